@@ -1,0 +1,69 @@
+"""Everything that Holdfast can be told, as one closed tagged union.
+
+A command is a request in the imperative. It carries no id of its own: the id is minted by the
+client and travels beside it (`Idempotency-Key`), so that a retry is stored once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from holdfast.domain.events import Mode
+
+TEXT_LIMIT = 1_000_000
+TITLE_LIMIT = 200
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=TEXT_LIMIT)]
+Title = Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_LIMIT)]
+Path = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+
+
+class Command(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="command", tag=True
+):
+    """Base of all commands; `command` on the wire is the class name and may be left out."""
+
+
+class CreateSession(Command):
+    """Begin a conversation, at once with its first message if there is a text."""
+
+    text: Text | None = None
+    profile: Name | None = None
+    cwd: Path | None = None
+    title: Title | None = None
+
+
+class SendMessage(Command):
+    """Say something. While a turn runs it waits (`queue`), joins (`steer`) or stops it (`interrupt`)."""
+
+    text: Text
+    mode: Mode = "queue"
+
+
+class StopTurn(Command):
+    """End the running turn; queued messages stay."""
+
+
+class RenameSession(Command):
+    """Give it another title."""
+
+    title: Title
+
+
+class ArchiveSession(Command):
+    """Take it out of the default list; nothing is deleted."""
+
+
+class RestoreSession(Command):
+    """Bring an archived session back."""
+
+
+class DeleteSession(Command):
+    """Delete the session with all its events, for good."""
+
+
+SessionCommand = SendMessage | StopTurn | RenameSession | ArchiveSession | RestoreSession
+AnyCommand = CreateSession | SessionCommand | DeleteSession

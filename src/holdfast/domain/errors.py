@@ -1,0 +1,59 @@
+"""The error tree. The class says who must act; the message says what to do next.
+
+HoldfastError
+├── Rejected        the caller's fault: the same request fails again
+│   ├── NotFound    there is no such thing (or the prefix fits nothing)
+│   ├── Gone        it was here and was deleted on request
+│   └── TooLarge    over a stated limit
+├── Conflict        lost a race or contradicts an earlier command
+│   └── Fenced      a later worker holds the lease: stop working
+├── Unavailable     may be retried: disk full, shutting down
+└── Corrupt         stored bytes do not match their checksum: the stream stops here
+"""
+
+from __future__ import annotations
+
+
+class HoldfastError(Exception):
+    """Base of every error that Holdfast raises on purpose."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class Rejected(HoldfastError):
+    """The request is wrong and will be wrong again."""
+
+
+class NotFound(Rejected):
+    """There is no such thing."""
+
+
+class Gone(Rejected):
+    """It existed and was deleted because somebody asked for it."""
+
+
+class TooLarge(Rejected):
+    """The request is over a stated limit."""
+
+
+class Conflict(HoldfastError):
+    """Somebody else was first, or an earlier command says otherwise."""
+
+
+class Fenced(Conflict):
+    """A later worker holds the lease of this stream."""
+
+
+class Unavailable(HoldfastError):
+    """It may work later; nothing was stored."""
+
+    def __init__(self, message: str, *, hint: str = "", retry_after: int = 5) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class Corrupt(HoldfastError):
+    """Stored bytes do not match their checksum."""

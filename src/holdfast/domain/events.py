@@ -1,0 +1,319 @@
+"""Everything that can have happened, as one closed tagged union.
+
+An event is a fact in the past tense. Its JSON is written once and is the wire JSON: what is
+stored is what a client replays. A field may be added with a default; a kind or a field is never
+renamed (golden files in tests/golden guard this).
+
+*Said* events (inputs, stop) come from whoever took the command. *Done* events (turn, model, tool)
+come only from the holder of the session's lease.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Mode = Literal["queue", "steer", "interrupt"]
+Outcome = Literal["done", "failed", "stopped"]
+CallOutcome = Literal["done", "failed", "unknown"]
+Effect = Literal["pure", "idempotent", "keyed", "unsafe"]
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A part of an event."""
+
+
+class Event(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    gc=False,
+    tag_field="kind",
+    tag=True,
+):
+    """Base of all events; `kind` on the wire is the class name."""
+
+
+class Usage(Fact):
+    """What one model call cost."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Call(Fact):
+    """One effect that the model asked for. `call` is ours and unique in the session."""
+
+    call: str
+    tool: str
+    arguments: str
+
+
+class Problem(Fact):
+    """Why something failed, in words for a person."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+# --- said: the session itself -------------------------------------------------------------------
+
+
+class SessionCreated(Event):
+    """A conversation began."""
+
+    session: str
+    profile: str
+    cwd: str
+    title: str
+    by: str
+
+
+class SessionRenamed(Event):
+    """A person gave it another title."""
+
+    title: str
+    by: str
+
+
+class SessionArchived(Event):
+    """It left the default list; nothing was deleted."""
+
+    by: str
+
+
+class SessionRestored(Event):
+    """It is back in the default list."""
+
+    by: str
+
+
+class InputReceived(Event):
+    """A person said something. `input` is the id of the command that carried it."""
+
+    input: str
+    text: str
+    mode: Mode
+    by: str
+
+
+class StopRequested(Event):
+    """A person asked for the end of a turn."""
+
+    turn: int
+    by: str
+
+
+class WaitAnswered(Event):
+    """The reason for standing still is gone; `turn` goes on."""
+
+    turn: int
+    wait: str
+    answer: str
+    by: str
+
+
+# --- done: the turn -----------------------------------------------------------------------------
+
+
+class TurnStarted(Event):
+    """The agent took these inputs and began to work."""
+
+    turn: int
+    inputs: list[str]
+    profile: str
+
+
+class InputsJoined(Event):
+    """Inputs that came meanwhile joined the turn between two steps."""
+
+    turn: int
+    inputs: list[str]
+
+
+class TurnSuspended(Event):
+    """The gateway said goodbye in the middle; the turn goes on at the next start."""
+
+    turn: int
+    reason: str
+
+
+class TurnResumed(Event):
+    """The turn goes on after an interruption. `away_ms` is how long nobody worked on it."""
+
+    turn: int
+    attempt: int
+    cause: str
+    away_ms: int
+
+
+class WaitOpened(Event):
+    """The turn stands still until its wake condition comes true."""
+
+    turn: int
+    wait: str
+    purpose: Literal["resume"]
+    reason: str
+
+
+class TurnFinished(Event):
+    """The turn is over."""
+
+    turn: int
+    outcome: Outcome
+    reason: str
+    problem: Problem | None = None
+
+
+class ModelRequested(Event):
+    """A model was asked. It names the context by version and never repeats the messages."""
+
+    turn: int
+    step: int
+    attempt: int
+    model: str
+    context_version: int
+
+
+class ModelResponded(Event):
+    """The whole answer of one step."""
+
+    turn: int
+    step: int
+    text: str
+    thinking: str
+    calls: list[Call]
+    finish: str
+    usage: Usage
+    duration_ms: int
+
+
+class ModelInterrupted(Event):
+    """An answer that was cut: `text` is what had arrived. The step is not over."""
+
+    turn: int
+    step: int
+    text: str
+    thinking: str
+    reason: str
+
+
+class ModelFailed(Event):
+    """The model gave no answer."""
+
+    turn: int
+    step: int
+    problem: Problem
+
+
+class ToolCallStarted(Event):
+    """The intent, written before the effect."""
+
+    turn: int
+    call: str
+    tool: str
+    effect: Effect
+
+
+class ToolCallFinished(Event):
+    """What came of it. `unknown` is a state: it may or may not have happened."""
+
+    turn: int
+    call: str
+    tool: str
+    outcome: CallOutcome
+    output: str
+    duration_ms: int
+
+
+# --- the system stream --------------------------------------------------------------------------
+
+
+class GatewayStarted(Event):
+    """A gateway took the home over."""
+
+    pid: int
+    version: str
+    boot: str
+
+
+class GatewayStopped(Event):
+    """It left in good order; after a crash this is missing."""
+
+    pid: int
+    reason: str
+
+
+class SessionDeleted(Event):
+    """A session and its events were deleted because somebody asked for it."""
+
+    session: str
+    title: str
+    events: int
+    by: str
+
+
+SessionEvent = (
+    ModelResponded
+    | ToolCallFinished
+    | InputReceived
+    | ToolCallStarted
+    | ModelRequested
+    | TurnStarted
+    | TurnFinished
+    | InputsJoined
+    | ModelInterrupted
+    | ModelFailed
+    | TurnSuspended
+    | TurnResumed
+    | WaitOpened
+    | WaitAnswered
+    | StopRequested
+    | SessionCreated
+    | SessionRenamed
+    | SessionArchived
+    | SessionRestored
+)
+SystemEvent = GatewayStarted | GatewayStopped | SessionDeleted
+AnyEvent = SessionEvent | SystemEvent
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """One line of the log as it is stored and sent: where it stands, when, and what happened."""
+
+    seq: int
+    stream: str
+    version: int
+    at: int
+    event: AnyEvent
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Record).decode
+_decode_many = msgspec.json.Decoder(list[Record]).decode
+
+
+def encode(event: AnyEvent) -> bytes:
+    """The event's JSON, as it will be stored."""
+    return _encode(event)
+
+
+def decode(data: bytes) -> Record:
+    """Read one stored line."""
+    return _decode(data)
+
+
+def decode_many(lines: list[bytes]) -> list[Record]:
+    """Read many stored lines at once; one call costs less than many."""
+    return _decode_many(b"[" + b",".join(lines) + b"]")
+
+
+def session_stream(session: str) -> str:
+    """The name of a session's stream."""
+    return "session/" + session
+
+
+SYSTEM = "system"

@@ -1,0 +1,327 @@
+"""A session as the fold of its events.
+
+`evolve` is the only way to change a Session. It works in place, since copying the history at every
+event would make a fold quadratic; it is pure in every other sense: no I/O, no clock, and the same
+events always give the same state. Nobody else writes to these fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, assert_never
+
+from holdfast.domain.events import (
+    Call,
+    CallOutcome,
+    Effect,
+    GatewayStarted,
+    GatewayStopped,
+    InputReceived,
+    InputsJoined,
+    ModelFailed,
+    ModelInterrupted,
+    ModelRequested,
+    ModelResponded,
+    Problem,
+    Record,
+    SessionArchived,
+    SessionCreated,
+    SessionDeleted,
+    SessionRenamed,
+    SessionRestored,
+    StopRequested,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnFinished,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    WaitAnswered,
+    WaitOpened,
+)
+
+Activity = Literal["idle", "queued", "running", "waiting", "suspended"]
+
+
+# --- what the model sees ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """What a person said."""
+
+    turn: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMessage:
+    """A whole answer of the model."""
+
+    turn: int
+    text: str
+    thinking: str
+    calls: list[Call]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool call came to."""
+
+    turn: int
+    call: str
+    tool: str
+    outcome: CallOutcome
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What the runtime tells the model in plain words: an interruption, an unknown outcome."""
+
+    turn: int
+    text: str
+
+
+Message = UserMessage | AgentMessage | ToolResult | Note
+
+
+# --- the turn -----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """A tool call of the current step that has no outcome yet."""
+
+    call: Call
+    effect: Effect | None = None
+    """The effect class, once the intent was written; None while it has not been started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """The event that a later sentence rests on: where it stands and when it was."""
+
+    version: int
+    at: int
+
+
+@dataclass(slots=True)
+class Turn:
+    """The turn at work."""
+
+    number: int
+    started: Happened
+    step: int = 0
+    asked: bool = False
+    """A model request of this step is open: no answer and no failure yet."""
+    attempts: int = 0
+    """How often the model was asked in this step."""
+    answered: bool = False
+    """The current step has an answer; its calls are done or in `open_calls`."""
+    yielded: bool = False
+    """The answer asked for nothing more: the turn is over unless somebody joins in."""
+    model: str = ""
+    open_calls: dict[str, OpenCall] = field(default_factory=dict)
+    failed: Problem | None = None
+    stop: StopRequested | None = None
+    suspended: str = ""
+    wait: WaitOpened | None = None
+    waits: int = 0
+    resumes: int = 0
+    """Resumes in a row without progress."""
+    last_done: Happened = field(default_factory=lambda: Happened(0, 0))
+    """The last thing that the worker did."""
+    last_kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LastTurn:
+    """How the most recent turn ended."""
+
+    number: int
+    outcome: str
+    reason: str
+    problem: Problem | None
+    ended: Happened
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedInput:
+    """Something said that no turn has taken yet."""
+
+    event: InputReceived
+    received: Happened
+
+
+@dataclass(slots=True)
+class Session:
+    """All that the rules need to know of one session."""
+
+    id: str
+    version: int = 0
+    updated_at: int = 0
+    title: str = ""
+    profile: str = ""
+    cwd: str = ""
+    archived: bool = False
+    messages: list[Message] = field(default_factory=list)
+    queue: list[QueuedInput] = field(default_factory=list)
+    turns: int = 0
+    turn: Turn | None = None
+    last_turn: LastTurn | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether it was created."""
+        return self.version > 0
+
+    def has_started(self, call: str) -> bool:
+        """Whether the intent of an open tool call was written."""
+        open_call = self.turn.open_calls.get(call) if self.turn is not None else None
+        return open_call is not None and open_call.effect is not None
+
+    @property
+    def activity(self) -> Activity:
+        """One word for what it is doing."""
+        if self.turn is None:
+            return "queued" if self.queue else "idle"
+        if self.turn.wait is not None:
+            return "waiting"
+        return "suspended" if self.turn.suspended else "running"
+
+
+def fold(session: Session, records: Iterable[Record]) -> Session:
+    """Apply records in order, and hand the same session back."""
+    for record in records:
+        evolve(session, record)
+    return session
+
+
+def evolve(session: Session, record: Record) -> None:
+    """Apply one record. The most frequent kinds come first."""
+    if record.version != session.version + 1:
+        raise ValueError(f"{record.stream}: version {record.version} does not follow {session.version}")
+    session.version = record.version
+    session.updated_at = record.at
+    match record.event:
+        case ModelResponded() as e:
+            _responded(session, e)
+            _progress(session, record)
+        case ToolCallFinished() as e:
+            session.messages.append(ToolResult(e.turn, e.call, e.tool, e.outcome, e.output))
+            if session.turn is not None:
+                session.turn.open_calls.pop(e.call, None)
+            _progress(session, record)
+        case InputReceived() as e:
+            session.queue.append(QueuedInput(e, Happened(record.version, record.at)))
+        case ToolCallStarted() as e:
+            turn = _turn(session)
+            turn.open_calls[e.call].effect = e.effect
+            _done(turn, record)
+        case ModelRequested() as e:
+            turn = _turn(session)
+            turn.step, turn.attempts, turn.model = e.step, e.attempt, e.model
+            turn.asked, turn.answered, turn.failed = True, False, None
+            _done(turn, record)
+        case TurnStarted() as e:
+            session.turns = e.turn
+            session.turn = turn = Turn(e.turn, Happened(record.version, record.at))
+            _take(session, e.turn, e.inputs)
+            _done(turn, record)
+        case TurnFinished() as e:
+            ended = Happened(record.version, record.at)
+            session.last_turn = LastTurn(e.turn, e.outcome, e.reason, e.problem, ended)
+            session.turn = None
+            if e.outcome != "done":
+                session.messages.append(Note(e.turn, f"This turn {e.outcome}: {e.reason}"))
+        case InputsJoined() as e:
+            turn = _turn(session)
+            turn.yielded = False
+            _take(session, e.turn, e.inputs)
+            _done(turn, record)
+        case ModelInterrupted() as e:
+            turn = _turn(session)
+            turn.asked = False
+            session.messages.append(Note(e.turn, _cut_note(e)))
+            _done(turn, record)
+        case ModelFailed() as e:
+            turn = _turn(session)
+            turn.asked, turn.failed = False, e.problem
+            _done(turn, record)
+        case TurnSuspended() as e:
+            _turn(session).suspended = e.reason
+        case TurnResumed() as e:
+            turn = _turn(session)
+            turn.suspended, turn.resumes = "", e.attempt
+            session.messages.append(Note(e.turn, _resume_note(e)))
+            _done(turn, record)
+        case WaitOpened() as e:
+            turn = _turn(session)
+            turn.wait, turn.suspended = e, ""
+            turn.waits += 1
+            _done(turn, record)
+        case WaitAnswered():
+            turn = _turn(session)
+            turn.wait, turn.resumes = None, 0
+            _done(turn, record)
+        case StopRequested() as e:
+            if session.turn is not None and session.turn.number == e.turn:
+                session.turn.stop = e
+        case SessionCreated() as e:
+            session.title, session.profile, session.cwd = e.title, e.profile, e.cwd
+        case SessionRenamed() as e:
+            session.title = e.title
+        case SessionArchived():
+            session.archived = True
+        case SessionRestored():
+            session.archived = False
+        case GatewayStarted() | GatewayStopped() | SessionDeleted() as e:
+            raise ValueError(f"{type(e).__name__} does not belong into a session")
+        case _ as never:
+            assert_never(never)
+
+
+def _turn(session: Session) -> Turn:
+    if session.turn is None:
+        raise ValueError(f"session {session.id}: an event of a turn, but no turn is open")
+    return session.turn
+
+
+def _done(turn: Turn, record: Record) -> None:
+    turn.last_done = Happened(record.version, record.at)
+    turn.last_kind = type(record.event).__name__
+
+
+def _progress(session: Session, record: Record) -> None:
+    turn = session.turn
+    if turn is not None:
+        turn.resumes = 0
+        _done(turn, record)
+
+
+def _responded(session: Session, event: ModelResponded) -> None:
+    session.messages.append(AgentMessage(event.turn, event.text, event.thinking, event.calls))
+    turn = _turn(session)
+    turn.asked, turn.answered, turn.yielded = False, True, not event.calls
+    turn.open_calls = {call.call: OpenCall(call) for call in event.calls}
+
+
+def _take(session: Session, turn: int, inputs: list[str]) -> None:
+    taken = set(inputs)
+    for queued in session.queue:
+        if queued.event.input in taken:
+            session.messages.append(UserMessage(turn, queued.event.text))
+    session.queue = [queued for queued in session.queue if queued.event.input not in taken]
+
+
+def _cut_note(event: ModelInterrupted) -> str:
+    if not event.text:
+        return f"Your answer was cut before its first word: {event.reason}."
+    return f"Your answer was cut: {event.reason}. So far you had said:\n{event.text}"
+
+
+def _resume_note(event: TurnResumed) -> str:
+    seconds = event.away_ms / 1000
+    return f"You were interrupted ({event.cause}) and nothing was done for {seconds:.0f} s. Go on."

@@ -1,0 +1,217 @@
+"""`next_step`: what a session's worker does next, and how an interrupted turn is picked up.
+
+The order of the questions is the rule: a stop comes before work, an open call before the next
+model request, a message that steers before the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from holdfast.domain.events import (
+    AnyEvent,
+    Call,
+    CallOutcome,
+    ModelInterrupted,
+    Outcome,
+    Problem,
+    ToolCallFinished,
+    TurnFinished,
+    TurnResumed,
+    WaitOpened,
+)
+from holdfast.domain.session import OpenCall, Session, Turn
+
+AGAIN_AFTER_CRASH = frozenset({"pure", "idempotent", "keyed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a turn may go by itself."""
+
+    steps: int = 100
+    resume_attempts: int = 3
+    resume_age_ms: int = 6 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What had arrived of an answer when its step was cut."""
+
+    text: str = ""
+    thinking: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Start a turn with these inputs."""
+
+    turn: int
+    inputs: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Let inputs join the turn."""
+
+    turn: int
+    inputs: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Ask the model."""
+
+    turn: int
+    step: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """Carry these calls out, in order."""
+
+    turn: int
+    calls: list[Call]
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """End the turn."""
+
+    turn: int
+    outcome: Outcome
+    reason: str
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Nothing to do until somebody says something."""
+
+
+Step = Begin | Join | CallModel | RunTools | Finish | Rest
+
+
+def next_step(session: Session, limits: Limits) -> Step:
+    """The one thing to do now."""
+    turn = session.turn
+    if turn is None:
+        return _begin(session)
+    if (stopped := stop_reason(session)) is not None:
+        return Finish(turn.number, "stopped", stopped)
+    if turn.wait is not None:
+        return Rest()
+    if turn.failed is not None:
+        return Finish(turn.number, "failed", turn.failed.message, turn.failed)
+    if turn.open_calls:
+        return RunTools(turn.number, [open_call.call for open_call in turn.open_calls.values()])
+    if steering := _inputs(session, "steer"):
+        return Join(turn.number, steering)
+    if turn.yielded:
+        return Finish(turn.number, "done", "the agent had nothing more to do")
+    if turn.step >= limits.steps and turn.answered:
+        problem = Problem(
+            code="step_limit",
+            message=f"It took {turn.step} steps, the most that its profile allows.",
+            hint="Send a message to go on.",
+        )
+        return Finish(turn.number, "failed", problem.message, problem)
+    if turn.answered or turn.step == 0:
+        return CallModel(turn.number, turn.step + 1, 1)
+    return CallModel(turn.number, turn.step, turn.attempts + 1)
+
+
+def stop_reason(session: Session) -> str | None:
+    """Why the running turn must end now, if it must."""
+    turn = session.turn
+    if turn is None:
+        return None
+    if turn.stop is not None:
+        return f"stopped by {turn.stop.by}"
+    for queued in session.queue:
+        if queued.event.mode == "interrupt":
+            return f"interrupted by a message from {queued.event.by}"
+    return None
+
+
+def _begin(session: Session) -> Step:
+    if not session.queue:
+        return Rest()
+    first = _inputs(session, "interrupt") or [session.queue[0].event.input]
+    return Begin(session.turns + 1, first[:1])
+
+
+def _inputs(session: Session, mode: Literal["steer", "interrupt"]) -> list[str]:
+    return [queued.event.input for queued in session.queue if queued.event.mode == mode]
+
+
+def close(session: Session, finish: Finish, partial: Partial) -> list[AnyEvent]:
+    """The events that end a turn: a cut answer as partial, every open call with an outcome, the end."""
+    turn = session.turn
+    events: list[AnyEvent] = []
+    if turn is not None:
+        if turn.asked:
+            events.append(cut(turn, partial, finish.reason))
+        events.extend(_close_call(turn, open_call, finish.reason) for open_call in turn.open_calls.values())
+    events.append(
+        TurnFinished(turn=finish.turn, outcome=finish.outcome, reason=finish.reason, problem=finish.problem)
+    )
+    return events
+
+
+def cut(turn: Turn, partial: Partial, reason: str) -> ModelInterrupted:
+    """The partial answer of the open step, as a fact."""
+    return ModelInterrupted(
+        turn=turn.number, step=turn.step, text=partial.text, thinking=partial.thinking, reason=reason
+    )
+
+
+def _close_call(turn: Turn, open_call: OpenCall, reason: str) -> ToolCallFinished:
+    call = open_call.call
+    outcome: CallOutcome = "failed"
+    if open_call.effect is None:
+        output = f"Not run: {reason}."
+    elif open_call.effect == "pure":
+        output = f"Cut while it ran: {reason}. It changes nothing, so nothing was changed."
+    else:
+        outcome, output = "unknown", f"Cut while it ran: {reason}. It may or may not have had its effect."
+    return ToolCallFinished(
+        turn=turn.number, call=call.call, tool=call.tool, outcome=outcome, output=output, duration_ms=0
+    )
+
+
+def pick_up(session: Session, partial: Partial, *, now: int, limits: Limits) -> list[AnyEvent]:
+    """What a new worker writes before it goes on with a turn that another one left open.
+
+    The cut answer becomes a fact, effects that may not be repeated become `unknown`, and the turn
+    is resumed; or, when it is too old or was resumed too often in vain, it waits for a person.
+    """
+    turn = session.turn
+    if turn is None or turn.wait is not None or turn.last_kind == "WaitAnswered":
+        return []
+    away = max(0, now - max(session.updated_at, turn.last_done.at))
+    cause = turn.suspended or "the gateway was killed or crashed"
+    events: list[AnyEvent] = []
+    if turn.asked:
+        events.append(cut(turn, partial, cause))
+    for open_call in turn.open_calls.values():
+        if open_call.effect is not None and open_call.effect not in AGAIN_AFTER_CRASH:
+            events.append(_close_call(turn, open_call, cause))
+    reason = _why_not_resume(turn, away, limits)
+    if reason is not None and stop_reason(session) is None:
+        wait = f"{turn.number}.w{turn.waits + 1}"
+        events.append(WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=reason))
+    else:
+        events.append(TurnResumed(turn=turn.number, attempt=turn.resumes + 1, cause=cause, away_ms=away))
+    return events
+
+
+def _why_not_resume(turn: Turn, away: int, limits: Limits) -> str | None:
+    if away > limits.resume_age_ms:
+        hours = away / 3_600_000
+        return f"it was interrupted {hours:.1f} h ago, and old work does not wake up by itself"
+    if turn.resumes >= limits.resume_attempts:
+        return f"it was resumed {turn.resumes} times in a row without getting any further"
+    return None

@@ -1,0 +1,1 @@
+"""Agents at work. Start with `turn.py`."""

@@ -1,0 +1,177 @@
+"""The demo agent: a scripted model and no AI, so that every promise can be seen without a key.
+
+It reads the user's message line by line and acts. It keeps nothing between calls: where it stands in
+the script follows from the conversation alone, like with any model, so it goes on rightly after a
+crash. Each answer carries out the lines up to the next tool call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+from holdfast.domain.events import Problem, Usage
+from holdfast.domain.session import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
+
+HELP = """I am the demo agent: a script, no AI. I read your message line by line and know these verbs:
+  say TEXT            say it
+  slow SECONDS TEXT   say it word by word over that time
+  read PATH           read a file with the tool `read`
+  write PATH TEXT     write a file with the tool `write`
+  count               how many of your messages I have seen, and the first of them
+  echo                repeat your message before this one
+  fail                fail, as a model does that is out of order"""
+QUOTE = 400
+MAX_SLOW_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the script."""
+
+    verb: str
+    rest: str
+    whole: str
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """Text, and over how many seconds it is said."""
+
+    text: str
+    seconds: float = 0.0
+
+
+class DemoModel:
+    """Deterministic: the same conversation always gives the same answer."""
+
+    name = "demo"
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:
+        """Carry the next lines out."""
+        text, calls = "", list[WantedCall]()
+        reported = _report(request.messages)
+        if reported:
+            text = reported
+            yield Delta(reported)
+        for line in next_lines(request.messages, request.turn):
+            call = _tool_call(line)
+            if call is not None:
+                calls.append(call)
+                continue
+            speech = _speak(line, request.messages)
+            async for piece in _say(speech, first=not text):
+                text += piece
+                yield Delta(piece)
+        usage = Usage(input_tokens=sum(map(_words, request.messages)), output_tokens=len(text.split()))
+        yield Answer(text, calls=calls, finish="tool_calls" if calls else "stop", usage=usage)
+
+
+def next_lines(messages: list[Message], turn: int) -> list[Line]:
+    """The lines for the answer that comes now, found by walking through the turn so far."""
+    script: deque[Line] = deque()
+    for message in messages:
+        if message.turn != turn:
+            continue
+        match message:
+            case UserMessage(text=text):
+                script.extend(_parse(text))
+            case AgentMessage():
+                _next_segment(script)
+            case _:
+                pass
+    return _next_segment(script)
+
+
+def _next_segment(script: deque[Line]) -> list[Line]:
+    segment: list[Line] = []
+    while script:
+        segment.append(script.popleft())
+        if _tool_call(segment[-1]) is not None:
+            break
+    return segment
+
+
+def _parse(text: str) -> list[Line]:
+    lines: list[Line] = []
+    for raw in text.splitlines():
+        whole = raw.strip()
+        if whole:
+            verb, _, rest = whole.partition(" ")
+            lines.append(Line(verb.lower(), rest.strip(), whole))
+    return lines
+
+
+def _tool_call(line: Line) -> WantedCall | None:
+    match line.verb:
+        case "read" if line.rest:
+            return WantedCall("read", json.dumps({"path": line.rest}))
+        case "write" if line.rest:
+            path, _, content = line.rest.partition(" ")
+            return WantedCall("write", json.dumps({"path": path, "content": content + "\n"}))
+        case _:
+            return None
+
+
+def _speak(line: Line, messages: list[Message]) -> Speech:
+    users = [message.text for message in messages if isinstance(message, UserMessage)]
+    match line.verb:
+        case "say" if line.rest:
+            return Speech(line.rest)
+        case "slow":
+            seconds, _, text = line.rest.partition(" ")
+            try:
+                duration = float(seconds)
+            except ValueError:
+                return Speech(f"slow needs a number of seconds, not {seconds!r}: slow 10 one two three")
+            if not (0 <= duration <= MAX_SLOW_SECONDS) or not text.strip():
+                return Speech("slow needs seconds (up to a day) and a text: slow 10 one two three")
+            return Speech(text.strip(), duration)
+        case "count" if not line.rest:
+            plural = "" if len(users) == 1 else "s"
+            return Speech(f"I have seen {len(users)} user message{plural}; the first was: {_quote(users[0])}")
+        case "echo" if not line.rest:
+            return Speech(users[-2] if len(users) > 1 else "There is no message before this one.")
+        case "fail" if not line.rest:
+            raise ModelError(
+                Problem(
+                    code="demo_failed",
+                    message="The demo agent failed because it was told to.",
+                    hint="Send another message; the session is unharmed.",
+                )
+            )
+        case _:
+            return Speech(f"I do not know how to {_quote(line.whole)}.\n{HELP}")
+
+
+async def _say(speech: Speech, *, first: bool) -> AsyncGenerator[str, None]:
+    lead = "" if first else "\n"
+    if speech.seconds == 0:
+        yield lead + speech.text
+        return
+    words = speech.text.split(" ")
+    pause = speech.seconds / len(words)
+    for index, word in enumerate(words):
+        await asyncio.sleep(pause)
+        yield (lead if index == 0 else " ") + word
+
+
+def _report(messages: list[Message]) -> str:
+    """After a tool call the answer begins with what came of it."""
+    result = next((message for message in reversed(messages) if not isinstance(message, Note)), None)
+    if not isinstance(result, ToolResult):
+        return ""
+    return f"{result.tool} {result.outcome}: {_quote(result.output)}"
+
+
+def _quote(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= QUOTE else f"{text[:QUOTE]}… ({len(text)} characters)"
+
+
+def _words(message: Message) -> int:
+    return len((message.output if isinstance(message, ToolResult) else message.text).split())

@@ -1,0 +1,77 @@
+"""The model port: what the loop needs from any model. Stored messages are ours, converted behind it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from holdfast.domain.events import Problem, Usage
+from holdfast.domain.session import Message
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """Everything that one call of the model depends on."""
+
+    turn: int
+    instructions: str
+    messages: list[Message]
+    tools: list[ToolSpec]
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of the answer: a frame, not a fact."""
+
+    text: str = ""
+    thinking: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedCall:
+    """A tool call as the model wrote it; ids are given by the loop."""
+
+    tool: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The whole answer; the last thing that a stream yields."""
+
+    text: str
+    thinking: str = ""
+    calls: list[WantedCall] = field(default_factory=list)
+    finish: str = "stop"
+    usage: Usage = field(default_factory=Usage)
+
+
+class ModelError(Exception):
+    """The model gave no answer; the problem says why."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class Model(Protocol):
+    """Any model."""
+
+    @property
+    def name(self) -> str:
+        """As written into the log."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:
+        """Deltas, then exactly one Answer; or a ModelError."""
+        ...

@@ -1,0 +1,126 @@
+"""Who starts workers: one per session that has something to do, at the start and on every word said."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from holdfast.domain.errors import Fenced, HoldfastError
+from holdfast.domain.events import Problem, session_stream
+from holdfast.domain.session import Session
+from holdfast.domain.step import Finish, Partial, Rest, close, next_step
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.live import Live
+from holdfast.runtime.pen import Pen
+from holdfast.runtime.profiles import Profiles
+from holdfast.runtime.sessions import Sessions
+from holdfast.runtime.turn import Worker
+from holdfast.store.port import Store
+
+WAKING = frozenset({"InputReceived", "StopRequested", "WaitAnswered"})
+log = logging.getLogger(__name__)
+
+
+class Runner:
+    """Starts a worker for every session that needs one; `start` and `stop` are its whole life."""
+
+    def __init__(
+        self, store: Store, *, sessions: Sessions, live: Live, profiles: Profiles, clock: Clock, holder: str
+    ) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._live = live
+        self._profiles = profiles
+        self._clock = clock
+        self._holder = holder
+        self._workers: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+        self._watch: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    @property
+    def working(self) -> list[str]:
+        """The sessions that have a worker now."""
+        return list(self._workers)
+
+    async def start(self) -> None:
+        """Go on with everything that is open, then wait for words."""
+        ready = asyncio.Event()
+        self._watch = asyncio.create_task(self._follow(ready))
+        await ready.wait()
+        for row in await self._store.sessions_at_work():
+            self.wake(str(row["id"]))
+
+    async def stop(self) -> None:
+        """Suspend every worker; what they were doing goes on at the next start."""
+        self._stopping = True
+        tasks = [*self._workers.values()]
+        if self._watch is not None:
+            tasks.append(self._watch)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def wake(self, session: str) -> None:
+        """See to it that somebody looks at this session."""
+        if self._stopping:
+            return
+        if session in self._workers:
+            self._again.add(session)
+            return
+        task = asyncio.create_task(self._work(session), name=f"worker {session}")
+        self._workers[session] = task
+        task.add_done_callback(lambda _: self._ended(session))
+
+    def _ended(self, session: str) -> None:
+        del self._workers[session]
+        if session in self._again:
+            self._again.discard(session)
+            self.wake(session)
+
+    async def _follow(self, ready: asyncio.Event) -> None:
+        with self._store.subscribe(None) as changes:
+            ready.set()
+            while True:
+                await changes.wait()
+                for stream, kinds in changes.take().items():
+                    if stream.startswith("session/") and kinds & WAKING:
+                        self.wake(stream.removeprefix("session/"))
+
+    async def _work(self, session_id: str) -> None:
+        stream = session_stream(session_id)
+        try:
+            session = await self._sessions.get(session_id)
+            if isinstance(next_step(session, self._profiles.agent(session.profile).limits), Rest):
+                return
+            lease = await self._store.claim(stream, holder=self._holder)
+            pen = Pen(self._store, self._sessions, self._live, self._clock, lease)
+            try:
+                await self._run(session, pen)
+            finally:
+                await self._store.release(lease)
+        except Fenced as error:
+            log.warning("worker of %s gave up: %s", session_id, error)
+        except HoldfastError as error:
+            log.error("worker of %s stopped: %s", session_id, error)
+
+    async def _run(self, session: Session, pen: Pen) -> None:
+        with self._store.subscribe(session_stream(session.id)) as changes:
+            worker = Worker(
+                session, pen=pen, changes=changes, live=self._live, profiles=self._profiles, clock=self._clock
+            )
+            try:
+                await worker.work(await self._store.partial(session_stream(session.id)))
+            except (asyncio.CancelledError, HoldfastError):
+                raise
+            except Exception as error:  # a bug must not leave a turn that looks as if it were running
+                log.exception("worker of %s failed", session.id)
+                await self._fail(session, pen, error)
+
+    async def _fail(self, session: Session, pen: Pen, error: Exception) -> None:
+        await pen.look(session)
+        if session.turn is not None:
+            message = f"An internal error ended this turn: {type(error).__name__}: {error}"
+            problem = Problem(code="internal", message=message, hint="`holdfast logs` has the details.")
+            finish = Finish(session.turn.number, "failed", message, problem)
+            await pen.write(session, *close(session, finish, Partial()))

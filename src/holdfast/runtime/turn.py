@@ -1,0 +1,229 @@
+"""A turn. This file is the system; the rest serves it.
+
+    fold the log  →  ask `next_step`  →  do it  →  append what happened  →  again, until there is rest
+
+Recovery is not a subsystem: after a crash a new worker takes the lease and runs the same loop. First
+it writes down what it found (`pick_up`): a cut answer, a tool call whose outcome nobody knows.
+
+The worker writes only what is *done*, always under its lease. What is *said* meanwhile (a message,
+a stop) is in the log before the worker sees it; it looks between any two steps, and a stop also cuts
+a model or a tool in the middle.
+
+Not here: who starts workers (`runner.py`), what is next (`domain/step.py`), how a model talks
+(`model.py`), what writing takes (`pen.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import aclosing
+from pathlib import Path
+from typing import assert_never
+
+from holdfast.domain.events import (
+    AnyEvent,
+    Call,
+    InputsJoined,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+    Problem,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnStarted,
+    TurnSuspended,
+    session_stream,
+)
+from holdfast.domain.session import Session
+from holdfast.domain.step import (
+    Begin,
+    CallModel,
+    Finish,
+    Join,
+    Partial,
+    Rest,
+    RunTools,
+    close,
+    next_step,
+    pick_up,
+    stop_reason,
+)
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.live import Live
+from holdfast.runtime.model import Answer, ModelError, ModelRequest
+from holdfast.runtime.pen import Pen
+from holdfast.runtime.profiles import Agent, Profiles
+from holdfast.runtime.tools.tool import Result
+from holdfast.store.port import PartialText, Subscription
+
+SAVE_SECONDS = 0.25
+
+
+class Worker:
+    """Works on one session, under its lease, until there is nothing left to do."""
+
+    def __init__(
+        self, session: Session, *, pen: Pen, changes: Subscription, live: Live, profiles: Profiles, clock: Clock
+    ) -> None:
+        self._session = session
+        self._stream = session_stream(session.id)
+        self._pen = pen
+        self._changes = changes
+        self._live = live
+        self._profiles = profiles
+        self._clock = clock
+
+    async def work(self, left_behind: PartialText | None) -> None:
+        """The loop. `left_behind` is the text so far of a step that an earlier worker left open."""
+        try:
+            await self._pick_up(left_behind)
+            while await self._step():
+                await self._pen.look(self._session)
+        except asyncio.CancelledError:
+            await self._suspend()
+            raise
+
+    async def _step(self) -> bool:
+        """Do the next thing; False when there is rest."""
+        agent = self._profiles.agent(self._session.profile)
+        match next_step(self._session, agent.limits):
+            case Begin(turn, inputs):
+                await self._write(TurnStarted(turn=turn, inputs=inputs, profile=self._session.profile))
+            case Join(turn, inputs):
+                await self._write(InputsJoined(turn=turn, inputs=inputs))
+            case CallModel() as step:
+                await self._unless_stopped(self._call_model(agent, step))
+            case RunTools(turn, calls):
+                await self._unless_stopped(self._run_tools(agent, turn, calls))
+            case Finish() as step:
+                await self._finish(step)
+            case Rest():
+                return False
+            case _ as never:
+                assert_never(never)
+        return True
+
+    # --- the model ------------------------------------------------------------------------------
+
+    async def _call_model(self, agent: Agent, step: CallModel) -> None:
+        request = ModelRequest(step.turn, agent.instructions, list(self._session.messages), agent.specs)
+        asked = ModelRequested(
+            turn=step.turn,
+            step=step.step,
+            attempt=step.attempt,
+            model=agent.model.name,
+            context_version=self._session.version,
+        )
+        await self._write(asked)
+        started = self._clock.now()
+        self._live.begin(self._stream, turn=step.turn, step=step.step)
+        try:
+            answer = await self._listen(agent, request)
+        except ModelError as error:
+            await self._write(ModelFailed(turn=step.turn, step=step.step, problem=error.problem))
+        else:
+            await self._write(_responded(step, answer, self._clock.now() - started))
+        self._live.end(self._stream)
+
+    async def _listen(self, agent: Agent, request: ModelRequest) -> Answer:
+        """Pass every piece on at once, and a few times a second keep the text so far on disk."""
+        loop = asyncio.get_running_loop()
+        saved = loop.time()
+        async with aclosing(agent.model.stream(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Answer):
+                    return piece
+                self._live.add(self._stream, text=piece.text, thinking=piece.thinking)
+                if loop.time() - saved >= SAVE_SECONDS:
+                    saved = loop.time()
+                    await self._pen.save(self._session)
+        raise ModelError(Problem(code="no_answer", message="The model ended without an answer.", hint="Try again."))
+
+    # --- tools ----------------------------------------------------------------------------------
+
+    async def _run_tools(self, agent: Agent, turn: int, calls: list[Call]) -> None:
+        for call in calls:
+            started = self._clock.now()
+            result = await self._run_tool(agent, turn, call)
+            finished = ToolCallFinished(
+                turn=turn,
+                call=call.call,
+                tool=call.tool,
+                outcome=result.outcome,
+                output=result.output,
+                duration_ms=self._clock.now() - started,
+            )
+            await self._write(finished)
+
+    async def _run_tool(self, agent: Agent, turn: int, call: Call) -> Result:
+        """The intent first, then the effect. After a crash the intent is there already."""
+        tool = agent.tools.get(call.tool)
+        if tool is None:
+            return Result("failed", f"There is no tool {call.tool!r}; there is: {', '.join(sorted(agent.tools))}.")
+        if not self._session.has_started(call.call):
+            await self._write(ToolCallStarted(turn=turn, call=call.call, tool=call.tool, effect=tool.effect))
+        return await tool.call(Path(agent.cwd or self._session.cwd), call.arguments)
+
+    # --- beginnings and ends --------------------------------------------------------------------
+
+    async def _pick_up(self, left_behind: PartialText | None) -> None:
+        """A turn that somebody else left open: say what is known, then go on or wait for a person."""
+        agent = self._profiles.agent(self._session.profile)
+        partial = Partial(left_behind.text, left_behind.thinking) if left_behind is not None else Partial()
+        await self._write(*pick_up(self._session, partial, now=self._clock.now(), limits=agent.limits))
+
+    async def _finish(self, step: Finish) -> None:
+        text = self._live.get(self._stream)
+        partial = Partial(text.text, text.thinking) if text is not None else Partial()
+        await self._write(*close(self._session, step, partial))
+        self._live.end(self._stream)
+
+    async def _suspend(self) -> None:
+        """The gateway says goodbye: keep the text so far and mark the turn; the next start goes on."""
+        await self._pen.save(self._session)
+        self._live.end(self._stream)
+        await self._pen.look(self._session)
+        turn = self._session.turn
+        if turn is not None and turn.wait is None:
+            await self._write(TurnSuspended(turn=turn.number, reason="the gateway was shut down"))
+
+    async def _unless_stopped(self, work: Coroutine[None, None, None]) -> None:
+        """Do it, but look up whenever somebody said something; a stop or an interrupt cuts it."""
+        task = asyncio.create_task(work)
+        try:
+            while not task.done():
+                change = asyncio.create_task(self._changes.wait())
+                await asyncio.wait({task, change}, return_when=asyncio.FIRST_COMPLETED)
+                change.cancel()
+                if not task.done() and any(self._changes.take().values()):
+                    await self._pen.look(self._session)
+                    if stop_reason(self._session) is not None:
+                        return
+            await task
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+
+    async def _write(self, *events: AnyEvent) -> None:
+        if events:
+            await self._pen.write(self._session, *events)
+
+
+def _responded(step: CallModel, answer: Answer, duration_ms: int) -> ModelResponded:
+    """The answer as a fact. Call ids are ours: providers reuse theirs."""
+    calls = [
+        Call(call=f"{step.turn}.{step.step}.{index}", tool=wanted.tool, arguments=wanted.arguments)
+        for index, wanted in enumerate(answer.calls)
+    ]
+    return ModelResponded(
+        turn=step.turn,
+        step=step.step,
+        text=answer.text,
+        thinking=answer.thinking,
+        calls=calls,
+        finish=answer.finish,
+        usage=answer.usage,
+        duration_ms=duration_ms,
+    )

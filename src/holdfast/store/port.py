@@ -1,0 +1,207 @@
+"""The contract of a store. SQLite is the embedded engine; PostgreSQL will be the other.
+
+`tests/store/conformance.py` says in tests what is said here in words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol, Self
+
+from holdfast.domain.events import AnyEvent, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write what is done on a stream. The token is checked with every write."""
+
+    stream: str
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommandKey:
+    """A client-minted id, and a digest of what was asked under it."""
+
+    id: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Events for one stream. With `expect`, only if the stream stands at that version."""
+
+    stream: str
+    events: tuple[AnyEvent, ...]
+    expect: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """All or nothing: one transaction, one fsync (shared with whoever writes at the same time)."""
+
+    writes: tuple[Write, ...]
+    at: int
+    command: CommandKey | None = None
+    lease: Lease | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Where the last event of the first write stands. After a retry: where it stood the first time."""
+
+    stream: str
+    version: int
+    seq: int
+    records: tuple[Record, ...] = field(default=())
+    """What was written now; empty after a retry."""
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartialText:
+    """The text so far of a running step."""
+
+    turn: int
+    step: int
+    text: str
+    thinking: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Stored bytes, as they go over the wire, checked against their CRC."""
+
+    lines: tuple[bytes, ...]
+
+
+Row = dict[str, object]
+"""A row of a projection, by column."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCursor:
+    """Where a page of the list begins: after the session `id` that was updated at `at`."""
+
+    at: int = 2**62
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A place where a search found something."""
+
+    session: str
+    version: int
+    at: int
+    role: str
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether the store takes writes, and if not, since when and why."""
+
+    writable: bool = True
+    problem: str = ""
+    since: int = 0
+
+
+class Subscription(Protocol):
+    """Wakes up when something was committed. It says which streams; the log says what."""
+
+    async def wait(self) -> None:
+        """Return when something was committed since the last `take`."""
+
+    def take(self) -> dict[str, set[str]]:
+        """The streams that changed since the last call, each with the kinds of its new events.
+
+        A nudge leaves a stream without kinds.
+        """
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Store(Protocol):
+    """Append, read, tail, claim; and the projections."""
+
+    async def append(self, append: Append) -> Appended:
+        """Commit, durably; then return. Conflict, Fenced or Unavailable: nothing was stored."""
+        ...
+
+    async def find_command(self, key: CommandKey) -> Appended | None:
+        """What a command came to, if it was accepted before. Conflict if its id meant something else."""
+        ...
+
+    async def read(self, stream: str, *, after: int, limit: int) -> Page:
+        """Stored bytes of a stream. Gone if it was deleted, NotFound if it never was."""
+        ...
+
+    async def read_all(self, *, after: int, limit: int) -> Page:
+        """Stored bytes of the whole log, by seq."""
+        ...
+
+    async def load(self, stream: str, *, after: int) -> list[Record]:
+        """Decoded records of a stream, to the end."""
+        ...
+
+    def subscribe(self, stream: str | None) -> Subscription:
+        """Follow one stream, or with None all of them."""
+        ...
+
+    def nudge(self, stream: str) -> None:
+        """Wake the followers of a stream for a frame that is no fact."""
+        ...
+
+    async def claim(self, stream: str, *, holder: str) -> Lease:
+        """Take the lease; whoever held it is fenced."""
+        ...
+
+    async def release(self, lease: Lease) -> None:
+        """Give the lease back."""
+        ...
+
+    async def save_partial(self, lease: Lease, partial: PartialText, *, at: int) -> None:
+        """Overwrite the text so far. Fenced like any other work."""
+        ...
+
+    async def partial(self, stream: str) -> PartialText | None:
+        """The text so far, if a step is running or was cut."""
+        ...
+
+    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int) -> list[Row]:
+        """A page of the list, newest first."""
+        ...
+
+    async def session(self, prefix: str) -> Row:
+        """One session by id or unique prefix. NotFound, Gone, or Conflict if it fits several."""
+        ...
+
+    async def sessions_at_work(self) -> list[Row]:
+        """Every session that is not at rest."""
+        ...
+
+    async def turns(self, session: str) -> list[Row]:
+        """The turns of a session."""
+        ...
+
+    async def counts(self) -> Row:
+        """Sessions, archived ones, messages, events."""
+        ...
+
+    async def search(self, text: str, *, limit: int) -> list[Hit]:
+        """Where a text occurs, newest first; at most a second behind the log."""
+        ...
+
+    @property
+    def health(self) -> Health:
+        """Whether it takes writes."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was taken, and let go of the files."""
+        ...

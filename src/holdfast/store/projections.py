@@ -1,0 +1,117 @@
+"""What each event does to the projections: a name of a query and its parameters, nothing else.
+
+The writer runs these in the transaction of the append; `doctor --rebuild` runs them over the whole log.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from holdfast.domain.decide import title_from
+from holdfast.domain.events import (
+    GatewayStarted,
+    GatewayStopped,
+    InputReceived,
+    InputsJoined,
+    ModelFailed,
+    ModelInterrupted,
+    ModelRequested,
+    ModelResponded,
+    Record,
+    SessionArchived,
+    SessionCreated,
+    SessionDeleted,
+    SessionRenamed,
+    SessionRestored,
+    StopRequested,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnFinished,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    WaitAnswered,
+    WaitOpened,
+    session_stream,
+)
+
+Change = tuple[str, dict[str, object]]
+REBUILT = ("clear_sessions", "clear_turns", "clear_deleted")
+PREVIEW = 120
+
+
+def project(record: Record) -> list[Change]:
+    """The changes of one event, in order."""
+    session = record.stream.partition("/")[2]
+    base: dict[str, object] = {"session": session, "version": record.version, "at": record.at}
+    match record.event:
+        case ModelResponded() as e:
+            usage = e.usage
+            said = {"count": 1 if e.text else 0, "preview": _preview(e.text)}
+            cost = {
+                "session": session,
+                "turn": e.turn,
+                "step": e.step,
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+            }
+            return [
+                ("agent_said", base | said),
+                ("turn_step", cost),
+                ("drop_partial", {"stream": record.stream, "turn": e.turn, "step": e.step}),
+            ]
+        case ModelInterrupted() as e:
+            partial = {"stream": record.stream, "turn": e.turn, "step": e.step}
+            return [("touch_session", base), ("drop_partial", partial)]
+        case InputReceived() as e:
+            return [("input_received", base | {"title": title_from(e.text)})]
+        case TurnStarted() as e:
+            turn = base | {"turn": e.turn}
+            return [
+                ("start_turn", turn),
+                ("session_turn", turn | {"state": "running"}),
+                ("inputs_taken", base | {"count": len(e.inputs)}),
+            ]
+        case InputsJoined() as e:
+            return [("inputs_taken", base | {"count": len(e.inputs)})]
+        case TurnSuspended() as e:
+            return _turn_state(base, e.turn, "suspended", reason=e.reason)
+        case TurnResumed() as e:
+            return _turn_state(base, e.turn, "running", resumed=1)
+        case WaitOpened() as e:
+            return _turn_state(base, e.turn, "waiting", reason=e.reason)
+        case WaitAnswered() as e:
+            return _turn_state(base, e.turn, "running")
+        case TurnFinished() as e:
+            end = base | {"turn": e.turn, "state": e.outcome, "reason": e.reason}
+            return [("finish_turn", end), ("session_turn", end)]
+        case SessionCreated() as e:
+            return [("create_session", base | {"title": e.title, "profile": e.profile, "cwd": e.cwd})]
+        case SessionRenamed() as e:
+            return [("rename_session", base | {"title": e.title})]
+        case SessionArchived():
+            return [("archive_session", base | {"archived": 1})]
+        case SessionRestored():
+            return [("archive_session", base | {"archived": 0})]
+        case SessionDeleted() as e:
+            gone: dict[str, object] = {"session": e.session, "stream": session_stream(e.session), "at": record.at}
+            steps = ("delete_events", "delete_session", "delete_turns", "delete_partials", "delete_lease", "bury_stream")
+            return [(step, gone) for step in steps]
+        case ModelRequested() | ModelFailed() | ToolCallStarted() | ToolCallFinished() | StopRequested():
+            return [("touch_session", base)]
+        case GatewayStarted() | GatewayStopped():
+            return []
+        case _ as never:
+            assert_never(never)
+
+
+def _turn_state(
+    base: dict[str, object], turn: int, state: str, *, reason: str = "", resumed: int = 0
+) -> list[Change]:
+    change = base | {"turn": turn, "state": state, "reason": reason, "resumed": resumed}
+    return [("turn_state", change), ("session_turn", change)]
+
+
+def _preview(text: str) -> str:
+    words = " ".join(text[: 4 * PREVIEW].split())
+    return words if len(words) <= PREVIEW else words[: PREVIEW - 1] + "…"

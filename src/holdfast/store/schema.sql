@@ -1,0 +1,87 @@
+-- The truth about the schema; the migrations must reach exactly this (tests/store/test_schema.py).
+
+-- The log itself. `data` is the wire JSON, `crc` its checksum.
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    stream TEXT NOT NULL,
+    version INTEGER NOT NULL CHECK (version > 0),
+    at INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    data BLOB NOT NULL,
+    crc INTEGER NOT NULL,
+    command_id TEXT,
+    UNIQUE (stream, version)
+);
+
+-- One row per command that was accepted: a retry finds its answer here.
+CREATE TABLE commands (
+    id TEXT PRIMARY KEY,
+    digest TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    stream TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Projection: one row per session.
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    title TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    cwd TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    archived INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1)),
+    message_count INTEGER NOT NULL DEFAULT 0,
+    queued INTEGER NOT NULL DEFAULT 0 CHECK (queued >= 0),
+    turn INTEGER NOT NULL DEFAULT 0,
+    turn_state TEXT CHECK (turn_state IN ('running', 'waiting', 'suspended', 'done', 'failed', 'stopped')),
+    preview TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+CREATE INDEX sessions_by_update ON sessions (archived, updated_at DESC, id);
+CREATE INDEX sessions_at_work ON sessions (id)
+    WHERE queued > 0 OR turn_state IN ('running', 'waiting', 'suspended');
+
+-- Projection: one row per turn. The partial index is promise 2 as the database sees it.
+CREATE TABLE turns (
+    session TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('running', 'waiting', 'suspended', 'done', 'failed', 'stopped')),
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    steps INTEGER NOT NULL DEFAULT 0,
+    resumes INTEGER NOT NULL DEFAULT 0,
+    input_tokens INTEGER NOT NULL DEFAULT 0,
+    output_tokens INTEGER NOT NULL DEFAULT 0,
+    reason TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (session, turn),
+    CHECK ((finished_at IS NULL) = (state IN ('running', 'waiting', 'suspended')))
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX turns_open ON turns (session) WHERE finished_at IS NULL;
+
+-- Projection: streams that were deleted on request; their cursors answer 410.
+CREATE TABLE deleted (
+    stream TEXT PRIMARY KEY,
+    at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Not in the log: who may write what is done, and the text so far of a running step.
+CREATE TABLE leases (
+    stream TEXT PRIMARY KEY,
+    token INTEGER NOT NULL,
+    holder TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE partials (
+    stream TEXT PRIMARY KEY,
+    turn INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    thinking TEXT NOT NULL,
+    at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE counters (
+    name TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) WITHOUT ROWID;
+INSERT INTO counters (name, value) VALUES ('fence', 0);

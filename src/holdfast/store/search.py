@@ -1,0 +1,177 @@
+"""Search: a trigram index that follows the log with a cursor of its own.
+
+It lives in a file of its own (`search.db`) and in a thread of its own, so that an append never waits
+for it and losing it loses nothing: it is filled again from the log. Words of fewer than three
+characters are found by a scan of the newest texts.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.domain.errors import Corrupt
+from holdfast.domain.events import (
+    InputReceived,
+    ModelInterrupted,
+    ModelResponded,
+    Record,
+    SessionDeleted,
+    ToolCallFinished,
+    decode_many,
+)
+from holdfast.store.port import Hit, Page
+from holdfast.store.tail import Tail
+
+PAGE = 500
+SCAN = 20_000
+AROUND = 60
+COALESCE_SECONDS = 0.2
+RETRY_SECONDS = 5.0
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS texts (
+    seq INTEGER PRIMARY KEY, session TEXT NOT NULL, version INTEGER NOT NULL, at INTEGER NOT NULL,
+    role TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS texts_by_session ON texts (session);
+CREATE VIRTUAL TABLE IF NOT EXISTS grams
+    USING fts5 (text, content='texts', content_rowid='seq', tokenize='trigram');
+CREATE TABLE IF NOT EXISTS cursor (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL);
+INSERT OR IGNORE INTO cursor VALUES (1, 0);
+"""
+_BY_GRAMS = """
+SELECT t.session, t.version, t.at, t.role, t.text FROM grams g JOIN texts t ON t.seq = g.rowid
+WHERE grams MATCH :match ORDER BY g.rowid DESC LIMIT :limit
+"""
+_BY_SCAN = """
+SELECT session, version, at, role, text FROM (SELECT * FROM texts ORDER BY seq DESC LIMIT :scan)
+WHERE text LIKE :like ESCAPE '\\' ORDER BY seq DESC LIMIT :limit
+"""
+
+log = logging.getLogger(__name__)
+ReadLog = Callable[[int, int], Page]
+
+
+class SearchIndex:
+    """Follows the log until it is closed."""
+
+    def __init__(self, path: Path, read_log: ReadLog, tail: Tail) -> None:
+        self._path = path
+        self._read_log = read_log
+        self._tail = tail
+        self._closing = False
+        self._lock = threading.Lock()
+        self._db = _open(path)
+        self._cursor = int(self._db.execute("SELECT seq FROM cursor").fetchone()[0])
+        self._thread = threading.Thread(target=self._follow, name="holdfast-search", daemon=True)
+        self._thread.start()
+
+    @property
+    def cursor(self) -> int:
+        """Up to which seq the log is searchable."""
+        return self._cursor
+
+    def search(self, text: str, limit: int) -> list[Hit]:
+        """Where a text occurs, newest first; letters match in either case."""
+        if len(text) >= 3:
+            match = '"' + text.replace('"', '""') + '"'
+            query, parameters = _BY_GRAMS, {"match": match, "limit": limit}
+        else:
+            like = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+            query, parameters = _BY_SCAN, {"like": f"%{like}%", "scan": SCAN, "limit": limit}
+        with self._lock:
+            rows = self._db.execute(query, parameters).fetchall()
+        return [Hit(session, version, at, role, _snippet(body, text)) for session, version, at, role, body in rows]
+
+    def close(self) -> None:
+        """Stop following; what is missing is caught up at the next start."""
+        self._closing = True
+        self._tail.ticked.set()
+        self._thread.join()
+        self._db.close()
+
+    # --- on the index's thread ------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        while not self._closing:
+            self._tail.ticked.clear()
+            try:
+                while not self._closing and self._catch_up():
+                    pass
+            except (sqlite3.Error, Corrupt) as error:
+                log.warning("search index stands still at seq %d: %s", self._cursor, error)
+                self._pause(RETRY_SECONDS)
+                self._tail.ticked.set()
+            self._tail.ticked.wait()
+            self._pause(COALESCE_SECONDS)
+
+    def _pause(self, seconds: float) -> None:
+        if not self._closing:
+            threading.Event().wait(seconds)
+
+    def _catch_up(self) -> bool:
+        lines = self._read_log(self._cursor, PAGE).lines
+        if not lines:
+            return False
+        records = decode_many(lines)
+        with self._lock, self._db:
+            self._db.execute("BEGIN")
+            for record in records:
+                self._index(record)
+            self._db.execute("UPDATE cursor SET seq = ?", (records[-1].seq,))
+        self._cursor = records[-1].seq
+        return len(lines) == PAGE
+
+    def _index(self, record: Record) -> None:
+        match record.event:
+            case InputReceived(text=text):
+                self._add(record, "user", text)
+            case ModelResponded(text=text) if text:
+                self._add(record, "agent", text)
+            case ModelInterrupted(text=text) if text:
+                self._add(record, "partial", text)
+            case ToolCallFinished(output=text) if text:
+                self._add(record, "tool", text)
+            case SessionDeleted(session=session):
+                rows = self._db.execute("SELECT seq, text FROM texts WHERE session = ?", (session,)).fetchall()
+                self._db.executemany("INSERT INTO grams (grams, rowid, text) VALUES ('delete', ?, ?)", rows)
+                self._db.execute("DELETE FROM texts WHERE session = ?", (session,))
+            case _:
+                pass
+
+    def _add(self, record: Record, role: str, text: str) -> None:
+        session = record.stream.partition("/")[2]
+        row = (record.seq, session, record.version, record.at, role, text)
+        self._db.execute("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)", row)
+        self._db.execute("INSERT INTO grams (rowid, text) VALUES (?, ?)", (record.seq, text))
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Open the index, or begin a new one when it cannot be read: the log has everything."""
+    try:
+        return _connect(path)
+    except sqlite3.DatabaseError as error:
+        log.warning("the search index is unreadable (%s) and is built anew", error)
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        return _connect(path)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("PRAGMA synchronous=NORMAL")
+    db.executescript(_SCHEMA)
+    return db
+
+
+def _snippet(body: str, text: str) -> str:
+    """The words around the first place where it was found, on one line."""
+    at = max(0, body.casefold().find(text.casefold()))
+    start, end = max(0, at - AROUND), at + len(text) + AROUND
+    line = " ".join(body[start:end].split())
+    return ("…" if start else "") + line + ("…" if end < len(body) else "")

@@ -1,0 +1,75 @@
+-- Queries of the log. `:name` parameters; each query has a name and a line that says its purpose.
+
+-- name: last_seq
+-- Where the log ends.
+SELECT COALESCE(MAX(seq), 0) FROM events;
+
+-- name: head
+-- The version of a stream; 0 if it has no events.
+SELECT COALESCE(MAX(version), 0) FROM events WHERE stream = :stream;
+
+-- name: insert_event
+-- The one place where a fact becomes durable.
+INSERT INTO events (seq, stream, version, at, kind, data, crc, command_id)
+VALUES (:seq, :stream, :version, :at, :kind, :data, :crc, :command_id);
+
+-- name: read_stream
+-- Stored bytes of one stream after a version.
+SELECT data, crc FROM events WHERE stream = :stream AND version > :after ORDER BY version LIMIT :limit;
+
+-- name: read_all
+-- Stored bytes of the whole log after a seq.
+SELECT data, crc FROM events WHERE seq > :after ORDER BY seq LIMIT :limit;
+
+-- name: deleted_at
+-- When a stream was deleted, if it was.
+SELECT at FROM deleted WHERE stream = :stream;
+
+-- name: find_command
+-- The first acceptance of a command id.
+SELECT digest, seq, stream, version FROM commands WHERE id = :id;
+
+-- name: insert_command
+-- Remember that this command was accepted, in the transaction of its events.
+INSERT INTO commands (id, digest, seq, stream, version, at) VALUES (:id, :digest, :seq, :stream, :version, :at);
+
+-- name: raise_fence
+-- The next fencing token; it only grows.
+UPDATE counters SET value = value + 1 WHERE name = 'fence' RETURNING value;
+
+-- name: grant_lease
+-- Give a stream to a new holder; whoever held it before is fenced from now on.
+INSERT INTO leases (stream, token, holder) VALUES (:stream, :token, :holder)
+ON CONFLICT (stream) DO UPDATE SET token = excluded.token, holder = excluded.holder;
+
+-- name: lease_token
+-- The token that a write must carry.
+SELECT token FROM leases WHERE stream = :stream;
+
+-- name: release_lease
+-- Give it back, unless somebody else has it by now.
+DELETE FROM leases WHERE stream = :stream AND token = :token;
+
+-- name: drop_leases
+-- A new owner of the file: every earlier holder is fenced.
+DELETE FROM leases;
+
+-- name: save_partial
+-- The text so far of the running step, one row, overwritten.
+INSERT INTO partials (stream, turn, step, text, thinking, at)
+VALUES (:stream, :turn, :step, :text, :thinking, :at)
+ON CONFLICT (stream) DO UPDATE SET
+    turn = excluded.turn, step = excluded.step, text = excluded.text,
+    thinking = excluded.thinking, at = excluded.at;
+
+-- name: drop_partial
+-- The step has its answer, or its partial became a fact.
+DELETE FROM partials WHERE stream = :stream AND turn = :turn AND step = :step;
+
+-- name: find_partial
+-- The text so far of a stream.
+SELECT turn, step, text, thinking FROM partials WHERE stream = :stream;
+
+-- name: probe
+-- A write that changes nothing, to learn whether the disk takes writes again.
+UPDATE counters SET value = value + 1 WHERE name = 'fence';

@@ -1,0 +1,93 @@
+-- What each event does to the projections, in the transaction that appends it.
+
+-- name: create_session
+-- A session appears in the list.
+INSERT INTO sessions (id, title, profile, cwd, created_at, updated_at, version)
+VALUES (:session, :title, :profile, :cwd, :at, :at, :version);
+
+-- name: touch_session
+-- Every event moves the version; only what people or the agent say moves the place in the list.
+UPDATE sessions SET version = :version WHERE id = :session;
+
+-- name: rename_session
+-- Another title.
+UPDATE sessions SET title = :title, version = :version WHERE id = :session;
+
+-- name: archive_session
+-- Out of the default list, or back in.
+UPDATE sessions SET archived = :archived, version = :version WHERE id = :session;
+
+-- name: input_received
+-- One more message, one more in the queue.
+UPDATE sessions SET message_count = message_count + 1, queued = queued + 1, updated_at = :at,
+    version = :version, title = CASE WHEN title = '' THEN :title ELSE title END
+WHERE id = :session;
+
+-- name: inputs_taken
+-- Messages leave the queue.
+UPDATE sessions SET queued = queued - :count, version = :version WHERE id = :session;
+
+-- name: agent_said
+-- One more message, with its first words for the list.
+UPDATE sessions SET message_count = message_count + :count, updated_at = :at, version = :version,
+    preview = CASE WHEN :preview = '' THEN preview ELSE :preview END
+WHERE id = :session;
+
+-- name: session_turn
+-- The session's own view of its latest turn.
+UPDATE sessions SET turn = :turn, turn_state = :state, updated_at = :at, version = :version WHERE id = :session;
+
+-- name: start_turn
+-- A turn begins.
+INSERT INTO turns (session, turn, state, started_at) VALUES (:session, :turn, 'running', :at);
+
+-- name: turn_state
+-- It waits, is suspended, or runs again.
+UPDATE turns SET state = :state, resumes = resumes + :resumed, reason = :reason
+WHERE session = :session AND turn = :turn;
+
+-- name: turn_step
+-- One more step, and what it cost.
+UPDATE turns SET steps = :step, input_tokens = input_tokens + :input_tokens,
+    output_tokens = output_tokens + :output_tokens
+WHERE session = :session AND turn = :turn;
+
+-- name: finish_turn
+-- It ended.
+UPDATE turns SET state = :state, finished_at = :at, reason = :reason WHERE session = :session AND turn = :turn;
+
+-- name: delete_session
+-- Gone from the list.
+DELETE FROM sessions WHERE id = :session;
+
+-- name: delete_turns
+-- And its turns.
+DELETE FROM turns WHERE session = :session;
+
+-- name: delete_events
+-- And its events: somebody asked for it.
+DELETE FROM events WHERE stream = :stream;
+
+-- name: delete_partials
+-- And what it was about to say.
+DELETE FROM partials WHERE stream = :stream;
+
+-- name: delete_lease
+-- And the right to work on it: a worker that still tries is fenced.
+DELETE FROM leases WHERE stream = :stream;
+
+-- name: bury_stream
+-- What is left: that it existed.
+INSERT INTO deleted (stream, at) VALUES (:stream, :at);
+
+-- name: clear_sessions
+-- For a rebuild.
+DELETE FROM sessions;
+
+-- name: clear_turns
+-- For a rebuild.
+DELETE FROM turns;
+
+-- name: clear_deleted
+-- For a rebuild.
+DELETE FROM deleted;

@@ -1,0 +1,36 @@
+-- What people look at.
+
+-- name: list_sessions
+-- A page of the list, newest first; keyset paging by (updated_at, id).
+SELECT * FROM sessions
+WHERE archived = :archived AND (updated_at < :before_at OR (updated_at = :before_at AND id > :before_id))
+ORDER BY updated_at DESC, id LIMIT :limit;
+
+-- name: get_session
+-- One session.
+SELECT * FROM sessions WHERE id = :session;
+
+-- name: find_sessions
+-- Ids by prefix; two are enough to know that it is ambiguous, ten make a helpful message.
+SELECT id, title FROM sessions WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
+
+-- name: find_deleted
+-- Deleted streams by prefix.
+SELECT stream FROM deleted WHERE stream >= :prefix AND stream < :beyond ORDER BY stream LIMIT 10;
+
+-- name: sessions_at_work
+-- Everything that is not at rest: queued, running, waiting, suspended.
+SELECT * FROM sessions WHERE queued > 0 OR turn_state IN ('running', 'waiting', 'suspended') ORDER BY id;
+
+-- name: list_turns
+-- The turns of a session, in order.
+SELECT * FROM turns WHERE session = :session ORDER BY turn;
+
+-- name: count_sessions
+-- How many there are.
+SELECT COUNT(*) AS sessions, COALESCE(SUM(archived), 0) AS archived,
+    COALESCE(SUM(message_count), 0) AS messages FROM sessions;
+
+-- name: count_events
+-- How long the log is.
+SELECT COUNT(*) FROM events;

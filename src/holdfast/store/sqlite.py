@@ -1,0 +1,288 @@
+"""The embedded engine: SQLite in WAL mode, `synchronous=FULL`, one writer, read-only readers.
+
+Nothing ever opens the database file but SQLite: closing any other handle on it drops the POSIX
+locks of this process and silently loses commits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected, Unavailable
+from holdfast.domain.events import Record, decode_many, session_stream
+from holdfast.store.port import (
+    Append,
+    Appended,
+    CommandKey,
+    Health,
+    Hit,
+    Lease,
+    Page,
+    PartialText,
+    Row,
+    SessionCursor,
+    Subscription,
+)
+from holdfast.store.queries import migrations, queries
+from holdfast.store.search import SearchIndex
+from holdfast.store.tail import Tail
+from holdfast.store.writer import DoAppend, DoClaim, DoPartial, DoRelease, Writer, accepted, encode_writes
+
+READERS = 3
+LOAD_PAGE = 2_000
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """The Store of `port.py` on one SQLite file. Made by `open_store` on a running loop."""
+
+    def __init__(self, path: Path) -> None:
+        prepare(path)
+        self._path = path
+        self._tail = Tail()
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="holdfast-reader")
+        self._local = threading.local()
+        self._open: list[sqlite3.Connection] = []
+        self.writer = Writer(lambda: connect_writer(path), self._tail, asyncio.get_running_loop())
+        self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._tail)
+
+    # --- append, claim --------------------------------------------------------------------------
+
+    async def append(self, append: Append) -> Appended:
+        """Commit, durably; then return."""
+        return await self.writer.do(DoAppend(append, encode_writes(append)))
+
+    async def claim(self, stream: str, *, holder: str) -> Lease:
+        """Take the lease; whoever held it is fenced."""
+        return await self.writer.do(DoClaim(stream, holder))
+
+    async def release(self, lease: Lease) -> None:
+        """Give the lease back."""
+        await self.writer.do(DoRelease(lease))
+
+    async def save_partial(self, lease: Lease, partial: PartialText, *, at: int) -> None:
+        """Overwrite the text so far."""
+        await self.writer.do(DoPartial(lease, partial, at))
+
+    async def find_command(self, key: CommandKey) -> Appended | None:
+        """What a command came to, if it was accepted before."""
+        return await self._reading(lambda db: accepted(db, key))
+
+    # --- read, tail -----------------------------------------------------------------------------
+
+    async def read(self, stream: str, *, after: int, limit: int) -> Page:
+        """Stored bytes of a stream."""
+        return await self._reading(lambda db: self._page(db, stream, after, limit))
+
+    async def read_all(self, *, after: int, limit: int) -> Page:
+        """Stored bytes of the whole log, by seq."""
+        return await self._reading(lambda db: self._page_all(db, after, limit))
+
+    async def load(self, stream: str, *, after: int) -> list[Record]:
+        """Decoded records of a stream, to the end."""
+        return await self._reading(lambda db: self._load(db, stream, after))
+
+    def subscribe(self, stream: str | None) -> Subscription:
+        """Follow one stream, or with None all of them."""
+        return self._tail.follow(stream)
+
+    def nudge(self, stream: str) -> None:
+        """Wake the followers of a stream for a frame that is no fact."""
+        self._tail.nudge(stream)
+
+    async def partial(self, stream: str) -> PartialText | None:
+        """The text so far, if a step is running or was cut."""
+        row = await self._one("find_partial", {"stream": stream})
+        return None if row is None else PartialText(**row)  # type: ignore[arg-type]
+
+    # --- projections ----------------------------------------------------------------------------
+
+    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int) -> list[Row]:
+        """A page of the list, newest first."""
+        where = {"archived": int(archived), "before_at": before.at, "before_id": before.id, "limit": limit}
+        return await self._rows("list_sessions", where)
+
+    async def session(self, prefix: str) -> Row:
+        """One session by id or unique prefix."""
+        row = await self._one("get_session", {"session": prefix})
+        if row is not None:
+            return row
+        found = await self._rows("find_sessions", {"prefix": prefix, "beyond": prefix + "g"})
+        if len(found) == 1:
+            return await self.session(str(found[0]["id"]))
+        if found:
+            listed = ", ".join(str(row["id"]) for row in found)
+            raise Conflict(f"{prefix} fits several sessions: {listed}.", hint="Give more characters.")
+        stream = session_stream(prefix)
+        if await self._rows("find_deleted", {"prefix": stream, "beyond": stream + "g"}):
+            raise Gone(f"Session {prefix} was deleted.", hint="`holdfast sessions` lists the others.")
+        raise NotFound(f"There is no session {prefix}.", hint="`holdfast sessions` lists them.")
+
+    async def sessions_at_work(self) -> list[Row]:
+        """Every session that is not at rest."""
+        return await self._rows("sessions_at_work", {})
+
+    async def turns(self, session: str) -> list[Row]:
+        """The turns of a session."""
+        return await self._rows("list_turns", {"session": session})
+
+    async def counts(self) -> Row:
+        """Sessions, archived ones, messages, events."""
+        row = await self._one("count_sessions", {})
+        events = await self._one("count_events", {})
+        assert row is not None and events is not None
+        return row | {"events": next(iter(events.values()))}
+
+    async def search(self, text: str, *, limit: int) -> list[Hit]:
+        """Where a text occurs, newest first."""
+        return await asyncio.to_thread(self._index.search, text, limit)
+
+    async def indexed(self) -> int:
+        """How far the search index has come, for those who must wait for it."""
+        return await asyncio.to_thread(lambda: self._index.cursor)
+
+    @property
+    def health(self) -> Health:
+        """Whether it takes writes."""
+        return self.writer.health
+
+    async def close(self) -> None:
+        """Finish what was taken, and let go of the files."""
+        await asyncio.to_thread(self._index.close)
+        await self.writer.close()
+        self._readers.shutdown(wait=True)
+        for connection in self._open:
+            connection.close()
+
+    # --- on a reader's thread -------------------------------------------------------------------
+
+    async def _reading(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, lambda: read(self._reader()))
+
+    def _reader(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = connect_reader(self._path)
+            self._local.connection = connection
+            self._open.append(connection)
+        return connection
+
+    async def _rows(self, query: str, parameters: dict[str, object]) -> list[Row]:
+        return await self._reading(lambda db: fetch(db, query, parameters))
+
+    async def _one(self, query: str, parameters: dict[str, object]) -> Row | None:
+        rows = await self._rows(query, parameters)
+        return rows[0] if rows else None
+
+    def _page(self, db: sqlite3.Connection, stream: str, after: int, limit: int) -> Page:
+        lines = checked(db, "read_stream", {"stream": stream, "after": after, "limit": limit})
+        if not lines and not db.execute(queries()["head"], {"stream": stream}).fetchone()[0]:
+            if db.execute(queries()["deleted_at"], {"stream": stream}).fetchone() is not None:
+                raise Gone(f"{stream} was deleted.")
+            if stream != "system":
+                raise NotFound(f"There is no {stream}.")
+        return Page(lines)
+
+    def _page_all(self, db: sqlite3.Connection, after: int, limit: int) -> Page:
+        return Page(checked(db, "read_all", {"after": after, "limit": limit}))
+
+    def _read_log(self, after: int, limit: int) -> Page:
+        return self._page_all(self._reader(), after, limit)
+
+    def _load(self, db: sqlite3.Connection, stream: str, after: int) -> list[Record]:
+        records: list[Record] = []
+        while lines := checked(db, "read_stream", {"stream": stream, "after": after, "limit": LOAD_PAGE}):
+            records.extend(decode_many(lines))
+            after = records[-1].version
+            if len(lines) < LOAD_PAGE:
+                break
+        return records
+
+
+def checked(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -> tuple[bytes, ...]:
+    """Stored lines, each compared with its CRC. The comparison runs in C: it is on the replay path."""
+    rows = db.execute(queries()[query], parameters).fetchall()
+    if not rows:
+        return ()
+    lines, crcs = zip(*rows, strict=True)
+    if tuple(map(zlib.crc32, lines)) != crcs:
+        bad = next(line for line, crc in rows if zlib.crc32(line) != crc)
+        raise Corrupt(
+            f"A stored event does not match its checksum: {bad[:80]!r}…",
+            hint="Stop the gateway and run `holdfast doctor`.",
+        )
+    return tuple(lines)
+
+
+def fetch(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -> list[Row]:
+    """Rows as dictionaries."""
+    cursor = db.execute(queries()[query], parameters)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+# --- connections ----------------------------------------------------------------------------------
+
+
+def connect_writer(path: Path) -> sqlite3.Connection:
+    """The writing connection; it alone checkpoints, which avoids the WAL-reset bug of old SQLite."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+    for pragma in (
+        "busy_timeout=5000",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "journal_size_limit=67108864",
+        "cell_size_check=ON",
+        "temp_store=MEMORY",
+        "trusted_schema=OFF",
+        "fullfsync=ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write."""
+    uri = f"file:{quote(str(path))}?mode=ro"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA query_only=ON")
+    connection.execute("PRAGMA busy_timeout=5000")
+    return connection
+
+
+def prepare(path: Path) -> None:
+    """Create or migrate the database; refuse one from a newer version; fence every earlier holder."""
+    try:
+        with closing(connect_writer(path)) as connection:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode=WAL")
+            migrate(connection)
+            connection.execute(queries()["drop_leases"])
+    except sqlite3.DatabaseError as error:
+        if "not a database" in str(error) or "malformed" in str(error):
+            raise Corrupt(f"{path} is damaged: {error}.", hint="Move it aside and restore a backup.") from error
+        raise Unavailable(f"{path} cannot be opened: {error}.", hint="`holdfast doctor` says more.") from error
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Run the migrations that are missing, each in a transaction of its own."""
+    known = migrations()
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > known[-1][0]:
+        raise Rejected(
+            f"This database was written by a newer Holdfast (schema {version}, this one knows {known[-1][0]}).",
+            hint="Upgrade Holdfast; nothing was changed.",
+        )
+    for number, _, statements in known:
+        if number > version:
+            connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nPRAGMA user_version={number};\nCOMMIT;")

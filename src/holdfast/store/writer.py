@@ -1,0 +1,343 @@
+"""The one thread that writes: many appends, one transaction, one fsync.
+
+Whatever waits in the queue when the last commit is through goes into the next one. An operation
+checks everything before its first statement that changes anything, so that a refused one leaves its
+neighbours in the same transaction untouched. When the disk refuses, nobody in the batch is told
+"done", the connection is opened anew (a failed fsync may have dropped pages), and a probe finds out
+when it works again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from holdfast.domain.errors import Conflict, Fenced, HoldfastError, Unavailable
+from holdfast.domain.events import AnyEvent, Record, encode
+from holdfast.store.port import Append, Appended, CommandKey, Health, Lease, PartialText
+from holdfast.store.projections import project
+from holdfast.store.queries import queries
+from holdfast.store.tail import Tail
+
+PROBE_SECONDS = 2.0
+BATCH = 512
+Connect = Callable[[], sqlite3.Connection]
+T = TypeVar("T")
+
+
+class Operation(Protocol[T]):  # type: ignore[misc]
+    """Something to do inside the next transaction."""
+
+    def run(self, tx: Transaction) -> T:
+        """Check, then write; raise a HoldfastError before the first write to refuse."""
+        ...
+
+
+@dataclass(slots=True)
+class Transaction:
+    """The open transaction of a batch."""
+
+    connection: sqlite3.Connection
+    last_seq: int
+    records: list[Record] = field(default_factory=list)
+
+    def run(self, query: str, parameters: dict[str, object] | None = None) -> sqlite3.Cursor:
+        """Run a named query."""
+        return self.connection.execute(queries()[query], parameters or {})
+
+    def value(self, query: str, parameters: dict[str, object]) -> int:
+        """The single number that a query answers."""
+        row = self.run(query, parameters).fetchone()
+        return int(row[0])
+
+    def check(self, lease: Lease) -> None:
+        """Promise 2: only the holder of the lease writes what is done."""
+        row = self.run("lease_token", {"stream": lease.stream}).fetchone()
+        if row is None or row[0] != lease.token:
+            raise Fenced(f"Another worker has {lease.stream}, or it was deleted.")
+
+
+@dataclass(frozen=True, slots=True)
+class DoAppend:
+    """Events, their projections and the command that caused them."""
+
+    append: Append
+    encoded: list[list[bytes]]
+
+    def run(self, tx: Transaction) -> Appended:
+        """Check the command id, the lease and the versions; then insert."""
+        append = self.append
+        if append.command is not None and (known := accepted(tx.connection, append.command)) is not None:
+            return known
+        if append.lease is not None:
+            tx.check(append.lease)
+        heads = [self._head(tx, index) for index in range(len(append.writes))]
+        records: list[Record] = []
+        first: Appended | None = None
+        for write, encoded, head in zip(append.writes, self.encoded, heads, strict=True):
+            for version, (event, data) in enumerate(zip(write.events, encoded, strict=True), head + 1):
+                records.append(self._insert(tx, write.stream, version, event, data))
+            if first is None:
+                first = Appended(write.stream, head + len(write.events), tx.last_seq)
+        if first is None:
+            raise ValueError("an append without writes")
+        if append.command is not None:
+            key = {"id": append.command.id, "digest": append.command.digest, "at": append.at}
+            tx.run("insert_command", key | {"seq": first.seq, "stream": first.stream, "version": first.version})
+        tx.records.extend(records)
+        return Appended(first.stream, first.version, first.seq, tuple(records))
+
+    def _head(self, tx: Transaction, index: int) -> int:
+        write = self.append.writes[index]
+        head = tx.value("head", {"stream": write.stream})
+        for earlier in self.append.writes[:index]:
+            if earlier.stream == write.stream:
+                raise ValueError(f"two writes to {write.stream} in one append")
+        if write.expect is not None and head != write.expect:
+            raise Conflict(f"{write.stream} stands at version {head}, not at {write.expect}.")
+        if head == 0 and tx.run("deleted_at", {"stream": write.stream}).fetchone() is not None:
+            raise Conflict(f"{write.stream} was deleted.")
+        return head
+
+    def _insert(self, tx: Transaction, stream: str, version: int, event: AnyEvent, body: bytes) -> Record:
+        seq, at = tx.last_seq + 1, self.append.at
+        name = stream.encode()
+        data = b'{"seq":%d,"stream":"%b","version":%d,"at":%d,"event":%b}' % (seq, name, version, at, body)
+        tx.run(
+            "insert_event",
+            {
+                "seq": seq,
+                "stream": stream,
+                "version": version,
+                "at": at,
+                "kind": type(event).__name__,
+                "data": data,
+                "crc": zlib.crc32(data),
+                "command_id": self.append.command.id if self.append.command is not None else None,
+            },
+        )
+        tx.last_seq = seq
+        record = Record(seq=seq, stream=stream, version=version, at=at, event=event)
+        for query, parameters in project(record):
+            tx.run(query, parameters)
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class DoClaim:
+    """Take a lease."""
+
+    stream: str
+    holder: str
+
+    def run(self, tx: Transaction) -> Lease:
+        """Raise the fence and grant."""
+        token = tx.value("raise_fence", {})
+        tx.run("grant_lease", {"stream": self.stream, "token": token, "holder": self.holder})
+        return Lease(self.stream, token)
+
+
+@dataclass(frozen=True, slots=True)
+class DoRelease:
+    """Give a lease back."""
+
+    lease: Lease
+
+    def run(self, tx: Transaction) -> None:
+        """Delete it if it is still ours."""
+        tx.run("release_lease", {"stream": self.lease.stream, "token": self.lease.token})
+
+
+@dataclass(frozen=True, slots=True)
+class DoPartial:
+    """Overwrite the text so far."""
+
+    lease: Lease
+    partial: PartialText
+    at: int
+
+    def run(self, tx: Transaction) -> None:
+        """Fenced like any other work."""
+        tx.check(self.lease)
+        partial = self.partial
+        row = {"turn": partial.turn, "step": partial.step, "text": partial.text, "thinking": partial.thinking}
+        tx.run("save_partial", row | {"stream": self.lease.stream, "at": self.at})
+
+
+def accepted(connection: sqlite3.Connection, key: CommandKey) -> Appended | None:
+    """What a command came to, if it was accepted before."""
+    row = connection.execute(queries()["find_command"], {"id": key.id}).fetchone()
+    if row is None:
+        return None
+    digest, seq, stream, version = row
+    if digest != key.digest:
+        raise Conflict(
+            f"The command id {key.id} was used before for something else.",
+            hint="Mint a new id for each new command.",
+        )
+    return Appended(stream, version, seq, duplicate=True)
+
+
+def encode_writes(append: Append) -> list[list[bytes]]:
+    """The JSON of every event, made by the caller so that the writer only writes."""
+    return [[encode(event) for event in write.events] for write in append.writes]
+
+
+@dataclass(slots=True)
+class _Request(Generic[T]):
+    operation: Operation[T]
+    future: asyncio.Future[T]
+    result: T | None = None
+    error: Exception | None = None
+
+
+class Writer:
+    """Owns the only connection that writes."""
+
+    def __init__(self, connect: Connect, tail: Tail, loop: asyncio.AbstractEventLoop) -> None:
+        self._connect = connect
+        self._tail = tail
+        self._loop = loop
+        self._queue: queue.SimpleQueue[_Request[object] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="holdfast-writer", daemon=True)
+        self._closed = False
+        self.health = Health()
+        self.commits = 0
+        self.commit_seconds = 0.0
+        self._connection = connect()
+        self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
+        self._thread.start()
+
+    async def do(self, operation: Operation[T]) -> T:
+        """Run an operation in the next transaction; return when it is durable."""
+        if self._closed:
+            raise Unavailable("The gateway is shutting down.")
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._queue.put(_Request(operation, future))  # type: ignore[arg-type]
+        return await future
+
+    async def close(self) -> None:
+        """Finish what was taken, then stop."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+            await asyncio.to_thread(self._thread.join)
+
+    # --- on the writer's thread -----------------------------------------------------------------
+
+    def _run(self) -> None:
+        open_ = True
+        while open_:
+            batch, open_ = self._gather()
+            if batch:
+                self._commit(batch)
+                self._deliver(batch)
+        self._connection.close()
+
+    def _gather(self) -> tuple[list[_Request[object]], bool]:
+        batch: list[_Request[object]] = []
+        while len(batch) < BATCH:
+            try:
+                if batch:
+                    request = self._queue.get_nowait()
+                else:
+                    request = self._queue.get(timeout=None if self.health.writable else PROBE_SECONDS)
+            except queue.Empty:
+                if not batch:
+                    self._probe()
+                return batch, True
+            if request is None:
+                return batch, False
+            batch.append(request)
+        return batch, True
+
+    def _commit(self, batch: list[_Request[object]]) -> None:
+        started = time.perf_counter()
+        tx = Transaction(self._connection, self._last_seq)
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for request in batch:
+                try:
+                    request.result = request.operation.run(tx)
+                except HoldfastError as refused:
+                    request.error = refused
+            self._connection.execute("COMMIT")
+        except Exception as error:
+            self._failed(batch, error)
+            return
+        self._last_seq = tx.last_seq
+        self.commits += 1
+        self.commit_seconds += time.perf_counter() - started
+        self.health = Health()
+        if tx.records:
+            self._loop.call_soon_threadsafe(self._tail.committed, tx.records)
+
+    def _failed(self, batch: list[_Request[object]], error: Exception) -> None:
+        """Nobody is told "done". A sick disk fails all; a sick operation fails alone."""
+        for request in batch:
+            request.result = None
+        if isinstance(error, sqlite3.Error) and _disk_trouble(error):
+            problem = f"The disk does not take writes: {error}."
+            self.health = Health(writable=False, problem=problem, since=int(time.time() * 1000))
+            refused = Unavailable(problem, hint="Free some space; it recovers by itself.")
+            for request in batch:
+                request.error = refused
+            self._reopen()
+            return
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        if len(batch) == 1:
+            batch[0].error = error
+            return
+        for request in batch:
+            request.error = None
+            self._commit([request])
+
+    def _reopen(self) -> None:
+        try:
+            self._connection.close()
+            self._connection = self._connect()
+        except sqlite3.Error:
+            return  # stays unhealthy: the next batch or probe tries again
+        self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
+
+    def _probe(self) -> None:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute(queries()["probe"])
+            self._connection.execute("COMMIT")
+        except sqlite3.Error:
+            self._reopen()
+        else:
+            self.health = Health()
+
+    def _deliver(self, batch: list[_Request[object]]) -> None:
+        self._loop.call_soon_threadsafe(_settle, batch)
+
+
+def _settle(batch: list[_Request[object]]) -> None:
+    for request in batch:
+        if request.future.done():
+            continue
+        if request.error is not None:
+            request.future.set_exception(request.error)
+        else:
+            request.future.set_result(request.result)
+
+
+def _disk_trouble(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    closed = isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error)
+    return closed or code in (
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_READONLY,
+    )
