@@ -21,13 +21,11 @@ Path = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
-class Command(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="command", tag=True
-):
+class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="command", tag=True):
     """Base of all commands; `command` on the wire is the class name and may be left out."""
 
 
-class CreateSession(Command):
+class CreateSession(Command, frozen=True):
     """Begin a conversation, at once with its first message if there is a text."""
 
     text: Text | None = None
@@ -36,32 +34,32 @@ class CreateSession(Command):
     title: Title | None = None
 
 
-class SendMessage(Command):
+class SendMessage(Command, frozen=True):
     """Say something. While a turn runs it waits (`queue`), joins (`steer`) or stops it (`interrupt`)."""
 
     text: Text
     mode: Mode = "queue"
 
 
-class StopTurn(Command):
+class StopTurn(Command, frozen=True):
     """End the running turn; queued messages stay."""
 
 
-class RenameSession(Command):
+class RenameSession(Command, frozen=True):
     """Give it another title."""
 
     title: Title
 
 
-class ArchiveSession(Command):
+class ArchiveSession(Command, frozen=True):
     """Take it out of the default list; nothing is deleted."""
 
 
-class RestoreSession(Command):
+class RestoreSession(Command, frozen=True):
     """Bring an archived session back."""
 
 
-class DeleteSession(Command):
+class DeleteSession(Command, frozen=True):
     """Delete the session with all its events, for good."""
 
 

@@ -32,9 +32,7 @@ TITLE_FROM_TEXT = 60
 def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: str, by: str) -> list[AnyEvent]:
     """The first events of a session. Defaults for profile and cwd are the caller's to choose."""
     title = command.title or title_from(command.text or "")
-    events: list[AnyEvent] = [
-        SessionCreated(session=session, profile=profile, cwd=cwd, title=title, by=by)
-    ]
+    events: list[AnyEvent] = [SessionCreated(session=session, profile=profile, cwd=cwd, title=title, by=by)]
     if command.text is not None:
         _not_blank(command.text)
         events.append(InputReceived(input=id, text=command.text, mode="queue", by=by))

@@ -10,6 +10,7 @@ come only from the holder of the session's lease.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -36,14 +37,14 @@ class Event(
     """Base of all events; `kind` on the wire is the class name."""
 
 
-class Usage(Fact):
+class Usage(Fact, frozen=True):
     """What one model call cost."""
 
     input_tokens: int = 0
     output_tokens: int = 0
 
 
-class Call(Fact):
+class Call(Fact, frozen=True):
     """One effect that the model asked for. `call` is ours and unique in the session."""
 
     call: str
@@ -51,7 +52,7 @@ class Call(Fact):
     arguments: str
 
 
-class Problem(Fact):
+class Problem(Fact, frozen=True):
     """Why something failed, in words for a person."""
 
     code: str
@@ -62,7 +63,7 @@ class Problem(Fact):
 # --- said: the session itself -------------------------------------------------------------------
 
 
-class SessionCreated(Event):
+class SessionCreated(Event, frozen=True):
     """A conversation began."""
 
     session: str
@@ -72,26 +73,26 @@ class SessionCreated(Event):
     by: str
 
 
-class SessionRenamed(Event):
+class SessionRenamed(Event, frozen=True):
     """A person gave it another title."""
 
     title: str
     by: str
 
 
-class SessionArchived(Event):
+class SessionArchived(Event, frozen=True):
     """It left the default list; nothing was deleted."""
 
     by: str
 
 
-class SessionRestored(Event):
+class SessionRestored(Event, frozen=True):
     """It is back in the default list."""
 
     by: str
 
 
-class InputReceived(Event):
+class InputReceived(Event, frozen=True):
     """A person said something. `input` is the id of the command that carried it."""
 
     input: str
@@ -100,14 +101,14 @@ class InputReceived(Event):
     by: str
 
 
-class StopRequested(Event):
+class StopRequested(Event, frozen=True):
     """A person asked for the end of a turn."""
 
     turn: int
     by: str
 
 
-class WaitAnswered(Event):
+class WaitAnswered(Event, frozen=True):
     """The reason for standing still is gone; `turn` goes on."""
 
     turn: int
@@ -119,7 +120,7 @@ class WaitAnswered(Event):
 # --- done: the turn -----------------------------------------------------------------------------
 
 
-class TurnStarted(Event):
+class TurnStarted(Event, frozen=True):
     """The agent took these inputs and began to work."""
 
     turn: int
@@ -127,21 +128,21 @@ class TurnStarted(Event):
     profile: str
 
 
-class InputsJoined(Event):
+class InputsJoined(Event, frozen=True):
     """Inputs that came meanwhile joined the turn between two steps."""
 
     turn: int
     inputs: list[str]
 
 
-class TurnSuspended(Event):
+class TurnSuspended(Event, frozen=True):
     """The gateway said goodbye in the middle; the turn goes on at the next start."""
 
     turn: int
     reason: str
 
 
-class TurnResumed(Event):
+class TurnResumed(Event, frozen=True):
     """The turn goes on after an interruption. `away_ms` is how long nobody worked on it."""
 
     turn: int
@@ -150,7 +151,7 @@ class TurnResumed(Event):
     away_ms: int
 
 
-class WaitOpened(Event):
+class WaitOpened(Event, frozen=True):
     """The turn stands still until its wake condition comes true."""
 
     turn: int
@@ -159,7 +160,7 @@ class WaitOpened(Event):
     reason: str
 
 
-class TurnFinished(Event):
+class TurnFinished(Event, frozen=True):
     """The turn is over."""
 
     turn: int
@@ -168,7 +169,7 @@ class TurnFinished(Event):
     problem: Problem | None = None
 
 
-class ModelRequested(Event):
+class ModelRequested(Event, frozen=True):
     """A model was asked. It names the context by version and never repeats the messages."""
 
     turn: int
@@ -178,7 +179,7 @@ class ModelRequested(Event):
     context_version: int
 
 
-class ModelResponded(Event):
+class ModelResponded(Event, frozen=True):
     """The whole answer of one step."""
 
     turn: int
@@ -191,7 +192,7 @@ class ModelResponded(Event):
     duration_ms: int
 
 
-class ModelInterrupted(Event):
+class ModelInterrupted(Event, frozen=True):
     """An answer that was cut: `text` is what had arrived. The step is not over."""
 
     turn: int
@@ -201,7 +202,7 @@ class ModelInterrupted(Event):
     reason: str
 
 
-class ModelFailed(Event):
+class ModelFailed(Event, frozen=True):
     """The model gave no answer."""
 
     turn: int
@@ -209,7 +210,7 @@ class ModelFailed(Event):
     problem: Problem
 
 
-class ToolCallStarted(Event):
+class ToolCallStarted(Event, frozen=True):
     """The intent, written before the effect."""
 
     turn: int
@@ -218,7 +219,7 @@ class ToolCallStarted(Event):
     effect: Effect
 
 
-class ToolCallFinished(Event):
+class ToolCallFinished(Event, frozen=True):
     """What came of it. `unknown` is a state: it may or may not have happened."""
 
     turn: int
@@ -232,7 +233,7 @@ class ToolCallFinished(Event):
 # --- the system stream --------------------------------------------------------------------------
 
 
-class GatewayStarted(Event):
+class GatewayStarted(Event, frozen=True):
     """A gateway took the home over."""
 
     pid: int
@@ -240,14 +241,14 @@ class GatewayStarted(Event):
     boot: str
 
 
-class GatewayStopped(Event):
+class GatewayStopped(Event, frozen=True):
     """It left in good order; after a crash this is missing."""
 
     pid: int
     reason: str
 
 
-class SessionDeleted(Event):
+class SessionDeleted(Event, frozen=True):
     """A session and its events were deleted because somebody asked for it."""
 
     session: str
@@ -306,7 +307,7 @@ def decode(data: bytes) -> Record:
     return _decode(data)
 
 
-def decode_many(lines: list[bytes]) -> list[Record]:
+def decode_many(lines: Sequence[bytes]) -> list[Record]:
     """Read many stored lines at once; one call costs less than many."""
     return _decode_many(b"[" + b",".join(lines) + b"]")
 

@@ -131,6 +131,8 @@ class Turn:
     waits: int = 0
     resumes: int = 0
     """Resumes in a row without progress."""
+    interruptions: list[tuple[int, int, int, str]] = field(default_factory=list)
+    """Every resume of this turn: version, time, how long nobody worked, and why."""
     last_done: Happened = field(default_factory=lambda: Happened(0, 0))
     """The last thing that the worker did."""
     last_kind: str = ""
@@ -255,6 +257,7 @@ def evolve(session: Session, record: Record) -> None:
         case TurnResumed() as e:
             turn = _turn(session)
             turn.suspended, turn.resumes = "", e.attempt
+            turn.interruptions.append((record.version, record.at, e.away_ms, e.cause))
             session.messages.append(Note(e.turn, _resume_note(e)))
             _done(turn, record)
         case WaitOpened() as e:

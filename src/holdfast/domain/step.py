@@ -155,9 +155,7 @@ def close(session: Session, finish: Finish, partial: Partial) -> list[AnyEvent]:
         if turn.asked:
             events.append(cut(turn, partial, finish.reason))
         events.extend(_close_call(turn, open_call, finish.reason) for open_call in turn.open_calls.values())
-    events.append(
-        TurnFinished(turn=finish.turn, outcome=finish.outcome, reason=finish.reason, problem=finish.problem)
-    )
+    events.append(TurnFinished(turn=finish.turn, outcome=finish.outcome, reason=finish.reason, problem=finish.problem))
     return events
 
 

@@ -13,6 +13,8 @@ class LiveText:
 
     turn: int
     step: int
+    since: int
+    """The version of the request that it answers: nobody hears of it before that event."""
     text: str = ""
     thinking: str = ""
 
@@ -32,11 +34,9 @@ class Live:
         """The text so far."""
         return self._texts.get(stream)
 
-    def begin(self, stream: str, *, turn: int, step: int) -> LiveText:
+    def begin(self, stream: str, *, turn: int, step: int, since: int) -> None:
         """A step begins to speak."""
-        text = LiveText(turn, step)
-        self._texts[stream] = text
-        return text
+        self._texts[stream] = LiveText(turn, step, since)
 
     def add(self, stream: str, *, text: str, thinking: str) -> None:
         """It said more; whoever follows the stream is woken up."""

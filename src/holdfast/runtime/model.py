@@ -72,6 +72,6 @@ class Model(Protocol):
         """As written into the log."""
         ...
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:
+    def stream(self, request: ModelRequest, /) -> AsyncGenerator[Delta | Answer, None]:
         """Deltas, then exactly one Answer; or a ModelError."""
         ...

@@ -37,11 +37,12 @@ class MissingModel:
         self.name = "missing"
         self._problem = problem
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:
+    async def stream(self, _: ModelRequest, /) -> AsyncGenerator[Delta | Answer, None]:
         """Say what is missing."""
-        if request:
-            raise ModelError(self._problem)
-        yield Delta()
+        yield self._refuse()
+
+    def _refuse(self) -> Delta:
+        raise ModelError(self._problem)
 
 
 class Profiles:
@@ -74,7 +75,9 @@ class Profiles:
             known = ", ".join(self.names)
             return Agent(_missing("unknown_profile", f"There is no profile {name!r}; there is: {known}."), limits)
         if profile.model != self._demo.name:
-            return Agent(_missing("unknown_model", f"Profile {name!r} names the unknown model {profile.model!r}."), limits)
+            return Agent(
+                _missing("unknown_model", f"Profile {name!r} names the unknown model {profile.model!r}."), limits
+            )
         tools: dict[str, AnyTool] = {tool.name: tool for tool in (READ, WRITE)}
         return Agent(self._demo, limits, profile.instructions, profile.cwd, tools)
 

@@ -9,7 +9,7 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from holdfast.domain.commands import CreateSession, DeleteSession, SessionCommand
+from holdfast.domain.commands import CreateSession, SessionCommand
 from holdfast.domain.decide import create, decide
 from holdfast.domain.errors import Conflict, NotFound
 from holdfast.domain.events import SYSTEM, Record, SessionDeleted, session_stream
@@ -86,7 +86,7 @@ class Sessions:
             try:
                 events = decide(state, command, id=caller.key.id, by=caller.by)
             except Conflict as refused:
-                return await self._seen_before(session, caller, refused)
+                return await self._seen_before(caller, refused)
             write = Write(session_stream(session), tuple(events), expect=expect)
             try:
                 appended = await self._store.append(Append((write,), self._clock.now(), command=caller.key))
@@ -98,7 +98,7 @@ class Sessions:
             return appended
         raise Conflict("The session changed too often in between.", hint="Try again.")
 
-    async def delete(self, session: str, command: DeleteSession, caller: Caller) -> Appended:
+    async def delete(self, session: str, caller: Caller) -> Appended:
         """Delete a session that is at rest, with all its events."""
         for _ in range(TRIES):
             state = await self.get(session)
@@ -120,7 +120,7 @@ class Sessions:
             return appended
         raise Conflict("The session changed too often in between.", hint="Try again.")
 
-    async def _seen_before(self, session: str, caller: Caller, refused: Conflict) -> Appended:
+    async def _seen_before(self, caller: Caller, refused: Conflict) -> Appended:
         """A retry may be refused by the state that its first try made: then it has its answer already."""
         known = await self._store.find_command(caller.key)
         if known is None:

@@ -117,14 +117,15 @@ class Worker:
         )
         await self._write(asked)
         started = self._clock.now()
-        self._live.begin(self._stream, turn=step.turn, step=step.step)
+        self._live.begin(self._stream, turn=step.turn, step=step.step, since=self._session.version)
+        outcome: ModelResponded | ModelFailed
         try:
             answer = await self._listen(agent, request)
+            outcome = _responded(step, answer, self._clock.now() - started)
         except ModelError as error:
-            await self._write(ModelFailed(turn=step.turn, step=step.step, problem=error.problem))
-        else:
-            await self._write(_responded(step, answer, self._clock.now() - started))
-        self._live.end(self._stream)
+            outcome = ModelFailed(turn=step.turn, step=step.step, problem=error.problem)
+        self._live.end(self._stream)  # before it is written: no follower gets a delta after the answer
+        await self._write(outcome)
 
     async def _listen(self, agent: Agent, request: ModelRequest) -> Answer:
         """Pass every piece on at once, and a few times a second keep the text so far on disk."""

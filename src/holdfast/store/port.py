@@ -74,6 +74,8 @@ class Page:
     """Stored bytes, as they go over the wire, checked against their CRC."""
 
     lines: tuple[bytes, ...]
+    more: bool = False
+    """There may be more behind it: it ended at a limit."""
 
 
 Row = dict[str, object]
@@ -200,6 +202,11 @@ class Store(Protocol):
     @property
     def health(self) -> Health:
         """Whether it takes writes."""
+        ...
+
+    @property
+    def effort(self) -> tuple[int, float]:
+        """Transactions committed since the start, and the seconds that they took."""
         ...
 
     async def close(self) -> None:

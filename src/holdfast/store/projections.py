@@ -95,7 +95,14 @@ def project(record: Record) -> list[Change]:
             return [("archive_session", base | {"archived": 0})]
         case SessionDeleted() as e:
             gone: dict[str, object] = {"session": e.session, "stream": session_stream(e.session), "at": record.at}
-            steps = ("delete_events", "delete_session", "delete_turns", "delete_partials", "delete_lease", "bury_stream")
+            steps = (
+                "delete_events",
+                "delete_session",
+                "delete_turns",
+                "delete_partials",
+                "delete_lease",
+                "bury_stream",
+            )
             return [(step, gone) for step in steps]
         case ModelRequested() | ModelFailed() | ToolCallStarted() | ToolCallFinished() | StopRequested():
             return [("touch_session", base)]
@@ -105,9 +112,7 @@ def project(record: Record) -> list[Change]:
             assert_never(never)
 
 
-def _turn_state(
-    base: dict[str, object], turn: int, state: str, *, reason: str = "", resumed: int = 0
-) -> list[Change]:
+def _turn_state(base: dict[str, object], turn: int, state: str, *, reason: str = "", resumed: int = 0) -> list[Change]:
     change = base | {"turn": turn, "state": state, "reason": reason, "resumed": resumed}
     return [("turn_state", change), ("session_turn", change)]
 

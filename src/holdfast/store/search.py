@@ -63,7 +63,7 @@ class SearchIndex:
         self._path = path
         self._read_log = read_log
         self._tail = tail
-        self._closing = False
+        self._closing = threading.Event()
         self._lock = threading.Lock()
         self._db = _open(path)
         self._cursor = int(self._db.execute("SELECT seq FROM cursor").fetchone()[0])
@@ -89,7 +89,7 @@ class SearchIndex:
 
     def close(self) -> None:
         """Stop following; what is missing is caught up at the next start."""
-        self._closing = True
+        self._closing.set()
         self._tail.ticked.set()
         self._thread.join()
         self._db.close()
@@ -97,21 +97,17 @@ class SearchIndex:
     # --- on the index's thread ------------------------------------------------------------------
 
     def _follow(self) -> None:
-        while not self._closing:
+        while not self._closing.is_set():
             self._tail.ticked.clear()
             try:
-                while not self._closing and self._catch_up():
+                while self._catch_up() and not self._closing.is_set():
                     pass
             except (sqlite3.Error, Corrupt) as error:
                 log.warning("search index stands still at seq %d: %s", self._cursor, error)
-                self._pause(RETRY_SECONDS)
+                self._closing.wait(RETRY_SECONDS)
                 self._tail.ticked.set()
             self._tail.ticked.wait()
-            self._pause(COALESCE_SECONDS)
-
-    def _pause(self, seconds: float) -> None:
-        if not self._closing:
-            threading.Event().wait(seconds)
+            self._closing.wait(COALESCE_SECONDS)
 
     def _catch_up(self) -> bool:
         lines = self._read_log(self._cursor, PAGE).lines

@@ -13,12 +13,13 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected, Unavailable
-from holdfast.domain.events import Record, decode_many, session_stream
+from holdfast.domain.events import SYSTEM, Record, decode_many, session_stream
 from holdfast.store.port import (
     Append,
     Appended,
@@ -39,6 +40,8 @@ from holdfast.store.writer import DoAppend, DoClaim, DoPartial, DoRelease, Write
 
 READERS = 3
 LOAD_PAGE = 2_000
+PAGE_BYTES = 1_048_576
+FETCH = 64
 T = TypeVar("T")
 
 
@@ -155,13 +158,18 @@ class SqliteStore:
         """Whether it takes writes."""
         return self.writer.health
 
+    @property
+    def effort(self) -> tuple[int, float]:
+        """Transactions committed since the start, and the seconds that they took."""
+        return self.writer.commits, self.writer.commit_seconds
+
     async def close(self) -> None:
         """Finish what was taken, and let go of the files."""
         await asyncio.to_thread(self._index.close)
-        await self.writer.close()
         self._readers.shutdown(wait=True)
         for connection in self._open:
             connection.close()
+        await self.writer.close()  # last, so that its checkpoint leaves a single file
 
     # --- on a reader's thread -------------------------------------------------------------------
 
@@ -185,35 +193,41 @@ class SqliteStore:
         return rows[0] if rows else None
 
     def _page(self, db: sqlite3.Connection, stream: str, after: int, limit: int) -> Page:
-        lines = checked(db, "read_stream", {"stream": stream, "after": after, "limit": limit})
-        if not lines and not db.execute(queries()["head"], {"stream": stream}).fetchone()[0]:
+        page = checked(db, "read_stream", {"stream": stream, "after": after, "limit": limit})
+        if not page.lines and not db.execute(queries()["head"], {"stream": stream}).fetchone()[0]:
             if db.execute(queries()["deleted_at"], {"stream": stream}).fetchone() is not None:
                 raise Gone(f"{stream} was deleted.")
-            if stream != "system":
+            if stream != SYSTEM:
                 raise NotFound(f"There is no {stream}.")
-        return Page(lines)
+        return page
 
     def _page_all(self, db: sqlite3.Connection, after: int, limit: int) -> Page:
-        return Page(checked(db, "read_all", {"after": after, "limit": limit}))
+        return checked(db, "read_all", {"after": after, "limit": limit})
 
     def _read_log(self, after: int, limit: int) -> Page:
         return self._page_all(self._reader(), after, limit)
 
     def _load(self, db: sqlite3.Connection, stream: str, after: int) -> list[Record]:
         records: list[Record] = []
-        while lines := checked(db, "read_stream", {"stream": stream, "after": after, "limit": LOAD_PAGE}):
-            records.extend(decode_many(lines))
-            after = records[-1].version
-            if len(lines) < LOAD_PAGE:
-                break
+        more = True
+        while more:
+            page = checked(db, "read_stream", {"stream": stream, "after": after, "limit": LOAD_PAGE})
+            records.extend(decode_many(page.lines))
+            more = page.more
+            after = records[-1].version if records else after
         return records
 
 
-def checked(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -> tuple[bytes, ...]:
+def checked(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -> Page:
     """Stored lines, each compared with its CRC. The comparison runs in C: it is on the replay path."""
-    rows = db.execute(queries()[query], parameters).fetchall()
+    cursor = db.execute(queries()[query], parameters)
+    rows: list[tuple[bytes, int]] = []
+    size = 0
+    while size < PAGE_BYTES and (some := cursor.fetchmany(FETCH)):
+        rows += some
+        size += sum(map(len, map(itemgetter(0), some)))
     if not rows:
-        return ()
+        return Page(())
     lines, crcs = zip(*rows, strict=True)
     if tuple(map(zlib.crc32, lines)) != crcs:
         bad = next(line for line, crc in rows if zlib.crc32(line) != crc)
@@ -221,7 +235,7 @@ def checked(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -
             f"A stored event does not match its checksum: {bad[:80]!r}…",
             hint="Stop the gateway and run `holdfast doctor`.",
         )
-    return tuple(lines)
+    return Page(lines, more=size >= PAGE_BYTES or len(rows) == parameters["limit"])
 
 
 def fetch(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -> list[Row]:

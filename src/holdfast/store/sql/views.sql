@@ -34,3 +34,13 @@ SELECT COUNT(*) AS sessions, COALESCE(SUM(archived), 0) AS archived,
 -- name: count_events
 -- How long the log is.
 SELECT COUNT(*) FROM events;
+
+-- name: miscounted_sessions
+-- For the doctor: sessions whose row does not agree with their events.
+SELECT s.id FROM sessions s JOIN (
+    SELECT stream, MAX(version) AS version, COUNT(*) AS events,
+        SUM(kind = 'InputReceived') AS inputs,
+        SUM(kind = 'ModelResponded' AND json_extract(data, '$.event.text') <> '') AS answers
+    FROM events GROUP BY stream
+) e ON e.stream = 'session/' || s.id
+WHERE s.version <> e.version OR e.version <> e.events OR s.message_count <> e.inputs + e.answers;

@@ -1,0 +1,180 @@
+"""The composition root: one gateway, put together, run, and taken apart in order.
+
+Start and recovery are one path: what the last gateway left open is simply open. SIGTERM, SIGINT and
+SIGHUP say goodbye; SIGKILL differs only by the missing goodbye.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import secrets
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from socket import socket as Socket
+
+from holdfast import __version__
+from holdfast.config import ConfigError, Home, Settings, load_settings
+from holdfast.domain.errors import Conflict, HoldfastError
+from holdfast.domain.events import SYSTEM, AnyEvent, GatewayStarted, GatewayStopped
+from holdfast.gateway.guard import Guard
+from holdfast.gateway.logs import start_logging
+from holdfast.gateway.server import Server, listen
+from holdfast.gateway.state import Gateway
+from holdfast.gateway.stream import Streams
+from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.live import Live
+from holdfast.runtime.profiles import Profiles
+from holdfast.runtime.runner import Runner
+from holdfast.runtime.sessions import Sessions
+from holdfast.store.lock import HomeLock
+from holdfast.store.port import Append, Store, Write
+from holdfast.store.sqlite import SqliteStore
+
+SUSPEND_SECONDS = 1.5
+DEFAULT_PORT = 4690
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+OpenStore = Callable[[Path], Store]
+log = logging.getLogger(__name__)
+
+
+def serve(home: Home, *, port: int | None, background: bool, open_store: OpenStore = SqliteStore) -> int:
+    """Run a gateway until somebody says goodbye. Returns the exit code of the process."""
+    try:
+        home.prepare()
+        settings = load_settings(home.config)
+        lock = HomeLock(home.lock)
+    except ConfigError as error:
+        return _explain(str(error), "", 2)
+    except Conflict as error:
+        return _explain(error.message, error.hint, 5)
+    try:
+        start_logging(home.log, settings.gateway.log_bytes)
+        asyncio.run(_run(home, settings, port=port, background=background, open_store=open_store))
+        return 0
+    except HoldfastError as error:
+        log.error("the gateway could not start: %s", error)
+        return _explain(error.message, error.hint, 1)
+    except OSError as error:
+        log.error("the gateway could not start: %s", error)
+        return _explain(str(error), "Choose another port with --port, 0 takes any free one.", 1)
+    finally:
+        home.address.unlink(missing_ok=True)
+        lock.release()
+
+
+def _explain(message: str, hint: str, code: int) -> int:
+    sys.stderr.write(f"error: {message}\n" + (f"  hint: {hint}\n" if hint else ""))
+    return code
+
+
+async def _run(home: Home, settings: Settings, *, port: int | None, background: bool, open_store: OpenStore) -> None:
+    goodbye = asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(name, goodbye.set)
+    clock, profiles = SystemClock(), Profiles(settings)
+    bound = _bind(port if port is not None else settings.gateway.port)
+    store = open_store(home.database)
+    try:
+        sessions, live = Sessions(store, clock), Live(store)
+        runner = Runner(
+            store, sessions=sessions, live=live, profiles=profiles, clock=clock, holder=f"gateway {os.getpid()}"
+        )
+        number = bound.getsockname()[1]
+        gateway = Gateway(
+            store=store,
+            sessions=sessions,
+            streams=Streams(store, live),
+            runner=runner,
+            profiles=profiles,
+            clock=clock,
+            home=str(home.path),
+            url=f"http://127.0.0.1:{number}",
+            started_at=clock.now(),
+            goodbye=goodbye,
+        )
+        await _note(gateway, GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id()))
+        server = Server(gateway, Guard(port=number, token=_token(home)))
+        serving = asyncio.create_task(server.serve(sockets=[bound]))
+        await runner.start()
+        _announce(home, gateway, background=background)
+        await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        await _say_goodbye(gateway, serving)
+    finally:
+        await store.close()
+        log.info("gateway ended")
+
+
+async def _say_goodbye(gateway: Gateway, serving: asyncio.Task[None]) -> None:
+    """Suspend what runs while the doors close; then write that we left in good order."""
+    log.info("goodbye: suspending %d sessions", len(gateway.runner.working))
+    suspending = asyncio.create_task(gateway.runner.stop())
+    await asyncio.wait({suspending}, timeout=SUSPEND_SECONDS)
+    await serving
+    try:
+        async with asyncio.timeout(SUSPEND_SECONDS):
+            await _note(gateway, GatewayStopped(pid=os.getpid(), reason="somebody said goodbye"))
+    except (HoldfastError, TimeoutError) as error:
+        log.warning("the goodbye could not be written: %s", error)
+
+
+async def _note(gateway: Gateway, event: AnyEvent) -> None:
+    await gateway.store.append(Append((Write(SYSTEM, (event,)),), gateway.clock.now()))
+
+
+def _boot_id() -> str:
+    """Which boot of the machine this is: after another one every process of before is gone."""
+    return BOOT_ID.read_text().strip() if BOOT_ID.exists() else "unknown"
+
+
+def _bind(port: int | None) -> Socket:
+    """The port that was asked for; without a wish the usual one, or any when that is taken."""
+    if port is not None:
+        return listen(port)
+    try:
+        return listen(DEFAULT_PORT)
+    except OSError:
+        return listen(0)
+
+
+def _token(home: Home) -> str:
+    """The owner's token; it stays the same over restarts, so that clients stay logged in."""
+    try:
+        token = home.token.read_text().strip()
+    except FileNotFoundError:
+        token = ""
+    if len(token) < 43:
+        token = secrets.token_urlsafe(32)
+        home.token.unlink(missing_ok=True)
+        file = os.open(home.token, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(file, "w") as stream:
+            stream.write(token + "\n")
+    return token
+
+
+def _announce(home: Home, gateway: Gateway, *, background: bool) -> None:
+    """Write the address where every client looks for it, and greet whoever sits in front."""
+    address = {"pid": os.getpid(), "url": gateway.url, "version": __version__, "started_at": gateway.started_at}
+    temporary = home.address.with_suffix(".tmp")
+    temporary.write_text(json.dumps(address) + "\n")
+    temporary.replace(home.address)
+    log.info("gateway %s listens on %s, home %s", __version__, gateway.url, home.path)
+    if background:
+        return
+    program = "holdfast" if shutil.which("holdfast") else sys.argv[0]
+    sys.stdout.write(
+        f"Holdfast {__version__} is running at {gateway.url} (home {home.path}).\n"
+        "No model is configured, so the demo agent answers: a script, no AI.\n"
+        "Try this in another terminal:\n"
+        f'  {program} run "say hello"\n'
+        f'  {program} run "slow 30 one two three four five six" --detach\n'
+        "then kill this gateway (kill -9), start it again, and look:\n"
+        f"  {program} sessions log ID\n"
+        "Ctrl-C ends the gateway; what runs goes on at the next start.\n"
+    )
+    sys.stdout.flush()

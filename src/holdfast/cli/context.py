@@ -1,0 +1,87 @@
+"""What every verb is given: the home, the gateway, and how to answer. Also the options they share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from holdfast.cli.errors import USAGE, CliError
+
+if TYPE_CHECKING:
+    from holdfast.cli.gateway import Gateway
+    from holdfast.config import Home
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Cli:
+    """One call of the command line."""
+
+    def __init__(self, home: str | None = None) -> None:
+        self.chosen_home = home
+        self.json = False
+
+    @cached_property
+    def home(self) -> Home:
+        """The home that was asked for; refused when others could change it."""
+        from holdfast.config import ConfigError, find_home
+
+        home = find_home(self.chosen_home)
+        try:
+            home.check()
+        except ConfigError as error:
+            raise CliError(str(error), code=USAGE) from error
+        return home
+
+    @cached_property
+    def gateway(self) -> Gateway:
+        """The gateway of the home, whether it runs or not."""
+        from holdfast.cli.gateway import Gateway
+
+        return Gateway(self.home)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the person asked for output without colour."""
+        from holdfast.config import no_color
+
+        return no_color()
+
+    def print_json(self, value: object) -> None:
+        """The answer for programs: one line, or indented when a person looks at it."""
+        import json
+
+        indent = 2 if sys.stdout.isatty() else None
+        print(json.dumps(value, ensure_ascii=False, sort_keys=True, indent=indent))
+
+
+def _set_home(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.ensure_object(Cli).chosen_home = value
+
+
+def _set_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.ensure_object(Cli).json = value
+
+
+def home_option(function: F) -> F:
+    """`--home` after the verb; the same as before it."""
+    option = click.option(
+        "--home", metavar="DIR", callback=_set_home, expose_value=False, help="Use this home.", is_eager=True
+    )
+    return option(function)
+
+
+def shared_options(function: F) -> F:
+    """`--json` and `--home`, which every verb has."""
+    option = click.option(
+        "--json", is_flag=True, callback=_set_json, expose_value=False, help="Answer in JSON, for programs."
+    )
+    return option(home_option(function))
+
+
+pass_cli = click.make_pass_decorator(Cli)

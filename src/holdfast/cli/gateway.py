@@ -1,0 +1,204 @@
+"""The gateway as the command line sees it: where it is, one request, one answer.
+
+What is left behind by a killed gateway (`run/gateway.json`) is taken for what it is: nobody answers there.
+Not here: starting one (`start.py`), following a session (`follow.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast import __version__
+from holdfast.cli.errors import Lost, NotRunning, Refused
+from holdfast.cli.wire import Answer, Connection, Request
+from holdfast.config import Home
+
+Json = dict[str, Any]
+REQUEST_SECONDS = 60.0
+STREAM_SECONDS = 35.0
+HEALTH_SECONDS = 2.0
+TRIES = 3
+ID_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a gateway says that it listens."""
+
+    pid: int
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """For people."""
+        return f"http://{self.host}:{self.port}"
+
+
+def new_id() -> str:
+    """The id of a command, minted once and sent with every retry."""
+    return "".join(ID_ALPHABET[byte % 36] for byte in os.urandom(20))
+
+
+def quote(text: str) -> str:
+    """Percent-encode one part of a path or query."""
+    return "".join(
+        chr(byte) if chr(byte) in UNRESERVED else f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass")
+    )
+
+
+def alive(pid: int) -> bool:
+    """Whether the process lives. A zombie is dead."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+class Gateway:
+    """The gateway of a home. Reads its address anew for every request, because it may have moved."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self._warned = False
+
+    # --- where it is ----------------------------------------------------------------------------
+
+    def address(self) -> Address | None:
+        """Where it listens, if it looks as if it were running."""
+        self.home.check()
+        try:
+            found = json.loads(self.home.address.read_bytes())
+            address = Address(int(found["pid"]), str(found["host"]), int(found["port"]))
+        except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+            return None
+        return address if alive(address.pid) else None
+
+    def healthy(self) -> Address | None:
+        """Where it listens, if it answers there and is the one that wrote the address."""
+        address = self.address()
+        if address is None:
+            return None
+        try:
+            with Connection(address.host, address.port, timeout=HEALTH_SECONDS) as connection:
+                answer = connection.ask(Request("GET", "/healthz", {}))
+                found = json.loads(answer.body())
+        except (OSError, ValueError):
+            return None
+        is_ours = answer.headers.get("holdfast-version") is not None and isinstance(found, dict)
+        return address if is_ours and found.get("pid", address.pid) == address.pid else None
+
+    # --- asking ---------------------------------------------------------------------------------
+
+    def get(self, target: str, **query: object) -> Any:
+        """The JSON that is found there."""
+        return json.loads(self.text(target, **query))
+
+    def text(self, target: str, **query: object) -> bytes:
+        """The bytes that are found there."""
+        return self._ask(Request("GET", target + _query(query), {}))
+
+    def command(self, method: str, target: str, body: Json | None = None, *, id: str | None = None) -> Json:
+        """Give a command. A retry after a cut carries the same id, so it is carried out once."""
+        headers = {"Idempotency-Key": id or new_id()}
+        data = b""
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            data = json.dumps(body, ensure_ascii=False).encode("utf-8")
+        for tries_left in reversed(range(TRIES)):
+            try:
+                answer = json.loads(self._ask(Request(method, target, headers, data)))
+            except Lost:
+                if tries_left == 0:
+                    raise
+                time.sleep(0.2)
+            else:
+                assert isinstance(answer, dict)
+                return answer
+        raise AssertionError
+
+    def _ask(self, request: Request) -> bytes:
+        with self._asked(request, timeout=REQUEST_SECONDS) as answer:
+            return answer.body()
+
+    @contextmanager
+    def lines(self, target: str, **query: object) -> Iterator[Iterator[bytes]]:
+        """The lines of an event stream, as they come; silence beyond the heartbeat is a cut."""
+        request = Request("GET", target + _query(query), {"Accept": "text/event-stream"})
+        with self._asked(request, timeout=STREAM_SECONDS) as answer:
+            yield answer.lines()
+
+    @contextmanager
+    def _asked(self, request: Request, *, timeout: float) -> Iterator[Answer]:
+        address = self.address()
+        if address is None:
+            raise NotRunning(self.home.path)
+        headers = {
+            "Authorization": f"Bearer {self._token()}",
+            "User-Agent": f"holdfast-cli/{__version__}",
+            **request.headers,
+        }
+        try:
+            with Connection(address.host, address.port, timeout=timeout) as connection:
+                answer = connection.ask(Request(request.method, request.target, headers, request.body))
+                self._check(answer)
+                yield answer
+        except ConnectionRefusedError:
+            raise NotRunning(self.home.path) from None
+        except OSError as error:
+            raise Lost(f"The connection to the gateway was lost: {error}.") from error
+
+    def _token(self) -> str:
+        try:
+            return self.home.token.read_text("ascii").strip()
+        except (OSError, ValueError):
+            raise NotRunning(self.home.path) from None
+
+    # --- judging the answer ---------------------------------------------------------------------
+
+    def _check(self, answer: Answer) -> None:
+        """Raise unless it is a good answer of our gateway."""
+        version = answer.headers.get("holdfast-version")
+        if version is None and answer.status != 503:
+            raise NotRunning(self.home.path)
+        if version is not None:
+            self._compare(version)
+        if answer.status >= 400:
+            raise self._refusal(answer)
+
+    def _refusal(self, answer: Answer) -> Refused | Lost | NotRunning:
+        if answer.status == 401 and self.healthy() is None:
+            return NotRunning(self.home.path)
+        message, hint = _error_of(answer.body())
+        if answer.status == 503:
+            return Lost(message or "The gateway is too busy or about to end.")
+        return Refused(answer.status, message or f"The gateway answered {answer.status}.", hint=hint)
+
+    def _compare(self, version: str) -> None:
+        if version != __version__ and not self._warned:
+            self._warned = True
+            warning = f"the gateway is {version}, this command line is {__version__}: run `holdfast restart`"
+            print(f"warning: {warning}", file=sys.stderr)
+
+
+def _error_of(body: bytes) -> tuple[str, str]:
+    try:
+        error = json.loads(body)["error"]
+        return str(error["message"]), str(error.get("hint") or "")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "", ""
+
+
+def _query(query: Mapping[str, object]) -> str:
+    pairs = [f"{name}={quote(str(value))}" for name, value in query.items() if value is not None]
+    return "?" + "&".join(pairs) if pairs else ""

@@ -1,0 +1,105 @@
+"""The root of the command line: global options, the table of verbs, and how every command ends."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from holdfast import __version__
+from holdfast.cli.context import Cli
+from holdfast.cli.errors import FAILED, USAGE, CliError
+from holdfast.cli.lazy import LazyGroup
+
+SECTIONS = {
+    "Work": {
+        "run": "Begin a session with a prompt and print the answer.",
+        "send": "Say something in a session.",
+        "stop": "End the turn of a session.",
+    },
+    "Look": {
+        "sessions": "List, read, search, rename, archive, delete and export sessions.",
+        "why": "Say what is being done or waited for, and on whose word.",
+        "status": "Show the gateway and what is at work.",
+        "logs": "Show the gateway's log.",
+    },
+    "Gateway": {
+        "serve": "Run the gateway in the foreground.",
+        "shutdown": "End the gateway; open turns go on at the next start.",
+        "restart": "End the gateway and start it again in the background.",
+        "doctor": "Examine the home; --rebuild rebuilds what follows from the log.",
+        "config": "Show or check the settings.",
+        "completion": "Print the completion script of a shell.",
+    },
+}
+EPILOG = 'Try: holdfast run "say hello". Ids may be shortened to any unique prefix of 4 characters or more.'
+
+
+@click.group(
+    cls=LazyGroup,
+    package="holdfast.cli.verbs",
+    sections=SECTIONS,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    subcommand_metavar="VERB …",
+)
+@click.option("--home", metavar="DIR", help="Where everything lives; by default $HOLDFAST_HOME or ~/.holdfast.")
+@click.version_option(__version__, message="holdfast %(version)s")
+@click.pass_context
+def root(ctx: click.Context, home: str | None) -> None:
+    """Holdfast: agents whose work outlives the terminal, the server and the laptop lid."""
+    ctx.obj = cli = Cli(home)
+    if cli.plain:
+        ctx.color = False
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command line; every error becomes a message, a hint and an exit code, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        _must_be_utf8(arguments)
+        code = root.main(arguments, prog_name="holdfast", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except CliError as error:
+        return _tell(error.message, error.hint, error.code)
+    except click.UsageError as error:
+        return _usage(error)
+    except click.ClickException as error:
+        return _tell(error.format_message(), "", error.exit_code)
+    except click.Abort:
+        return 130
+    except OSError as error:
+        return _tell(f"{error.filename}: {error.strerror}." if error.filename else f"{error}.", "")
+
+
+def _usage(error: click.UsageError) -> int:
+    message = error.format_message()
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(message, err=True)
+        return USAGE
+    path = error.ctx.command_path if error.ctx is not None else "holdfast"
+    return _tell(message, f"`{path} --help` shows how.", USAGE)
+
+
+def _must_be_utf8(arguments: list[str]) -> None:
+    for argument in arguments:
+        try:
+            argument.encode("utf-8")
+        except UnicodeEncodeError:
+            shown = argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            raise CliError(f"The argument {shown[:60]!r} is not valid UTF-8.", code=USAGE) from None
+
+
+def _tell(message: str, hint: str, code: int = FAILED) -> int:
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {message}", err=True, color=_color())
+    if hint:
+        click.echo(f"  {click.style('hint:', bold=True)} {hint}", err=True, color=_color())
+    return code
+
+
+def _color() -> bool | None:
+    from holdfast.config import no_color
+
+    return False if no_color() else None

@@ -1,0 +1,186 @@
+"""Text that fits a terminal: widths, tables, times, and nothing that could command the terminal."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from unicodedata import category, east_asian_width
+
+import click
+
+UNLIMITED = 100_000
+ELLIPSIS = "…"
+GAP = "  "
+MIN_COLUMN = 8
+_CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+# Characters that reorder text on the screen, so that it would read otherwise than it is.
+_CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+
+STATE_COLORS = {
+    "running": "green",
+    "queued": "cyan",
+    "waiting": "yellow",
+    "suspended": "yellow",
+    "failed": "red",
+    "stopped": "magenta",
+}
+
+
+def clean(text: str) -> str:
+    """Without control characters: what an agent says must not command the terminal."""
+    return text.translate(_CONTROLS)
+
+
+def one_line(text: str) -> str:
+    """Clean, and with every run of white space as one blank."""
+    return " ".join(clean(text).split())
+
+
+def dim(text: str) -> str:
+    """Less important."""
+    return click.style(text, dim=True)
+
+
+def state(word: str) -> str:
+    """A state in its colour."""
+    color = STATE_COLORS.get(word)
+    return click.style(word, fg=color) if color is not None else dim(word)
+
+
+def terminal_width() -> int:
+    """Columns of the terminal; a pipe has no edge."""
+    return shutil.get_terminal_size((UNLIMITED, 24)).columns
+
+
+def width(text: str) -> int:
+    """Columns that a text takes: wide characters two, combining ones none."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most that many columns, with … where something is missing."""
+    if width(text) <= limit:
+        return text
+    taken = 0
+    for index, character in enumerate(text):
+        taken += _columns(character)
+        if taken > limit - 1:
+            return text[:index].rstrip() + ELLIPSIS
+    return text
+
+
+def pad(text: str, columns: int) -> str:
+    """Filled up with blanks."""
+    return text + " " * (columns - width(text))
+
+
+def plural(count: int, noun: str) -> str:
+    """1 event, 2 events."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its heading, whether it is a number, and whether its words are states."""
+
+    title: str
+    right: bool = False
+    states: bool = False
+
+
+def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
+    """A table that fits: the widest column is shortened first."""
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [
+        max(width(column.title), *(width(row[index]) for row in cells)) if cells else width(column.title)
+        for index, column in enumerate(columns)
+    ]
+    _squeeze(widths, terminal_width() - len(GAP) * (len(columns) - 1))
+    lines = [dim(_row(columns, [column.title for column in columns], widths, plain=True))]
+    lines += [_row(columns, row, widths) for row in cells]
+    return "\n".join(lines)
+
+
+def _squeeze(widths: list[int], room: int) -> None:
+    while (excess := sum(widths) - room) > 0:
+        index = widths.index(max(widths))
+        second = max((other for place, other in enumerate(widths) if place != index), default=0)
+        smaller = max(widths[index] - excess, second - 1, MIN_COLUMN)
+        if smaller >= widths[index]:
+            return
+        widths[index] = smaller
+
+
+def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int], *, plain: bool = False) -> str:
+    parts: list[str] = []
+    for column, cell, columns_wide in zip(columns, cells, widths, strict=True):
+        shown = shorten(cell, columns_wide)
+        blanks = " " * (columns_wide - width(shown))
+        if column.states and not plain:
+            shown = state(shown)
+        parts.append(blanks + shown if column.right else shown + blanks)
+    return GAP.join(parts).rstrip()
+
+
+def pairs(rows: Sequence[tuple[str, str]]) -> str:
+    """Names and values, one a line; long values are shortened to the terminal."""
+    widest = max(width(name) for name, _ in rows)
+    room = max(terminal_width() - widest - len(GAP), MIN_COLUMN)
+    return "\n".join(f"{dim(pad(name, widest))}{GAP}{shorten(one_line(value), room)}" for name, value in rows)
+
+
+# --- times ----------------------------------------------------------------------------------------
+
+
+def clock(at_ms: int) -> str:
+    """The local time of day."""
+    return time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
+
+
+def day(at_ms: int) -> str:
+    """The local date."""
+    return time.strftime("%Y-%m-%d", time.localtime(at_ms / 1000))
+
+
+def moment(at_ms: int) -> str:
+    """Date and time."""
+    return f"{day(at_ms)} {clock(at_ms)}"
+
+
+def ago(at_ms: int) -> str:
+    """How long ago, in one unit; a date when it is long."""
+    seconds = max(0, time.time() - at_ms / 1000)
+    if seconds < 10:
+        return "just now"
+    for size, unit in ((60, "s"), (3600, "min"), (86_400, "h")):
+        if seconds < size:
+            step = {"s": 1, "min": 60, "h": 3600}[unit]
+            return f"{int(seconds // step)} {unit} ago"
+    if seconds < 14 * 86_400:
+        return f"{int(seconds // 86_400)} d ago"
+    return day(at_ms)
+
+
+def duration(ms: int) -> str:
+    """A span of time in the unit that fits."""
+    if ms < 1000:
+        return f"{ms} ms"
+    seconds = ms / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"

@@ -1,0 +1,124 @@
+"""HTTP/1.1 over a socket, as much as a client on loopback needs.
+
+One request a connection. `http.client` would do the same, but importing it costs twice the start of
+the interpreter. Not here: what the answers mean (`gateway.py`).
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import BinaryIO
+
+LINE_LIMIT = 65_536
+
+
+class Cut(ConnectionError):
+    """The connection ended in the middle of an answer, or what came is not HTTP."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+class Answer:
+    """The head of an answer; the body is read by `body` or piece by piece by `lines`."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.status = _status(_line(stream))
+        self.headers: dict[str, str] = {}
+        while line := _line(stream):
+            name, _, value = line.partition(":")
+            self.headers[name.strip().lower()] = value.strip()
+
+    def body(self) -> bytes:
+        """All of it; less than announced is an error."""
+        return b"".join(self._pieces())
+
+    def lines(self) -> Iterator[bytes]:
+        """Line by line, as it comes."""
+        rest = b""
+        for piece in self._pieces():
+            *whole, rest = (rest + piece).split(b"\n")
+            yield from whole
+        if rest:
+            yield rest
+
+    def _pieces(self) -> Iterator[bytes]:
+        if self.headers.get("transfer-encoding", "").lower() == "chunked":
+            yield from _chunks(self._stream)
+        elif "content-length" in self.headers:
+            yield _exactly(self._stream, int(self.headers["content-length"]))
+        else:
+            yield self._stream.read()
+
+
+class Connection:
+    """One request and its answer; a context manager, because an answer may be followed for long."""
+
+    def __init__(self, host: str, port: int, *, timeout: float) -> None:
+        self._host = f"{host}:{port}"
+        self._socket = socket.create_connection((host, port), timeout)
+        self._stream = self._socket.makefile("rb")
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+        self._socket.close()
+
+    def ask(self, request: Request) -> Answer:
+        """Send the request and read the head of the answer."""
+        headers = {"Host": self._host, "Connection": "close", **request.headers}
+        if request.body or request.method not in ("GET", "DELETE"):
+            headers["Content-Length"] = str(len(request.body))
+        head = f"{request.method} {request.target} HTTP/1.1\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
+        with suppress(BrokenPipeError, ConnectionResetError):  # refused while we speak: the answer says why
+            self._socket.sendall(head.encode("ascii") + request.body)
+        return Answer(self._stream)
+
+
+def _line(stream: BinaryIO) -> str:
+    line = stream.readline(LINE_LIMIT)
+    if not line.endswith(b"\n"):
+        raise Cut("the connection was cut in the middle of an answer")
+    return line.decode("latin-1").rstrip("\r\n")
+
+
+def _status(line: str) -> int:
+    parts = line.split(" ", 2)
+    if len(parts) < 2 or not parts[0].startswith("HTTP/1.") or not parts[1].isdecimal():
+        raise Cut("what answers there does not speak HTTP")
+    return int(parts[1])
+
+
+def _exactly(stream: BinaryIO, length: int) -> bytes:
+    data = stream.read(length)
+    if len(data) < length:
+        raise Cut("the connection was cut in the middle of an answer")
+    return data
+
+
+def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+    while True:
+        try:
+            length = int(_line(stream).partition(";")[0], 16)
+        except ValueError:
+            raise Cut("what answers there does not speak HTTP") from None
+        if length == 0:
+            while _line(stream):
+                pass
+            return
+        yield _exactly(stream, length)
+        _line(stream)

@@ -1,0 +1,93 @@
+"""`why`: what a session is doing or waiting for, since when, and what woke or stopped it.
+
+Every sentence names the event that it rests on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.domain.session import Happened, Session, Turn
+from holdfast.domain.step import stop_reason
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A statement and the event behind it."""
+
+    text: str
+    version: int
+    at: int
+
+
+def why(session: Session, *, now: int) -> list[Sentence]:
+    """The whole answer, the most important sentence first."""
+    sentences: list[Sentence] = []
+    turn = session.turn
+    if turn is not None:
+        sentences += _of_turn(session, turn, now)
+    elif session.last_turn is not None:
+        last = session.last_turn
+        text = f"It rests. Turn {last.number} ended as {last.outcome} {ago(now - last.ended.at)} ago: {last.reason}."
+        if last.problem is not None and last.problem.hint:
+            text += f" {last.problem.hint}"
+        sentences.append(_sentence(text, last.ended))
+    elif not session.queue:
+        sentences.append(Sentence("It rests: nothing was ever said to it.", session.version, session.updated_at))
+    for place, queued in enumerate(session.queue, 1):
+        waits = f"Message {place} in the queue ({queued.event.mode}, from {queued.event.by})"
+        text = f"{waits} waits since {ago(now - queued.received.at)}: {_shorten(queued.event.text)}"
+        sentences.append(_sentence(text, queued.received))
+    if session.archived:
+        sentences.append(Sentence("It is archived; a message brings it back.", session.version, session.updated_at))
+    return sentences
+
+
+def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
+    since = ago(now - turn.last_done.at)
+    stopping = stop_reason(session)
+    if stopping is not None:
+        text = f"Turn {turn.number} is about to end: {stopping}."
+    elif turn.wait is not None:
+        text = f"Turn {turn.number} waits for a person since {since}: {turn.wait.reason}."
+        text += " Send it a message to go on, or stop it."
+    elif turn.suspended:
+        text = f"Turn {turn.number} is suspended ({turn.suspended}); it goes on by itself when a gateway runs."
+    elif turn.asked:
+        again = f", attempt {turn.attempts}" if turn.attempts > 1 else ""
+        text = f"Turn {turn.number} waits for model {turn.model} since {since} (step {turn.step}{again})."
+    elif turn.open_calls:
+        names = ", ".join(f"{open_call.call.tool} {open_call.call.call}" for open_call in turn.open_calls.values())
+        text = f"Turn {turn.number} runs tools since {since}: {names}."
+    else:
+        text = f"Turn {turn.number} is between two steps."
+    first = _sentence(text, turn.last_done)
+    begun = _sentence(f"Turn {turn.number} began {ago(now - turn.started.at)} ago.", turn.started)
+    resumed = [
+        Sentence(f"It was resumed {ago(now - at)} ago after {ago(away)} away: {cause}.", version, at)
+        for version, at, away, cause in turn.interruptions
+    ]
+    return [first, *resumed, begun]
+
+
+def _sentence(text: str, happened: Happened) -> Sentence:
+    return Sentence(text, happened.version, happened.at)
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 80 else line[:79] + "…"
+
+
+def ago(milliseconds: int) -> str:
+    """A duration in the two largest units."""
+    seconds = max(0, milliseconds) // 1000
+    if seconds < 60:
+        return f"{seconds} s"
+    minutes, seconds = divmod(seconds, 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s" if minutes < 10 else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min"
+    return f"{hours // 24} days"

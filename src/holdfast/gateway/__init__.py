@@ -1,0 +1,1 @@
+"""The doors: HTTP, event streams, WebSockets, all behind one guard."""

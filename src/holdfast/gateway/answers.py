@@ -1,0 +1,105 @@
+"""Answers: JSON made by msgspec, and one shape for every error."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from holdfast.domain.errors import (
+    Conflict,
+    Corrupt,
+    Gone,
+    HoldfastError,
+    NotFound,
+    Rejected,
+    TooLarge,
+    Unavailable,
+)
+
+log = logging.getLogger(__name__)
+encode = msgspec.json.Encoder().encode
+
+
+class ErrorDetail(msgspec.Struct, frozen=True):
+    """What went wrong and what to do next."""
+
+    code: str
+    message: str
+    hint: str
+
+
+class Error(msgspec.Struct, frozen=True):
+    """The shape of every error."""
+
+    error: ErrorDetail
+
+
+def error_body(code: str, message: str, hint: str = "") -> bytes:
+    """An error as JSON."""
+    return encode(Error(ErrorDetail(code, message, hint)))
+
+
+def answer(value: object, *, status: int = 200) -> Response:
+    """Any value as JSON."""
+    return Response(encode(value), status_code=status, media_type="application/json")
+
+
+def refuse(status: int, code: str, message: str, *, hint: str = "", retry_after: int | None = None) -> Response:
+    """An error as an answer."""
+    headers = {"retry-after": str(retry_after)} if retry_after is not None else None
+    return Response(error_body(code, message, hint), status, headers, media_type="application/json")
+
+
+def of_error(error: HoldfastError) -> Response:
+    """The answer to an error of ours, by its class."""
+    match error:
+        case Gone():
+            status, code = 410, "gone"
+        case NotFound():
+            status, code = 404, "not_found"
+        case TooLarge():
+            status, code = 413, "too_large"
+        case Rejected():
+            status, code = 400, "bad_request"
+        case Conflict():
+            status, code = 409, "conflict"
+        case Unavailable(retry_after=seconds):
+            return refuse(507, "unavailable", error.message, hint=error.hint, retry_after=seconds)
+        case Corrupt():
+            status, code = 500, "corrupt"
+        case _:
+            status, code = 500, "internal"
+    return refuse(status, code, error.message, hint=error.hint)
+
+
+def handle_errors(app: FastAPI) -> None:
+    """One shape for whatever goes wrong."""
+
+    async def ours(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HoldfastError)
+        return of_error(error)
+
+    async def http(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "bad_request")
+        return refuse(error.status_code, code, str(error.detail), hint="GET /v1/openapi.json lists the routes.")
+
+    async def parameters(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return refuse(400, "bad_request", f"{where}: {first['msg']}.")
+
+    async def bug(request: Request, error: Exception) -> Response:
+        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        return refuse(500, "internal", "An internal error.", hint="`holdfast logs` has the details.")
+
+    app.add_exception_handler(HoldfastError, ours)
+    app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(RequestValidationError, parameters)
+    app.add_exception_handler(Exception, bug)

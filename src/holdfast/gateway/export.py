@@ -1,0 +1,65 @@
+"""A conversation as a file: markdown to read, JSON lines to keep."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import AsyncGenerator
+
+from starlette.responses import Response, StreamingResponse
+
+from holdfast.domain.events import (
+    InputReceived,
+    ModelInterrupted,
+    ModelResponded,
+    Record,
+    ToolCallFinished,
+    TurnFinished,
+    session_stream,
+)
+from holdfast.store.port import Store
+
+PAGE = 500
+
+
+async def as_jsonl(store: Store, session: str) -> Response:
+    """The stored records, one a line."""
+
+    async def lines() -> AsyncGenerator[bytes, None]:
+        after = 0
+        while page := (await store.read(session_stream(session), after=after, limit=PAGE)).lines:
+            yield b"\n".join(page) + b"\n"
+            after += len(page)
+
+    return StreamingResponse(lines(), media_type="application/jsonl", headers=_attachment(session, "jsonl"))
+
+
+async def as_markdown(store: Store, session: str, *, title: str) -> Response:
+    """What was said and done, for people."""
+    records = await store.load(session_stream(session), after=0)
+    parts = [f"# {title or session}\n\nSession `{session}`\n"]
+    parts += [text for record in records if (text := _paragraph(record))]
+    body = "\n".join(parts).encode()
+    return Response(body, media_type="text/markdown", headers=_attachment(session, "md"))
+
+
+def _attachment(session: str, suffix: str) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="holdfast-{session}.{suffix}"'}
+
+
+def _paragraph(record: Record) -> str:
+    when = datetime.datetime.fromtimestamp(record.at / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    match record.event:
+        case InputReceived() as e:
+            return f"## You, {when}\n\n{e.text}\n"
+        case ModelResponded() as e:
+            calls = "".join(f"\n- `{call.tool}` {call.arguments}" for call in e.calls)
+            return f"## Agent, {when}\n\n{e.text}\n{calls}\n"
+        case ModelInterrupted() as e:
+            return f"## Agent, {when} (partial: {e.reason})\n\n{e.text}\n"
+        case ToolCallFinished() as e:
+            fence = "~~~~" if "```" in e.output else "```"
+            return f"Tool `{e.tool}` {e.outcome} in {e.duration_ms} ms:\n\n{fence}\n{e.output}\n{fence}\n"
+        case TurnFinished(outcome="failed" | "stopped") as e:
+            return f"*Turn {e.turn} {e.outcome}: {e.reason}*\n"
+        case _:
+            return ""

@@ -1,0 +1,160 @@
+"""The guard: every request and every upgrade passes here, loopback included.
+
+Exact Host, exact Origin where there is one, a credential. No CORS, no exemption for localhost: any
+page in the user's browser and any program on the machine can reach a port on loopback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from holdfast import __version__
+from holdfast.gateway.answers import error_body
+
+PUBLIC = frozenset({"/", "/healthz"})
+MAX_CONNECTIONS = 1_200
+MAX_STRANGERS = 16
+STRANGER_SECONDS = 5.0
+SECURITY_HEADERS = [
+    (b"holdfast-version", __version__.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (
+        b"content-security-policy",
+        b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; form-action 'self'",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why somebody does not get in."""
+
+    status: int
+    code: str
+    message: str
+    hint: str = ""
+
+
+class Guard:
+    """Knows its own addresses and the owner's token, and who has not shown it yet."""
+
+    def __init__(self, *, port: int, token: str) -> None:
+        self._hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost", "[::1]")}
+        self._origins = {b"http://" + host for host in self._hosts}
+        self._token = token.encode()
+        self._strangers: dict[tuple[str, int], tuple[asyncio.Transport, asyncio.TimerHandle]] = {}
+
+    def check(self, scope: Scope) -> Refusal | None:
+        """Decide on headers alone. The order matters: no credential is looked at for a foreign page."""
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        hosts = [value for name, value in headers if name == b"host"]
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return Refusal(421, "wrong_host", "This gateway does not serve that host.", "Use its own address.")
+        origins = [value for name, value in headers if name == b"origin"]
+        if any(origin not in self._origins for origin in origins) or len(origins) > 1:
+            return Refusal(403, "forbidden", "Requests from that origin are refused.")
+        sites = [value for name, value in headers if name == b"sec-fetch-site"]
+        if any(site not in (b"same-origin", b"none") for site in sites):
+            return Refusal(403, "forbidden", "Requests from other sites are refused.")
+        if scope["type"] == "http" and scope["path"] in PUBLIC:
+            return None
+        return self._credential([value for name, value in headers if name == b"authorization"])
+
+    def _credential(self, given: list[bytes]) -> Refusal | None:
+        hint = "Send `Authorization: Bearer TOKEN`; the token is in run/token of the home."
+        if len(given) != 1:
+            return Refusal(401, "unauthorized", "A credential is needed.", hint)
+        scheme, _, token = given[0].partition(b" ")
+        if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._token):
+            return Refusal(401, "unauthorized", "That credential is wrong.", hint)
+        return None
+
+    # --- strangers: connections that have not shown a credential yet --------------------------------
+
+    def came(self, client: tuple[str, int], transport: asyncio.Transport) -> bool:
+        """A new connection. It has a few seconds; False when there are too many of its kind."""
+        if len(self._strangers) >= MAX_STRANGERS:
+            return False
+        timer = asyncio.get_running_loop().call_later(STRANGER_SECONDS, self._too_late, client)
+        self._strangers[client] = (transport, timer)
+        return True
+
+    def left(self, client: tuple[str, int]) -> None:
+        """It showed its credential, or went away."""
+        known = self._strangers.pop(client, None)
+        if known is not None:
+            known[1].cancel()
+
+    def _too_late(self, client: tuple[str, int]) -> None:
+        transport, _ = self._strangers.pop(client)
+        transport.close()
+
+
+class GuardMiddleware:
+    """Refuses before anything else runs, and puts the security headers on every answer."""
+
+    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+        self._app = app
+        self._guard = guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check, then pass on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._guard.check(scope)
+        if refusal is not None:
+            await _refuse(scope, receive, send, refusal)
+            return
+        if scope["type"] == "websocket" or scope["path"] not in PUBLIC:
+            self._guard.left(tuple(scope["client"]))
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", []), *SECURITY_HEADERS]
+            await send(message)
+
+        await self._app(scope, receive, send if scope["type"] == "websocket" else send_guarded)
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
+    body = error_body(refusal.code, refusal.message, refusal.hint)
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close"), *SECURITY_HEADERS]
+    if scope["type"] == "websocket":
+        await receive()
+        kind = "websocket.http.response"
+    else:
+        kind = "http.response"
+    headers.append((b"content-length", str(len(body)).encode()))
+    await send({"type": f"{kind}.start", "status": refusal.status, "headers": headers})
+    await send({"type": f"{kind}.body", "body": body})
+
+
+class Door(HttpToolsProtocol):
+    """A connection: counted from its first byte, and cut when it does not show a credential in time."""
+
+    def __init__(self, guard: Guard, **uvicorn_arguments: Any) -> None:
+        super().__init__(**uvicorn_arguments)
+        self._guard = guard
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Let in, or turn away at the door."""
+        super().connection_made(transport)
+        full = len(self.connections) > MAX_CONNECTIONS
+        if full or self.client is None or not self._guard.came(self.client, transport):
+            transport.write(b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n")
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Gone."""
+        if self.client is not None:
+            self._guard.left(self.client)
+        super().connection_lost(exc)

@@ -1,0 +1,39 @@
+"""Figures for Prometheus, read when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from holdfast.gateway.state import Gateway
+from holdfast.store.port import Row
+
+
+class _Figures(Collector):
+    def __init__(self, at: Gateway, counts: Row) -> None:
+        self._at = at
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        at, counts = self._at, self._counts
+        for name in ("sessions", "messages", "events"):
+            value = float(str(counts[name]))
+            yield GaugeMetricFamily(f"holdfast_{name}", f"Stored {name}.", value=value)
+        yield GaugeMetricFamily("holdfast_turns_running", "Sessions with a worker.", value=len(at.runner.working))
+        yield GaugeMetricFamily("holdfast_followers", "Open event streams.", value=at.streams.open)
+        yield GaugeMetricFamily("holdfast_writable", "1 while the disk takes writes.", value=at.store.health.writable)
+        yield CounterMetricFamily("holdfast_events_sent", "Events sent to followers.", value=at.streams.sent)
+        commits, seconds = at.store.effort
+        yield CounterMetricFamily("holdfast_commits", "Transactions committed.", value=commits)
+        yield CounterMetricFamily("holdfast_commit_seconds", "Time spent in them.", value=seconds)
+
+
+async def exposition(at: Gateway) -> bytes:
+    """All figures as text."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Figures(at, await at.store.counts()))
+    return generate_latest(registry)

@@ -1,0 +1,129 @@
+"""Events: one cursor, three forms (a page, an event stream, a WebSocket), the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, WebSocket
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect, WebSocketState
+
+from holdfast.domain.errors import Gone, HoldfastError, NotFound
+from holdfast.gateway.answers import error_body
+from holdfast.gateway.contract import EventPage, returns
+from holdfast.gateway.routes.sessions import find
+from holdfast.gateway.state import At, Gateway
+from holdfast.gateway.stream import Frame, Streams, as_message, as_sse, seq_of
+
+EVENT_STREAM = "text/event-stream"
+CUT, RESTART, REFUSED = 1008, 1012, 4404
+MAX_CURSOR = 2**62
+router = APIRouter(prefix="/v1", tags=["events"])
+After = Annotated[int, Query(ge=0, le=MAX_CURSOR)]
+Limit = Annotated[int, Query(ge=1, le=2000)]
+
+
+@router.get("/sessions/{id}/events", **returns(EventPage, media=(EVENT_STREAM,)))
+async def session_events(at: At, id: str, request: Request, after: After = 0, limit: Limit = 500) -> Response:
+    """The events of a session after a version; as an event stream it goes on with what comes."""
+    session = str((await find(at, id))["id"])
+    return await _events(at, session, request, after, limit)
+
+
+@router.get("/events", **returns(EventPage, media=(EVENT_STREAM,)))
+async def all_events(at: At, request: Request, after: After = 0, limit: Limit = 500) -> Response:
+    """The whole log after a seq, in the same forms."""
+    return await _events(at, None, request, after, limit)
+
+
+async def _events(at: Gateway, session: str | None, request: Request, after: int, limit: int) -> Response:
+    if EVENT_STREAM in request.headers.get("accept", ""):
+        last = request.headers.get("last-event-id", "")
+        if last.isascii() and last.isdigit() and len(last) < 19:
+            after = int(last)
+        return EventStream(at.streams, at.streams.follow(session, after=after))
+    page = await at.streams.page(session, after=after, limit=limit)
+    cursor = after
+    if page.lines:
+        cursor = seq_of(page.lines[-1]) if session is None else after + len(page.lines)
+    more = b"true" if page.more else b"false"
+    body = b'{"events":[%b],"cursor":%d,"more":%b}' % (b",".join(page.lines), cursor, more)
+    return Response(body, media_type="application/json")
+
+
+class EventStream(Response):
+    """Server-sent events: many in one write when there are many."""
+
+    def __init__(self, streams: Streams, frames: AsyncGenerator[Frame, None]) -> None:
+        super().__init__(media_type=EVENT_STREAM)
+        self._streams = streams
+        self._frames = frames
+
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+        """Send until the client is gone."""
+        headers = [(b"content-type", EVENT_STREAM.encode()), (b"x-accel-buffering", b"no")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b": holdfast\n\n", "more_body": True})
+
+        async def piece(frame: Frame) -> None:
+            await send({"type": "http.response.body", "body": as_sse(frame), "more_body": True})
+
+        async def gone() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+
+        try:
+            await self._streams.serve(self._frames, piece, gone())
+        except (HoldfastError, TimeoutError) as error:
+            end = error_body("cut", str(error) or "The client did not read.")
+            await send({"type": "http.response.body", "body": b"event: end\ndata: %b\n\n" % end, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+@router.websocket("/sessions/{id}/events")
+async def session_socket(socket: WebSocket, at: At, id: str, after: After = 0) -> None:
+    """The same as a WebSocket."""
+    try:
+        session = str((await find(at, id))["id"])
+    except HoldfastError as error:
+        await socket.accept()
+        await _refuse(socket, error)
+    else:
+        await _socket(socket, at, session, after)
+
+
+@router.websocket("/events")
+async def all_socket(socket: WebSocket, at: At, after: After = 0) -> None:
+    """The whole log as a WebSocket."""
+    await _socket(socket, at, None, after)
+
+
+async def _socket(socket: WebSocket, at: Gateway, session: str | None, after: int) -> None:
+    await socket.accept()
+
+    async def message(frame: Frame) -> None:
+        await socket.send_text(as_message(frame).decode())
+
+    async def gone() -> None:
+        while (await socket.receive())["type"] != "websocket.disconnect":
+            pass
+
+    try:
+        await at.streams.serve(at.streams.follow(session, after=after), message, gone())
+    except WebSocketDisconnect:
+        return
+    except TimeoutError:
+        await socket.close(CUT, "you did not read; come back with your cursor")
+    except HoldfastError as error:
+        await _refuse(socket, error)
+    else:
+        if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
+            await socket.close(RESTART, "the gateway ends; come back with your cursor")
+
+
+async def _refuse(socket: WebSocket, error: HoldfastError) -> None:
+    code = "gone" if isinstance(error, Gone) else "not_found" if isinstance(error, NotFound) else "conflict"
+    await socket.send_text(error_body(code, error.message, error.hint).decode())
+    await socket.close(REFUSED, code)

@@ -1,0 +1,228 @@
+"""Sessions: begin, say, stop, rename, archive, delete, look."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from holdfast.domain.commands import (
+    ArchiveSession,
+    CreateSession,
+    DeleteSession,
+    RenameSession,
+    RestoreSession,
+    SendMessage,
+    SessionCommand,
+    StopTurn,
+)
+from holdfast.domain.errors import NotFound, Rejected
+from holdfast.domain.events import session_stream
+from holdfast.domain.why import why
+from holdfast.gateway.answers import answer
+from holdfast.gateway.contract import (
+    Accepted,
+    Queued,
+    SearchHit,
+    SearchPage,
+    Session,
+    SessionDetail,
+    SessionPage,
+    Statement,
+    Turn,
+    Why,
+    returns,
+    takes,
+    told,
+)
+from holdfast.gateway.export import as_jsonl, as_markdown
+from holdfast.gateway.state import At, Gateway
+from holdfast.runtime.sessions import Caller
+from holdfast.store.port import Appended, Row, SessionCursor
+
+SESSION_ID = re.compile(r"[0-9a-f]{4,32}\Z")
+CURSOR = re.compile(r"(\d{1,18})-([0-9a-f]{1,32})\Z")
+router = APIRouter(prefix="/v1", tags=["sessions"])
+
+
+async def find(at: Gateway, prefix: str) -> Row:
+    """The session that an id or a unique prefix of it names."""
+    if not SESSION_ID.match(prefix):
+        raise NotFound(f"{prefix[:80]!r} is not the id of a session.", hint="`holdfast sessions` lists them.")
+    return await at.store.session(prefix)
+
+
+def session_of(row: Row) -> Session:
+    """A row as its wire shape."""
+    open_turn = row["turn_state"] in ("running", "waiting", "suspended")
+    state = row["turn_state"] if open_turn else ("queued" if row["queued"] else "idle")
+    return msgspec.convert(row | {"state": state, "archived": bool(row["archived"])}, Session)
+
+
+def accepted(session: str, appended: Appended, caller: Caller, *, message: bool) -> Response:
+    """202: it is on disk."""
+    shape = Accepted(
+        session=session,
+        stream=appended.stream,
+        version=appended.version,
+        seq=appended.seq,
+        input=caller.key.id if message else None,
+        duplicate=appended.duplicate,
+    )
+    return answer(shape, status=202)
+
+
+async def tell(at: Gateway, id: str, request: Request, shape: type[SessionCommand]) -> Response:
+    """Any command to a session."""
+    session = str((await find(at, id))["id"])
+    command, caller = await told(request, shape, subject=session)
+    appended = await at.sessions.tell(session, command, caller)
+    return accepted(session, appended, caller, message=isinstance(command, SendMessage))
+
+
+@router.post("/sessions", **takes(CreateSession))
+async def create_session(at: At, request: Request) -> Response:
+    """Begin a session, at once with its first message if there is a text."""
+    command, caller = await told(request, CreateSession, subject="")
+    profile = command.profile or at.profiles.default
+    if profile not in at.profiles.names:
+        raise Rejected(f"There is no profile {profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
+    cwd = Path(command.cwd) if command.cwd is not None else Path.home()
+    if not cwd.is_absolute() or not cwd.is_dir():
+        raise Rejected(f"cwd {str(cwd)!r} is not the absolute path of a directory.")
+    appended = await at.sessions.create(
+        command, session=secrets.token_hex(8), profile=profile, cwd=str(cwd), caller=caller
+    )
+    session = appended.stream.removeprefix("session/")
+    return accepted(session, appended, caller, message=command.text is not None)
+
+
+@router.get("/sessions", **returns(SessionPage))
+async def list_sessions(
+    at: At,
+    archived: bool = False,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    before: Annotated[str, Query(max_length=64)] = "",
+) -> Response:
+    """A page of the list, newest first."""
+    cursor = SessionCursor()
+    if before:
+        parts = CURSOR.match(before)
+        if parts is None:
+            raise Rejected("before: not a cursor of this list.", hint="Use `next` of the page before.")
+        cursor = SessionCursor(int(parts[1]), parts[2])
+    rows = await at.store.sessions(archived=archived, before=cursor, limit=limit)
+    following = f"{rows[-1]['updated_at']}-{rows[-1]['id']}" if len(rows) == limit else None
+    return answer(SessionPage([session_of(row) for row in rows], following))
+
+
+@router.get("/sessions/{id}", **returns(SessionDetail))
+async def show_session(at: At, id: str) -> Response:
+    """One session with its turns and its queue."""
+    row = await find(at, id)
+    session = str(row["id"])
+    turns = [msgspec.convert(turn, Turn) for turn in await at.store.turns(session)]
+    state = await at.sessions.get(session)
+    queue = [
+        Queued(input=q.event.input, text=q.event.text, mode=q.event.mode, by=q.event.by, at=q.received.at)
+        for q in state.queue
+    ]
+    return answer(SessionDetail(session_of(row), turns, queue))
+
+
+@router.patch("/sessions/{id}", **takes(RenameSession))
+async def rename_session(at: At, id: str, request: Request) -> Response:
+    """Give it another title."""
+    return await tell(at, id, request, RenameSession)
+
+
+@router.post("/sessions/{id}/messages", **takes(SendMessage))
+async def send_message(at: At, id: str, request: Request) -> Response:
+    """Say something; while a turn runs it waits, joins or interrupts."""
+    return await tell(at, id, request, SendMessage)
+
+
+@router.post("/sessions/{id}/stop", **takes(StopTurn))
+async def stop_turn(at: At, id: str, request: Request) -> Response:
+    """End the running turn; queued messages stay."""
+    return await tell(at, id, request, StopTurn)
+
+
+@router.post("/sessions/{id}/archive", **takes(ArchiveSession))
+async def archive_session(at: At, id: str, request: Request) -> Response:
+    """Take it out of the default list."""
+    return await tell(at, id, request, ArchiveSession)
+
+
+@router.post("/sessions/{id}/restore", **takes(RestoreSession))
+async def restore_session(at: At, id: str, request: Request) -> Response:
+    """Bring it back."""
+    return await tell(at, id, request, RestoreSession)
+
+
+@router.delete("/sessions/{id}", **takes(DeleteSession))
+async def delete_session(at: At, id: str, request: Request) -> Response:
+    """Delete a session at rest with all its events, for good."""
+    session = str((await find(at, id))["id"])
+    _, caller = await told(request, DeleteSession, subject=session)
+    appended = await at.sessions.delete(session, caller)
+    return accepted(session, appended, caller, message=False)
+
+
+@router.get("/sessions/{id}/why", **returns(Why))
+async def why_session(at: At, id: str) -> Response:
+    """What it is doing or waiting for, since when, and what woke or stopped it."""
+    session = str((await find(at, id))["id"])
+    return answer(Why(f"session {session}", await statements(at, session)))
+
+
+async def statements(at: Gateway, session: str) -> list[Statement]:
+    """The sentences about one session."""
+    sentences = why(await at.sessions.get(session), now=at.clock.now())
+    stream = session_stream(session)
+    return [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
+
+
+@router.get("/sessions/{id}/export", **returns(Why, media=("text/markdown", "application/jsonl")))
+async def export_session(at: At, id: str, format: Literal["markdown", "jsonl"] = "markdown") -> Response:
+    """The conversation as a file."""
+    row = await find(at, id)
+    session = str(row["id"])
+    if format == "jsonl":
+        return await as_jsonl(at.store, session)
+    return await as_markdown(at.store, session, title=str(row["title"]))
+
+
+@router.get("/search", **returns(SearchPage))
+async def search(
+    at: At,
+    q: Annotated[str, Query(min_length=1, max_length=500)],
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> Response:
+    """Where a text occurs in any session, newest first."""
+    hits = await at.store.search(q, limit=limit)
+    titles: dict[str, str] = {}
+    for hit in hits:
+        if hit.session not in titles:
+            try:
+                titles[hit.session] = str((await at.store.session(hit.session))["title"])
+            except NotFound:
+                continue
+    shown = [
+        SearchHit(
+            session=hit.session,
+            title=titles[hit.session],
+            version=hit.version,
+            at=hit.at,
+            role=hit.role,
+            snippet=hit.snippet,
+        )
+        for hit in hits
+        if hit.session in titles
+    ]
+    return answer(SearchPage(shown))

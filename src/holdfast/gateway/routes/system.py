@@ -1,0 +1,91 @@
+"""The gateway about itself: health, status, why, metrics, the contract, the end."""
+
+from __future__ import annotations
+
+import os
+
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse, Response
+
+from holdfast import __version__
+from holdfast.domain.events import SYSTEM
+from holdfast.gateway.answers import answer
+from holdfast.gateway.contract import Goodbye, Health, Statement, Status, Why, describe, returns
+from holdfast.gateway.metrics import exposition
+from holdfast.gateway.routes.sessions import statements
+from holdfast.gateway.state import At
+
+router = APIRouter(tags=["system"])
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Holdfast</title>
+<body><h1>Holdfast is running</h1><p>Talk to it from a terminal: <code>holdfast run "say hello"</code></p></body></html>
+"""
+
+
+@router.get("/", include_in_schema=False)
+async def shell() -> Response:
+    """A sign of life for whoever opens the address in a browser."""
+    return HTMLResponse(PAGE)
+
+
+@router.get("/healthz", **returns(Health))
+async def health(at: At) -> Response:
+    """Whether it is up, without a credential."""
+    found = at.store.health
+    word = "ok" if found.writable else "degraded"
+    return answer(Health(status=word, version=__version__, pid=os.getpid(), problem=found.problem))
+
+
+@router.get("/v1/status", **returns(Status))
+async def status(at: At) -> Response:
+    """What runs here and how much it holds."""
+    counts = await at.store.counts()
+    found = at.store.health
+    shape = Status(
+        version=__version__,
+        pid=os.getpid(),
+        home=at.home,
+        url=at.url,
+        started_at=at.started_at,
+        uptime_ms=at.clock.now() - at.started_at,
+        writable=found.writable,
+        problem=found.problem,
+        working=at.runner.working,
+        **{name: int(str(counts[name])) for name in ("sessions", "archived", "messages", "events")},
+    )
+    return answer(shape)
+
+
+@router.get("/v1/why", **returns(Why))
+async def why(at: At) -> Response:
+    """What is at work or waits, in all sessions."""
+    sentences: list[Statement] = []
+    found = at.store.health
+    if not found.writable:
+        sentences.append(Statement(text=found.problem, stream=SYSTEM, version=0, at=found.since))
+    for row in await at.store.sessions_at_work():
+        session = str(row["id"])
+        first = (await statements(at, session))[:1]
+        sentences += [
+            Statement(text=f"{session} “{row['title']}”: {s.text}", stream=s.stream, version=s.version, at=s.at)
+            for s in first
+        ]
+    return answer(Why("gateway", sentences))
+
+
+@router.get("/metrics", include_in_schema=False)
+async def metrics(at: At) -> Response:
+    """For Prometheus."""
+    return Response(await exposition(at), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.get("/v1/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    """The contract."""
+    return answer(describe(request.app))
+
+
+@router.post("/v1/shutdown", **returns(Goodbye, status=202))
+async def shutdown(at: At) -> Response:
+    """Say goodbye: suspend what runs, then end. The next start goes on."""
+    at.goodbye.set()
+    return answer(Goodbye(os.getpid()), status=202)

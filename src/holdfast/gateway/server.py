@@ -1,0 +1,86 @@
+"""The gateway as an ASGI application behind its guard, and the server that runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from functools import partial
+
+import uvicorn
+from fastapi import FastAPI
+
+from holdfast import __version__
+from holdfast.gateway.answers import handle_errors
+from holdfast.gateway.guard import Door, Guard, GuardMiddleware
+from holdfast.gateway.routes import events, sessions, system
+from holdfast.gateway.state import Gateway
+
+FRAME_LIMIT = 1024 * 1024
+GRACE_SECONDS = 1
+DESCRIPTION = "A durable runtime for AI agents. A command is answered when it is on disk; a client is a cursor."
+
+
+def build(gateway: Gateway) -> FastAPI:
+    """The application without its guard."""
+    app = FastAPI(
+        title="Holdfast",
+        version=__version__,
+        description=DESCRIPTION,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.gateway = gateway
+    handle_errors(app)
+    for router in (events.router, sessions.router, system.router):
+        app.include_router(router)
+    return app
+
+
+class Server(uvicorn.Server):
+    """Uvicorn without its ticking and its signal handlers: it runs until somebody says goodbye."""
+
+    def __init__(self, gateway: Gateway, guard: Guard) -> None:
+        self._gateway = gateway
+        config = uvicorn.Config(
+            GuardMiddleware(build(gateway), guard),
+            http=partial(Door, guard),  # type: ignore[arg-type]
+            ws="websockets-sansio",
+            ws_max_size=FRAME_LIMIT,
+            ws_per_message_deflate=False,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        super().__init__(config)
+
+    async def main_loop(self) -> None:
+        """Wait for the goodbye, then let the followers go."""
+        await self._gateway.goodbye.wait()
+        for server in self.servers:
+            server.close()
+        await self._gateway.streams.close()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the application's business."""
+        yield
+
+
+def listen(port: int) -> socket.socket:
+    """A socket on loopback."""
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(("127.0.0.1", port))
+    except OSError:
+        bound.close()
+        raise
+    return bound

@@ -1,0 +1,41 @@
+"""What every route can reach, in one value."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends
+from starlette.requests import HTTPConnection
+
+from holdfast.gateway.stream import Streams
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.profiles import Profiles
+from holdfast.runtime.runner import Runner
+from holdfast.runtime.sessions import Sessions
+from holdfast.store.port import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The running gateway as its routes see it."""
+
+    store: Store
+    sessions: Sessions
+    streams: Streams
+    runner: Runner
+    profiles: Profiles
+    clock: Clock
+    home: str
+    url: str
+    started_at: int
+    goodbye: asyncio.Event
+    """Set by whoever wants it to end."""
+
+
+def _gateway(connection: HTTPConnection) -> Gateway:
+    return cast(Gateway, connection.app.state.gateway)
+
+
+At = Annotated[Gateway, Depends(_gateway)]

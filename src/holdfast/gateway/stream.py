@@ -1,0 +1,215 @@
+"""Streams: replay, then tail. First load, reconnect and catch-up are the same code.
+
+A follower is a cursor into the log plus an offset into the text that is being spoken. It pulls: what
+it has not read costs no memory, and a client that does not read is cut and comes back with its cursor.
+Followers at the same cursor share one read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import msgspec
+
+from holdfast.domain.events import session_stream
+from holdfast.runtime.live import Live, LiveText
+from holdfast.store.port import Page, Store, Subscription
+
+PAGE = 500
+SHARED_PAGES = 16
+HEARTBEAT_SECONDS = 10.0
+SEND_SECONDS = 30.0
+encode = msgspec.json.Encoder().encode
+
+
+class Delta(msgspec.Struct, frozen=True):
+    """A piece of an answer that is still being spoken: a frame, not a fact."""
+
+    turn: int
+    step: int
+    offset: int
+    text: str
+    thinking_offset: int
+    thinking: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Stored lines, and the cursor after them."""
+
+    lines: tuple[bytes, ...]
+    cursors: tuple[int, ...]
+
+    @property
+    def cursor(self) -> int:
+        """Where the client stands after this batch."""
+        return self.cursors[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Nothing happened, and the line is alive."""
+
+
+Frame = Batch | Delta | Heartbeat
+
+
+def seq_of(line: bytes) -> int:
+    """The seq of a stored line, without decoding it."""
+    return int(line[7 : line.index(b",")])
+
+
+class Streams:
+    """Every open stream of this gateway."""
+
+    def __init__(self, store: Store, live: Live) -> None:
+        self._store = store
+        self._live = live
+        self._shared: OrderedDict[tuple[str | None, int], Batch] = OrderedDict()
+        self._reading: dict[tuple[str | None, int], asyncio.Task[Batch | None]] = {}
+        self._open: set[asyncio.Task[None]] = set()
+        self.sent = 0
+
+    @property
+    def open(self) -> int:
+        """How many clients follow something."""
+        return len(self._open)
+
+    async def close(self) -> None:
+        """The gateway ends: let everybody go; they come back with their cursors."""
+        for task in list(self._open):
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def serve(self, frames: AsyncGenerator[Frame, None], send: Sender, gone: Awaitable[None]) -> None:
+        """Send frames until the client is gone, does not read any more, or the gateway ends."""
+        pump = asyncio.ensure_future(self._pump(frames, send))
+        watch = asyncio.ensure_future(gone)
+        self._open.add(pump)
+        try:
+            await asyncio.wait({pump, watch}, return_when=asyncio.FIRST_COMPLETED)
+            if pump.done() and not pump.cancelled():
+                pump.result()
+        finally:
+            self._open.discard(pump)
+            for task in (pump, watch):
+                task.cancel()
+            await asyncio.wait({pump, watch})
+
+    async def _pump(self, frames: AsyncGenerator[Frame, None], send: Sender) -> None:
+        async with aclosing(frames):
+            async for frame in frames:
+                async with asyncio.timeout(SEND_SECONDS):
+                    await send(frame)
+                if isinstance(frame, Batch):
+                    self.sent += len(frame.lines)
+
+    # --- following --------------------------------------------------------------------------------
+
+    async def follow(self, session: str | None, *, after: int) -> AsyncGenerator[Frame, None]:
+        """Everything after a cursor, then whatever comes. `None` is the whole log, without deltas."""
+        stream = session_stream(session) if session is not None else None
+        spoken = _Spoken()
+        with self._store.subscribe(stream) as changes:
+            while True:
+                changes.take()
+                while (batch := await self._read(stream, after)) is not None:
+                    yield batch
+                    after = batch.cursor
+                live = self._live.get(stream) if stream is not None else None
+                if live is not None and live.since <= after and (delta := spoken.rest(live)) is not None:
+                    yield delta
+                if not await _changed(changes):
+                    yield Heartbeat()
+
+    async def page(self, session: str | None, *, after: int, limit: int) -> Page:
+        """One page, for those who ask once."""
+        if session is None:
+            return await self._store.read_all(after=after, limit=limit)
+        return await self._store.read(session_stream(session), after=after, limit=limit)
+
+    async def _read(self, stream: str | None, after: int) -> Batch | None:
+        key = (stream, after)
+        shared = self._shared.get(key)
+        if shared is not None:
+            return shared
+        reading = self._reading.get(key)
+        if reading is None:
+            reading = self._reading[key] = asyncio.create_task(self._fetch(stream, after))
+            reading.add_done_callback(lambda _: self._reading.pop(key, None))
+        return await asyncio.shield(reading)
+
+    async def _fetch(self, stream: str | None, after: int) -> Batch | None:
+        if stream is None:
+            lines = (await self._store.read_all(after=after, limit=PAGE)).lines
+            cursors = tuple(map(seq_of, lines))
+        else:
+            lines = (await self._store.read(stream, after=after, limit=PAGE)).lines
+            cursors = tuple(range(after + 1, after + 1 + len(lines)))
+        if not lines:
+            return None
+        batch = Batch(lines, cursors)
+        self._shared[stream, after] = batch
+        while len(self._shared) > SHARED_PAGES:
+            self._shared.popitem(last=False)
+        return batch
+
+
+@dataclass(slots=True)
+class _Spoken:
+    """How much of which step's text this client has."""
+
+    step: tuple[int, int, int] = (0, 0, 0)
+    text: int = 0
+    thinking: int = 0
+
+    def rest(self, live: LiveText) -> Delta | None:
+        """What it has not got yet."""
+        step = (live.turn, live.step, live.since)
+        if step != self.step:
+            self.step, self.text, self.thinking = step, 0, 0
+        text, thinking = live.text[self.text :], live.thinking[self.thinking :]
+        if not text and not thinking:
+            return None
+        delta = Delta(live.turn, live.step, self.text, text, self.thinking, thinking)
+        self.text, self.thinking = len(live.text), len(live.thinking)
+        return delta
+
+
+async def _changed(changes: Subscription) -> bool:
+    try:
+        async with asyncio.timeout(HEARTBEAT_SECONDS):
+            await changes.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+Sender = Callable[[Frame], Awaitable[None]]
+
+
+def as_message(frame: Frame) -> bytes:
+    """A frame as one WebSocket message."""
+    match frame:
+        case Batch():
+            return b'{"events":[%b],"cursor":%d}' % (b",".join(frame.lines), frame.cursor)
+        case Delta():
+            return b'{"delta":%b}' % encode(frame)
+        case Heartbeat():
+            return b'{"heartbeat":true}'
+
+
+def as_sse(frame: Frame) -> bytes:
+    """A frame as one piece of an event stream."""
+    match frame:
+        case Batch():
+            pairs = zip(frame.cursors, frame.lines, strict=True)
+            return b"".join(b"id: %d\ndata: %b\n\n" % pair for pair in pairs)
+        case Delta():
+            return b"event: delta\ndata: %b\n\n" % encode(frame)
+        case Heartbeat():
+            return b": heartbeat\n\n"

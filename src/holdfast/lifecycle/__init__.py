@@ -1,0 +1,1 @@
+"""What keeps a home healthy over the years."""

@@ -1,0 +1,155 @@
+"""The doctor: looks at a home without changing it, and rebuilds the projections on request.
+
+It reads beside a running gateway (through SQLite, read-only). A rebuild needs the home for itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+
+from holdfast.config import ConfigError, Home, load_settings
+from holdfast.domain.errors import Conflict, Corrupt, HoldfastError
+from holdfast.domain.events import decode_many
+from holdfast.store.lock import HomeLock
+from holdfast.store.projections import REBUILT, project
+from holdfast.store.queries import migrations, queries
+from holdfast.store.sqlite import checked, connect_reader, connect_writer, fetch, prepare
+
+PAGE = 2_000
+LOW_SPACE = 500_000_000
+WAL_RESET_FIXED = (3, 51, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    detail: str
+    hint: str = ""
+
+
+def examine(home: Home) -> list[Finding]:
+    """Look at everything; each finding says what to do if it is not well."""
+    findings = [_home(home), _settings(home), _owner(home), _space(home), _sqlite()]
+    if home.database.exists():
+        findings += _database(home)
+    else:
+        findings.append(Finding("database", True, "there is none yet"))
+    return findings
+
+
+def rebuild(home: Home) -> str:
+    """Make every projection anew from the events. Conflict if a gateway runs."""
+    home.prepare()
+    lock = HomeLock(home.lock)
+    try:
+        prepare(home.database)
+        with closing(connect_writer(home.database)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            for query in REBUILT:
+                db.execute(queries()[query])
+            count = _replay(db)
+            db.execute("COMMIT")
+        return f"The projections were made anew from {count} events."
+    finally:
+        lock.release()
+
+
+def _replay(db: sqlite3.Connection) -> int:
+    count = after = 0
+    while lines := checked(db, "read_all", {"after": after, "limit": PAGE}).lines:
+        for record in decode_many(lines):
+            for query, parameters in project(record):
+                db.execute(queries()[query], parameters)
+            after = record.seq
+        count += len(lines)
+    return count
+
+
+def _home(home: Home) -> Finding:
+    try:
+        home.check()
+    except ConfigError as error:
+        return Finding("home", False, str(error))
+    return Finding("home", True, str(home.path))
+
+
+def _settings(home: Home) -> Finding:
+    try:
+        settings = load_settings(home.config)
+    except ConfigError as error:
+        return Finding("config", False, str(error), "Correct the line; `holdfast config check` checks again.")
+    where = str(home.config) if home.config.exists() else "defaults (there is no config.toml)"
+    return Finding("config", True, f"{where}; profiles: {', '.join(sorted(settings.profiles))}")
+
+
+def _owner(home: Home) -> Finding:
+    if not home.lock.exists():
+        return Finding("gateway", True, "none runs")
+    try:
+        HomeLock(home.lock).release()
+    except Conflict as error:
+        return Finding("gateway", True, error.message)
+    left = " (it left its address behind: it was killed)" if home.address.exists() else ""
+    return Finding("gateway", True, f"none runs{left}")
+
+
+def _space(home: Home) -> Finding:
+    path = home.path if home.path.exists() else home.path.parent
+    free = shutil.disk_usage(path).free
+    detail = f"{free / 1e9:.1f} GB free"
+    return Finding("disk", free > LOW_SPACE, detail, "" if free > LOW_SPACE else "Free some space on this disk.")
+
+
+def _sqlite() -> Finding:
+    """One connection writes and checkpoints, so the WAL-reset bug of older versions cannot be met."""
+    version = sqlite3.sqlite_version
+    fixed = sqlite3.sqlite_version_info >= WAL_RESET_FIXED
+    note = "" if fixed else " (has the WAL-reset bug; harmless here, since one connection alone writes)"
+    return Finding("sqlite", True, version + note)
+
+
+def _database(home: Home) -> list[Finding]:
+    try:
+        with closing(connect_reader(home.database)) as db:
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            known = migrations()[-1][0]
+            if version > known:
+                detail = f"schema {version} is newer than this Holdfast knows ({known})"
+                return [Finding("database", False, detail, "Upgrade Holdfast.")]
+            return [_integrity(db), _checksums(db), _projections(db)]
+    except (sqlite3.Error, HoldfastError) as error:
+        return [
+            Finding("database", False, str(error), "Move it aside and restore a backup; do not repair it in place.")
+        ]
+
+
+def _integrity(db: sqlite3.Connection) -> Finding:
+    said = [str(row[0]) for row in db.execute("PRAGMA quick_check(5)")]
+    ok = said == ["ok"]
+    return Finding("database", ok, "well formed" if ok else "; ".join(said), "" if ok else "Restore a backup.")
+
+
+def _checksums(db: sqlite3.Connection) -> Finding:
+    count = after = 0
+    try:
+        while lines := checked(db, "read_all", {"after": after, "limit": PAGE}).lines:
+            count += len(lines)
+            after = decode_many(lines[-1:])[0].seq
+    except Corrupt as error:
+        return Finding("events", False, error.message, "The stream stops there; restore a backup.")
+    return Finding("events", True, f"{count} events, every checksum right")
+
+
+def _projections(db: sqlite3.Connection) -> Finding:
+    """The counts that people see against the events that they come from."""
+    rows = fetch(db, "miscounted_sessions", {})
+    if rows:
+        detail = f"{len(rows)} sessions differ from their events, the first is {rows[0]['id']}"
+        return Finding("projections", False, detail, "Stop the gateway, then: holdfast doctor --rebuild")
+    return Finding("projections", True, "agree with the events")
