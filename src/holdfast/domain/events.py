@@ -143,7 +143,10 @@ class TurnSuspended(Event, frozen=True):
 
 
 class TurnResumed(Event, frozen=True):
-    """The turn goes on after an interruption. `away_ms` is how long nobody worked on it."""
+    """The turn goes on after an interruption. `away_ms` is how long nobody worked on it.
+
+    `attempt` counts crashes in a row without progress in between; after a goodbye it stays.
+    """
 
     turn: int
     attempt: int

@@ -130,7 +130,7 @@ class Turn:
     wait: WaitOpened | None = None
     waits: int = 0
     resumes: int = 0
-    """Resumes in a row without progress."""
+    """Crashes in a row without progress in between; a goodbye does not count."""
     interruptions: list[tuple[int, int, int, str]] = field(default_factory=list)
     """Every resume of this turn: version, time, how long nobody worked, and why."""
     last_done: Happened = field(default_factory=lambda: Happened(0, 0))
@@ -265,8 +265,10 @@ def evolve(session: Session, record: Record) -> None:
             turn.wait, turn.suspended = e, ""
             turn.waits += 1
             _done(turn, record)
-        case WaitAnswered():
+        case WaitAnswered() as e:
             turn = _turn(session)
+            if turn.wait is not None:
+                session.messages.append(Note(e.turn, f"You stood still: {turn.wait.reason}. {e.by} said: {e.answer}."))
             turn.wait, turn.resumes = None, 0
             _done(turn, record)
         case StopRequested() as e:

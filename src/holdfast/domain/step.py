@@ -187,9 +187,11 @@ def pick_up(session: Session, partial: Partial, *, now: int, limits: Limits) -> 
     is resumed; or, when it is too old or was resumed too often in vain, it waits for a person.
     """
     turn = session.turn
-    if turn is None or turn.wait is not None or turn.last_kind == "WaitAnswered":
+    if turn is None or turn.wait is not None:
         return []
     away = max(0, now - max(session.updated_at, turn.last_done.at))
+    if turn.last_kind == "WaitAnswered" and away <= limits.resume_age_ms:
+        return []  # not an interruption: this worker was called by the answer
     cause = turn.suspended or "the gateway was killed or crashed"
     events: list[AnyEvent] = []
     if turn.asked:
@@ -202,7 +204,8 @@ def pick_up(session: Session, partial: Partial, *, now: int, limits: Limits) -> 
         wait = f"{turn.number}.w{turn.waits + 1}"
         events.append(WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=reason))
     else:
-        events.append(TurnResumed(turn=turn.number, attempt=turn.resumes + 1, cause=cause, away_ms=away))
+        attempt = turn.resumes + (0 if turn.suspended else 1)
+        events.append(TurnResumed(turn=turn.number, attempt=attempt, cause=cause, away_ms=away))
     return events
 
 
@@ -211,5 +214,5 @@ def _why_not_resume(turn: Turn, away: int, limits: Limits) -> str | None:
         hours = away / 3_600_000
         return f"it was interrupted {hours:.1f} h ago, and old work does not wake up by itself"
     if turn.resumes >= limits.resume_attempts:
-        return f"it was resumed {turn.resumes} times in a row without getting any further"
+        return f"the gateway crashed {turn.resumes} times in a row before it got any further"
     return None

@@ -14,7 +14,7 @@ from holdfast.config import ConfigError, Home, load_settings
 from holdfast.domain.errors import Conflict, Corrupt, HoldfastError
 from holdfast.domain.events import decode_many
 from holdfast.store.lock import HomeLock
-from holdfast.store.projections import REBUILT, project
+from holdfast.store.projections import NOT_REBUILT, REBUILT, project
 from holdfast.store.queries import migrations, queries
 from holdfast.store.sqlite import checked, connect_reader, connect_writer, fetch, prepare
 
@@ -65,6 +65,8 @@ def _replay(db: sqlite3.Connection) -> int:
     while lines := checked(db, "read_all", {"after": after, "limit": PAGE}).lines:
         for record in decode_many(lines):
             for query, parameters in project(record):
+                if query in NOT_REBUILT:
+                    continue
                 db.execute(queries()[query], parameters)
             after = record.seq
         count += len(lines)

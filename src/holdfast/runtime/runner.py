@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from holdfast.domain.errors import Fenced, HoldfastError
+from holdfast.domain.errors import Fenced, HoldfastError, Unavailable
 from holdfast.domain.events import Problem, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.step import Finish, Partial, Rest, close, next_step
@@ -17,6 +17,7 @@ from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.turn import Worker
 from holdfast.store.port import Store
 
+RETRY_SECONDS = 1.0
 WAKING = frozenset({"InputReceived", "StopRequested", "WaitAnswered"})
 log = logging.getLogger(__name__)
 
@@ -101,6 +102,10 @@ class Runner:
                 await self._store.release(lease)
         except Fenced as error:
             log.warning("worker of %s gave up: %s", session_id, error)
+        except Unavailable as error:
+            log.warning("worker of %s tries again in %g s: %s", session_id, RETRY_SECONDS, error)
+            await asyncio.sleep(RETRY_SECONDS)
+            self._again.add(session_id)
         except HoldfastError as error:
             log.error("worker of %s stopped: %s", session_id, error)
 

@@ -36,6 +36,8 @@ from holdfast.domain.events import (
 )
 
 Change = tuple[str, dict[str, object]]
+NOT_REBUILT = frozenset({"drop_partial"})
+"""The text so far is not in the log, so replaying the log must not touch it."""
 REBUILT = ("clear_sessions", "clear_turns", "clear_deleted")
 PREVIEW = 120
 

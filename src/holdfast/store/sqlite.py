@@ -194,15 +194,20 @@ class SqliteStore:
 
     def _page(self, db: sqlite3.Connection, stream: str, after: int, limit: int) -> Page:
         page = checked(db, "read_stream", {"stream": stream, "after": after, "limit": limit})
-        if not page.lines and not db.execute(queries()["head"], {"stream": stream}).fetchone()[0]:
-            if db.execute(queries()["deleted_at"], {"stream": stream}).fetchone() is not None:
+        if not page.lines:
+            head = db.execute(queries()["head"], {"stream": stream}).fetchone()[0]
+            if not head and db.execute(queries()["deleted_at"], {"stream": stream}).fetchone() is not None:
                 raise Gone(f"{stream} was deleted.")
-            if stream != SYSTEM:
+            if not head and stream != SYSTEM:
                 raise NotFound(f"There is no {stream}.")
+            _not_ahead(stream, after, head)
         return page
 
     def _page_all(self, db: sqlite3.Connection, after: int, limit: int) -> Page:
-        return checked(db, "read_all", {"after": after, "limit": limit})
+        page = checked(db, "read_all", {"after": after, "limit": limit})
+        if not page.lines:
+            _not_ahead("the log", after, db.execute(queries()["last_seq"]).fetchone()[0])
+        return page
 
     def _read_log(self, after: int, limit: int) -> Page:
         return self._page_all(self._reader(), after, limit)
@@ -216,6 +221,12 @@ class SqliteStore:
             more = page.more
             after = records[-1].version if records else after
         return records
+
+
+def _not_ahead(what: str, after: int, end: int) -> None:
+    """A cursor from another life of this log would wait for ever, so it is refused."""
+    if after > end:
+        raise Conflict(f"The cursor {after} is ahead of {what}, which ends at {end}.", hint="Begin again with after=0.")
 
 
 def checked(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -> Page:

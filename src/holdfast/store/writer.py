@@ -285,7 +285,8 @@ class Writer:
             request.result = None
         if isinstance(error, sqlite3.Error) and _disk_trouble(error):
             problem = f"The disk does not take writes: {error}."
-            self.health = Health(writable=False, problem=problem, since=int(time.time() * 1000))
+            since = int(time.time() * 1000) if self.health.writable else self.health.since
+            self.health = Health(writable=False, problem=problem, since=since)
             refused = Unavailable(problem, hint="Free some space; it recovers by itself.")
             for request in batch:
                 request.error = refused

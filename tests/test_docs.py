@@ -1,0 +1,85 @@
+"""The docs say what there is: every event, command, setting, verb and route."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+from fastapi.routing import APIRoute
+
+from holdfast.cli.root import root
+from holdfast.config import GatewaySettings, ProfileSettings, ResumeSettings, Settings, load_settings
+from holdfast.domain.commands import AnyCommand
+from holdfast.domain.events import AnyEvent
+from holdfast.gateway.routes import events, sessions, system
+from holdfast.runtime.demo import HELP
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize("kind", [*get_args(AnyEvent), *get_args(AnyCommand)], ids=lambda kind: str(kind.__name__))
+def test_every_event_and_command_is_documented_with_its_fields(kind: type[msgspec.Struct]) -> None:
+    rows = [line for line in page("docs/events.md").splitlines() if line.startswith(f"| `{kind.__name__}` |")]
+    assert len(rows) == 1
+    listed = [name.strip().rstrip("?") for name in rows[0].split("|")[2].split(",") if name.strip()]
+    assert listed == [field.name for field in msgspec.structs.fields(kind)]
+
+
+@pytest.mark.parametrize("table", [Settings, GatewaySettings, ResumeSettings, ProfileSettings])
+def test_every_setting_is_documented(table: type) -> None:
+    nested = {"gateway", "resume", "profiles"}
+    names = [field.name for field in fields(table) if field.name not in nested]
+    missing = [name for name in names if not re.search(rf"^{name} = ", page("docs/config.md"), re.MULTILINE)]
+    assert not missing
+
+
+def test_the_documented_settings_are_valid_and_the_defaults(tmp_path: Path) -> None:
+    example = re.search(r"```toml\n(.*?)```", page("docs/config.md"), re.DOTALL)
+    assert example is not None
+    path = tmp_path / "config.toml"
+    path.write_text(example.group(1))
+    shown, default = load_settings(path), load_settings(tmp_path / "none")
+    assert shown.resume == default.resume
+    assert shown.profiles == default.profiles
+    assert shown.gateway.log_bytes == default.gateway.log_bytes
+
+
+def test_every_route_is_documented() -> None:
+    text = page("docs/api.md")
+    routes = [route for module in (events, sessions, system) for route in module.router.routes]
+    paths = {route.path for route in routes if isinstance(route, APIRoute)} - {"/"}
+    missing = []
+    for path in paths:
+        last = path.rsplit("/", 1)[-1]
+        if path not in text and f"`/{last}`" not in text:
+            missing.append(path)
+    assert not missing
+
+
+def test_every_verb_is_documented() -> None:
+    text = page("docs/cli.md")
+    context = root.make_context("holdfast", [], resilient_parsing=True)
+    missing = [verb for verb in root.list_commands(context) if f"holdfast {verb}" not in text]
+    assert not missing
+
+
+def test_every_demo_verb_is_in_the_readme() -> None:
+    verbs = re.findall(r"^  (\w+)", HELP, re.MULTILINE)
+    assert len(verbs) >= 7
+    assert not [verb for verb in verbs if f"`{verb}`" not in page("README.md")]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.name))
+def test_links_lead_somewhere(path: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)\)", path.read_text("utf-8"))
+    missing = [target for target in targets if "://" not in target and not (path.parent / target).exists()]
+    assert not missing
