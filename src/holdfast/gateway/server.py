@@ -36,6 +36,7 @@ def build(gateway: Gateway) -> FastAPI:
     handle_errors(app)
     for router in (events.router, sessions.router, system.router):
         app.include_router(router)
+    app.router.routes.extend(events.SOCKETS)
     return app
 
 

@@ -34,8 +34,9 @@ class Gateway:
     """Set by whoever wants it to end."""
 
 
-def _gateway(connection: HTTPConnection) -> Gateway:
+def gateway_of(connection: HTTPConnection) -> Gateway:
+    """The gateway behind a request or a socket."""
     return cast(Gateway, connection.app.state.gateway)
 
 
-At = Annotated[Gateway, Depends(_gateway)]
+At = Annotated[Gateway, Depends(gateway_of)]

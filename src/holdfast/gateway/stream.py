@@ -71,7 +71,8 @@ class Streams:
         self._live = live
         self._shared: OrderedDict[tuple[str | None, int], Batch] = OrderedDict()
         self._reading: dict[tuple[str | None, int], asyncio.Task[Batch | None]] = {}
-        self._open: set[asyncio.Task[None]] = set()
+        self._open: set[asyncio.Task[object]] = set()
+        self._closing = False
         self.sent = 0
 
     @property
@@ -81,24 +82,32 @@ class Streams:
 
     async def close(self) -> None:
         """The gateway ends: let everybody go; they come back with their cursors."""
-        for task in list(self._open):
+        self._closing = True
+        for task in self._open:
             task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
 
     async def serve(self, frames: AsyncGenerator[Frame, None], send: Sender, gone: Awaitable[None]) -> None:
-        """Send frames until the client is gone, does not read any more, or the gateway ends."""
-        pump = asyncio.ensure_future(self._pump(frames, send))
+        """Send frames until the client is gone, does not read any more, or the gateway ends.
+
+        The caller's own task does it, with one more to notice that the client left: a thousand idle
+        followers should cost little.
+        """
+        task = asyncio.current_task()
+        assert task is not None
         watch = asyncio.ensure_future(gone)
-        self._open.add(pump)
+        leave = _canceller(task)
+        watch.add_done_callback(leave)
+        self._open.add(task)
         try:
-            await asyncio.wait({pump, watch}, return_when=asyncio.FIRST_COMPLETED)
-            if pump.done() and not pump.cancelled():
-                pump.result()
+            await self._pump(frames, send)
+        except asyncio.CancelledError:
+            if not self._closing and not watch.done():
+                raise
+            task.uncancel()
         finally:
-            self._open.discard(pump)
-            for task in (pump, watch):
-                task.cancel()
-            await asyncio.wait({pump, watch})
+            self._open.discard(task)
+            watch.remove_done_callback(leave)
+            watch.cancel()
 
     async def _pump(self, frames: AsyncGenerator[Frame, None], send: Sender) -> None:
         async with aclosing(frames):
@@ -178,6 +187,13 @@ class _Spoken:
         delta = Delta(live.turn, live.step, self.text, text, self.thinking, thinking)
         self.text, self.thinking = len(live.text), len(live.thinking)
         return delta
+
+
+def _canceller(task: asyncio.Task[object]) -> Callable[[object], None]:
+    def cancel(_: object) -> None:
+        task.cancel()
+
+    return cancel
 
 
 async def _changed(changes: Subscription) -> bool:

@@ -7,14 +7,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, WebSocket
 from starlette.responses import Response
+from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
-from holdfast.domain.errors import Gone, HoldfastError, NotFound
-from holdfast.gateway.answers import error_body
+from holdfast.domain.errors import HoldfastError, Rejected
+from holdfast.gateway.answers import error_body, of_error
 from holdfast.gateway.contract import EventPage, returns
 from holdfast.gateway.routes.sessions import find
-from holdfast.gateway.state import At, Gateway
+from holdfast.gateway.state import At, Gateway, gateway_of
 from holdfast.gateway.stream import Frame, Streams, as_message, as_sse, seq_of
 
 EVENT_STREAM = "text/event-stream"
@@ -41,8 +42,8 @@ async def all_events(at: At, request: Request, after: After = 0, limit: Limit = 
 async def _events(at: Gateway, session: str | None, request: Request, after: int, limit: int) -> Response:
     if EVENT_STREAM in request.headers.get("accept", ""):
         last = request.headers.get("last-event-id", "")
-        if last.isascii() and last.isdigit() and len(last) < 19:
-            after = int(last)
+        if last:
+            after = _cursor(last)
         return EventStream(at.streams, at.streams.follow(session, after=after))
     page = await at.streams.page(session, after=after, limit=limit)
     cursor = after
@@ -82,27 +83,34 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-@router.websocket("/sessions/{id}/events")
-async def session_socket(socket: WebSocket, at: At, id: str, after: After = 0) -> None:
-    """The same as a WebSocket."""
+async def event_socket(socket: WebSocket) -> None:
+    """The same as a WebSocket: of one session, or without an id of the whole log."""
+    await socket.accept()
+    at = gateway_of(socket)
     try:
-        session = str((await find(at, id))["id"])
+        after = _cursor(socket.query_params.get("after", "0"))
+        id = socket.path_params.get("id")
+        session = None if id is None else str((await find(at, id))["id"])
     except HoldfastError as error:
-        await socket.accept()
         await _refuse(socket, error)
     else:
         await _socket(socket, at, session, after)
 
 
-@router.websocket("/events")
-async def all_socket(socket: WebSocket, at: At, after: After = 0) -> None:
-    """The whole log as a WebSocket."""
-    await _socket(socket, at, None, after)
+# Not by FastAPI's decorator, which keeps about 5 kB more for each open socket.
+SOCKETS = [
+    WebSocketRoute("/v1/sessions/{id}/events", event_socket),
+    WebSocketRoute("/v1/events", event_socket),
+]
+
+
+def _cursor(given: str) -> int:
+    if not (given.isascii() and given.isdigit() and len(given) < 19):
+        raise Rejected("after: not a cursor.", hint="It is a number; begin with 0.")
+    return int(given)
 
 
 async def _socket(socket: WebSocket, at: Gateway, session: str | None, after: int) -> None:
-    await socket.accept()
-
     async def message(frame: Frame) -> None:
         await socket.send_text(as_message(frame).decode())
 
@@ -124,6 +132,5 @@ async def _socket(socket: WebSocket, at: Gateway, session: str | None, after: in
 
 
 async def _refuse(socket: WebSocket, error: HoldfastError) -> None:
-    code = "gone" if isinstance(error, Gone) else "not_found" if isinstance(error, NotFound) else "conflict"
-    await socket.send_text(error_body(code, error.message, error.hint).decode())
-    await socket.close(REFUSED, code)
+    await socket.send_text(bytes(of_error(error).body).decode())
+    await socket.close(REFUSED, error.message[:100])
