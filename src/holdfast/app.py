@@ -20,7 +20,7 @@ from socket import socket as Socket
 
 from holdfast import __version__
 from holdfast.config import ConfigError, Home, Settings, load_settings
-from holdfast.domain.errors import Conflict, HoldfastError
+from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent, GatewayStarted, GatewayStopped
 from holdfast.gateway.guard import Guard
 from holdfast.gateway.logs import start_logging
@@ -38,6 +38,7 @@ from holdfast.store.sqlite import SqliteStore
 
 SUSPEND_SECONDS = 1.5
 DEFAULT_PORT = 4690
+DOCTOR = "`holdfast doctor` examines the home."
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 OpenStore = Callable[[Path], Store]
 log = logging.getLogger(__name__)
@@ -53,6 +54,8 @@ def serve(home: Home, *, port: int | None, background: bool, open_store: OpenSto
         return _explain(str(error), "", 2)
     except Conflict as error:
         return _explain(error.message, error.hint, 5)
+    except OSError as error:
+        return _explain(f"{error}.", DOCTOR, 1)
     try:
         start_logging(home.log, settings.gateway.log_bytes)
         asyncio.run(_run(home, settings, port=port, background=background, open_store=open_store))
@@ -62,7 +65,7 @@ def serve(home: Home, *, port: int | None, background: bool, open_store: OpenSto
         return _explain(error.message, error.hint, 1)
     except OSError as error:
         log.error("the gateway could not start: %s", error)
-        return _explain(str(error), "Choose another port with --port, 0 takes any free one.", 1)
+        return _explain(f"{error}.", DOCTOR, 1)
     finally:
         home.address.unlink(missing_ok=True)
         lock.release()
@@ -134,12 +137,13 @@ def _boot_id() -> str:
 
 def _bind(port: int | None) -> Socket:
     """The port that was asked for; without a wish the usual one, or any when that is taken."""
-    if port is not None:
-        return listen(port)
     try:
-        return listen(DEFAULT_PORT)
-    except OSError:
-        return listen(0)
+        return listen(DEFAULT_PORT if port is None else port)
+    except OSError as error:
+        if port is None:
+            return listen(0)
+        hint = "Choose another with --port; 0 takes any free one."
+        raise Unavailable(f"Port {port} cannot be had: {error.strerror}.", hint=hint) from error
 
 
 def _token(home: Home) -> str:

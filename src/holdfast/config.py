@@ -159,7 +159,9 @@ def load_settings(path: Path) -> Settings:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}.") from error
+        place = re.search(r"at line (\d+)", str(error))
+        line = int(place[1]) if place else len(text.splitlines())
+        raise ConfigError(f"{path}:{line}: {error}.") from error
     settings = _check(path, text, raw)
     profiles = {DEMO: ProfileSettings()} | settings.profiles
     if settings.default_profile not in profiles:
@@ -174,7 +176,7 @@ def load_settings(path: Path) -> Settings:
     )
 
 
-_BOUNDS = {
+_BOUNDS: dict[tuple[str, ...], tuple[int, int]] = {
     ("gateway", "port"): (0, 65535),
     ("gateway", "log_bytes"): (10_000, 10**12),
     ("resume", "attempts"): (0, 1000),
@@ -197,11 +199,14 @@ def _check(path: Path, text: str, raw: dict[str, object]) -> Settings:
         what, _, where = str(error).partition(" - at ")
         keys = _keys_of(where.strip("`"), raw)
         raise ConfigError(f"{path}:{_line_of(text, keys)}: {'.'.join(keys)}: {what}.") from error
-    for (table, key), (low, high) in _BOUNDS.items():
-        value = getattr(getattr(settings, table), key)
-        if value is not None and not low <= value <= high:
-            line = _line_of(text, [table, key])
-            raise ConfigError(f"{path}:{line}: {table}.{key} must lie between {low} and {high}, not be {value}.")
+    bounds = _BOUNDS | {("profiles", name, "max_steps"): (1, 10**6) for name in settings.profiles}
+    for where_to_look, (low, high) in bounds.items():
+        value: Any = raw
+        for key in where_to_look:
+            value = value.get(key, {})
+        if value != {} and not low <= value <= high:
+            line, name = _line_of(text, [*where_to_look]), ".".join(where_to_look)
+            raise ConfigError(f"{path}:{line}: {name} must lie between {low} and {high}, not be {value}.")
     return settings
 
 
@@ -234,7 +239,7 @@ def _keys_of(where: str, raw: dict[str, object]) -> list[str]:
 
 
 def _line_of(text: str, keys: list[str]) -> int:
-    """The line that sets the key, or that opens its table."""
+    """The line that sets the key, or that opens or holds its table."""
     table: list[str] = []
     best = 1
     for number, line in enumerate(text.splitlines(), 1):
@@ -245,6 +250,9 @@ def _line_of(text: str, keys: list[str]) -> int:
                 best = number
             continue
         key = re.match(r"""\s*["']?([\w.-]+)["']?\s*=""", line)
-        if key and [*table, *key.group(1).split(".")] == keys:
+        found = [*table, *key.group(1).split(".")] if key else []
+        if found == keys:
             return number
+        if found and keys[: len(found)] == found:
+            best = number
     return best

@@ -30,8 +30,6 @@ from holdfast.domain.events import (
     WaitOpened,
 )
 
-Told = (InputReceived, StopRequested, WaitAnswered)
-
 
 @dataclass(slots=True)
 class TurnHistory:
@@ -41,6 +39,8 @@ class TurnHistory:
     inputs: list[str]
     step: int = 0
     asking: bool = False
+    owes: bool = True
+    """Somebody said something that no answer has followed yet."""
     waiting: str = ""
     calls: set[str] = field(default_factory=set)
     open_calls: dict[str, bool] = field(default_factory=dict)
@@ -139,6 +139,7 @@ def _work(history: History, turn: TurnHistory, record: Record) -> None:
             assert {history.accepted[input] for input in e.inputs} == {"steer"}, "only what steers may join"
             _consume(history, e.inputs)
             turn.inputs = turn.inputs + e.inputs
+            turn.owes = True
         case ModelRequested() as e:
             assert not turn.asking, "asked while an answer is still open"
             assert not turn.open_calls, "asked before every tool call had its outcome"
@@ -148,6 +149,7 @@ def _work(history: History, turn: TurnHistory, record: Record) -> None:
         case ModelResponded() as e:
             _close_request(turn, e.step)
             turn.answers[e.step] = e
+            turn.owes = False
             assert not turn.calls & {call.call for call in e.calls}, "a call id was used twice"
             turn.calls |= {call.call for call in e.calls}
             turn.open_calls = {call.call: False for call in e.calls}
@@ -174,7 +176,7 @@ def _work(history: History, turn: TurnHistory, record: Record) -> None:
             assert not turn.asking, "ended with an open request"
             assert not turn.open_calls, "ended with a dangling tool call"
             if e.outcome == "done":
-                assert turn.answers and not turn.answers[turn.step].calls, "done without a last word"
+                assert not turn.owes and not turn.answers[turn.step].calls, "done without a last word"
             turn.outcome = e.outcome
         case _:
             pass

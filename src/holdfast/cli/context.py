@@ -28,14 +28,20 @@ class Cli:
     @cached_property
     def home(self) -> Home:
         """The home that was asked for; refused when others could change it."""
-        from holdfast.config import ConfigError, find_home
+        from holdfast.config import ConfigError
 
-        home = find_home(self.chosen_home)
         try:
-            home.check()
+            self.any_home.check()
         except ConfigError as error:
             raise CliError(str(error), code=USAGE) from error
-        return home
+        return self.any_home
+
+    @cached_property
+    def any_home(self) -> Home:
+        """The home unchecked, for the doctor."""
+        from holdfast.config import find_home
+
+        return find_home(self.chosen_home)
 
     @cached_property
     def gateway(self) -> Gateway:

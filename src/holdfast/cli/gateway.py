@@ -22,7 +22,7 @@ from holdfast.cli.wire import Answer, Connection, Request
 from holdfast.config import Home
 
 Json = dict[str, Any]
-REQUEST_SECONDS = 60.0
+REQUEST_SECONDS = 30.0
 STREAM_SECONDS = 35.0
 HEALTH_SECONDS = 2.0
 TRIES = 3
@@ -76,10 +76,10 @@ class Gateway:
 
     def address(self) -> Address | None:
         """Where it listens, if it looks as if it were running."""
-        self.home.check()
         try:
             found = json.loads(self.home.address.read_bytes())
-            address = Address(int(found["pid"]), str(found["host"]), int(found["port"]))
+            host, _, port = str(found["url"]).removeprefix("http://").rpartition(":")
+            address = Address(int(found["pid"]), host, int(port))
         except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
             return None
         return address if alive(address.pid) else None

@@ -13,7 +13,7 @@ import click
 UNLIMITED = 100_000
 ELLIPSIS = "…"
 GAP = "  "
-MIN_COLUMN = 8
+MIN_COLUMN = 4
 _CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 # Characters that reorder text on the screen, so that it would read otherwise than it is.
 _CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
@@ -65,16 +65,37 @@ def _columns(character: str) -> int:
     return 2 if east_asian_width(character) in "WF" else 1
 
 
+def _fitting(text: str, limit: int) -> int:
+    """How many characters fit into so many columns."""
+    taken = 0
+    for index, character in enumerate(text):
+        taken += _columns(character)
+        if taken > limit:
+            return index
+    return len(text)
+
+
 def shorten(text: str, limit: int) -> str:
     """At most that many columns, with … where something is missing."""
     if width(text) <= limit:
         return text
-    taken = 0
-    for index, character in enumerate(text):
-        taken += _columns(character)
-        if taken > limit - 1:
-            return text[:index].rstrip() + ELLIPSIS
-    return text
+    return text[: _fitting(text, limit - 1)].rstrip() + ELLIPSIS
+
+
+def wrap(text: str, limit: int) -> list[str]:
+    """Lines of at most that many columns, broken at blanks where there are any."""
+    lines: list[str] = []
+    for given in text.expandtabs(4).split("\n"):
+        line = given
+        while width(line) > limit:
+            fits = max(1, _fitting(line, limit))
+            blank = line.rfind(" ", 1, fits + 1)
+            word_fits = width(line[blank + 1 :].partition(" ")[0]) <= limit
+            at = blank if blank > 0 and word_fits else fits
+            lines.append(line[:at].rstrip())
+            line = line[at:].lstrip(" ")
+        lines.append(line.rstrip())
+    return lines
 
 
 def pad(text: str, columns: int) -> str:
@@ -92,34 +113,39 @@ def plural(count: int, noun: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its heading, whether it is a number, and whether its words are states."""
+    """A column: its heading; whether it is a number, holds states, or may be shortened."""
 
     title: str
     right: bool = False
     states: bool = False
+    flexible: bool = False
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
-    """A table that fits: the widest column is shortened first."""
+    """A table that fits: the widest of the flexible columns is shortened first, the others only in need."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     widths = [
         max(width(column.title), *(width(row[index]) for row in cells)) if cells else width(column.title)
         for index, column in enumerate(columns)
     ]
-    _squeeze(widths, terminal_width() - len(GAP) * (len(columns) - 1))
+    room = terminal_width() - len(GAP) * (len(columns) - 1)
+    flexible = [index for index, column in enumerate(columns) if column.flexible]
+    _squeeze(widths, flexible, room)
+    _squeeze(widths, list(range(len(columns))), room)
     lines = [dim(_row(columns, [column.title for column in columns], widths, plain=True))]
     lines += [_row(columns, row, widths) for row in cells]
     return "\n".join(lines)
 
 
-def _squeeze(widths: list[int], room: int) -> None:
-    while (excess := sum(widths) - room) > 0:
-        index = widths.index(max(widths))
-        second = max((other for place, other in enumerate(widths) if place != index), default=0)
-        smaller = max(widths[index] - excess, second - 1, MIN_COLUMN)
-        if smaller >= widths[index]:
+def _squeeze(widths: list[int], places: list[int], room: int) -> None:
+    """Take from the widest until it fits, but leave a readable rest."""
+    while (excess := sum(widths) - room) > 0 and places:
+        widest = max(places, key=lambda place: widths[place])
+        second = max((widths[place] for place in places if place != widest), default=0)
+        smaller = max(widths[widest] - excess, second - 1, MIN_COLUMN)
+        if smaller >= widths[widest]:
             return
-        widths[index] = smaller
+        widths[widest] = smaller
 
 
 def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int], *, plain: bool = False) -> str:
@@ -156,6 +182,12 @@ def day(at_ms: int) -> str:
 def moment(at_ms: int) -> str:
     """Date and time."""
     return f"{day(at_ms)} {clock(at_ms)}"
+
+
+def when(at_ms: int) -> str:
+    """The time of day; with its date when that is not today."""
+    today = time.strftime("%Y-%m-%d")
+    return clock(at_ms) if day(at_ms) == today else moment(at_ms)
 
 
 def ago(at_ms: int) -> str:

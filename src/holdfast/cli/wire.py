@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import BinaryIO
+from io import BufferedReader
 
 LINE_LIMIT = 65_536
 
@@ -32,7 +32,7 @@ class Request:
 class Answer:
     """The head of an answer; the body is read by `body` or piece by piece by `lines`."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BufferedReader) -> None:
         self._stream = stream
         self.status = _status(_line(stream))
         self.headers: dict[str, str] = {}
@@ -57,7 +57,7 @@ class Answer:
         if self.headers.get("transfer-encoding", "").lower() == "chunked":
             yield from _chunks(self._stream)
         elif "content-length" in self.headers:
-            yield _exactly(self._stream, int(self.headers["content-length"]))
+            yield from _exactly(self._stream, int(self.headers["content-length"]))
         else:
             yield self._stream.read()
 
@@ -67,7 +67,13 @@ class Connection:
 
     def __init__(self, host: str, port: int, *, timeout: float) -> None:
         self._host = f"{host}:{port}"
-        self._socket = socket.create_connection((host, port), timeout)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.settimeout(timeout)
+        try:
+            self._socket.connect((host, port))
+        except OSError:
+            self._socket.close()
+            raise
         self._stream = self._socket.makefile("rb")
 
     def __enter__(self) -> Connection:
@@ -89,7 +95,7 @@ class Connection:
         return Answer(self._stream)
 
 
-def _line(stream: BinaryIO) -> str:
+def _line(stream: BufferedReader) -> str:
     line = stream.readline(LINE_LIMIT)
     if not line.endswith(b"\n"):
         raise Cut("the connection was cut in the middle of an answer")
@@ -103,14 +109,17 @@ def _status(line: str) -> int:
     return int(parts[1])
 
 
-def _exactly(stream: BinaryIO, length: int) -> bytes:
-    data = stream.read(length)
-    if len(data) < length:
-        raise Cut("the connection was cut in the middle of an answer")
-    return data
+def _exactly(stream: BufferedReader, length: int) -> Iterator[bytes]:
+    """So many bytes, passed on as they come: what arrived before a cut is not lost."""
+    while length > 0:
+        piece = stream.read1(length)
+        if not piece:
+            raise Cut("the connection was cut in the middle of an answer")
+        length -= len(piece)
+        yield piece
 
 
-def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+def _chunks(stream: BufferedReader) -> Iterator[bytes]:
     while True:
         try:
             length = int(_line(stream).partition(";")[0], 16)
@@ -120,5 +129,5 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
             while _line(stream):
                 pass
             return
-        yield _exactly(stream, length)
+        yield from _exactly(stream, length)
         _line(stream)

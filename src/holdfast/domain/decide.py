@@ -31,6 +31,8 @@ TITLE_FROM_TEXT = 60
 
 def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: str, by: str) -> list[AnyEvent]:
     """The first events of a session. Defaults for profile and cwd are the caller's to choose."""
+    if command.title is not None:
+        _title_not_blank(command.title)
     title = command.title or title_from(command.text or "")
     events: list[AnyEvent] = [SessionCreated(session=session, profile=profile, cwd=cwd, title=title, by=by)]
     if command.text is not None:
@@ -53,8 +55,7 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> li
                 raise Conflict("This turn is being stopped already.")
             return [StopRequested(turn=session.turn.number, by=by)]
         case RenameSession(title=title):
-            if not title.strip():
-                raise Rejected("The title is blank.")
+            _title_not_blank(title)
             return [SessionRenamed(title=title, by=by)]
         case ArchiveSession():
             if session.archived:
@@ -85,6 +86,11 @@ def _send(session: Session, text: str, received: InputReceived) -> list[AnyEvent
 def _not_blank(text: str) -> None:
     if not text.strip():
         raise Rejected("The message is empty.", hint="Say something, for example: say hello")
+
+
+def _title_not_blank(title: str) -> None:
+    if not title.strip():
+        raise Rejected("The title is blank.")
 
 
 def title_from(text: str) -> str:

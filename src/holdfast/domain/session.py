@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
+import msgspec
+
 from holdfast.domain.events import (
     Call,
     CallOutcome,
@@ -44,19 +46,21 @@ from holdfast.domain.events import (
 Activity = Literal["idle", "queued", "running", "waiting", "suspended"]
 
 
+class Part(msgspec.Struct, frozen=True, gc=False):
+    """A value inside a session. A Struct and no dataclass: a fold makes one or two for each event."""
+
+
 # --- what the model sees ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
+class UserMessage(Part, frozen=True):
     """What a person said."""
 
     turn: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class AgentMessage:
+class AgentMessage(Part, frozen=True):
     """A whole answer of the model."""
 
     turn: int
@@ -65,8 +69,7 @@ class AgentMessage:
     calls: list[Call]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Part, frozen=True):
     """What a tool call came to."""
 
     turn: int
@@ -76,8 +79,7 @@ class ToolResult:
     output: str
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Part, frozen=True):
     """What the runtime tells the model in plain words: an interruption, an unknown outcome."""
 
     turn: int
@@ -99,8 +101,7 @@ class OpenCall:
     """The effect class, once the intent was written; None while it has not been started."""
 
 
-@dataclass(frozen=True, slots=True)
-class Happened:
+class Happened(Part, frozen=True):
     """The event that a later sentence rests on: where it stands and when it was."""
 
     version: int
@@ -113,6 +114,8 @@ class Turn:
 
     number: int
     started: Happened
+    last: Record
+    """The last thing that the worker did."""
     step: int = 0
     asked: bool = False
     """A model request of this step is open: no answer and no failure yet."""
@@ -133,13 +136,19 @@ class Turn:
     """Crashes in a row without progress in between; a goodbye does not count."""
     interruptions: list[tuple[int, int, int, str]] = field(default_factory=list)
     """Every resume of this turn: version, time, how long nobody worked, and why."""
-    last_done: Happened = field(default_factory=lambda: Happened(0, 0))
-    """The last thing that the worker did."""
-    last_kind: str = ""
+
+    @property
+    def last_done(self) -> Happened:
+        """Where and when the worker did something last."""
+        return Happened(self.last.version, self.last.at)
+
+    @property
+    def last_kind(self) -> str:
+        """And what it was."""
+        return type(self.last.event).__name__
 
 
-@dataclass(frozen=True, slots=True)
-class LastTurn:
+class LastTurn(Part, frozen=True):
     """How the most recent turn ended."""
 
     number: int
@@ -149,8 +158,7 @@ class LastTurn:
     ended: Happened
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedInput:
+class QueuedInput(Part, frozen=True):
     """Something said that no turn has taken yet."""
 
     event: InputReceived
@@ -221,17 +229,16 @@ def evolve(session: Session, record: Record) -> None:
         case ToolCallStarted() as e:
             turn = _turn(session)
             turn.open_calls[e.call].effect = e.effect
-            _done(turn, record)
+            turn.last = record
         case ModelRequested() as e:
             turn = _turn(session)
             turn.step, turn.attempts, turn.model = e.step, e.attempt, e.model
             turn.asked, turn.answered, turn.failed = True, False, None
-            _done(turn, record)
+            turn.last = record
         case TurnStarted() as e:
             session.turns = e.turn
-            session.turn = turn = Turn(e.turn, Happened(record.version, record.at))
+            session.turn = Turn(e.turn, Happened(record.version, record.at), record)
             _take(session, e.turn, e.inputs)
-            _done(turn, record)
         case TurnFinished() as e:
             ended = Happened(record.version, record.at)
             session.last_turn = LastTurn(e.turn, e.outcome, e.reason, e.problem, ended)
@@ -242,16 +249,16 @@ def evolve(session: Session, record: Record) -> None:
             turn = _turn(session)
             turn.yielded = False
             _take(session, e.turn, e.inputs)
-            _done(turn, record)
+            turn.last = record
         case ModelInterrupted() as e:
             turn = _turn(session)
             turn.asked = False
             session.messages.append(Note(e.turn, _cut_note(e)))
-            _done(turn, record)
+            turn.last = record
         case ModelFailed() as e:
             turn = _turn(session)
             turn.asked, turn.failed = False, e.problem
-            _done(turn, record)
+            turn.last = record
         case TurnSuspended() as e:
             _turn(session).suspended = e.reason
         case TurnResumed() as e:
@@ -259,18 +266,18 @@ def evolve(session: Session, record: Record) -> None:
             turn.suspended, turn.resumes = "", e.attempt
             turn.interruptions.append((record.version, record.at, e.away_ms, e.cause))
             session.messages.append(Note(e.turn, _resume_note(e)))
-            _done(turn, record)
+            turn.last = record
         case WaitOpened() as e:
             turn = _turn(session)
             turn.wait, turn.suspended = e, ""
             turn.waits += 1
-            _done(turn, record)
+            turn.last = record
         case WaitAnswered() as e:
             turn = _turn(session)
             if turn.wait is not None:
                 session.messages.append(Note(e.turn, f"You stood still: {turn.wait.reason}. {e.by} said: {e.answer}."))
             turn.wait, turn.resumes = None, 0
-            _done(turn, record)
+            turn.last = record
         case StopRequested() as e:
             if session.turn is not None and session.turn.number == e.turn:
                 session.turn.stop = e
@@ -294,16 +301,11 @@ def _turn(session: Session) -> Turn:
     return session.turn
 
 
-def _done(turn: Turn, record: Record) -> None:
-    turn.last_done = Happened(record.version, record.at)
-    turn.last_kind = type(record.event).__name__
-
-
 def _progress(session: Session, record: Record) -> None:
     turn = session.turn
     if turn is not None:
         turn.resumes = 0
-        _done(turn, record)
+        turn.last = record
 
 
 def _responded(session: Session, event: ModelResponded) -> None:
@@ -314,11 +316,13 @@ def _responded(session: Session, event: ModelResponded) -> None:
 
 
 def _take(session: Session, turn: int, inputs: list[str]) -> None:
-    taken = set(inputs)
+    taken, left = set(inputs), []
     for queued in session.queue:
         if queued.event.input in taken:
             session.messages.append(UserMessage(turn, queued.event.text))
-    session.queue = [queued for queued in session.queue if queued.event.input not in taken]
+        else:
+            left.append(queued)
+    session.queue = left
 
 
 def _cut_note(event: ModelInterrupted) -> str:

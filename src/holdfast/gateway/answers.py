@@ -87,7 +87,9 @@ def handle_errors(app: FastAPI) -> None:
     async def http(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "bad_request")
-        return refuse(error.status_code, code, str(error.detail), hint="GET /v1/openapi.json lists the routes.")
+        answer = refuse(error.status_code, code, str(error.detail), hint="GET /v1/openapi.json lists the routes.")
+        answer.headers.update(error.headers or {})
+        return answer
 
     async def parameters(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

@@ -11,7 +11,7 @@ import hmac
 from dataclasses import dataclass
 from typing import Any
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from holdfast import __version__
@@ -21,6 +21,7 @@ PUBLIC = frozenset({"/", "/healthz"})
 MAX_CONNECTIONS = 1_200
 MAX_STRANGERS = 16
 STRANGER_SECONDS = 5.0
+HEAD_LIMIT = 64 * 1024
 SECURITY_HEADERS = [
     (b"holdfast-version", __version__.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -99,7 +100,7 @@ class Guard:
 
 
 class GuardMiddleware:
-    """Refuses before anything else runs, and puts the security headers on every answer."""
+    """Refuses before anything else runs."""
 
     def __init__(self, app: ASGIApp, guard: Guard) -> None:
         self._app = app
@@ -114,26 +115,21 @@ class GuardMiddleware:
         if refusal is not None:
             await _refuse(scope, receive, send, refusal)
             return
-        if scope["type"] == "websocket" or scope["path"] not in PUBLIC:
+        if scope["path"] not in PUBLIC:
             self._guard.left(tuple(scope["client"]))
-
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *SECURITY_HEADERS]
-            await send(message)
-
-        await self._app(scope, receive, send if scope["type"] == "websocket" else send_guarded)
+        await self._app(scope, receive, send)
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
     body = error_body(refusal.code, refusal.message, refusal.hint)
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close"), *SECURITY_HEADERS]
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    headers.append((b"content-length", str(len(body)).encode()))
     if scope["type"] == "websocket":
         await receive()
         kind = "websocket.http.response"
+        headers += SECURITY_HEADERS  # the server adds them to every other answer
     else:
         kind = "http.response"
-    headers.append((b"content-length", str(len(body)).encode()))
     await send({"type": f"{kind}.start", "status": refusal.status, "headers": headers})
     await send({"type": f"{kind}.body", "body": body})
 
@@ -144,17 +140,49 @@ class Door(HttpToolsProtocol):
     def __init__(self, guard: Guard, **uvicorn_arguments: Any) -> None:
         super().__init__(**uvicorn_arguments)
         self._guard = guard
+        self._head: int | None = None
+        """How much of a request's head has come, while it is not complete."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Let in, or turn away at the door."""
         super().connection_made(transport)
         full = len(self.connections) > MAX_CONNECTIONS
         if full or self.client is None or not self._guard.came(self.client, transport):
-            transport.write(b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n")
-            transport.close()
+            self._turn_away(b"503 Service Unavailable\r\nretry-after: 1")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Gone."""
+        self._leave()
+        super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self) -> None:
+        """From here on it is a socket's connection: the guard lets it in or closes it."""
+        self._leave()
+        super().handle_websocket_upgrade()
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._head = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Its head is here."""
+        self._head = None
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, but no head without an end."""
+        super().data_received(data)
+        if self._head is not None:
+            self._head += len(data)
+            if self._head > HEAD_LIMIT and not self.transport.is_closing():
+                self._turn_away(b"431 Request Header Fields Too Large")
+
+    def _leave(self) -> None:
         if self.client is not None:
             self._guard.left(self.client)
-        super().connection_lost(exc)
+
+    def _turn_away(self, status: bytes) -> None:
+        headers = b"".join(b"%b: %b\r\n" % header for header in SECURITY_HEADERS)
+        self.transport.write(b"HTTP/1.1 %b\r\ncontent-length: 0\r\nconnection: close\r\n%b\r\n" % (status, headers))
+        self.transport.close()

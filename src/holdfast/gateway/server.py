@@ -12,12 +12,14 @@ from fastapi import FastAPI
 
 from holdfast import __version__
 from holdfast.gateway.answers import handle_errors
-from holdfast.gateway.guard import Door, Guard, GuardMiddleware
+from holdfast.gateway.guard import SECURITY_HEADERS, Door, Guard, GuardMiddleware
 from holdfast.gateway.routes import events, sessions, system
 from holdfast.gateway.state import Gateway
 
 FRAME_LIMIT = 1024 * 1024
 GRACE_SECONDS = 1
+UNREAD_SECONDS = 30
+BACKLOG = 2048
 DESCRIPTION = "A durable runtime for AI agents. A command is answered when it is on disk; a client is a cursor."
 
 
@@ -61,6 +63,7 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         super().__init__(config)
+        self.server_state.default_headers = SECURITY_HEADERS  # on every answer, uvicorn's own included
 
     async def main_loop(self) -> None:
         """Wait for the goodbye, then let the followers go."""
@@ -76,11 +79,16 @@ class Server(uvicorn.Server):
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on loopback."""
-    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    """A socket on loopback. The kernel cuts whoever leaves what was sent unread for too long.
+
+    The protocol is named because asyncio turns Nagle's delay off (40 ms an answer) only where it is.
+    """
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS * 1000))
     try:
         bound.bind(("127.0.0.1", port))
+        bound.listen(BACKLOG)
     except OSError:
         bound.close()
         raise

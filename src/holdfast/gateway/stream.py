@@ -1,7 +1,8 @@
 """Streams: replay, then tail. First load, reconnect and catch-up are the same code.
 
 A follower is a cursor into the log plus an offset into the text that is being spoken. It pulls: what
-it has not read costs no memory, and a client that does not read is cut and comes back with its cursor.
+it has not read costs no memory. A client that does not read is cut by its socket (`server.listen`) and
+comes back with its cursor.
 Followers at the same cursor share one read.
 """
 
@@ -22,7 +23,6 @@ from holdfast.store.port import Page, Store, Subscription
 PAGE = 500
 SHARED_PAGES = 16
 HEARTBEAT_SECONDS = 10.0
-SEND_SECONDS = 30.0
 encode = msgspec.json.Encoder().encode
 
 
@@ -112,8 +112,7 @@ class Streams:
     async def _pump(self, frames: AsyncGenerator[Frame, None], send: Sender) -> None:
         async with aclosing(frames):
             async for frame in frames:
-                async with asyncio.timeout(SEND_SECONDS):
-                    await send(frame)
+                await send(frame)
                 if isinstance(frame, Batch):
                     self.sent += len(frame.lines)
 
@@ -146,19 +145,25 @@ class Streams:
         shared = self._shared.get(key)
         if shared is not None:
             return shared
+        under_way = self._reading.get(key)
+        if under_way is not None and (batch := await asyncio.shield(under_way)) is not None:
+            return batch
+        # None of a read that was under way proves nothing: it may have begun before what woke us up
         reading = self._reading.get(key)
         if reading is None:
             reading = self._reading[key] = asyncio.create_task(self._fetch(stream, after))
-            reading.add_done_callback(lambda _: self._reading.pop(key, None))
         return await asyncio.shield(reading)
 
     async def _fetch(self, stream: str | None, after: int) -> Batch | None:
-        if stream is None:
-            lines = (await self._store.read_all(after=after, limit=PAGE)).lines
-            cursors = tuple(map(seq_of, lines))
-        else:
-            lines = (await self._store.read(stream, after=after, limit=PAGE)).lines
-            cursors = tuple(range(after + 1, after + 1 + len(lines)))
+        try:
+            if stream is None:
+                lines = (await self._store.read_all(after=after, limit=PAGE)).lines
+                cursors = tuple(map(seq_of, lines))
+            else:
+                lines = (await self._store.read(stream, after=after, limit=PAGE)).lines
+                cursors = tuple(range(after + 1, after + 1 + len(lines)))
+        finally:
+            del self._reading[stream, after]  # here and not by a callback: whoever finds it finds it under way
         if not lines:
             return None
         batch = Batch(lines, cursors)

@@ -8,6 +8,7 @@ import logging
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events import AnyEvent, session_stream
 from holdfast.domain.session import Session
+from holdfast.domain.step import Finish, Partial, close
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.live import Live
 from holdfast.runtime.sessions import Sessions
@@ -17,15 +18,26 @@ RETRY_SECONDS = 1.0
 log = logging.getLogger(__name__)
 
 
+async def happens(event: asyncio.Event, *, within: float) -> bool:
+    """Wait for so many seconds, or until the event is set; say which."""
+    try:
+        return await asyncio.wait_for(event.wait(), within)
+    except TimeoutError:
+        return False
+
+
 class Pen:
     """Writes under a lease; when the disk is full it waits with the ink still wet."""
 
-    def __init__(self, store: Store, sessions: Sessions, live: Live, clock: Clock, lease: Lease) -> None:
+    def __init__(
+        self, store: Store, sessions: Sessions, live: Live, clock: Clock, lease: Lease, leaving: asyncio.Event
+    ) -> None:
         self._store = store
         self._sessions = sessions
         self._live = live
         self._clock = clock
         self._lease = lease
+        self._leaving = leaving
 
     async def look(self, session: Session) -> None:
         """Catch up with what was said meanwhile."""
@@ -47,15 +59,28 @@ class Pen:
             try:
                 appended = await self._store.append(Append((write,), self._clock.now(), lease=self._lease))
             except Unavailable:
-                await asyncio.sleep(RETRY_SECONDS)
+                if await happens(self._leaving, within=RETRY_SECONDS):
+                    raise  # a gateway that says goodbye does not wait for a sick disk
                 if await self._written(write, before):  # the commit was in doubt, and it had happened
                     return await self.look(session)
             else:
-                return self._sessions.apply(appended.records)
+                self._sessions.apply(appended.records)
+                if session.version < appended.version:  # somebody was reading, or something was said meanwhile
+                    await self.look(session)
+                return None
 
     async def _written(self, write: Write, before: int) -> bool:
+        """Whether it is in the log: all or nothing, so its first event tells; words may stand around it."""
         records = await self._store.load(write.stream, after=before)
-        return tuple(record.event for record in records)[-len(write.events) :] == write.events
+        return write.events[0] in [record.event for record in records]
+
+    async def finish(self, session: Session, finish: Finish) -> None:
+        """End the turn; of an answer that is cut by it, what had arrived is kept."""
+        stream = session_stream(session.id)
+        live = self._live.get(stream)
+        partial = Partial(live.text, live.thinking) if live is not None else Partial()
+        self._live.end(stream)
+        await self.write(session, *close(session, finish, partial))
 
     async def save(self, session: Session) -> None:
         """Keep the text so far where a crash cannot reach it."""

@@ -8,10 +8,10 @@ import logging
 from holdfast.domain.errors import Fenced, HoldfastError, Unavailable
 from holdfast.domain.events import Problem, session_stream
 from holdfast.domain.session import Session
-from holdfast.domain.step import Finish, Partial, Rest, close, next_step
+from holdfast.domain.step import Finish, Rest, next_step
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.live import Live
-from holdfast.runtime.pen import Pen
+from holdfast.runtime.pen import Pen, happens
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.turn import Worker
@@ -37,7 +37,7 @@ class Runner:
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._watch: asyncio.Task[None] | None = None
-        self._stopping = False
+        self._leaving = asyncio.Event()
 
     @property
     def working(self) -> list[str]:
@@ -54,7 +54,7 @@ class Runner:
 
     async def stop(self) -> None:
         """Suspend every worker; what they were doing goes on at the next start."""
-        self._stopping = True
+        self._leaving.set()
         tasks = [*self._workers.values()]
         if self._watch is not None:
             tasks.append(self._watch)
@@ -64,7 +64,7 @@ class Runner:
 
     def wake(self, session: str) -> None:
         """See to it that somebody looks at this session."""
-        if self._stopping:
+        if self._leaving.is_set():
             return
         if session in self._workers:
             self._again.add(session)
@@ -95,7 +95,7 @@ class Runner:
             if isinstance(next_step(session, self._profiles.agent(session.profile).limits), Rest):
                 return
             lease = await self._store.claim(stream, holder=self._holder)
-            pen = Pen(self._store, self._sessions, self._live, self._clock, lease)
+            pen = Pen(self._store, self._sessions, self._live, self._clock, lease, self._leaving)
             try:
                 await self._run(session, pen)
             finally:
@@ -104,8 +104,8 @@ class Runner:
             log.warning("worker of %s gave up: %s", session_id, error)
         except Unavailable as error:
             log.warning("worker of %s tries again in %g s: %s", session_id, RETRY_SECONDS, error)
-            await asyncio.sleep(RETRY_SECONDS)
-            self._again.add(session_id)
+            if not await happens(self._leaving, within=RETRY_SECONDS):
+                self._again.add(session_id)
         except HoldfastError as error:
             log.error("worker of %s stopped: %s", session_id, error)
 
@@ -128,4 +128,4 @@ class Runner:
             message = f"An internal error ended this turn: {type(error).__name__}: {error}"
             problem = Problem(code="internal", message=message, hint="`holdfast logs` has the details.")
             finish = Finish(session.turn.number, "failed", message, problem)
-            await pen.write(session, *close(session, finish, Partial()))
+            await pen.finish(session, finish)

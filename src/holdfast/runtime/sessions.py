@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from holdfast.domain.commands import CreateSession, SessionCommand
 from holdfast.domain.decide import create, decide
-from holdfast.domain.errors import Conflict, NotFound
+from holdfast.domain.errors import Conflict, HoldfastError, NotFound
 from holdfast.domain.events import SYSTEM, Record, SessionDeleted, session_stream
 from holdfast.domain.session import Session, evolve, fold
 from holdfast.runtime.clock import Clock
@@ -25,6 +25,10 @@ TRIES = 20
 class _Entry:
     session: Session
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def at_rest(self) -> bool:
+        return not self.lock.locked() and self.session.activity == "idle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,12 @@ class Sessions:
         self._entries.pop(session, None)
 
     def _forget(self) -> None:
-        while len(self._entries) > KEPT:
-            self._entries.popitem(last=False)
+        """Those that nobody looked at for longest, but none at work: its worker holds this very fold."""
+        surplus = len(self._entries) - KEPT
+        if surplus > 0:
+            at_rest = [id for id, entry in self._entries.items() if entry.at_rest]
+            for id in at_rest[:surplus]:
+                del self._entries[id]
 
     # --- commands -------------------------------------------------------------------------------
 
@@ -104,7 +112,7 @@ class Sessions:
             state = await self.get(session)
             expect = state.version
             if not state.exists:
-                raise NotFound(f"There is no session {session}.")
+                return await self._seen_before(caller, NotFound(f"There is no session {session}."))
             if state.turn is not None or state.queue:
                 raise Conflict("It is still at work.", hint=f"`holdfast stop {session}` first.")
             gone = SessionDeleted(session=session, title=state.title, events=expect, by=caller.by)
@@ -117,10 +125,11 @@ class Sessions:
                     raise
                 continue
             self.drop(session)
+            self._store.nudge(session_stream(session))  # the event stands in another stream
             return appended
         raise Conflict("The session changed too often in between.", hint="Try again.")
 
-    async def _seen_before(self, caller: Caller, refused: Conflict) -> Appended:
+    async def _seen_before(self, caller: Caller, refused: HoldfastError) -> Appended:
         """A retry may be refused by the state that its first try made: then it has its answer already."""
         known = await self._store.find_command(caller.key)
         if known is None:

@@ -44,7 +44,6 @@ from holdfast.domain.step import (
     Partial,
     Rest,
     RunTools,
-    close,
     next_step,
     pick_up,
     stop_reason,
@@ -97,7 +96,7 @@ class Worker:
             case RunTools(turn, calls):
                 await self._unless_stopped(self._run_tools(agent, turn, calls))
             case Finish() as step:
-                await self._finish(step)
+                await self._pen.finish(self._session, step)
             case Rest():
                 return False
             case _ as never:
@@ -174,12 +173,6 @@ class Worker:
         partial = Partial(left_behind.text, left_behind.thinking) if left_behind is not None else Partial()
         await self._write(*pick_up(self._session, partial, now=self._clock.now(), limits=agent.limits))
 
-    async def _finish(self, step: Finish) -> None:
-        text = self._live.get(self._stream)
-        partial = Partial(text.text, text.thinking) if text is not None else Partial()
-        await self._write(*close(self._session, step, partial))
-        self._live.end(self._stream)
-
     async def _suspend(self) -> None:
         """The gateway says goodbye: keep the text so far and mark the turn; the next start goes on."""
         await self._pen.save(self._session)
@@ -195,8 +188,10 @@ class Worker:
         try:
             while not task.done():
                 change = asyncio.create_task(self._changes.wait())
-                await asyncio.wait({task, change}, return_when=asyncio.FIRST_COMPLETED)
-                change.cancel()
+                try:
+                    await asyncio.wait({task, change}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    change.cancel()
                 if not task.done() and any(self._changes.take().values()):
                     await self._pen.look(self._session)
                     if stop_reason(self._session) is not None:
@@ -205,7 +200,7 @@ class Worker:
         finally:
             if not task.done():
                 task.cancel()
-                await asyncio.wait({task})
+                await asyncio.gather(task, return_exceptions=True)
 
     async def _write(self, *events: AnyEvent) -> None:
         if events:

@@ -62,7 +62,7 @@ def project(record: Record) -> list[Change]:
                 ("turn_step", cost),
                 ("drop_partial", {"stream": record.stream, "turn": e.turn, "step": e.step}),
             ]
-        case ModelInterrupted() as e:
+        case ModelInterrupted() | ModelFailed() as e:
             partial = {"stream": record.stream, "turn": e.turn, "step": e.step}
             return [("touch_session", base), ("drop_partial", partial)]
         case InputReceived() as e:
@@ -106,7 +106,7 @@ def project(record: Record) -> list[Change]:
                 "bury_stream",
             )
             return [(step, gone) for step in steps]
-        case ModelRequested() | ModelFailed() | ToolCallStarted() | ToolCallFinished() | StopRequested():
+        case ModelRequested() | ToolCallStarted() | ToolCallFinished() | StopRequested():
             return [("touch_session", base)]
         case GatewayStarted() | GatewayStopped():
             return []

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.domain.errors import Corrupt
+from holdfast.domain.errors import Conflict, Corrupt, Unavailable
 from holdfast.domain.events import (
     InputReceived,
     ModelInterrupted,
@@ -49,7 +49,7 @@ WHERE grams MATCH :match ORDER BY g.rowid DESC LIMIT :limit
 """
 _BY_SCAN = """
 SELECT session, version, at, role, text FROM (SELECT * FROM texts ORDER BY seq DESC LIMIT :scan)
-WHERE text LIKE :like ESCAPE '\\' ORDER BY seq DESC LIMIT :limit
+WHERE instr(folded(text), :folded) ORDER BY seq DESC LIMIT :limit
 """
 
 log = logging.getLogger(__name__)
@@ -65,6 +65,7 @@ class SearchIndex:
         self._tail = tail
         self._closing = threading.Event()
         self._lock = threading.Lock()
+        self._unusable = ""
         self._db = _open(path)
         self._cursor = int(self._db.execute("SELECT seq FROM cursor").fetchone()[0])
         self._thread = threading.Thread(target=self._follow, name="holdfast-search", daemon=True)
@@ -77,14 +78,19 @@ class SearchIndex:
 
     def search(self, text: str, limit: int) -> list[Hit]:
         """Where a text occurs, newest first; letters match in either case."""
-        if len(text) >= 3:
+        if len(text) >= 3 and "\0" not in text:
             match = '"' + text.replace('"', '""') + '"'
             query, parameters = _BY_GRAMS, {"match": match, "limit": limit}
         else:
-            like = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-            query, parameters = _BY_SCAN, {"like": f"%{like}%", "scan": SCAN, "limit": limit}
-        with self._lock:
-            rows = self._db.execute(query, parameters).fetchall()
+            query, parameters = _BY_SCAN, {"folded": text.casefold(), "scan": SCAN, "limit": limit}
+        try:
+            with self._lock:
+                rows = self._db.execute(query, parameters).fetchall()
+        except sqlite3.DatabaseError as error:
+            if _damaged(error):
+                self._unusable = str(error)
+                self._tail.ticked.set()
+            raise Unavailable(f"The search index cannot be read: {error}.", hint="It repairs itself.") from error
         return [Hit(session, version, at, role, _snippet(body, text)) for session, version, at, role, body in rows]
 
     def close(self) -> None:
@@ -110,17 +116,35 @@ class SearchIndex:
             self._closing.wait(COALESCE_SECONDS)
 
     def _catch_up(self) -> bool:
-        lines = self._read_log(self._cursor, PAGE).lines
-        if not lines:
+        if self._unusable:
+            self._begin_anew()
+        try:
+            page = self._read_log(self._cursor, PAGE)
+        except Conflict as error:  # the log was restored from a backup and is shorter than before
+            self._unusable = error.message
+            return True
+        if not page.lines:
             return False
-        records = decode_many(lines)
-        with self._lock, self._db:
-            self._db.execute("BEGIN")
-            for record in records:
-                self._index(record)
-            self._db.execute("UPDATE cursor SET seq = ?", (records[-1].seq,))
+        records = decode_many(page.lines)
+        try:
+            with self._lock, self._db:
+                self._db.execute("BEGIN")
+                for record in records:
+                    self._index(record)
+                self._db.execute("UPDATE cursor SET seq = ?", (records[-1].seq,))
+        except sqlite3.DatabaseError as error:
+            if not _damaged(error):
+                raise
+            self._unusable = str(error)
+            return True
         self._cursor = records[-1].seq
-        return len(lines) == PAGE
+        return page.more
+
+    def _begin_anew(self) -> None:
+        with self._lock:
+            self._db.close()
+            self._db = _create(self._path, self._unusable)
+            self._cursor, self._unusable = 0, ""
 
     def _index(self, record: Record) -> None:
         match record.event:
@@ -151,16 +175,28 @@ def _open(path: Path) -> sqlite3.Connection:
     try:
         return _connect(path)
     except sqlite3.DatabaseError as error:
-        log.warning("the search index is unreadable (%s) and is built anew", error)
-        for suffix in ("", "-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        return _connect(path)
+        if not _damaged(error):
+            raise
+        return _create(path, str(error))
+
+
+def _create(path: Path, why: str) -> sqlite3.Connection:
+    log.warning("the search index is unusable (%s) and is built anew", why)
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return _connect(path)
+
+
+def _damaged(error: sqlite3.DatabaseError) -> bool:
+    """Malformed or no database at all, unlike a disk that is full or a file that cannot be opened now."""
+    return not isinstance(error, sqlite3.OperationalError)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=NORMAL")
+    db.create_function("folded", 1, str.casefold, deterministic=True)
     db.executescript(_SCHEMA)
     return db
 

@@ -237,8 +237,8 @@ class Writer:
         while open_:
             batch, open_ = self._gather()
             if batch:
-                self._commit(batch)
-                self._deliver(batch)
+                records = self._commit(batch)
+                self._loop.call_soon_threadsafe(self._tell, batch, records)
         self._connection.close()
 
     def _gather(self) -> tuple[list[_Request[object]], bool]:
@@ -258,7 +258,8 @@ class Writer:
             batch.append(request)
         return batch, True
 
-    def _commit(self, batch: list[_Request[object]]) -> None:
+    def _commit(self, batch: list[_Request[object]]) -> list[Record]:
+        """Run a batch in one transaction; what it wrote."""
         started = time.perf_counter()
         tx = Transaction(self._connection, self._last_seq)
         try:
@@ -270,16 +271,14 @@ class Writer:
                     request.error = refused
             self._connection.execute("COMMIT")
         except Exception as error:
-            self._failed(batch, error)
-            return
+            return self._failed(batch, error)
         self._last_seq = tx.last_seq
         self.commits += 1
         self.commit_seconds += time.perf_counter() - started
         self.health = Health()
-        if tx.records:
-            self._loop.call_soon_threadsafe(self._tail.committed, tx.records)
+        return tx.records
 
-    def _failed(self, batch: list[_Request[object]], error: Exception) -> None:
+    def _failed(self, batch: list[_Request[object]], error: Exception) -> list[Record]:
         """Nobody is told "done". A sick disk fails all; a sick operation fails alone."""
         for request in batch:
             request.result = None
@@ -291,15 +290,15 @@ class Writer:
             for request in batch:
                 request.error = refused
             self._reopen()
-            return
+            return []
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         if len(batch) == 1:
             batch[0].error = error
-            return
+            return []
         for request in batch:
             request.error = None
-            self._commit([request])
+        return [record for request in batch for record in self._commit([request])]
 
     def _reopen(self) -> None:
         try:
@@ -319,18 +318,19 @@ class Writer:
         else:
             self.health = Health()
 
-    def _deliver(self, batch: list[_Request[object]]) -> None:
-        self._loop.call_soon_threadsafe(_settle, batch)
+    # --- on the loop ----------------------------------------------------------------------------
 
-
-def _settle(batch: list[_Request[object]]) -> None:
-    for request in batch:
-        if request.future.done():
-            continue
-        if request.error is not None:
-            request.future.set_exception(request.error)
-        else:
-            request.future.set_result(request.result)
+    def _tell(self, batch: list[_Request[object]], records: list[Record]) -> None:
+        """The followers, then whoever waits: one call for both, since waking the loop is dear."""
+        if records:
+            self._tail.committed(records)
+        for request in batch:
+            if request.future.done():
+                continue
+            if request.error is not None:
+                request.future.set_exception(request.error)
+            else:
+                request.future.set_result(request.result)
 
 
 def _disk_trouble(error: sqlite3.Error) -> bool:

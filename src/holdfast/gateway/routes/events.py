@@ -12,14 +12,14 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from holdfast.domain.errors import HoldfastError, Rejected
-from holdfast.gateway.answers import error_body, of_error
+from holdfast.gateway.answers import of_error
 from holdfast.gateway.contract import EventPage, returns
 from holdfast.gateway.routes.sessions import find
 from holdfast.gateway.state import At, Gateway, gateway_of
 from holdfast.gateway.stream import Frame, Streams, as_message, as_sse, seq_of
 
 EVENT_STREAM = "text/event-stream"
-CUT, RESTART, REFUSED = 1008, 1012, 4404
+RESTART, REFUSED = 1012, 4404
 MAX_CURSOR = 2**62
 router = APIRouter(prefix="/v1", tags=["events"])
 After = Annotated[int, Query(ge=0, le=MAX_CURSOR)]
@@ -44,6 +44,7 @@ async def _events(at: Gateway, session: str | None, request: Request, after: int
         last = request.headers.get("last-event-id", "")
         if last:
             after = _cursor(last)
+        await at.streams.page(session, after=after, limit=1)  # what is wrong is said while it can be a status
         return EventStream(at.streams, at.streams.follow(session, after=after))
     page = await at.streams.page(session, after=after, limit=limit)
     cursor = after
@@ -77,8 +78,8 @@ class EventStream(Response):
 
         try:
             await self._streams.serve(self._frames, piece, gone())
-        except (HoldfastError, TimeoutError) as error:
-            end = error_body("cut", str(error) or "The client did not read.")
+        except HoldfastError as error:
+            end = bytes(of_error(error).body)
             await send({"type": "http.response.body", "body": b"event: end\ndata: %b\n\n" % end, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -122,8 +123,6 @@ async def _socket(socket: WebSocket, at: Gateway, session: str | None, after: in
         await at.streams.serve(at.streams.follow(session, after=after), message, gone())
     except WebSocketDisconnect:
         return
-    except TimeoutError:
-        await socket.close(CUT, "you did not read; come back with your cursor")
     except HoldfastError as error:
         await _refuse(socket, error)
     else:

@@ -22,7 +22,7 @@ from holdfast.domain.commands import (
     StopTurn,
 )
 from holdfast.domain.errors import NotFound, Rejected
-from holdfast.domain.events import session_stream
+from holdfast.domain.events import SessionDeleted, decode, session_stream
 from holdfast.domain.why import why
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import (
@@ -93,13 +93,20 @@ async def create_session(at: At, request: Request) -> Response:
     if profile not in at.profiles.names:
         raise Rejected(f"There is no profile {profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
     cwd = Path(command.cwd) if command.cwd is not None else Path.home()
-    if not cwd.is_absolute() or not cwd.is_dir():
+    if not _is_directory(cwd):
         raise Rejected(f"cwd {str(cwd)!r} is not the absolute path of a directory.")
     appended = await at.sessions.create(
         command, session=secrets.token_hex(8), profile=profile, cwd=str(cwd), caller=caller
     )
     session = appended.stream.removeprefix("session/")
     return accepted(session, appended, caller, message=command.text is not None)
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_absolute() and path.is_dir()
+    except OSError:  # too long, or in a place that is not ours to see
+        return False
 
 
 @router.get("/sessions", **returns(SessionPage))
@@ -168,10 +175,15 @@ async def restore_session(at: At, id: str, request: Request) -> Response:
 @router.delete("/sessions/{id}", **takes(DeleteSession))
 async def delete_session(at: At, id: str, request: Request) -> Response:
     """Delete a session at rest with all its events, for good."""
+    _, caller = await told(request, DeleteSession, subject=id)
+    known = await at.store.find_command(caller.key)
+    if known is not None:  # a retry: there is no session any more that could be found
+        (line,) = (await at.store.read(known.stream, after=known.version - 1, limit=1)).lines
+        event = decode(line).event
+        assert isinstance(event, SessionDeleted)
+        return accepted(event.session, known, caller, message=False)
     session = str((await find(at, id))["id"])
-    _, caller = await told(request, DeleteSession, subject=session)
-    appended = await at.sessions.delete(session, caller)
-    return accepted(session, appended, caller, message=False)
+    return accepted(session, await at.sessions.delete(session, caller), caller, message=False)
 
 
 @router.get("/sessions/{id}/why", **returns(Why))

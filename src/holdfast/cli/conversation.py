@@ -1,0 +1,128 @@
+"""Saying something and waiting for the answer: what `run` and `send` have in common."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from holdfast.cli.answer import LiveAnswer, Watch
+from holdfast.cli.context import Cli
+from holdfast.cli.errors import FAILED, CliError, Lost, NotRunning
+from holdfast.cli.follow import PATIENCE_SECONDS, Away, Back, Happened, Spoken, follow
+from holdfast.cli.gateway import Json, new_id
+from holdfast.cli.start import ensure
+
+SAY_SECONDS = 30.0
+
+patience_option = click.option(
+    "--patience",
+    type=click.FloatRange(min=0),
+    default=PATIENCE_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for a gateway that went away.",
+)
+
+
+def say(cli: Cli, target: str, body: Json) -> Json:
+    """Send a message, starting a gateway when none runs. A retry carries the same id, so it is stored once."""
+    id = new_id()
+    deadline = time.monotonic() + SAY_SECONDS
+    try:
+        while True:
+            ensure(cli.gateway)
+            try:
+                return cli.gateway.command("POST", target, body, id=id)
+            except (Lost, NotRunning):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+    except KeyboardInterrupt:
+        raise CliError(
+            "Interrupted before the gateway answered: whether the message was stored is not known.",
+            hint="`holdfast sessions` shows it if it was.",
+            code=130,
+        ) from None
+
+
+def tell_accepted(cli: Cli, accepted: Json) -> None:
+    """The message is stored; say where to look."""
+    session = accepted["session"]
+    if cli.json:
+        cli.print_json({key: accepted[key] for key in ("session", "input", "version", "seq")})
+        return
+    print(session)
+    print(f"the answer: holdfast sessions log {session} --follow", file=sys.stderr)
+
+
+def tell_answer(cli: Cli, accepted: Json, *, patience: float) -> int:
+    """Follow the session until the turn of this message is over, and print its answer. The exit code."""
+    session = str(accepted["session"])
+    watch = Watch(str(accepted["input"]))
+    live = LiveAnswer() if sys.stdout.isatty() and not cli.json else None
+    try:
+        _follow(cli, session, int(accepted["version"]), watch, live, patience)
+    except KeyboardInterrupt:
+        print(f"\ndetached; the work goes on: holdfast sessions log {session} --follow", file=sys.stderr)
+        return 0
+    if cli.json:
+        cli.print_json(
+            {
+                "session": session,
+                "turn": watch.turn,
+                "outcome": watch.outcome,
+                "reason": watch.reason,
+                "text": watch.text,
+                "version": watch.version,
+            }
+        )
+    elif live is None and watch.text:
+        print(watch.text)
+    if watch.outcome != "done":
+        raise _not_done(session, watch)
+    return 0
+
+
+def _follow(cli: Cli, session: str, after: int, watch: Watch, live: LiveAnswer | None, patience: float) -> None:
+    for seen in follow(cli.gateway, session, after=after, patience=patience):
+        match seen:
+            case Happened():
+                if watch.see(seen):
+                    _tell(live, session, seen.event)
+                if watch.outcome is not None:
+                    return
+            case Spoken():
+                if live is not None and seen.turn == watch.turn:
+                    live.spoken(seen)
+            case Away():
+                _remark(live, f"the gateway is away; waiting for it up to {seen.seconds:.0f} s")
+            case Back():
+                _remark(live, "the gateway is back")
+
+
+def _tell(live: LiveAnswer | None, session: str, event: Json) -> None:
+    """What happened in the turn; that it waits for a person is said in a pipe too."""
+    if live is not None:
+        live.happened(event)
+    if event["kind"] == "WaitOpened":
+        _remark(live, f"the turn waits for you: {event['reason']}; to go on: holdfast send {session} TEXT")
+
+
+def _remark(live: LiveAnswer | None, text: str) -> None:
+    if live is not None:
+        live.note(text)
+    else:
+        print(text, file=sys.stderr)
+
+
+def _not_done(session: str, watch: Watch) -> CliError:
+    if watch.problem is not None:
+        hint = str(watch.problem.get("hint") or "")
+        return CliError(str(watch.problem["message"]), hint=hint or f"`holdfast why {session}`", code=FAILED)
+    return CliError(
+        f"The turn was {watch.outcome}: {watch.reason}.",
+        hint=f"what there is: holdfast sessions log {session}",
+        code=FAILED,
+    )

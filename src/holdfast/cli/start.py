@@ -1,0 +1,114 @@
+"""Starting a gateway in the background, and ending one.
+
+Several callers may start at once: one of the gateways gets the lock of the home, the others leave
+with `conflict`, and all callers use the one that answers. A gateway that is about to end still holds
+the lock; when it is gone starting is tried again.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+from holdfast.cli.errors import CONFLICT, FAILED, UNREACHABLE, USAGE, CliError
+from holdfast.cli.gateway import Address, Gateway, alive
+from holdfast.config import ConfigError, Home
+
+START_SECONDS = 10.0
+STOP_SECONDS = 15.0
+POLL_SECONDS = 0.02
+LOG_TAIL = 4_000
+
+
+def ensure(gateway: Gateway) -> Address:
+    """The gateway that runs, or a new one in the background."""
+    return gateway.healthy() or start(gateway)
+
+
+def start(gateway: Gateway, *, port: int | None = None) -> Address:
+    """Start a gateway in the background and wait until one answers."""
+    _prepare(gateway.home)
+    log_from = _log_size(gateway.home)
+    child = _spawn(gateway.home, port)
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        address = gateway.healthy()
+        if address is not None:
+            if address.pid == child.pid:
+                print(f"started a gateway (pid {address.pid})", file=sys.stderr)
+            return address
+        code = child.poll()
+        if code == CONFLICT and not _owned(gateway.home):
+            child = _spawn(gateway.home, port)
+        elif code not in (None, CONFLICT):
+            worth = code if code in (FAILED, USAGE) else UNREACHABLE
+            raise _failed(gateway.home, log_from, f"it ended with exit code {code}", worth)
+        time.sleep(POLL_SECONDS)
+    raise _failed(gateway.home, log_from, f"it did not answer within {START_SECONDS:.0f} s", UNREACHABLE)
+
+
+def stop(gateway: Gateway) -> Address:
+    """Ask the gateway to end and wait until its process is gone."""
+    address = gateway.address()
+    pid = int(gateway.command("POST", "/v1/shutdown")["pid"])
+    deadline = time.monotonic() + STOP_SECONDS
+    while alive(pid):
+        if time.monotonic() > deadline:
+            raise CliError(
+                f"The gateway (pid {pid}) has not ended within {STOP_SECONDS:.0f} s.",
+                hint=f"`holdfast logs` may say why; `kill -9 {pid}` ends it, and nothing stored is lost.",
+            )
+        time.sleep(POLL_SECONDS)
+    assert address is not None
+    return Address(pid, address.host, address.port)
+
+
+def _prepare(home: Home) -> None:
+    try:
+        home.prepare()
+    except ConfigError as error:
+        raise CliError(str(error), code=USAGE) from error
+
+
+def _spawn(home: Home, port: int | None) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", "-m", "holdfast", "--home", str(home.path), "serve", "--background"]
+    if port is not None:
+        command += ["--port", str(port)]
+    with home.log.open("ab") as log:
+        return subprocess.Popen(  # noqa: S603
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=home.path, start_new_session=True
+        )
+
+
+def _owned(home: Home) -> bool:
+    """Whether the process that took the lock last is still there: about to answer, or about to end."""
+    try:
+        return alive(int(home.lock.read_text("ascii")))
+    except (OSError, ValueError):
+        return False
+
+
+def _log_size(home: Home) -> int:
+    try:
+        return home.log.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _failed(home: Home, log_from: int, what: str, code: int) -> CliError:
+    """The reason, in the words that the gateway left in its log."""
+    with home.log.open("rb") as log:
+        log.seek(max(log_from, _log_size(home) - LOG_TAIL))
+        said = [text for line in log.read().decode("utf-8", "replace").splitlines() if (text := _words(line))]
+    reason = "\n".join(said[-6:])
+    message = f"The gateway could not be started: {what}." + (f"\n{reason}" if reason else "")
+    return CliError(message, hint="`holdfast logs` and `holdfast doctor` say more.", code=code)
+
+
+def _words(line: str) -> str:
+    try:
+        return str(json.loads(line)["message"])
+    except (ValueError, KeyError, TypeError):
+        return line.strip()

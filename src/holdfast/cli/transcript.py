@@ -1,0 +1,228 @@
+"""A session's log as a conversation: who, when, what; each with its version in the log.
+
+Bookkeeping events (a model was asked, a turn began) are left out; `--json` has them all. On a
+terminal the text that is being spoken is shown as it comes.
+"""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from holdfast.cli.answer import LiveText, arguments_line
+from holdfast.cli.follow import Spoken
+from holdfast.cli.gateway import Json
+from holdfast.cli.screen import clean, clock, day, dim, duration, pad, terminal_width, width, wrap
+
+WHO = 9
+INDENT = 5 + 2 + 8 + 2 + WHO
+NARROWEST = 24
+COLORS = {"you": "cyan", "agent": "green", "partial": "yellow", "failed": "red"}
+
+
+class Transcript:
+    """Prints records one after the other."""
+
+    def __init__(self, *, live: bool) -> None:
+        self._live = LiveText() if live else None
+        self._flow: Flow | None = None
+        self._calls: dict[str, str] = {}
+        self._open: dict[str, Json] = {}
+        self._day = ""
+        self._count = 0
+
+    def happened(self, record: Json) -> None:
+        """One record; several lines, or none."""
+        event = record["event"]
+        self._count += 1
+        match event["kind"]:
+            case "InputReceived":
+                self._entry(record, "you", event["text"], "" if event["mode"] == "queue" else f"({event['mode']})")
+            case "ModelResponded":
+                self._responded(record)
+            case "ModelInterrupted":
+                self._cut()
+                self._entry(record, "partial", event["text"], f"— cut: {event['reason']}")
+            case "ToolCallStarted":
+                self._open[event["call"]] = record
+            case "ToolCallFinished":
+                self._open.pop(event["call"], None)
+                note = f"· {event['outcome']} · {duration(event['duration_ms'])}"
+                problem = "" if event["outcome"] == "done" else f"\n{event['output']}"
+                self._entry(record, "tool", self._call(event) + f" {note}{problem}")
+            case _:
+                who, text = remark(event)
+                if text:
+                    self._entry(record, who, "", text)
+
+    def spoken(self, piece: Spoken) -> None:
+        """Text that no event holds yet: shown at once, confirmed or marked as partial later."""
+        if self._live is None:
+            return
+        new = clean(self._live.spoken(piece))
+        if not new:
+            return
+        self._speak(new)
+
+    def note(self, text: str) -> None:
+        """A remark that is not in the log."""
+        self._end_flow()
+        click.echo(dim(text), err=True)
+
+    def end(self) -> None:
+        """After the last record: what is still open, or that there is nothing."""
+        for record in self._open.values():
+            self._entry(record, "tool", self._call(record["event"]), "· started, no outcome yet")
+        if self._count == 0:
+            click.echo("Nothing after that version.", err=True)
+
+    # --- entries --------------------------------------------------------------------------------
+
+    def _responded(self, record: Json) -> None:
+        event = record["event"]
+        self._calls |= {call["call"]: call["arguments"] for call in event["calls"]}
+        if self._live is not None and self._live.open:
+            rest, goes_on = self._live.responded(event)
+            if goes_on:
+                self._speak(clean(rest))
+                click.echo(dim(f" ({record['version']})"))
+                self._flow = None
+                return
+        if event["text"].strip():
+            self._entry(record, "agent", event["text"])
+
+    def _speak(self, text: str) -> None:
+        if self._flow is None:
+            now = int(time.time() * 1000)
+            self._new_day(now)
+            click.echo(_head("…", now, "agent"), nl=False)
+            self._flow = Flow()
+        self._flow.write(text)
+
+    def _cut(self) -> None:
+        if self._live is not None:
+            self._live.cut()
+
+    def _call(self, event: Json) -> str:
+        what = arguments_line(self._calls.get(event["call"], ""))
+        return f"{event['tool']} {what}".rstrip()
+
+    def _entry(self, record: Json, who: str, text: str, note: str = "") -> None:
+        self._end_flow()
+        self._new_day(record["at"])
+        lines = wrap(clean(text), _room()) if text else [""]
+        click.echo(_head(str(record["version"]), record["at"], who) + "\n".join(_indented(lines, clean(note))))
+
+    def _end_flow(self) -> None:
+        if self._flow is not None:
+            self._flow = None
+            click.echo()
+
+    def _new_day(self, at: int) -> None:
+        today = day(at)
+        if today != self._day:
+            self._day = today
+            click.echo(dim(f"{'':5}  {today}"))
+
+
+class Flow:
+    """Text that comes in pieces, wrapped beside its heading."""
+
+    def __init__(self) -> None:
+        self._column = 0
+
+    def write(self, text: str) -> None:
+        """Print a piece; a word that does not fit begins the next line."""
+        for index, line in enumerate(text.split("\n")):
+            if index:
+                self._break()
+            for word in _words(line):
+                self._word(word)
+
+    def _word(self, word: str) -> None:
+        if width(word) > _room():
+            for character in word:
+                self._put(character)
+        else:
+            self._put(word)
+
+    def _put(self, text: str) -> None:
+        shown = text
+        if self._column + width(text) > _room() and self._column:
+            self._break()
+            shown = text.lstrip()
+        click.echo(shown, nl=False)
+        self._column += width(shown)
+
+    def _break(self) -> None:
+        click.echo("\n" + " " * INDENT, nl=False)
+        self._column = 0
+
+
+def remark(event: Json) -> tuple[str, str]:
+    """What is worth telling of the other events, and beside which word."""
+    match event["kind"]:
+        case "SessionCreated":
+            return "session", f"profile {event['profile']} in {event['cwd']}, by {event['by']}"
+        case "SessionRenamed":
+            return "session", f"renamed to “{event['title']}” by {event['by']}"
+        case "SessionArchived":
+            return "session", f"archived by {event['by']}"
+        case "SessionRestored":
+            return "session", f"restored by {event['by']}"
+        case "StopRequested":
+            return "stop", f"asked for by {event['by']}"
+        case "TurnSuspended":
+            return "suspended", f"turn {event['turn']}: {event['reason']}"
+        case "TurnResumed":
+            away = duration(event["away_ms"])
+            return "resumed", f"turn {event['turn']} after {away} away, attempt {event['attempt']}: {event['cause']}"
+        case "WaitOpened":
+            return "waiting", f"turn {event['turn']} waits for you: {event['reason']}"
+        case "WaitAnswered":
+            return "answered", f"by {event['by']}: {event['answer']}; turn {event['turn']} goes on"
+        case "TurnFinished":
+            word = "turn" if event["outcome"] == "done" else str(event["outcome"])
+            return word, _turn_end(event)
+        case _:
+            return "", ""
+
+
+def _turn_end(event: Json) -> str:
+    if event["outcome"] == "done":
+        return f"{event['turn']} done"
+    hint = (event.get("problem") or {}).get("hint")
+    return f"turn {event['turn']}: {event['reason']}" + (f" {hint}" if hint else "")
+
+
+def _room() -> int:
+    return max(NARROWEST, terminal_width() - INDENT)
+
+
+def _head(version: str, at: int, who: str) -> str:
+    label = pad(who, WHO)
+    color = COLORS.get(who)
+    shown = click.style(label, fg=color, bold=True) if color is not None else dim(label)
+    return f"{dim(f'{version:>5}  {clock(at)}  ')}{shown}"
+
+
+def _indented(lines: list[str], note: str) -> list[str]:
+    """The lines below each other, the note behind the last one or below it."""
+    if note and width(lines[-1]) + 1 + width(note) <= _room():
+        lead = f"{lines[-1]} " if lines[-1] else ""
+        lines = [*lines[:-1], lead + dim(note)]
+    elif note:
+        below = [dim(line) for line in wrap(note, _room())]
+        lines = below if lines == [""] else [*lines, *below]
+    return [lines[0], *(" " * INDENT + line if line else "" for line in lines[1:])]
+
+
+def _words(line: str) -> list[str]:
+    """Each with the blanks before it."""
+    words: list[str] = []
+    blanks = ""
+    for part in line.split(" "):
+        words.append(blanks + part)
+        blanks = " "
+    return [word for word in words if word]

@@ -1,0 +1,24 @@
+"""`holdfast serve`: the gateway itself."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, home_option, pass_cli
+
+
+@click.command("serve")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    metavar="N",
+    help="Where it listens on 127.0.0.1; 0 takes any free port. By default as in the settings.",
+)
+@click.option("--background", is_flag=True, hidden=True, help="Say nothing: somebody else started it.")
+@home_option
+@pass_cli
+def command(cli: Cli, port: int | None, background: bool) -> int:
+    """Run the gateway in the foreground. Ctrl-C ends it; what runs goes on at the next start."""
+    from holdfast.app import serve
+
+    return serve(cli.home, port=port, background=background)

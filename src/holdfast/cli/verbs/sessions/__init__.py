@@ -1,0 +1,28 @@
+"""`holdfast sessions`: everything about sessions; without a verb it lists them."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.lazy import LazyGroup
+
+SECTIONS = {
+    "Look": {
+        "list": "List the sessions, newest first.",
+        "show": "Show a session, its turns and its queue.",
+        "log": "Read the conversation; --follow stays with it.",
+        "search": "Find a text in any session.",
+    },
+    "Change": {
+        "rename": "Give it another title.",
+        "archive": "Take it out of the list; nothing is deleted.",
+        "restore": "Bring an archived session back.",
+        "delete": "Delete it with all its events, for good.",
+        "export": "Write the conversation to a file.",
+    },
+}
+
+
+@click.group("sessions", cls=LazyGroup, package="holdfast.cli.verbs.sessions", sections=SECTIONS, default="list")
+def command() -> None:
+    """List, read, search, rename, archive, delete and export sessions. Without a verb: list."""

@@ -1,0 +1,74 @@
+"""`holdfast sessions show`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.gateway import Json, quote
+from holdfast.cli.screen import Column, dim, duration, moment, pairs, plural, table, when
+from holdfast.cli.values import SESSION
+from holdfast.cli.verbs.sessions.list import standing
+
+TURNS = (
+    Column("TURN", right=True),
+    Column("STATE", states=True),
+    Column("STARTED"),
+    Column("TOOK", right=True),
+    Column("STEPS", right=True),
+    Column("RESUMES", right=True),
+    Column("TOKENS", right=True),
+    Column("REASON", flexible=True),
+)
+QUEUE = (Column("MODE"), Column("AT"), Column("BY"), Column("TEXT", flexible=True))
+
+
+@click.command("show")
+@click.argument("session", type=SESSION)
+@shared_options
+@pass_cli
+def command(cli: Cli, session: str) -> None:
+    """Show a session, its turns and its queue."""
+    found = cli.gateway.get(f"/v1/sessions/{quote(session)}")
+    if cli.json:
+        cli.print_json(found)
+        return
+    row = found["session"]
+    click.echo(pairs(_facts(row)))
+    click.echo()
+    if found["turns"]:
+        click.echo(table(TURNS, [_turn(turn) for turn in found["turns"]]))
+    else:
+        click.echo(f'No turns yet. Try: holdfast send {row["id"]} "say hello"')
+    if found["queue"]:
+        click.echo(f"\n{dim('waiting in the queue')}")
+        cells = [[item["mode"], when(item["at"]), item["by"], item["text"]] for item in found["queue"]]
+        click.echo(table(QUEUE, cells))
+
+
+def _facts(row: Json) -> list[tuple[str, str]]:
+    archived = ", archived" if row["archived"] else ""
+    return [
+        ("session", row["id"]),
+        ("title", row["title"]),
+        ("state", standing(row) + archived),
+        ("profile", row["profile"]),
+        ("directory", row["cwd"]),
+        ("created", moment(row["created_at"])),
+        ("updated", moment(row["updated_at"])),
+        ("holds", f"{plural(row['message_count'], 'message')}, {plural(row['version'], 'event')}"),
+    ]
+
+
+def _turn(turn: Json) -> list[str]:
+    ended = turn["finished_at"]
+    return [
+        str(turn["turn"]),
+        turn["state"],
+        when(turn["started_at"]),
+        duration(ended - turn["started_at"]) if ended is not None else "",
+        str(turn["steps"]),
+        str(turn["resumes"]),
+        f"{turn['input_tokens'] + turn['output_tokens']:,}",
+        turn["reason"],
+    ]

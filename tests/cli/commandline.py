@@ -1,0 +1,157 @@
+"""The real command line in a process of its own: through pipes, or on a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.gateway import until
+
+SECONDS = 30
+PROGRAM = [sys.executable, "-m", "holdfast"]
+BYTECODE = str(Path(tempfile.gettempdir()) / f"holdfast-bytecode-{os.getuid()}")
+"""Kept between runs: many processes are started, and compiling would take most of their time."""
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class CommandLine:
+    """Calls of `holdfast` on one home."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def environment(self, **more: str) -> dict[str, str]:
+        private = ("HOLDFAST_HOME", "NO_COLOR", "COLUMNS", "LINES", "LC_ALL", "PYTHONDONTWRITEBYTECODE")
+        kept = {name: value for name, value in os.environ.items() if name not in private}
+        ours = {"HOLDFAST_HOME": str(self.home), "LANG": "C.UTF-8", "TERM": "xterm", "PYTHONPYCACHEPREFIX": BYTECODE}
+        return kept | ours | more
+
+    def __call__(
+        self, *arguments: str | bytes, stdin: bytes = b"", env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [*PROGRAM, *arguments],
+            input=stdin,
+            capture_output=True,
+            env=self.environment(**(env or {})),
+            timeout=SECONDS,
+            check=False,
+        )
+        out, err = done.stdout.decode(), done.stderr.decode()
+        assert "Traceback" not in err, err
+        return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+    def ok(self, *arguments: str, **more: Any) -> str:
+        """What it prints; it must succeed."""
+        done = self(*arguments, **more)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    def json(self, *arguments: str) -> Any:
+        """What it prints with --json; it must succeed."""
+        return json.loads(self.ok(*arguments, "--json"))
+
+    def spawn(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*PROGRAM, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment(),
+        )
+
+    @contextlib.contextmanager
+    def terminal(self, *arguments: str, columns: int = 80, **env: str) -> Iterator[Terminal]:
+        """The command on a terminal of that width."""
+        terminal = Terminal([*PROGRAM, *arguments], self.environment(**env), columns)
+        try:
+            yield terminal
+        finally:
+            terminal.close()
+
+
+class Terminal:
+    """A command on a pseudo-terminal; what it wrote so far is in `raw`."""
+
+    def __init__(self, command: list[str], env: dict[str, str], columns: int) -> None:
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        self.process = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True
+        )
+        os.close(theirs)
+        self._bytes = b""
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):  # a closed terminal is an error to read from
+            while piece := os.read(self._ours, 65_536):
+                self._bytes += piece
+
+    @property
+    def raw(self) -> str:
+        return self._bytes.decode("utf-8", "replace").replace("\r\n", "\n")
+
+    @property
+    def text(self) -> str:
+        """Without colours."""
+        return ESCAPE.sub("", self.raw)
+
+    def until(self, text: str) -> str:
+        until(lambda: text in self.text, f"the terminal shows {text!r}", seconds=SECONDS)
+        return self.text
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def interrupt(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+
+    def wait(self) -> int:
+        code = self.process.wait(SECONDS)
+        self._reader.join(SECONDS)
+        return code
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(SECONDS)
+        self._reader.join(SECONDS)
+        os.close(self._ours)
+
+
+def new_home(path: Path) -> Path:
+    """A home whose gateway takes any free port."""
+    path.mkdir(mode=0o700)
+    (path / "config.toml").write_text("[gateway]\nport = 0\n")
+    return path
+
+
+def end_gateway(home: Path) -> None:
+    """End the gateway that the command line started in this home, by its pid."""
+    try:
+        pid = int(json.loads((home / "run" / "gateway.json").read_text())["pid"])
+    except FileNotFoundError:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def pid_of(home: Path) -> int:
+    return int(json.loads((home / "run" / "gateway.json").read_text())["pid"])

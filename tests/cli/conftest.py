@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commandline import CommandLine, end_gateway, new_home
+from tests.e2e.gateway import GatewayProcess
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    """One gateway for all tests that do not mind company."""
+    home = new_home(tmp_path_factory.mktemp("cli") / "home")
+    with GatewayProcess(home) as gateway:
+        yield gateway.start()
+
+
+@pytest.fixture
+def cli(shared: GatewayProcess) -> CommandLine:
+    """The command line on the shared gateway."""
+    return CommandLine(shared.home)
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
+    """A gateway of one's own, to be killed."""
+    with GatewayProcess(new_home(tmp_path / "home")) as gateway:
+        yield gateway.start()
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[CommandLine]:
+    """The command line on a home without a gateway."""
+    home = new_home(tmp_path / "home")
+    yield CommandLine(home)
+    end_gateway(home)

@@ -1,0 +1,119 @@
+"""The shapes of --json, one file each in tests/golden/cli: ids, times and places normalised.
+
+    pytest tests/cli/test_golden.py --regenerate
+
+writes them anew; then read the diff. A new key is fine, a changed or vanished one breaks somebody's script.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import __version__
+from tests.cli.commandline import CommandLine, new_home
+from tests.e2e.gateway import GatewayProcess, until
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
+TIMES = {"at", "created_at", "updated_at", "started_at", "finished_at", "duration_ms", "uptime_ms", "away_ms"}
+WORDS = {"detail", "reason", "message", "content", "rebuilt"}
+"""Sentences of other rooms: they are for people, and may be worded better at any time."""
+PLACES = {"pid": 1, "stopped": 1, "bytes": 1, "cwd": "/cwd"}
+
+
+def _story(cli: CommandLine, gateway: GatewayProcess) -> dict[str, Any]:
+    cwd = str(gateway.home.parent)
+    told: dict[str, Any] = {}
+    told["run"] = cli.json("run", "say hello", "--cwd", cwd)
+    first = told["run"]["session"]
+    told["run-failed"] = _lines(cli("run", "fail", "--cwd", cwd, "--json").stdout)[0]
+    told["run-detach"] = cli.json("run", "slow 30 a b", "--cwd", cwd, "--detach")
+    busy = told["run-detach"]["session"]
+    told["send"] = cli.json("send", busy, "say later")
+    gateway.until_event(busy, "ModelRequested")
+    told["sessions-show"] = cli.json("sessions", "show", busy)
+    told["why"] = cli.json("why")
+    told["why"]["sentences"] = [sentence | {"text": "WORDS"} for sentence in told["why"]["sentences"]]
+    told["status"] = cli.json("status")
+    told["stop"] = cli.json("stop", busy)
+    gateway.until_rest(busy)
+    told["send-wait"] = cli.json("send", first, "echo", "--wait")
+    told["sessions-log"] = _lines(cli.ok("sessions", "log", first, "--json"))
+    told["sessions-search"] = until(lambda: _found(cli, "later"), "it is found")
+    told["sessions-rename"] = cli.json("sessions", "rename", first, "another title")
+    told["sessions-archive"] = cli.json("sessions", "archive", first)
+    told["sessions-restore"] = cli.json("sessions", "restore", first)
+    told["sessions-list"] = cli.json("sessions", "--limit", "3")
+    told["sessions-export"] = cli.json("sessions", "export", first, "--format", "jsonl", "-o", f"{cwd}/out.jsonl")
+    told["sessions-export-here"] = cli.json("sessions", "export", busy)
+    told["sessions-delete"] = cli.json("sessions", "delete", first, "--yes")
+    told["config-path"] = cli.json("config", "path")
+    told["config-check"] = cli.json("config", "check")
+    told["config-show"] = cli.json("config", "show")
+    told["logs"] = _lines(cli.ok("logs", "--json", "--lines", "1"))
+    told["doctor"] = cli.json("doctor")
+    told["shutdown"] = cli.json("shutdown")
+    gateway.wait_for_end()
+    told["doctor-rebuild"] = cli.json("doctor", "--rebuild")
+    return {name: _normal(answer, cwd) for name, answer in told.items()}
+
+
+def _lines(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _found(cli: CommandLine, text: str) -> Any:
+    found = cli.json("sessions", "search", text)
+    return found if len(found["hits"]) == 2 else None
+
+
+def _normal(value: Any, cwd: str, key: str = "") -> Any:
+    """The same for every run: what differs is replaced by what kind of thing it is."""
+    if isinstance(value, dict):
+        return {name: _normal(item, cwd, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_normal(item, cwd, key) for item in value]
+    if key in TIMES and value is not None:
+        return "TIME" if isinstance(value, str) else 1
+    if key in WORDS and value:
+        return "WORDS"
+    if key in PLACES:
+        return PLACES[key]
+    return _normal_text(value, cwd) if isinstance(value, str) else value
+
+
+def _normal_text(text: str, cwd: str) -> str:
+    text = text.replace(cwd, "/cwd").replace(__version__, "VERSION")
+    for pattern, name in (
+        (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
+        (r"\d{13}-[0-9a-f]{16}", "CURSOR"),
+        (r"\b[0-9a-z]{20}\b", "INPUT"),
+        (r"\b[0-9a-f]{16}\b", "SESSION"),
+    ):
+        text = re.sub(pattern, name, text)
+    return text
+
+
+def test_the_shapes_are_the_golden_ones(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """One test, because it is one story."""
+    with GatewayProcess(new_home(tmp_path / "home")) as gateway:
+        gateway.start()
+        answers = _story(CommandLine(gateway.home), gateway)
+    if request.config.getoption("--regenerate"):
+        for name, answer in answers.items():
+            text = json.dumps(answer, indent=2, ensure_ascii=False, sort_keys=True)
+            (GOLDEN / f"{name}.json").write_text(text + "\n")
+    golden = {path.stem: json.loads(path.read_text()) for path in GOLDEN.glob("*.json")}
+    assert sorted(golden) == sorted(answers)
+    for name, expected in golden.items():
+        assert answers[name] == expected, name
+
+
+def test_the_keys_come_sorted(cli: CommandLine) -> None:
+    line = cli.ok("run", "say x", "--json")
+    assert line.count("\n") == 1
+    assert list(json.loads(line)) == ["outcome", "reason", "session", "text", "turn", "version"]

@@ -1,0 +1,178 @@
+"""The verbs about sessions: list, show, log, search, rename, archive, restore, delete, export."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from holdfast.cli.follow import Happened
+from holdfast.cli.gateway import Gateway
+from holdfast.cli.screen import width
+from holdfast.cli.verbs.sessions.log import stored
+from holdfast.config import Home
+from tests.cli.commandline import CommandLine
+from tests.e2e.gateway import GatewayProcess, until
+
+WIDE = "say 日本語のとても長いタイトルは表に収まらないので短くされるはずです、きっと。"
+
+
+def test_an_empty_list_teaches(gateway: GatewayProcess) -> None:
+    cli = CommandLine(gateway.home)
+    assert cli.ok("sessions") == 'No sessions yet. Try: holdfast run "say hello"\n'
+    assert cli.ok("sessions", "list", "--archived") == "No session is archived.\n"
+    assert cli.ok("sessions", "search", "x").startswith("Nothing found.")
+    assert cli.ok("why") == "Nothing is at work, and nothing waits.\n"
+    session = gateway.create()
+    assert "No turns yet." in cli.ok("sessions", "show", session)
+
+
+def test_tables_fit_the_terminal(cli: CommandLine) -> None:
+    cli.ok("run", WIDE)
+    cli.ok("run", "say " + "long " * 60)
+    for columns in (40, 80, 120):
+        for arguments in (["sessions"], ["sessions", "search", "say"]):
+            lines = cli.ok(*arguments, env={"COLUMNS": str(columns)}).splitlines()
+            assert max(map(width, lines)) <= columns, (arguments, columns)
+            assert any("…" in line for line in lines)
+    with cli.terminal("sessions", columns=60) as terminal:
+        assert terminal.wait() == 0
+    assert max(map(width, terminal.text.splitlines())) == 60
+    assert WIDE[:60] in cli.ok("sessions")
+
+
+def test_the_log_reads_as_a_conversation(cli: CommandLine, tmp_path: Path) -> None:
+    done = cli("run", "--json", "--cwd", str(tmp_path), "write a.txt hello\nread b.txt\nsay end\nfail")
+    session = json.loads(done.stdout)["session"]
+    lines = [line[17:] for line in cli.ok("sessions", "log", session).splitlines()]
+    assert lines[1] == f"session  profile demo in {tmp_path}, by cli"
+    assert lines[2:6] == ["you      write a.txt hello", "         read b.txt", "         say end", "         fail"]
+    assert any(line.startswith("tool     write path=a.txt content=hello · done · ") for line in lines)
+    assert any(line.startswith("tool     read path=b.txt · failed · ") for line in lines)
+    assert lines[-1].startswith("failed   turn 1: The demo agent failed because it was told to.")
+
+
+def test_the_log_has_versions_and_can_begin_after_one(cli: CommandLine) -> None:
+    session = cli.json("run", "say hello")["session"]
+    whole = cli.ok("sessions", "log", session).splitlines()[1:]
+    assert [int(line.split()[0]) for line in whole] == [1, 2, 5, 6]
+    assert [int(line.split()[0]) for line in cli.ok("sessions", "log", session, "--after", "4").splitlines()[1:]] == [
+        5,
+        6,
+    ]
+    done = cli("sessions", "log", session, "--after", "6")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "Nothing after that version.\n")
+
+
+def test_the_log_as_json_lines_is_what_is_stored(shared: GatewayProcess, cli: CommandLine) -> None:
+    session = cli.json("run", "say hello")["session"]
+    lines = cli.ok("sessions", "log", session, "--json").splitlines()
+    assert [json.loads(line) for line in lines] == shared.events(session)
+
+
+def test_long_logs_come_in_pages(shared: GatewayProcess, cli: CommandLine) -> None:
+    session = cli.json("run", "say hello")["session"]
+    pages = stored(Gateway(Home(shared.home)), session, after=1, limit=2)
+    assert [seen.record["version"] for seen in pages if isinstance(seen, Happened)] == [2, 3, 4, 5, 6]
+
+
+def test_following_shows_what_comes_and_survives_a_kill(gateway: GatewayProcess) -> None:
+    cli = CommandLine(gateway.home)
+    session = gateway.create("say first")
+    gateway.until_rest(session)
+    with cli.terminal("sessions", "log", session, "--follow") as terminal:
+        terminal.until("turn     1 done")
+        gateway.kill9()
+        terminal.until("the gateway is away")
+        gateway.start()
+        gateway.send(session, "slow 0.5 second answer")
+        terminal.until("turn     2 done")
+        terminal.interrupt()
+        assert terminal.wait() == 0
+    assert terminal.text.count("say first") == 1
+    assert "agent    second answer (" in terminal.text
+
+
+def test_following_marks_a_cut_answer_as_partial(gateway: GatewayProcess) -> None:
+    cli = CommandLine(gateway.home)
+    session = gateway.create("slow 1.5 a b c d e f")
+    with cli.terminal("sessions", "log", session, "-f") as terminal:
+        terminal.until("agent    a b c")
+        gateway.kill9()
+        gateway.start()
+        terminal.until("turn     1 done")
+    entries = [line[17:] for line in terminal.text.splitlines()]
+    assert any(line.startswith("partial  a") and "— cut: the gateway was killed" in line for line in entries)
+    assert any(line.startswith("resumed  turn 1 after ") for line in entries)
+    assert any(line.startswith("agent    a b c d e f (") for line in entries)
+
+
+def test_show_lists_turns_and_the_queue(shared: GatewayProcess, cli: CommandLine) -> None:
+    session = cli.json("run", "slow 30 a b", "--detach")["session"]
+    cli.ok("send", session, "say later")
+    shared.until_event(session, "TurnStarted")
+    shown = cli.ok("sessions", "show", session[:10])
+    assert session in shown
+    assert "waiting in the queue" in shown
+    assert "say later" in shown
+    cli.ok("stop", session)
+    until(lambda: "say later" not in cli.ok("sessions", "show", session), "the queue is empty")
+    shared.until_rest(session)
+
+
+def test_rename_archive_restore(cli: CommandLine) -> None:
+    session = cli.json("run", "say x")["session"]
+    assert cli.ok("sessions", "rename", session, "A {new} title") == f"{session}: renamed to “A {{new}} title”\n"
+    assert "A {new} title" in cli.ok("sessions")
+    cli.ok("sessions", "archive", session)
+    assert "A {new} title" not in cli.ok("sessions")
+    assert "A {new} title" in cli.ok("sessions", "list", "--archived")
+    cli.ok("sessions", "restore", session)
+    assert "A {new} title" in cli.ok("sessions")
+
+
+def test_search_finds_any_language(cli: CommandLine) -> None:
+    session = cli.json("run", "say schöne grüße, 你好吗")["session"]
+    for text in ("grüße", "你好吗"):
+        found = until(lambda text=text: cli.json("sessions", "search", text)["hits"], "it is found")  # type: ignore[misc]
+        assert session in {hit["session"] for hit in found}
+
+
+def test_delete_shows_what_goes_and_asks(cli: CommandLine) -> None:
+    session = cli.json("run", "say x")["session"]
+    done = cli("sessions", "delete", session)
+    assert done.returncode == 2
+    assert f"Delete {session} “say x” with 6 events, for good?" in done.stderr
+    assert "--yes" in done.stderr
+    with cli.terminal("sessions", "delete", session) as terminal:
+        terminal.until("for good? [y/N]")
+        terminal.type("n\n")
+        assert terminal.wait() == 1
+    assert "Nothing was deleted." in terminal.text
+    with cli.terminal("sessions", "delete", session) as terminal:
+        terminal.until("for good? [y/N]")
+        terminal.type("y\n")
+        assert terminal.wait() == 0
+    assert cli("sessions", "show", session).returncode == 4
+
+
+def test_export_as_markdown_and_as_json_lines(shared: GatewayProcess, cli: CommandLine, tmp_path: Path) -> None:
+    session = cli.json("run", "say grüße")["session"]
+    assert "grüße" in cli.ok("sessions", "export", session)
+    file = tmp_path / "out.jsonl"
+    cli.ok("sessions", "export", session[:8], "--format", "jsonl", "-o", str(file))
+    assert [json.loads(line) for line in file.read_text().splitlines()] == shared.events(session)
+    done = cli("sessions", "export", session, "-o", str(tmp_path / "no" / "such" / "dir"))
+    assert done.returncode == 1
+    assert "No such file or directory" in done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error(cli: CommandLine) -> None:
+    session = cli.json("run", "\n".join(["say a line of text"] * 3_000))["session"]
+    reading = cli.spawn("sessions", "log", session)
+    assert reading.stdout is not None and reading.stderr is not None
+    os.read(reading.stdout.fileno(), 100)
+    reading.stdout.close()
+    assert reading.stderr.read() == ""
+    reading.stderr.close()
+    reading.wait(20)

@@ -1,0 +1,199 @@
+"""Starting in the background like tmux, and telling a living gateway from what a dead one left behind."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+from holdfast import __version__
+from holdfast.cli.gateway import alive
+from tests.cli.commandline import CommandLine, pid_of
+from tests.e2e.gateway import GatewayProcess, until
+
+EVERYTHING_ELSE = [
+    ["stop", "abcd"],
+    ["sessions"],
+    ["sessions", "show", "abcd"],
+    ["sessions", "log", "abcd", "--follow"],
+    ["sessions", "search", "text"],
+    ["sessions", "delete", "abcd", "--yes"],
+    ["why"],
+    ["status"],
+    ["shutdown"],
+    ["restart"],
+]
+
+
+@pytest.mark.parametrize("arguments", EVERYTHING_ELSE, ids=" ".join)
+def test_only_run_and_send_start_a_gateway(alone: CommandLine, arguments: list[str]) -> None:
+    done = alone(*arguments)
+    assert done.returncode == 3
+    assert done.stderr == f"error: No gateway is running in {alone.home}.\n  hint: start it with `holdfast serve`.\n"
+    assert not (alone.home / "run").exists()
+
+
+def test_run_starts_one_and_later_calls_use_it(alone: CommandLine) -> None:
+    first = alone("run", "say one")
+    pid = pid_of(alone.home)
+    assert (first.returncode, first.stdout) == (0, "one\n")
+    assert first.stderr == f"started a gateway (pid {pid})\n"
+    second = alone("run", "say two")
+    assert (second.returncode, second.stdout, second.stderr) == (0, "two\n", "")
+    assert os.getsid(pid) == pid
+    assert alone.ok("shutdown").startswith(f"the gateway (pid {pid}) has ended")
+    assert not alive(pid)
+
+
+def test_three_at_once_share_one_gateway(alone: CommandLine) -> None:
+    runs = [alone.spawn("run", f"say {number}") for number in range(3)]
+    answers = [run.communicate(timeout=60) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0, 0], answers
+    assert [out for out, _ in answers] == ["0\n", "1\n", "2\n"]
+    assert "".join(err for _, err in answers) == f"started a gateway (pid {pid_of(alone.home)})\n"
+    assert alone.json("status")["sessions"] == 3
+
+
+def test_a_gateway_that_is_about_to_end_is_waited_for(gateway: GatewayProcess) -> None:
+    """The lock is still held when the next one is started."""
+    cli = CommandLine(gateway.home)
+    running = cli.json("run", "slow 30 a b c", "--detach")["session"]
+    gateway.request("POST", "/v1/shutdown")
+    done = cli("run", "say next")
+    gateway.wait_for_end()
+    try:
+        assert (done.returncode, done.stdout) == (0, "next\n")
+        cli.ok("stop", running)
+    finally:
+        os.kill(pid_of(gateway.home), signal.SIGKILL)
+
+
+def test_a_gateway_that_cannot_start_says_why(alone: CommandLine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        (alone.home / "config.toml").write_text(f"[gateway]\nport = {port}\n")
+        done = alone("run", "say x")
+    assert done.returncode == 1
+    assert "error: The gateway could not be started" in done.stderr
+    assert "Address already in use" in done.stderr
+    (alone.home / "config.toml").write_text("[gateway]\nprot = 1\n")
+    done = alone("run", "say x")
+    assert done.returncode == 2
+    assert "config.toml:2: gateway.prot is not a setting" in done.stderr
+
+
+def test_restart_keeps_the_port_and_what_runs(gateway: GatewayProcess) -> None:
+    cli = CommandLine(gateway.home)
+    session = cli.json("run", "slow 1 a b c", "--detach")["session"]
+    port, pid = gateway.port, gateway.pid
+    ended = threading.Thread(target=gateway.wait_for_end)
+    ended.start()
+    done = cli.json("restart")
+    ended.join()
+    try:
+        assert done == {"pid": pid_of(gateway.home), "stopped": pid, "url": f"http://127.0.0.1:{port}"}
+        until(lambda: cli.json("sessions", "show", session)["session"]["state"] == "idle", "the turn ends")
+        log = cli.ok("sessions", "log", session)
+        assert "a b c" in log
+        assert "suspended" in log
+    finally:
+        os.kill(pid_of(gateway.home), signal.SIGKILL)
+
+
+# --- what a dead gateway left behind ------------------------------------------------------------------
+
+
+def _leave_address(home: Path, pid: int, port: int) -> None:
+    (home / "run").mkdir(mode=0o700, exist_ok=True)
+    (home / "run" / "token").write_text("x" * 43)
+    (home / "run" / "gateway.json").write_text(json.dumps({"pid": pid, "url": f"http://127.0.0.1:{port}"}))
+
+
+def _dead_pid() -> int:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    return ended.pid
+
+
+def test_after_kill_9_nothing_runs_until_somebody_starts_it(gateway: GatewayProcess) -> None:
+    gateway.kill9()
+    cli = CommandLine(gateway.home)
+    assert (gateway.home / "run" / "gateway.json").exists()
+    assert cli("status").returncode == 3
+    done = cli("run", "say again")
+    os.kill(pid_of(gateway.home), signal.SIGKILL)
+    assert (done.returncode, done.stdout) == (0, "again\n")
+    assert "started a gateway" in done.stderr
+
+
+def test_a_port_that_is_somebody_elses_is_not_our_gateway(alone: CommandLine, shared: GatewayProcess) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        free = silent.getsockname()[1]
+    server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    left = {
+        "a dead pid": (_dead_pid(), shared.port),
+        "nobody listens": (os.getpid(), free),
+        "another server": (os.getpid(), server.server_port),
+        "the gateway of another home": (os.getpid(), shared.port),
+    }
+    try:
+        for what, (pid, port) in left.items():
+            _leave_address(alone.home, pid, port)
+            assert alone("status").returncode == 3, what
+        done = alone("run", "say mine")
+        assert (done.returncode, done.stdout) == (0, "mine\n")
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_broken_address_is_no_address(alone: CommandLine) -> None:
+    _leave_address(alone.home, 1, 1)
+    address = alone.home / "run" / "gateway.json"
+    for content in (
+        "",
+        "[]",
+        '{"pid": "x"}',
+        '{"pid": 1, "url": "nowhere"}',
+        "\x00",
+    ):
+        address.write_text(content)
+        assert alone("status").returncode == 3, content
+    address.unlink()
+
+
+def test_another_version_is_told_once_with_the_remedy(cli: CommandLine) -> None:
+    program = "import holdfast; holdfast.__version__ = '9.9.9'; from holdfast.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "run", "say x"],
+        capture_output=True,
+        text=True,
+        env=cli.environment(),
+        timeout=30,
+        check=True,
+    )
+    assert done.stdout == "x\n"
+    warning = f"the gateway is {__version__}, this command line is 9.9.9: run `holdfast restart`"
+    assert done.stderr == f"warning: {warning}\n"
+
+
+def test_a_home_that_others_can_write_to_is_refused(alone: CommandLine) -> None:
+    alone.home.chmod(0o777)
+    for arguments in (["status"], ["run", "say x"]):
+        done = alone(*arguments)
+        assert done.returncode == 2
+        assert f"chmod 700 {alone.home}" in done.stderr
+
+
+def test_healthz_needs_no_credential(shared: GatewayProcess) -> None:
+    assert httpx.get(f"{shared.url}/healthz").json()["pid"] == shared.pid

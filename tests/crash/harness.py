@@ -1,0 +1,267 @@
+"""Scenarios, and how they are lived through with a fault at any of their writes.
+
+A scenario is what a client does. A client that gets no answer does it again with the same ids, so all
+acts can be repeated: words carry their command id, and conditions look at the log, which only grows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import assert_never
+
+from holdfast.domain.errors import Unavailable
+from holdfast.domain.events import (
+    InputReceived,
+    Mode,
+    ModelInterrupted,
+    ModelRequested,
+    Record,
+    ToolCallFinished,
+)
+from tests.domain.history import History, check, check_ended
+from tests.runtime.mortal import Fault, How, Killed, MortalStore
+from tests.runtime.rig import ID, STREAM, Rig, call, seen
+from tests.store.rebuilt import check_integrity, check_projections
+
+AT_ONCE = 8
+
+
+# --- what a client does ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    id: str
+    text: str
+    mode: Mode = "queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    enough: Callable[[Sequence[Record]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """The model may finish what it holds."""
+
+
+Act = Create | Say | Stop | Until | Go
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Acts, life by life: between two lives the gateway says goodbye. In the end there is rest."""
+
+    name: str
+    lives: tuple[tuple[Act, ...], ...]
+    expect: Callable[[History, Path], None]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def inputs(self) -> list[str]:
+        """The ids of all that is said, in order."""
+        acts = [act for life in self.lives for act in life]
+        return [f"create {ID}"] + [act.id for act in acts if isinstance(act, Say)]
+
+
+async def _perform(rig: Rig, act: Act) -> None:
+    match act:
+        case Create(text):
+            await _insist(lambda: rig.create(text))
+        case Say(id, text, mode):
+            await _insist(lambda: rig.say(text, id, mode))
+        case Stop(id):
+            await _insist(lambda: rig.stop_turn(id))
+        case Until(enough):
+            await rig.until(enough)
+        case Go():
+            rig.model.go.set()
+        case _ as never:
+            assert_never(never)
+
+
+async def _insist(tell: Callable[[], Awaitable[object]]) -> None:
+    """What a client does with a 507: the same again, under the same id."""
+    while True:
+        try:
+            await tell()
+        except Unavailable:
+            await asyncio.sleep(0.05)
+        else:
+            return
+
+
+# --- life and death -------------------------------------------------------------------------------
+
+
+class Survivor:
+    """Takes a home through a scenario, with one fault after the other, and judges what is left."""
+
+    def __init__(self, scenario: Scenario, home: Path) -> None:
+        home.mkdir()
+        self._scenario = scenario
+        self._home = home
+        self._planned = 0
+        self._cuts: list[tuple[int, str]] = []
+
+    async def survive(self, *faults: Fault) -> bool:
+        """Whether every fault was reached; if not, the scenario was over before."""
+        left = list(faults)
+        while self._planned < len(self._scenario.lives):
+            struck = await self._life(left)
+            if struck:
+                left.pop(0)
+        await self._judge()
+        return not left
+
+    async def _life(self, faults: list[Fault]) -> bool:
+        store = MortalStore(self._home / "holdfast.db", faults[0] if faults else None)
+        rig = Rig(self._home, store=store)
+        await self._expect_cut(rig)
+        client = asyncio.create_task(self._client(rig))
+        death = asyncio.create_task(store.died.wait())
+        await asyncio.wait({client, death}, return_when=asyncio.FIRST_COMPLETED)
+        if not store.died.is_set():
+            await client
+        client.cancel()
+        death.cancel()
+        await asyncio.gather(client, death, return_exceptions=True)
+        await rig.close()
+        if not store.died.is_set():
+            self._planned += 1
+        if faults and not store.struck:
+            faults[0] = replace(faults[0], at=faults[0].at - store.writes)
+        return bool(faults) and store.struck
+
+    async def _client(self, rig: Rig) -> None:
+        try:
+            await rig.start()
+            for act in self._scenario.lives[self._planned]:
+                await _perform(rig, act)
+            if self._planned == len(self._scenario.lives) - 1:
+                await rig.rest()
+        except Killed:
+            pass
+
+    async def _expect_cut(self, rig: Rig) -> None:
+        """If a life begins with an open answer, the text so far must become the next cut."""
+        state = await rig.sessions.get(ID)
+        if state.turn is not None and state.turn.asked:
+            partial = await rig.store.partial(STREAM)
+            self._cuts.append((state.version, partial.text if partial is not None else ""))
+
+    async def _judge(self) -> None:
+        rig = Rig(self._home)
+        records = await rig.records()
+        await rig.close()
+        history = check_ended(records)
+        assert sorted(history.accepted) == sorted(self._scenario.inputs), "each message once"
+        assert list(history.accepted) == self._scenario.inputs, "in order"
+        for version, text in self._cuts:
+            cuts = [record.event for record in records[version:] if isinstance(record.event, ModelInterrupted)]
+            assert cuts[0].text == text, "the text so far is what was saved of it"
+        self._scenario.expect(history, self._home)
+        _check_posted(records, self._home)
+        check_projections(self._home / "holdfast.db")
+        check_integrity(self._home / "holdfast.db")
+
+
+def _check_posted(records: Sequence[Record], home: Path) -> None:
+    """What cannot be taken back was done at most once, and exactly once if we say that it was done."""
+    box = home / "posted"
+    letters = box.read_text().splitlines() if box.exists() else []
+    outcomes = [e.outcome for record in records if isinstance(e := record.event, ToolCallFinished) and e.tool == "post"]
+    assert len(set(letters)) == len(letters), "posted twice"
+    assert outcomes.count("done") <= len(letters) <= outcomes.count("done") + outcomes.count("unknown")
+
+
+async def at_every_write(scenario: Scenario, how: How, homes: Path, *earlier: Fault) -> int:
+    """Live through it with the fault at write 1, 2, 3, … until it is over before; how many that were."""
+    for first in count(1, AT_ONCE):
+        faults = [Fault(at, how) for at in range(first, first + AT_ONCE)]
+        lives = [
+            Survivor(scenario, homes / "-".join(str(fault.at) for fault in (*earlier, fault))).survive(*earlier, fault)
+            for fault in faults
+        ]
+        for fault, struck in zip(faults, await asyncio.gather(*lives), strict=True):
+            if not struck:
+                return fault.at - 1
+    raise AssertionError("never over")
+
+
+# --- the scenarios --------------------------------------------------------------------------------
+
+
+def texts(*expected: str) -> Callable[[History, Path], None]:
+    """Every turn was done and said just this."""
+
+    def expect(history: History, home: Path) -> None:
+        assert [(turn.outcome, turn.text) for turn in history.turns] == [("done", text) for text in expected]
+
+    return expect
+
+
+def outcomes(*expected: str) -> Callable[[History, Path], None]:
+    def expect(history: History, home: Path) -> None:
+        assert [turn.outcome for turn in history.turns] == list(expected)
+
+    return expect
+
+
+def _tools(history: History, home: Path) -> None:
+    assert [turn.outcome for turn in history.turns] == ["done"]
+    assert history.turns[0].text == "done"
+    assert (home / "a.txt").read_text() == "hello"
+    assert len(history.turns[0].calls) == 4
+
+
+def _steered(history: History, home: Path) -> None:
+    [turn] = history.turns
+    assert turn.inputs == [f"create {ID}", "m2"]
+    assert turn.text.startswith("one")
+
+
+asked = Until(seen(ModelRequested))
+WRITE, READ = call("write", path="a.txt", content="hello"), call("read", path="a.txt")
+POST, POST_AGAIN = call("post", letter="a"), call("post", letter="b")
+
+SCENARIOS = [
+    Scenario("text", ((Create("say hello"),),), texts("hello")),
+    Scenario("tools", ((Create(f"call {WRITE} & {READ}\ncall {POST} & {POST_AGAIN}\nsay done"),),), _tools),
+    Scenario("unknown tool", ((Create("call dance {}\nsay I see"),),), texts("I see")),
+    Scenario("steer", ((Create("hold one"), asked, Say("m2", "say two", "steer"), Go()),), _steered),
+    Scenario("interrupt", ((Create("hold one"), asked, Say("m2", "say two", "interrupt")),), outcomes("stopped", "done")),
+    Scenario("stop", ((Create("hold one"), asked, Stop("s1"), Say("m2", "say two")),), outcomes("stopped", "done")),
+    Scenario("fail", ((Create("fail"), Say("m2", "say better")),), outcomes("failed", "done")),
+    Scenario(
+        "queue of 3",
+        ((Create("hold one"), asked, Say("m2", "say two"), Say("m3", "say three"), Go()),),
+        texts("one", "two", "three"),
+    ),
+    Scenario("partial", ((Create("slow one two three four five"),),), texts("one two three four five")),
+    Scenario("goodbye", ((Create("hold one"), asked), (Go(), Say("m2", "say two"))), texts("one", "two")),
+]
+
+
+def accepted(records: Sequence[Record]) -> list[str]:
+    return [record.event.input for record in records if isinstance(record.event, InputReceived)]
+
+
+__all__ = ["SCENARIOS", "Scenario", "Survivor", "accepted", "at_every_write", "check"]

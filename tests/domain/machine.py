@@ -1,0 +1,274 @@
+"""One session under everything that can come: people, a worker step by step, crashes, zombies, clocks.
+
+The machine drives the rules of the domain against a `Log`. `tests/domain/test_machine.py` runs it in
+memory, where it is quick; `tests/store/test_machine.py` runs the very same on a real store, restarts
+included.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Protocol
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from holdfast.domain.commands import SendMessage, SessionCommand, StopTurn
+from holdfast.domain.decide import decide
+from holdfast.domain.errors import Conflict, Fenced
+from holdfast.domain.events import (
+    AnyEvent,
+    CallOutcome,
+    Effect,
+    InputsJoined,
+    Mode,
+    ModelFailed,
+    ModelRequested,
+    Record,
+    SessionCreated,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnStarted,
+    session_stream,
+)
+from holdfast.domain.session import Session, fold
+from holdfast.domain.step import (
+    Begin,
+    CallModel,
+    Finish,
+    Join,
+    Limits,
+    Partial,
+    Rest,
+    RunTools,
+    close,
+    next_step,
+    pick_up,
+    stop_reason,
+)
+from tests.domain.book import ID, PROBLEM, answer
+from tests.domain.history import check, check_ended
+
+HOUR = 3_600_000
+LIMITS = Limits(steps=4, resume_attempts=2, resume_age_ms=6 * HOUR)
+
+Reply = list[str] | None
+"""What the model says: the tools that it wants, or None when it fails."""
+tools = st.lists(st.sampled_from(["t", "no such tool"]), min_size=1, max_size=3)
+replies: st.SearchStrategy[Reply] = tools | st.just([]) | tools | st.none()
+effects: st.SearchStrategy[Effect] = st.sampled_from(["pure", "idempotent", "keyed", "unsafe"])
+
+
+class Log(Protocol):
+    """Where the machine writes: a fence, command ids, one stream."""
+
+    def claim(self) -> int:
+        """Take the lease; whoever held it is fenced."""
+
+    def append(self, events: list[AnyEvent], *, at: int, token: int | None = None, command: str | None = None) -> None:
+        """Fenced if the token is not the latest; a command id that is known already changes nothing."""
+
+    def records(self) -> list[Record]:
+        """All of it."""
+
+    def close(self) -> None:
+        """The example is over."""
+
+
+class MemoryLog:
+    """The promises of a store in a few lines."""
+
+    def __init__(self) -> None:
+        self._records: list[Record] = []
+        self._commands: set[str] = set()
+        self._token = 0
+
+    def claim(self) -> int:
+        self._token += 1
+        return self._token
+
+    def append(self, events: list[AnyEvent], *, at: int, token: int | None = None, command: str | None = None) -> None:
+        if command in self._commands:
+            return
+        if token not in (None, self._token):
+            raise Fenced("an earlier holder")
+        if command is not None:
+            self._commands.add(command)
+        for event in events:
+            version = len(self._records) + 1
+            self._records.append(Record(seq=version, stream=session_stream(ID), version=version, at=at, event=event))
+
+    def records(self) -> list[Record]:
+        return list(self._records)
+
+    def close(self) -> None:
+        pass
+
+
+class Hand:
+    """A worker: a token, and the session as far as it has looked."""
+
+    def __init__(self, token: int) -> None:
+        self.token = token
+        self.session = Session(ID)
+
+    def look(self, log: Log) -> None:
+        fold(self.session, log.records()[self.session.version :])
+
+    def next_events(self, reply: Reply, effect: Effect) -> list[AnyEvent]:
+        """The next append of the loop in `runtime/turn.py`; none when there is rest."""
+        session, turn = self.session, self.session.turn
+        if turn is not None and turn.asked and stop_reason(session) is None:
+            asked = CallModel(turn.number, turn.step, turn.attempts)
+            if reply is None:
+                return [ModelFailed(turn=turn.number, step=turn.step, problem=PROBLEM)]
+            return [answer(asked, "" if reply else "done", *reply)]
+        match next_step(session, LIMITS):
+            case Begin(number, inputs):
+                return [TurnStarted(turn=number, inputs=inputs, profile="demo")]
+            case Join(number, inputs):
+                return [InputsJoined(turn=number, inputs=inputs)]
+            case CallModel(number, step, attempt):
+                version = session.version
+                return [ModelRequested(turn=number, step=step, attempt=attempt, model="m", context_version=version)]
+            case RunTools(number, [call, *_]):
+                if call.tool == "t" and not session.has_started(call.call):
+                    return [ToolCallStarted(turn=number, call=call.call, tool=call.tool, effect=effect)]
+                outcome: CallOutcome = "done" if call.tool == "t" else "failed"
+                return [
+                    ToolCallFinished(
+                        turn=number, call=call.call, tool=call.tool, outcome=outcome, output="", duration_ms=0
+                    )
+                ]
+            case Finish() as step:
+                return close(session, step, Partial("so far"))
+            case Rest() | RunTools():
+                return []
+
+
+class SessionMachine(RuleBasedStateMachine):
+    """See above."""
+
+    log: Log
+    worker: Hand | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 10 * HOUR
+        self.zombies: list[Hand] = []
+        self.commands: dict[str, SessionCommand] = {}
+        self.said: list[str] = []
+
+    def open_log(self) -> Log:
+        return MemoryLog()
+
+    @initialize()
+    def create(self) -> None:
+        self.log = self.open_log()
+        created = SessionCreated(session=ID, profile="demo", cwd="/", title="", by="ann")
+        self.log.append([created], at=self.now)
+
+    # --- people ---------------------------------------------------------------------------------
+
+    def _tell(self, id: str, command: SessionCommand) -> None:
+        events = decide(fold(Session(ID), self.log.records()), command, id=id, by="ann")
+        self.log.append(events, at=self.now, command=id)
+
+    @rule(mode=st.sampled_from(["queue", "steer", "interrupt"]))
+    def say(self, mode: Mode) -> None:
+        id = f"c{len(self.commands)}"
+        self.commands[id] = SendMessage(text=id, mode=mode)
+        self._tell(id, self.commands[id])
+        self.said.append(id)
+
+    @rule()
+    def stop(self) -> None:
+        with suppress(Conflict):
+            self._tell(f"stop{len(self.log.records())}", StopTurn())
+
+    @precondition(lambda self: self.said)
+    @rule(data=st.data())
+    def say_again(self, data: st.DataObject) -> None:
+        """The acknowledgement got lost on its way, so the client tries again."""
+        id = data.draw(st.sampled_from(self.said))
+        before = len(self.log.records())
+        self._tell(id, self.commands[id])
+        assert len(self.log.records()) == before
+
+    # --- the worker -----------------------------------------------------------------------------
+
+    @rule()
+    def take_over(self) -> None:
+        """A new worker, whatever became of the old one: dead, frozen, or about to wake up."""
+        if self.worker is not None:
+            self.zombies.append(self.worker)
+        self.worker = Hand(self.log.claim())
+        self.worker.look(self.log)
+        found = pick_up(self.worker.session, Partial("so far"), now=self.now, limits=LIMITS)
+        self.log.append(found, at=self.now, token=self.worker.token)
+
+    @precondition(lambda self: self.worker is not None)
+    @rule(steps=st.lists(st.tuples(replies, effects), min_size=2, max_size=10))
+    def work(self, steps: list[tuple[Reply, Effect]]) -> None:
+        """A few appends; the worker may die after any of them."""
+        assert self.worker is not None
+        for reply, effect in steps:
+            self.worker.look(self.log)
+            if events := self.worker.next_events(reply, effect):
+                self.log.append(events, at=self.now, token=self.worker.token)
+
+    @precondition(lambda self: self.zombies)
+    @rule(data=st.data(), looks=st.booleans(), reply=replies, effect=effects)
+    def zombie_writes(self, data: st.DataObject, looks: bool, reply: Reply, effect: Effect) -> None:
+        """It wakes up, goes on as if nothing had been, and is refused."""
+        zombie = data.draw(st.sampled_from(self.zombies))
+        if looks:
+            zombie.look(self.log)
+        events = zombie.next_events(reply, effect)
+        before = len(self.log.records())
+        try:
+            self.log.append(events, at=self.now, token=zombie.token)
+        except Fenced:
+            pass
+        else:
+            raise AssertionError("promise 2: an earlier worker could still write")
+        assert len(self.log.records()) == before
+
+    @rule(by=st.integers(-10 * HOUR, 10 * HOUR))
+    def clock_jumps(self, by: int) -> None:
+        self.now = max(0, self.now + by)
+
+    # --- what must always be true ---------------------------------------------------------------
+
+    @invariant()
+    def the_log_is_a_history_that_may_have_happened(self) -> None:
+        history = check(self.log.records())
+        assert list(history.accepted) == self.said, "accepted once each, in order"
+
+    @invariant()
+    def a_fold_bit_by_bit_equals_a_fold_in_one_go(self) -> None:
+        if self.worker is not None:
+            self.worker.look(self.log)
+            assert self.worker.session == fold(Session(ID), self.log.records())
+
+    def teardown(self) -> None:
+        """Stepped far enough, with a model that behaves, everything comes to its end."""
+        try:
+            self._to_the_end()
+        finally:
+            self.log.close()
+
+    def _to_the_end(self) -> None:
+        self.take_over()
+        worker = self.worker
+        assert worker is not None
+        for _ in range(100 + 20 * len(self.said)):
+            worker.look(self.log)
+            if worker.session.activity == "waiting":
+                self.say("queue")
+                worker.look(self.log)
+            events = worker.next_events([], "pure")
+            if not events:
+                break
+            self.log.append(events, at=self.now, token=worker.token)
+        check_ended(self.log.records())

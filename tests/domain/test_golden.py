@@ -1,0 +1,166 @@
+"""The wire is frozen: an example of every event and every command, byte for byte.
+
+A file in tests/golden is what some released Holdfast has written or sent. It must be readable for
+ever. After adding a kind or a field with a default:
+
+    pytest tests/domain/test_golden.py --regenerate
+
+and then read the diff: new files and new fields are fine, a changed or vanished one is a broken promise.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+
+from holdfast.domain.commands import (
+    AnyCommand,
+    ArchiveSession,
+    CreateSession,
+    DeleteSession,
+    RenameSession,
+    RestoreSession,
+    SendMessage,
+    StopTurn,
+)
+from holdfast.domain.events import (
+    AnyEvent,
+    Call,
+    GatewayStarted,
+    GatewayStopped,
+    InputReceived,
+    InputsJoined,
+    ModelFailed,
+    ModelInterrupted,
+    ModelRequested,
+    ModelResponded,
+    Problem,
+    Record,
+    SessionArchived,
+    SessionCreated,
+    SessionDeleted,
+    SessionRenamed,
+    SessionRestored,
+    StopRequested,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnFinished,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    Usage,
+    WaitAnswered,
+    WaitOpened,
+    decode,
+    decode_many,
+    encode,
+)
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+ID = "0123456789abcdef"
+PROBLEM = Problem(code="overloaded", message="The model is overloaded.", hint="It is tried again in a minute.")
+
+EVENTS: list[AnyEvent] = [
+    SessionCreated(session=ID, profile="demo", cwd="/home/ann", title="say hi", by="cli"),
+    SessionRenamed(title='Grüße, 世界 "quoted" \\ \n\t\u2028 🦀', by="web"),
+    SessionArchived(by="cli"),
+    SessionRestored(by="cli"),
+    InputReceived(input="c1", text="say hi\nread a.txt", mode="steer", by="cli"),
+    StopRequested(turn=1, by="web"),
+    WaitAnswered(turn=1, wait="1.w1", answer="resume", by="cli"),
+    TurnStarted(turn=1, inputs=["c1", "c2"], profile="demo"),
+    InputsJoined(turn=1, inputs=["c3"]),
+    TurnSuspended(turn=1, reason="the gateway was shut down"),
+    TurnResumed(turn=1, attempt=2, cause="the gateway was killed or crashed", away_ms=12_345),
+    WaitOpened(turn=1, wait="1.w1", purpose="resume", reason="it was interrupted 7.0 h ago"),
+    TurnFinished(turn=1, outcome="failed", reason="The model is overloaded.", problem=PROBLEM),
+    ModelRequested(turn=1, step=2, attempt=1, model="demo", context_version=17),
+    ModelResponded(
+        turn=1,
+        step=2,
+        text="hi",
+        thinking="hm",
+        calls=[Call(call="1.2.0", tool="read", arguments='{"path": "a.txt"}')],
+        finish="tool_calls",
+        usage=Usage(input_tokens=12, output_tokens=3),
+        duration_ms=250,
+    ),
+    ModelInterrupted(turn=1, step=2, text="h", thinking="", reason="stopped by cli"),
+    ModelFailed(turn=1, step=2, problem=PROBLEM),
+    ToolCallStarted(turn=1, call="1.2.0", tool="read", effect="pure"),
+    ToolCallFinished(turn=1, call="1.2.0", tool="read", outcome="unknown", output="…", duration_ms=7),
+    GatewayStarted(pid=4711, version="0.1.0", boot="b7d1"),
+    GatewayStopped(pid=4711, reason="SIGTERM"),
+    SessionDeleted(session=ID, title="say hi", events=42, by="cli"),
+]
+COMMANDS: list[AnyCommand] = [
+    CreateSession(text="say hi", profile="demo", cwd="/home/ann", title="first"),
+    SendMessage(text="and now?", mode="interrupt"),
+    StopTurn(),
+    RenameSession(title="second"),
+    ArchiveSession(),
+    RestoreSession(),
+    DeleteSession(),
+]
+RECORD = Record(seq=1234, stream=f"session/{ID}", version=5, at=1_790_000_000_000, event=EVENTS[4])
+
+Example = AnyEvent | AnyCommand | Record
+
+
+def golden(example: Example) -> Path:
+    room = "commands" if isinstance(example, AnyCommand) else "events"
+    return GOLDEN / room / f"{type(example).__name__}.json"
+
+
+def encoded(example: Example) -> bytes:
+    return msgspec.json.encode(example) if isinstance(example, AnyCommand | Record) else encode(example)
+
+
+def read(data: bytes, example: Example) -> object:
+    """As the union that it belongs to."""
+    shape = AnyCommand if isinstance(example, AnyCommand) else Record if isinstance(example, Record) else AnyEvent
+    return msgspec.json.decode(data, type=shape)
+
+
+def name(example: Example) -> str:
+    return type(example).__name__
+
+
+EXAMPLES: list[Example] = [*EVENTS, *COMMANDS, RECORD]
+
+
+@pytest.fixture(params=EXAMPLES, ids=name)
+def example(request: pytest.FixtureRequest) -> Example:
+    found: Example = request.param
+    if request.config.getoption("--regenerate"):
+        golden(found).write_bytes(encoded(found) + b"\n")
+    return found
+
+
+def test_it_is_written_as_these_bytes(example: Example) -> None:
+    assert encoded(example) + b"\n" == golden(example).read_bytes()
+
+
+def test_these_bytes_are_read_as_it(example: Example) -> None:
+    assert read(golden(example).read_bytes(), example) == example
+
+
+def test_a_stored_line_is_read_alone_and_among_others() -> None:
+    line = golden(RECORD).read_bytes()
+    assert decode(line) == RECORD
+    assert decode_many([line, line]) == [RECORD, RECORD]
+
+
+def test_every_kind_has_an_example_and_every_file_belongs_to_a_kind() -> None:
+    classes = {*get_args(AnyEvent), *get_args(AnyCommand), Record}
+    assert {type(example) for example in EXAMPLES} == classes
+    assert {path for room in ("events", "commands") for path in (GOLDEN / room).iterdir()} == set(map(golden, EXAMPLES))
+
+
+def test_a_field_that_nobody_knows_is_refused(example: Example) -> None:
+    body = golden(example).read_bytes().rstrip()[:-1]
+    with pytest.raises(msgspec.ValidationError, match="unknown field"):
+        read(body + b',"surprise":1}', example)

@@ -1,0 +1,265 @@
+"""A real gateway in a process of its own, on a home in a temporary directory: start it, kill it, ask it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from tests.e2e.nursery import Child, nursery
+
+SERVE = Path(__file__).with_name("serve.py")
+START_SECONDS = 30.0
+T = TypeVar("T")
+Json = dict[str, Any]
+
+
+class GatewayProcess:
+    """One home and the gateway that runs on it, if any. Constructed once, started as often as one likes."""
+
+    def __init__(
+        self, home: Path, *, script: Path = SERVE, arguments: tuple[str, ...] = (), constants: Mapping[str, object] = {}
+    ) -> None:
+        self.home = home
+        self.script = script
+        self.arguments = arguments
+        self.constants = dict(constants)
+        self._process: Child | None = None
+        self._client: httpx.Client | None = None
+
+    # --- life and death -------------------------------------------------------------------------
+
+    def spawn(self, port: int | None = 0) -> Child:
+        """Start a process and do not wait for anything."""
+        arguments = [str(self.script), str(self.home), "" if port is None else str(port), json.dumps(self.constants)]
+        return nursery().spawn([*arguments, *self.arguments], stderr=self.stderr_file)
+
+    def start(self, port: int | None = 0) -> Self:
+        """Start it and wait until it has written its address."""
+        self.launch(port)
+        return self.wait_until_up()
+
+    def launch(self, port: int | None = 0) -> None:
+        assert self._process is None, "it runs already"
+        self._process = self.spawn(port)
+
+    def wait_until_up(self) -> Self:
+        process = self._running()
+
+        def announced() -> bool:
+            assert process.poll() is None, f"the gateway ended with {process.returncode}: {self.stderr}"
+            return self.address.get("pid") == process.pid
+
+        until(announced, "the gateway is up", seconds=START_SECONDS, pause=0.01)
+        limits = httpx.Limits(max_connections=64, max_keepalive_connections=64)
+        self._client = httpx.Client(
+            base_url=self.url, headers={"authorization": f"Bearer {self.token}"}, limits=limits, timeout=20
+        )
+        return self
+
+    def kill9(self) -> None:
+        """Without a goodbye."""
+        process = self._running()
+        process.kill()
+        process.wait(10)
+        self._forget()
+
+    def terminate(self, name: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
+        """With a goodbye. Its exit code, and how many seconds the goodbye took."""
+        process = self._running()
+        began = time.monotonic()
+        process.send_signal(name)
+        code = process.wait(20)
+        self._forget()
+        return code, time.monotonic() - began
+
+    def wait_for_end(self, seconds: float = 20) -> int:
+        """It ends by itself."""
+        code = self._running().wait(seconds)
+        self._forget()
+        return code
+
+    def close(self) -> None:
+        if self._process is not None:
+            self.kill9()
+
+    def _running(self) -> Child:
+        assert self._process is not None, "it does not run"
+        return self._process
+
+    def _forget(self) -> None:
+        self._process = None
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- what it left in its home ---------------------------------------------------------------
+
+    @property
+    def address(self) -> Json:
+        """Empty while nobody has written one."""
+        try:
+            found: Json = json.loads((self.home / "run" / "gateway.json").read_text())
+        except FileNotFoundError:
+            return {}
+        return found
+
+    @property
+    def url(self) -> str:
+        return str(self.address["url"])
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    @property
+    def token(self) -> str:
+        return (self.home / "run" / "token").read_text().strip()
+
+    @property
+    def stderr_file(self) -> Path:
+        return self.home.with_name(self.home.name + ".stderr")
+
+    @property
+    def stderr(self) -> str:
+        return self.stderr_file.read_text()
+
+    @property
+    def log(self) -> list[Json]:
+        return [json.loads(line) for line in (self.home / "logs" / "gateway.log").read_text().splitlines()]
+
+    def rss(self) -> int:
+        """Resident memory in bytes."""
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    # --- asking ---------------------------------------------------------------------------------
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: object = None,
+        key: str | None = None,
+        headers: Mapping[str, str] = {},
+        **more: Any,
+    ) -> httpx.Response:
+        """One request with the bearer token."""
+        assert self._client is not None, "it does not run"
+        sent = dict(headers) | ({"idempotency-key": key} if key is not None else {})
+        return self._client.request(method, path, json=json, headers=sent, **more)
+
+    def get(self, path: str, **parameters: object) -> Any:
+        """The JSON that is found there."""
+        answer = self.request("GET", path, params={name: str(value) for name, value in parameters.items()})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def command(self, method: str, path: str, body: Json | None = None, *, key: str | None = None) -> Json:
+        """A command that must be accepted."""
+        answer = self.request(method, path, json=body, key=key)
+        assert answer.status_code == 202, answer.text
+        accepted: Json = answer.json()
+        return accepted
+
+    def create(self, text: str | None = None, *, cwd: Path | None = None, key: str | None = None) -> str:
+        """A new session."""
+        body = {"text": text} if text is not None else {}
+        if cwd is not None:
+            body["cwd"] = str(cwd)
+        return str(self.command("POST", "/v1/sessions", body, key=key)["session"])
+
+    def send(self, session: str, text: str, *, mode: str = "queue", key: str | None = None) -> Json:
+        return self.command("POST", f"/v1/sessions/{session}/messages", {"text": text, "mode": mode}, key=key)
+
+    def events(self, session: str, *, after: int = 0) -> list[Json]:
+        """Every record of a session."""
+        found: list[Json] = []
+        while True:
+            page = self.get(f"/v1/sessions/{session}/events", after=after)
+            found += page["events"]
+            after = page["cursor"]
+            if not page["more"]:
+                return found
+
+    def whole_log(self) -> list[Json]:
+        found: list[Json] = []
+        page = self.get("/v1/events")
+        while page["events"]:
+            found += page["events"]
+            page = self.get("/v1/events", after=page["cursor"])
+        return found
+
+    def session(self, session: str) -> Json:
+        return dict(self.get(f"/v1/sessions/{session}")["session"])
+
+    def why(self, session: str) -> list[Json]:
+        return list(self.get(f"/v1/sessions/{session}/why")["sentences"])
+
+    def until_state(self, session: str, state: str, *, seconds: float = 20) -> Json:
+        return until(
+            lambda: found if (found := self.session(session))["state"] == state else None,
+            f"session {session} is {state}",
+            seconds=seconds,
+        )
+
+    def until_event(self, session: str, kind: str, *, count: int = 1, seconds: float = 20) -> list[Json]:
+        """All records, once there are that many of this kind."""
+        return until(
+            lambda: found if kinds(found := self.events(session)).count(kind) >= count else None,
+            f"session {session} has {count} {kind}",
+            seconds=seconds,
+        )
+
+    def until_rest(self, session: str, *, seconds: float = 20) -> list[Json]:
+        """All records, once there is nothing left to do."""
+        self.until_state(session, "idle", seconds=seconds)
+        return self.events(session)
+
+
+def kinds(records: list[Json]) -> list[str]:
+    return [record["event"]["kind"] for record in records]
+
+
+def of_kind(records: list[Json], *wanted: str) -> list[Json]:
+    """The events of these kinds, in order."""
+    return [record["event"] for record in records if record["event"]["kind"] in wanted]
+
+
+def check_whole(records: list[Json]) -> None:
+    """Versions without a gap, seqs that only grow."""
+    assert [record["version"] for record in records] == list(range(1, len(records) + 1))
+    seqs = [record["seq"] for record in records]
+    assert seqs == sorted(set(seqs))
+
+
+def until(look: Callable[[], T | None], what: str, *, seconds: float = 20, pause: float = 0.02) -> T:
+    """What `look` finds, as soon as it is true."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what}; last seen: {found!r}")
+        time.sleep(pause)

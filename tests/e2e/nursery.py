@@ -1,0 +1,129 @@
+"""Gateways are slow to start because of what they import. A nursery has imported it all and forks them.
+
+Run as a program it reads one request a line and answers each: `spawn` forks a child that runs a script,
+`reap` tells how a dead child ended. A child is a process like any other: it may be killed and leaves nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import runpy
+import select
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+
+class Child:
+    """A process of the nursery; what tests use of `subprocess.Popen`."""
+
+    def __init__(self, nursery: Nursery, pid: int) -> None:
+        self._nursery = nursery
+        self._pidfd = os.pidfd_open(pid)
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        return self.returncode if self._ended(0) else None
+
+    def wait(self, timeout: float) -> int:
+        if not self._ended(timeout):
+            raise TimeoutError(f"process {self.pid} is still there after {timeout} s")
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, name: signal.Signals) -> None:
+        """Safe at any time: the number belongs to this process until it was reaped."""
+        if self.returncode is None:
+            os.kill(self.pid, name)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _ended(self, seconds: float) -> bool:
+        if self.returncode is None and select.select([self._pidfd], [], [], seconds)[0]:
+            os.close(self._pidfd)
+            self.returncode = self._nursery.ask({"reap": self.pid})["code"]
+        return self.returncode is not None
+
+
+class Nursery:
+    """One for each process that runs tests; it ends with it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def spawn(self, arguments: list[str], *, stderr: Path) -> Child:
+        return Child(self, self.ask({"spawn": arguments, "stderr": str(stderr)})["pid"])
+
+    def ask(self, request: dict[str, object]) -> dict[str, Any]:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        with self._lock:
+            stdin.write(json.dumps(request) + "\n")
+            stdin.flush()
+            answer: dict[str, Any] = json.loads(stdout.readline())
+        return answer
+
+
+@functools.cache
+def nursery() -> Nursery:
+    return Nursery()
+
+
+# --- the program ------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    import holdfast.app
+
+    assert holdfast.app is not None
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "spawn" in request:
+            answer = {"pid": _spawn(request["spawn"], request["stderr"])}
+        else:
+            _, status = os.waitpid(request["reap"], 0)
+            answer = {"code": os.waitstatus_to_exitcode(status)}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+def _spawn(arguments: list[str], stderr: str) -> int:
+    pid = os.fork()
+    if pid == 0:
+        _run(arguments, stderr)
+    return pid
+
+
+def _run(arguments: list[str], stderr: str) -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    errors = os.open(stderr, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for source, target in ((null, 0), (null, 1), (errors, 2)):
+        os.dup2(source, target)
+    code = 1
+    try:
+        sys.argv = arguments
+        sys.path[0] = str(Path(arguments[0]).parent)
+        runpy.run_path(arguments[0], run_name="__main__")
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""Waiting for a condition instead of sleeping for a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def eventually(look: Callable[[], Awaitable[T]], *, within: float = 30.0) -> T:
+    """Look again and again until the answer is truthy; what was seen last says why it never was."""
+    deadline = asyncio.get_running_loop().time() + within
+    while not (seen := await look()):
+        if asyncio.get_running_loop().time() > deadline:
+            raise TimeoutError(f"not within {within} s; last seen: {seen!r}")
+        await asyncio.sleep(0.01)
+    return seen

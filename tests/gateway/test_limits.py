@@ -1,0 +1,136 @@
+"""Limits at the door: strangers are few and have little time, heads are short, connections are counted."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.e2e.gateway import GatewayProcess, until
+from tests.e2e.wire import UPGRADE, connect, exchange, head, is_closed, read_answer
+
+STRANGERS = 16
+SECONDS = 1.0
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    constants = {"holdfast.gateway.guard.STRANGER_SECONDS": SECONDS, "holdfast.gateway.guard.MAX_CONNECTIONS": 40}
+    with GatewayProcess(tmp_path_factory.mktemp("gateway") / "home", constants=constants) as process:
+        yield process.start()
+
+
+@pytest.fixture(autouse=True)
+def nobody_left(gateway: GatewayProcess) -> Iterator[None]:
+    """Strangers of one test do not stand in the way of the next."""
+    yield
+    until(lambda: exchange(gateway.port, healthz(gateway)).status == 200, "the door is free again")
+
+
+def healthz(gateway: GatewayProcess) -> bytes:
+    return head("GET", "/healthz", [("Host", f"127.0.0.1:{gateway.port}")])
+
+
+def status(gateway: GatewayProcess, *, token: str | None = None) -> bytes:
+    bearer = ("Authorization", f"Bearer {token or gateway.token}")
+    return head("GET", "/v1/status", [("Host", f"127.0.0.1:{gateway.port}"), bearer])
+
+
+def strangers(gateway: GatewayProcess, stack: ExitStack, count: int) -> list[socket.socket]:
+    return [stack.enter_context(connect(gateway.port)) for _ in range(count)]
+
+
+def test_the_limits_are_those_of_the_design() -> None:
+    from holdfast.gateway import guard
+
+    assert (guard.MAX_CONNECTIONS, guard.MAX_STRANGERS, guard.STRANGER_SECONDS) == (1200, 16, 5.0)
+
+
+def test_the_17th_stranger_is_turned_away_and_friends_stay(gateway: GatewayProcess) -> None:
+    with ExitStack() as stack:
+        friend = stack.enter_context(connect(gateway.port))
+        friend.sendall(status(gateway))
+        assert read_answer(friend).status == 200
+        silent = strangers(gateway, stack, STRANGERS)
+        one_more = stack.enter_context(connect(gateway.port))
+        refused = read_answer(one_more)
+        assert refused.status == 503
+        assert refused.headers["retry-after"] == "1"
+        assert refused.headers["x-content-type-options"] == "nosniff"
+        friend.sendall(status(gateway))
+        assert read_answer(friend).status == 200
+        assert all(is_closed(stranger, seconds=SECONDS * 3) for stranger in silent)
+        assert exchange(gateway.port, status(gateway)).status == 200
+
+
+def test_a_silent_connection_is_cut_and_one_that_showed_its_credential_is_not(gateway: GatewayProcess) -> None:
+    with ExitStack() as stack:
+        friend, silent, slow, public = strangers(gateway, stack, 4)
+        friend.sendall(status(gateway))
+        assert read_answer(friend).status == 200
+        public.sendall(healthz(gateway))
+        assert read_answer(public).status == 200
+        slow.sendall(b"GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1")
+        assert not is_closed(silent, seconds=SECONDS / 4)
+        assert is_closed(silent, seconds=SECONDS * 3)
+        assert is_closed(slow, seconds=SECONDS)
+        assert is_closed(public, seconds=SECONDS), "the public paths are no credential"
+        friend.sendall(status(gateway))
+        assert read_answer(friend).status == 200
+
+
+@pytest.mark.parametrize("more", [[], UPGRADE], ids=["request", "upgrade"])
+def test_whoever_is_refused_leaves_its_place(gateway: GatewayProcess, more: list[tuple[str, str]]) -> None:
+    """Else a foreign page could shut the owner out with a handful of sockets."""
+    foreign = [("Host", f"127.0.0.1:{gateway.port}"), ("Origin", "https://evil.example"), *more]
+    for _ in range(3 * STRANGERS):
+        assert exchange(gateway.port, head("GET", "/v1/events", foreign)).status == 403
+    assert exchange(gateway.port, status(gateway)).status == 200
+
+
+def test_a_broken_handshake_leaves_its_place(gateway: GatewayProcess) -> None:
+    own = [("Host", f"127.0.0.1:{gateway.port}"), ("Authorization", f"Bearer {gateway.token}"), *UPGRADE[:2]]
+    for _ in range(2 * STRANGERS):
+        assert exchange(gateway.port, head("GET", "/v1/events", own)).status in (400, 426)
+    assert exchange(gateway.port, status(gateway)).status == 200
+
+
+def test_a_stranger_with_a_wrong_token_is_closed_at_once(gateway: GatewayProcess) -> None:
+    with connect(gateway.port) as stranger:
+        stranger.sendall(status(gateway, token="x" * 43))
+        assert read_answer(stranger).status == 401
+        assert is_closed(stranger, seconds=SECONDS / 2)
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [b"GET /" + b"x" * 200_000, b"GET / HTTP/1.1\r\n" + b"x-header: value\r\n" * 20_000],
+    ids=["address", "headers"],
+)
+def test_a_head_without_an_end_is_cut(gateway: GatewayProcess, endless: bytes) -> None:
+    with connect(gateway.port) as stranger:
+        try:
+            stranger.sendall(endless)
+        except (BrokenPipeError, ConnectionResetError):
+            return
+        assert read_answer(stranger).status in (431, 0)  # 0: reset while we were still sending
+
+
+def test_connections_are_counted(gateway: GatewayProcess) -> None:
+    """40 here, 1,200 in the wild."""
+    with ExitStack() as stack:
+        friends = []
+        for _ in range(60):
+            friend = stack.enter_context(connect(gateway.port))
+            try:
+                friend.sendall(status(gateway))
+            except (BrokenPipeError, ConnectionResetError):
+                break
+            if read_answer(friend).status != 200:
+                break
+            friends.append(friend)
+        assert 38 <= len(friends) <= 40
+        friends[0].sendall(status(gateway))
+        assert read_answer(friends[0]).status == 200

@@ -1,0 +1,236 @@
+"""A gateway without its doors: a real store, real sessions, a real runner; only the model is scripted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from holdfast.config import Settings
+from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand, StopTurn
+from holdfast.domain.events import Mode, Problem, Record, session_stream
+from holdfast.domain.session import AgentMessage, Session, UserMessage
+from holdfast.domain.step import Limits
+from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.live import Live
+from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
+from holdfast.runtime.profiles import Agent, Profiles
+from holdfast.runtime.runner import Runner
+from holdfast.runtime.sessions import Caller, Sessions
+from holdfast.runtime.tools.files import READ, WRITE
+from holdfast.runtime.tools.tool import AnyTool, Tool
+from holdfast.store.port import Appended, CommandKey
+from holdfast.store.sqlite import SqliteStore
+
+ID = "0123456789abcdef"
+STREAM = session_stream(ID)
+PROBLEM = Problem(code="scripted", message="The script says so.")
+
+
+# --- the model ------------------------------------------------------------------------------------
+
+
+class ScriptModel:
+    """Carries out the user's lines, one answer a line; where it stands follows from the conversation.
+
+    say TEXT · slow WORDS (long enough to be saved) · hold TEXT (until `go` is set) ·
+    call TOOL JSON [& TOOL JSON …] · fail · bug
+    """
+
+    name = "script"
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:
+        turn = [message for message in request.messages if message.turn == request.turn]
+        lines = [line for message in turn if isinstance(message, UserMessage) for line in message.text.splitlines()]
+        answered = sum(isinstance(message, AgentMessage) for message in turn)
+        verb, _, rest = (lines[answered] if answered < len(lines) else "say that is all").partition(" ")
+        match verb:
+            case "fail":
+                yield Delta("before the failure")
+                raise ModelError(PROBLEM)
+            case "bug":
+                yield Delta("before the bug")
+                raise RuntimeError("a bug in the model's adapter")
+            case "call":
+                calls = [WantedCall(*call.strip().split(" ", 1)) for call in rest.split("&")]
+                yield Answer("", calls=calls, finish="tool_calls")
+                return
+            case "slow":
+                for number, word in enumerate(rest.split()):
+                    yield Delta(word if number == 0 else f" {word}")
+                    await asyncio.sleep(0.13)
+            case "hold":
+                yield Delta(rest)
+                await self.go.wait()
+            case _:
+                yield Delta(rest)
+        yield Answer(rest)
+
+
+def call(tool: str, **arguments: object) -> str:
+    """A tool call as a script writes it."""
+    return f"{tool} {json.dumps(arguments)}"
+
+
+# --- a tool that must not be repeated -------------------------------------------------------------
+
+
+class PostArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    letter: str
+
+
+async def _post(cwd: Path, arguments: PostArguments) -> str:
+    with (cwd / "posted").open("a") as box:
+        box.write(arguments.letter + "\n")
+    return "posted"
+
+
+async def _stall(cwd: Path, arguments: PostArguments) -> str:
+    await _post(cwd, arguments)
+    await asyncio.Event().wait()
+    return ""
+
+
+async def _break(cwd: Path, arguments: PostArguments) -> str:
+    raise RuntimeError(f"a bug in a tool: {arguments.letter}")
+
+
+TOOLS: dict[str, AnyTool] = {
+    tool.name: tool
+    for tool in (
+        READ,
+        WRITE,
+        Tool("post", "Post a letter: it cannot be taken back.", "unsafe", PostArguments, _post),
+        Tool("stall", "Post a letter and never come back.", "unsafe", PostArguments, _stall),
+        Tool("break", "Has a bug.", "pure", PostArguments, _break),
+    )
+}
+
+
+class ScriptedProfiles(Profiles):
+    """One agent for every profile."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(Settings())
+        self.model = ScriptModel()
+        self._limits = limits
+
+    def agent(self, name: str) -> Agent:
+        return Agent(self.model, self._limits, tools=TOOLS)
+
+
+# --- the whole ------------------------------------------------------------------------------------
+
+
+class StoppedClock:
+    """Stands still unless it is told to move."""
+
+    def __init__(self, now: int) -> None:
+        self._now = now
+
+    def now(self) -> int:
+        return self._now
+
+    def move(self, ms: int) -> None:
+        self._now += ms
+
+
+class Rig:
+    """One life of a gateway on a home. Made on a running loop; `start` lets it work."""
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        store: SqliteStore | None = None,
+        limits: Limits | None = None,
+        clock: StoppedClock | SystemClock | None = None,
+    ) -> None:
+        self.home = home
+        self.clock = clock or SystemClock()
+        self.store = store or SqliteStore(home / "holdfast.db")
+        self.sessions = Sessions(self.store, self.clock)
+        self.live = Live(self.store)
+        self.profiles = ScriptedProfiles(limits or Limits(resume_attempts=100))
+        self.runner = Runner(
+            self.store,
+            sessions=self.sessions,
+            live=self.live,
+            profiles=self.profiles,
+            clock=self.clock,
+            holder="rig",
+        )
+
+    @property
+    def model(self) -> ScriptModel:
+        return self.profiles.model
+
+    async def start(self) -> Rig:
+        await self.runner.start()
+        return self
+
+    async def close(self) -> None:
+        """SIGTERM."""
+        await self.runner.stop()
+        await self.store.close()
+
+    # --- a client -------------------------------------------------------------------------------
+
+    async def create(self, text: str | None = None, *, session: str = ID) -> Appended:
+        command = CreateSession(text=text)
+        caller = Caller(CommandKey(f"create {session}", "d"), "ann")
+        return await self.sessions.create(command, session=session, profile="script", cwd=str(self.home), caller=caller)
+
+    async def tell(self, command: SessionCommand, id: str, *, session: str = ID) -> Appended:
+        return await self.sessions.tell(session, command, Caller(CommandKey(id, "d"), "ann"))
+
+    async def say(self, text: str, id: str, mode: Mode = "queue", *, session: str = ID) -> Appended:
+        return await self.tell(SendMessage(text=text, mode=mode), id, session=session)
+
+    async def stop_turn(self, id: str = "stop") -> Appended:
+        return await self.tell(StopTurn(), id)
+
+    # --- waiting --------------------------------------------------------------------------------
+
+    async def records(self, session: str = ID) -> list[Record]:
+        return await self.store.load(session_stream(session), after=0)
+
+    async def until(self, enough: Callable[[Sequence[Record]], bool], *, session: str = ID) -> list[Record]:
+        """Wait until the log says so."""
+        with self.store.subscribe(session_stream(session)) as changes:
+            while not enough(records := await self.records(session)):
+                await changes.wait()
+                changes.take()
+        return records
+
+    async def until_state(self, enough: Callable[[Session], bool], *, session: str = ID) -> Session:
+        """Wait until the session is so."""
+        with self.store.subscribe(session_stream(session)) as changes:
+            while not enough(state := await self.sessions.get(session)):
+                await changes.wait()
+                changes.take()
+        return state
+
+    async def rest(self, *, session: str = ID) -> list[Record]:
+        """Wait until there is nothing left to do."""
+        await self.until_state(lambda state: state.exists and state.activity == "idle", session=session)
+        return await self.records(session)
+
+
+def seen(kind: type, count: int = 1) -> Callable[[Sequence[Record]], bool]:
+    """A condition for `until`: so many events of this kind are in the log."""
+    return lambda records: sum(isinstance(record.event, kind) for record in records) >= count
+
+
+def kinds(records: Sequence[Record]) -> list[str]:
+    return [type(record.event).__name__ for record in records]
+
+
+def only(records: Sequence[Record], kind: type) -> list[object]:
+    return [record.event for record in records if isinstance(record.event, kind)]

@@ -1,0 +1,82 @@
+"""The demo agent: a script that keeps nothing between calls and says so when it does not understand."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.domain.events import Call
+from holdfast.domain.session import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.runtime.demo import HELP, DemoModel
+from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
+
+
+async def ask(*messages: Message, turn: int = 1) -> Answer:
+    """The answer, after checking that the deltas add up to it."""
+    pieces = [piece async for piece in DemoModel().stream(ModelRequest(turn, "", list(messages), []))]
+    *deltas, answer = pieces
+    assert isinstance(answer, Answer)
+    assert "".join(delta.text for delta in deltas if isinstance(delta, Delta)) == answer.text
+    return answer
+
+
+def user(text: str, turn: int = 1) -> UserMessage:
+    return UserMessage(turn, text)
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("say hello there", "hello there"),
+        ("SAY hello", "hello"),
+        ("say one\n\n  say two", "one\ntwo"),
+        ("slow 0.02 one two  three", "one two  three"),
+        ("slow 0 at once", "at once"),
+        ("slow soon x", "slow needs a number of seconds, not 'soon': slow 10 one two three"),
+        ("slow 5", "slow needs seconds (up to a day) and a text: slow 10 one two three"),
+        ("slow -1 x", "slow needs seconds (up to a day) and a text: slow 10 one two three"),
+        ("slow nan x", "slow needs seconds (up to a day) and a text: slow 10 one two three"),
+        ("count", "I have seen 1 user message; the first was: count"),
+        ("echo", "There is no message before this one."),
+        ("dance\nsay still here", f"I do not know how to dance.\n{HELP}\nstill here"),
+        ("say", f"I do not know how to say.\n{HELP}"),
+    ],
+)
+async def test_it_does_what_the_lines_say(script: str, says: str) -> None:
+    answer = await ask(user(script))
+    assert (answer.text, answer.calls, answer.finish) == (says, [], "stop")
+
+
+async def test_it_counts_and_echoes_over_turns() -> None:
+    earlier: list[Message] = [user("say a", 1), AgentMessage(1, "a", "", [])]
+    assert (await ask(*earlier, user("count\necho", 2), turn=2)).text == (
+        "I have seen 2 user messages; the first was: say a\nsay a"
+    )
+
+
+async def test_it_goes_on_after_each_tool_call_where_it_stood() -> None:
+    script = user("say first\nwrite a.txt some text\nread a.txt\nsay last")
+    first = await ask(script)
+    assert first.text == "first"
+    assert first.calls == [WantedCall("write", '{"path": "a.txt", "content": "some text\\n"}')]
+    wrote: list[Message] = [
+        AgentMessage(1, "first", "", [Call(call="1.1.0", tool="write", arguments="")]),
+        ToolResult(1, "1.1.0", "write", "done", "Wrote 10 bytes to a.txt."),
+    ]
+    second = await ask(script, *wrote)
+    assert second.text == "write done: Wrote 10 bytes to a.txt."
+    assert second.calls == [WantedCall("read", '{"path": "a.txt"}')]
+    interrupted = Note(1, "You were interrupted (…). Go on.")
+    resumed = await ask(script, *wrote, interrupted)
+    assert (resumed.text, resumed.calls) == (second.text, second.calls), "an interruption changes nothing"
+
+
+async def test_a_message_that_steers_is_carried_out_too() -> None:
+    said: list[Message] = [user("say one"), AgentMessage(1, "one", "", []), user("say two")]
+    assert (await ask(*said)).text == "two"
+
+
+async def test_it_fails_when_told_to() -> None:
+    with pytest.raises(ModelError, match="because it was told to"):
+        await ask(user("fail"))
+    with pytest.raises(ModelError):
+        await ask(user("say something first\nfail"))

@@ -1,0 +1,208 @@
+"""Who works, and what becomes of it: restarts, rivals, old work, a disk that is full."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.errors import Fenced
+from holdfast.domain.events import (
+    ModelInterrupted,
+    ModelRequested,
+    ModelResponded,
+    StopRequested,
+    TurnResumed,
+    TurnSuspended,
+    WaitOpened,
+)
+from holdfast.domain.step import Limits
+from holdfast.store.port import Append, Lease, Write
+from tests.domain.history import check, check_ended
+from tests.eventually import eventually
+from tests.runtime.mortal import Fault, MortalStore
+from tests.runtime.rig import ID, STREAM, Rig, StoppedClock, kinds, only, seen
+
+HOUR = 3_600_000
+
+
+async def test_promise_1_a_goodbye_keeps_the_text_so_far_and_the_next_start_goes_on(tmp_path: Path) -> None:
+    rig = await Rig(tmp_path).start()
+
+    async def heard() -> str:
+        live = rig.live.get(STREAM)
+        return live.text if live is not None else ""
+
+    await rig.create("hold the whole answer")
+    await rig.until(seen(ModelRequested))
+    await eventually(heard)
+    await rig.close()
+
+    rig = Rig(tmp_path)
+    assert kinds(await rig.records())[-1] == "TurnSuspended"
+    partial = await rig.store.partial(STREAM)
+    assert partial is not None
+    assert partial.text == "the whole answer"
+    assert (await rig.store.session(ID))["turn_state"] == "suspended"
+    rig.model.go.set()
+    await rig.start()
+    records = await rig.rest()
+    [cut], [resumed] = only(records, ModelInterrupted), only(records, TurnResumed)
+    assert isinstance(cut, ModelInterrupted) and isinstance(resumed, TurnResumed)
+    assert cut.text == "the whole answer"
+    assert resumed.cause == "the gateway was shut down"
+    assert check_ended(records).turns[0].text == "the whole answer"
+    await rig.close()
+
+
+async def test_a_goodbye_at_rest_writes_nothing(tmp_path: Path) -> None:
+    rig = await Rig(tmp_path).start()
+    await rig.create("say hello")
+    before = await rig.rest()
+    await rig.close()
+    rig = Rig(tmp_path)
+    assert await rig.records() == before
+    await rig.close()
+
+
+async def test_a_message_that_nobody_has_taken_is_taken_at_the_next_start(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    await rig.create("say hello")
+    await rig.close()
+    rig = await Rig(tmp_path).start()
+    records = await rig.rest()
+    assert "TurnResumed" not in kinds(records)
+    assert check_ended(records).turns[0].text == "hello"
+    await rig.close()
+
+
+# --- promise 2 ------------------------------------------------------------------------------------
+
+
+async def test_promise_2_a_worker_that_lost_its_lease_writes_nothing_more(tmp_path: Path) -> None:
+    """Frozen in the middle of an answer; another one finished the turn when it wakes up."""
+    frozen = await Rig(tmp_path).start()
+    await frozen.create("hold one\nsay two")
+    await frozen.until(seen(ModelRequested))
+    rival = Rig(tmp_path, store=frozen.store)
+    rival.model.go.set()
+    await rival.start()
+    before = await rival.rest()
+    frozen.model.go.set()
+    await frozen.runner.stop()
+    assert await rival.records() == before
+    history = check_ended(before)
+    assert history.turns[0].text == "one"
+    assert len(only(before, ModelResponded)) == 1
+    await rival.close()
+
+
+async def test_promise_2_a_lease_of_an_earlier_life_is_refused(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    await rig.create("hold one")
+    old = await rig.store.claim(STREAM, holder="old")
+    await rig.close()
+    rig = await Rig(tmp_path).start()
+    await rig.until(seen(ModelRequested))
+    late = Append((Write(STREAM, (TurnSuspended(turn=1, reason="late"),)),), 1, lease=old)
+    with pytest.raises(Fenced):
+        await rig.store.append(late)
+    with pytest.raises(Fenced):
+        await rig.store.append(Append(late.writes, 1, lease=Lease(STREAM, old.token + 1000)))
+    await rig.close()
+
+
+# --- the budget -----------------------------------------------------------------------------------
+
+
+async def interrupted(home: Path, clock: StoppedClock) -> None:
+    """A gateway that dies in the middle of an answer."""
+    store = MortalStore(home / "holdfast.db", Fault(5, "before"))
+    rig = Rig(home, store=store, clock=clock)
+    await rig.create("hold on")
+    await rig.start()
+    await rig.until(seen(ModelRequested))
+    store.died.set()
+    await rig.close()
+
+
+async def test_old_work_waits_for_a_person_and_a_message_wakes_it(tmp_path: Path) -> None:
+    clock = StoppedClock(HOUR)
+    await interrupted(tmp_path, clock)
+    clock.move(10 * HOUR)
+    rig = await Rig(tmp_path, clock=clock).start()
+    await rig.until(seen(WaitOpened))
+    assert (await rig.store.session(ID))["turn_state"] == "waiting"
+    rig.model.go.set()
+    await rig.say("say and this", "m2")
+    turns = check_ended(await rig.rest()).turns
+    assert [turn.text for turn in turns] == ["on", "and this"]
+    await rig.close()
+
+
+async def test_old_work_that_waits_can_be_stopped(tmp_path: Path) -> None:
+    clock = StoppedClock(HOUR)
+    await interrupted(tmp_path, clock)
+    clock.move(10 * HOUR)
+    rig = await Rig(tmp_path, clock=clock).start()
+    await rig.until(seen(WaitOpened))
+    await rig.stop_turn()
+    history = check_ended(await rig.rest())
+    assert [turn.outcome for turn in history.turns] == ["stopped"]
+    await rig.close()
+
+
+async def test_a_turn_that_takes_the_gateway_down_is_not_resumed_for_ever(tmp_path: Path) -> None:
+    clock = StoppedClock(HOUR)
+    await interrupted(tmp_path, clock)
+    for attempt in range(5):
+        store = MortalStore(tmp_path / "holdfast.db")
+        rig = await Rig(tmp_path, store=store, limits=Limits(resume_attempts=2), clock=clock).start()
+        await rig.until(seen(ModelRequested, attempt + 2) if attempt < 2 else seen(WaitOpened))
+        store.died.set()
+        await rig.close()
+    rig = Rig(tmp_path)
+    records = await rig.records()
+    assert len(only(records, TurnResumed)) == 2
+    assert kinds(records)[-1] == "WaitOpened"
+    check(records)
+    await rig.close()
+
+
+# --- a disk that is full --------------------------------------------------------------------------
+
+
+async def test_promise_1_a_message_taken_before_the_disk_was_full_is_worked_on_afterwards(tmp_path: Path) -> None:
+    store = MortalStore(tmp_path / "holdfast.db", Fault(2, "refuse"))
+    rig = await Rig(tmp_path, store=store).start()
+    await rig.create("say hello")
+    assert check_ended(await rig.rest()).turns[0].text == "hello"
+    assert store.struck
+    await rig.close()
+
+
+async def test_a_goodbye_does_not_wait_for_a_full_disk(tmp_path: Path) -> None:
+    store = MortalStore(tmp_path / "holdfast.db", Fault(5, "full"))
+    rig = await Rig(tmp_path, store=store).start()
+    await rig.create("say hello")
+    await rig.until(seen(ModelRequested))
+    async with asyncio.timeout(20):
+        await rig.close()
+    rig = await Rig(tmp_path).start()
+    assert check_ended(await rig.rest()).turns[0].text == "hello"
+    await rig.close()
+
+
+async def test_a_stop_that_nobody_heard_is_honoured_at_the_next_start(tmp_path: Path) -> None:
+    rig = await Rig(tmp_path).start()
+    await rig.create("hold on")
+    await rig.until(seen(ModelRequested))
+    await rig.runner.stop()
+    await rig.stop_turn()
+    await rig.store.close()
+    rig = await Rig(tmp_path).start()
+    records = await rig.rest()
+    assert len(only(records, StopRequested)) == 1
+    assert check_ended(records).turns[0].outcome == "stopped"
+    await rig.close()

@@ -1,0 +1,674 @@
+"""What every store must do, in tests. `holdfast/store/port.py` says the same in words.
+
+An engine is plugged in by a subclass whose fixture `engine` can open a store, again and again at the
+same place (see test_sqlite.py). Nothing in here knows which engine it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+import msgspec
+import pytest
+
+from holdfast.domain.errors import Conflict, Fenced, Gone, NotFound, Unavailable
+from holdfast.domain.events import (
+    SYSTEM,
+    AnyEvent,
+    GatewayStarted,
+    InputReceived,
+    ModelFailed,
+    ModelInterrupted,
+    ModelRequested,
+    ModelResponded,
+    Problem,
+    Record,
+    SessionArchived,
+    SessionCreated,
+    SessionDeleted,
+    SessionRenamed,
+    TurnFinished,
+    TurnStarted,
+    Usage,
+    decode,
+    session_stream,
+)
+from holdfast.store.port import (
+    Append,
+    Appended,
+    CommandKey,
+    Hit,
+    Lease,
+    PartialText,
+    SessionCursor,
+    Store,
+    Write,
+)
+from tests.eventually import eventually
+
+A, B, C = "a" * 16, "b" * 16, "ab" + "c" * 14
+STREAM, OTHER = session_stream(A), session_stream(B)
+AT = 1_000
+SEARCH_LIMIT = 10
+
+
+class Engine(Protocol):
+    """A place where a store lives."""
+
+    async def open(self) -> Store:
+        """Open it, as the next gateway after this one would."""
+
+
+# --- events in one line ---------------------------------------------------------------------------
+
+
+def created(session: str, title: str = "") -> SessionCreated:
+    return SessionCreated(session=session, profile="demo", cwd="/", title=title, by="t")
+
+
+def said(text: str = "hello", input: str = "i") -> InputReceived:
+    return InputReceived(input=input, text=text, mode="queue", by="t")
+
+
+def started(turn: int = 1, *inputs: str) -> TurnStarted:
+    return TurnStarted(turn=turn, inputs=list(inputs), profile="demo")
+
+
+def finished(turn: int = 1) -> TurnFinished:
+    return TurnFinished(turn=turn, outcome="done", reason="enough")
+
+
+def asked(step: int = 1) -> ModelRequested:
+    return ModelRequested(turn=1, step=step, attempt=1, model="m", context_version=1)
+
+
+def responded(text: str = "hi", step: int = 1, turn: int = 1) -> ModelResponded:
+    usage = Usage(input_tokens=2, output_tokens=3)
+    return ModelResponded(
+        turn=turn, step=step, text=text, thinking="", calls=[], finish="stop", usage=usage, duration_ms=1
+    )
+
+
+def deleted(session: str) -> SessionDeleted:
+    return SessionDeleted(session=session, title="", events=1, by="t")
+
+
+async def write(
+    store: Store,
+    stream: str,
+    *events: AnyEvent,
+    expect: int | None = None,
+    command: CommandKey | None = None,
+    lease: Lease | None = None,
+    at: int = AT,
+) -> Appended:
+    return await store.append(Append((Write(stream, events, expect),), at, command, lease))
+
+
+async def session(store: Store, id: str, *texts: str, at: int = AT) -> str:
+    """A session with these messages."""
+    stream = session_stream(id)
+    events = [said(text, f"{id}-{number}") for number, text in enumerate(texts)]
+    await write(store, stream, created(id), *events, at=at)
+    return stream
+
+
+async def versions(store: Store, stream: str) -> list[int]:
+    return [record.version for record in await store.load(stream, after=0)]
+
+
+async def events(store: Store, stream: str) -> list[AnyEvent]:
+    return [record.event for record in await store.load(stream, after=0)]
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+class StoreContract:
+    """The promises of a store."""
+
+    @pytest.fixture
+    async def store(self, engine: Engine) -> AsyncIterator[Store]:
+        store = await engine.open()
+        yield store
+        await store.close()
+
+    # --- append ---------------------------------------------------------------------------------
+
+    async def test_an_append_says_where_it_stands(self, store: Store) -> None:
+        first = await write(store, STREAM, created(A), said())
+        second = await write(store, STREAM, asked(), expect=2)
+        assert (first.stream, first.version, first.seq) == (STREAM, 2, 2)
+        assert (second.version, second.seq, second.duplicate) == (3, 3, False)
+        assert second.records == (Record(seq=3, stream=STREAM, version=3, at=AT, event=asked()),)
+
+    async def test_the_stored_bytes_are_the_wire_bytes(self, store: Store) -> None:
+        text = 'quotes " \\ and \n lines, 世界 🦀 \x7f \u2028'
+        appended = await write(store, STREAM, created(A), said(text))
+        page = await store.read(STREAM, after=0, limit=10)
+        assert page.lines == tuple(msgspec.json.encode(record) for record in appended.records)
+        assert tuple(map(decode, page.lines)) == appended.records
+
+    async def test_expecting_another_version_is_a_conflict_and_stores_nothing(self, store: Store) -> None:
+        await session(store, A, "one")
+        for wrong in (0, 1, 3):
+            with pytest.raises(Conflict, match=f"version 2, not at {wrong}"):
+                await write(store, STREAM, said("two"), expect=wrong)
+        assert await versions(store, STREAM) == [1, 2]
+
+    async def test_several_streams_are_written_all_or_not_at_all(self, store: Store) -> None:
+        await session(store, A)
+        both = (Write(OTHER, (created(B),)), Write(STREAM, (said(),), expect=7))
+        with pytest.raises(Conflict):
+            await store.append(Append(both, AT))
+        with pytest.raises(NotFound):
+            await store.read(OTHER, after=0, limit=1)
+        await store.append(Append((both[0], Write(STREAM, (said(),), expect=1)), AT))
+        assert await versions(store, STREAM) == [1, 2]
+        assert await versions(store, OTHER) == [1]
+
+    async def test_a_write_without_events_only_guards_a_version(self, store: Store) -> None:
+        await session(store, A)
+        guarded = Append((Write(OTHER, (created(B),)), Write(STREAM, (), expect=1)), AT)
+        assert (await store.append(guarded)).stream == OTHER
+        assert await versions(store, STREAM) == [1]
+
+    async def test_a_refused_append_leaves_its_neighbours_alone(self, store: Store) -> None:
+        await session(store, A)
+        jobs = [write(store, STREAM, said(input=str(n)), expect=99 if n % 3 == 0 else None) for n in range(60)]
+        results = await asyncio.gather(*jobs, return_exceptions=True)
+        accepted = [result for result in results if isinstance(result, Appended)]
+        assert len(accepted) == 40
+        assert all(isinstance(result, Appended | Conflict) for result in results)
+        assert await versions(store, STREAM) == list(range(1, 42))
+        assert sorted(result.version for result in accepted) == list(range(2, 42))
+
+    async def test_of_many_who_expect_the_same_version_one_wins(self, store: Store) -> None:
+        await session(store, A)
+        jobs = [write(store, STREAM, said(input=str(n)), expect=1) for n in range(20)]
+        results = await asyncio.gather(*jobs, return_exceptions=True)
+        assert [type(result) for result in results].count(Appended) == 1
+        assert await versions(store, STREAM) == [1, 2]
+
+    @pytest.mark.parametrize("writes", [(), (Write(STREAM, (said(),)), Write(STREAM, (said(),)))])
+    async def test_an_append_that_makes_no_sense_is_a_bug(self, store: Store, writes: tuple[Write, ...]) -> None:
+        with pytest.raises(ValueError, match=r"without writes|two writes"):
+            await store.append(Append(writes, AT))
+        await session(store, B)
+        assert await versions(store, OTHER) == [1], "and it harms nobody else"
+
+    async def test_after_closing_it_takes_nothing(self, engine: Engine) -> None:
+        store = await engine.open()
+        await store.close()
+        with pytest.raises(Unavailable):
+            await write(store, STREAM, created(A))
+
+    async def test_promise_1_what_was_acknowledged_is_there_after_reopening(self, engine: Engine) -> None:
+        store = await engine.open()
+        appended = await write(store, STREAM, created(A), said())
+        await store.close()
+        again = await engine.open()
+        assert await again.load(STREAM, after=0) == list(appended.records)
+        assert (await write(again, STREAM, asked())).seq == 3
+        await again.close()
+
+    # --- commands -------------------------------------------------------------------------------
+
+    async def test_a_command_that_is_retried_is_stored_once_and_answered_alike(self, store: Store) -> None:
+        key = CommandKey("c1", "digest")
+        first = await write(store, STREAM, created(A), said(), expect=0, command=key)
+        await write(store, STREAM, asked())
+        again = await write(store, STREAM, created(A), said(), expect=0, command=key)
+        assert (again.stream, again.version, again.seq) == (first.stream, first.version, first.seq)
+        assert again.duplicate
+        assert again.records == ()
+        assert await versions(store, STREAM) == [1, 2, 3]
+
+    async def test_a_command_id_used_for_something_else_is_a_conflict(self, store: Store) -> None:
+        await write(store, STREAM, created(A), command=CommandKey("c1", "digest"))
+        with pytest.raises(Conflict, match="used before for something else"):
+            await write(store, STREAM, said(), command=CommandKey("c1", "another"))
+        with pytest.raises(Conflict):
+            await store.find_command(CommandKey("c1", "another"))
+        assert await versions(store, STREAM) == [1]
+
+    async def test_a_command_sent_many_times_at_once_is_stored_once(self, store: Store) -> None:
+        await session(store, A)
+        key = CommandKey("c1", "digest")
+        results = await asyncio.gather(*(write(store, STREAM, said(), command=key) for _ in range(20)))
+        assert [result.duplicate for result in results].count(False) == 1
+        assert {result.version for result in results} == {2}
+        assert await versions(store, STREAM) == [1, 2]
+
+    async def test_a_refused_command_may_be_tried_again(self, store: Store) -> None:
+        await session(store, A)
+        key = CommandKey("c1", "digest")
+        with pytest.raises(Conflict):
+            await write(store, STREAM, said(), expect=7, command=key)
+        assert await store.find_command(key) is None
+        assert not (await write(store, STREAM, said(), expect=1, command=key)).duplicate
+
+    async def test_commands_are_remembered_across_restart_and_deletion(self, engine: Engine) -> None:
+        key = CommandKey("c1", "digest")
+        store = await engine.open()
+        first = await write(store, STREAM, created(A), command=key)
+        await write(store, SYSTEM, deleted(A))
+        await store.close()
+        store = await engine.open()
+        found = await store.find_command(key)
+        assert found is not None
+        assert (found.stream, found.version, found.seq) == (first.stream, first.version, first.seq)
+        await store.close()
+
+    # --- leases: promise 2 ----------------------------------------------------------------------
+
+    async def test_promise_2_the_holder_writes_and_an_earlier_one_is_refused(self, store: Store) -> None:
+        await session(store, A, "one")
+        old = await store.claim(STREAM, holder="old")
+        await write(store, STREAM, started(1, "i"), lease=old)
+        new = await store.claim(STREAM, holder="new")
+        assert new.token > old.token
+        with pytest.raises(Fenced):
+            await write(store, STREAM, asked(), lease=old)
+        await write(store, STREAM, asked(), lease=new)
+        assert await versions(store, STREAM) == [1, 2, 3, 4]
+
+    async def test_promise_2_a_refused_holder_writes_nothing_anywhere(self, store: Store) -> None:
+        await session(store, A)
+        old = await store.claim(STREAM, holder="old")
+        await store.claim(STREAM, holder="new")
+        writes = (Write(OTHER, (created(B),)), Write(STREAM, (asked(),)))
+        with pytest.raises(Fenced):
+            await store.append(Append(writes, AT, command=CommandKey("c1", "d"), lease=old))
+        with pytest.raises(NotFound):
+            await store.read(OTHER, after=0, limit=1)
+        assert await store.find_command(CommandKey("c1", "d")) is None
+
+    async def test_promise_2_the_fence_is_checked_in_the_transaction_of_the_write(self, store: Store) -> None:
+        """Claim and write race in the same batches; whoever writes holds the latest token, always."""
+        await session(store, A)
+        wrote: list[int] = []
+
+        async def work(number: int) -> None:
+            lease = await store.claim(STREAM, holder=str(number))
+            for _ in range(3):
+                try:
+                    appended = await write(store, STREAM, said(input=str(lease.token)), lease=lease)
+                except Fenced:
+                    return
+                wrote.append(appended.version)
+
+        await asyncio.gather(*(work(number) for number in range(20)))
+        tokens = [int(event.input) for event in await events(store, STREAM) if isinstance(event, InputReceived)]
+        assert tokens == sorted(tokens), "after a later token no earlier one"
+        assert len(tokens) == len(wrote)
+
+    async def test_promise_2_a_released_lease_writes_no_more(self, store: Store) -> None:
+        await session(store, A)
+        lease = await store.claim(STREAM, holder="t")
+        await store.release(lease)
+        with pytest.raises(Fenced):
+            await write(store, STREAM, asked(), lease=lease)
+
+    async def test_promise_2_releasing_an_old_lease_leaves_the_new_one(self, store: Store) -> None:
+        await session(store, A)
+        old = await store.claim(STREAM, holder="old")
+        new = await store.claim(STREAM, holder="new")
+        await store.release(old)
+        await write(store, STREAM, asked(), lease=new)
+
+    async def test_promise_2_the_worker_of_a_deleted_session_is_refused(self, store: Store) -> None:
+        await session(store, A)
+        lease = await store.claim(STREAM, holder="t")
+        await write(store, SYSTEM, deleted(A))
+        with pytest.raises(Fenced):
+            await write(store, STREAM, asked(), lease=lease)
+        with pytest.raises(Fenced):
+            await store.save_partial(lease, PartialText(1, 1, "x", ""), at=AT)
+
+    async def test_promise_2_a_new_owner_fences_every_earlier_holder(self, engine: Engine) -> None:
+        store = await engine.open()
+        await session(store, A)
+        old = await store.claim(STREAM, holder="t")
+        await store.close()
+        store = await engine.open()
+        with pytest.raises(Fenced):
+            await write(store, STREAM, asked(), lease=old)
+        assert (await store.claim(STREAM, holder="t")).token > old.token, "tokens are never used again"
+        await store.close()
+
+    async def test_promise_2_what_is_said_needs_no_lease(self, store: Store) -> None:
+        await session(store, A)
+        lease = await store.claim(STREAM, holder="t")
+        await write(store, STREAM, said())
+        await write(store, STREAM, started(1, "i"), lease=lease)
+        assert await versions(store, STREAM) == [1, 2, 3]
+
+    async def test_a_lease_is_of_one_stream(self, store: Store) -> None:
+        await session(store, A)
+        await session(store, B)
+        lease = await store.claim(STREAM, holder="t")
+        await store.claim(OTHER, holder="u")
+        await write(store, STREAM, asked(), lease=lease)
+
+    # --- the partial ----------------------------------------------------------------------------
+
+    async def test_the_text_so_far_is_one_row_overwritten(self, engine: Engine) -> None:
+        store = await engine.open()
+        await session(store, A, "one")
+        lease = await store.claim(STREAM, holder="t")
+        assert await store.partial(STREAM) is None
+        for text in ("h", "he", "hel"):
+            await store.save_partial(lease, PartialText(1, 1, text, "hm"), at=AT)
+        assert await store.partial(STREAM) == PartialText(1, 1, "hel", "hm")
+        await store.close()
+        store = await engine.open()
+        assert await store.partial(STREAM) == PartialText(1, 1, "hel", "hm")
+        await store.close()
+
+    async def test_promise_2_an_earlier_holder_does_not_overwrite_it(self, store: Store) -> None:
+        await session(store, A, "one")
+        old = await store.claim(STREAM, holder="old")
+        new = await store.claim(STREAM, holder="new")
+        await store.save_partial(new, PartialText(1, 1, "new", ""), at=AT)
+        with pytest.raises(Fenced):
+            await store.save_partial(old, PartialText(1, 1, "old", ""), at=AT)
+        assert await store.partial(STREAM) == PartialText(1, 1, "new", "")
+
+    @pytest.mark.parametrize(
+        "end",
+        [
+            responded(),
+            ModelInterrupted(turn=1, step=1, text="hel", thinking="", reason="cut"),
+            ModelFailed(turn=1, step=1, problem=Problem(code="x", message="y")),
+        ],
+        ids=lambda event: type(event).__name__,
+    )
+    async def test_the_end_of_a_step_drops_its_text_so_far(self, store: Store, end: AnyEvent) -> None:
+        await session(store, A, "one")
+        lease = await store.claim(STREAM, holder="t")
+        await write(store, STREAM, started(1, "i"), asked(), lease=lease)
+        await store.save_partial(lease, PartialText(1, 1, "hel", ""), at=AT)
+        await write(store, STREAM, end, lease=lease)
+        assert await store.partial(STREAM) is None
+
+    async def test_the_end_of_another_step_keeps_it(self, store: Store) -> None:
+        await session(store, A, "one")
+        lease = await store.claim(STREAM, holder="t")
+        await store.save_partial(lease, PartialText(1, 2, "hel", ""), at=AT)
+        await write(store, STREAM, responded(step=1), lease=lease)
+        assert await store.partial(STREAM) == PartialText(1, 2, "hel", "")
+
+    # --- read -----------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("limit", [1, 3, 100])
+    async def test_a_cursor_walks_through_a_stream_and_the_log_without_a_gap(self, store: Store, limit: int) -> None:
+        for number in range(12):
+            await session(store, f"{number:016x}", *"abc")
+        stream = session_stream(f"{5:016x}")
+        assert [record.version for record in await walk_stream(store, stream, limit)] == [1, 2, 3, 4]
+        assert [record.seq for record in await walk_log(store, limit)] == list(range(1, 49))
+
+    async def test_large_events_come_in_several_pages(self, store: Store) -> None:
+        await write(store, STREAM, created(A), *(said("x" * 300_000, str(n)) for n in range(150)))
+        page = await store.read(STREAM, after=0, limit=1_000)
+        assert page.more
+        assert len(page.lines) < 151
+        assert [record.version for record in await walk_stream(store, STREAM, 1_000)] == list(range(1, 152))
+        assert len(await store.load(STREAM, after=0)) == 151
+        assert len(await store.load(STREAM, after=140)) == 11
+
+    async def test_a_long_stream_is_loaded_to_its_end(self, store: Store) -> None:
+        await write(store, STREAM, created(A), *(said(input=str(n)) for n in range(4_100)))
+        assert await versions(store, STREAM) == list(range(1, 4_102))
+        assert [record.version for record in await store.load(STREAM, after=4_099)] == [4_100, 4_101]
+
+    async def test_at_the_end_there_is_an_empty_page(self, store: Store) -> None:
+        await session(store, A)
+        for page in (
+            await store.read(STREAM, after=1, limit=10),
+            await store.read_all(after=1, limit=10),
+            await store.read(SYSTEM, after=0, limit=10),
+        ):
+            assert page.lines == ()
+            assert not page.more
+        assert await store.load(STREAM, after=1) == []
+
+    async def test_a_cursor_from_another_life_of_the_log_is_a_conflict(self, store: Store) -> None:
+        await session(store, A)
+        with pytest.raises(Conflict, match="ahead of"):
+            await store.read(STREAM, after=2, limit=10)
+        with pytest.raises(Conflict, match="ahead of"):
+            await store.read_all(after=2, limit=10)
+
+    async def test_what_never_was_is_not_found_and_what_was_deleted_is_gone(self, store: Store) -> None:
+        with pytest.raises(NotFound):
+            await store.read(STREAM, after=0, limit=1)
+        await session(store, A, "one")
+        await write(store, SYSTEM, deleted(A))
+        for after in (0, 1, 2):
+            with pytest.raises(Gone):
+                await store.read(STREAM, after=after, limit=1)
+        assert await store.load(STREAM, after=0) == []
+
+    async def test_promise_6_a_deletion_leaves_its_trace_and_nothing_else(self, store: Store) -> None:
+        await session(store, A, "one")
+        await session(store, B, "two")
+        lease = await store.claim(STREAM, holder="t")
+        await store.save_partial(lease, PartialText(1, 1, "x", ""), at=AT)
+        await write(store, SYSTEM, deleted(A))
+        assert await store.partial(STREAM) is None
+        assert [record.stream for record in await walk_log(store, 10)] == [OTHER, OTHER, SYSTEM]
+        with pytest.raises(Conflict, match="deleted"):
+            await write(store, STREAM, said())
+        assert (await write(store, OTHER, said())).seq == 6, "no seq is used twice"
+
+    # --- sessions -------------------------------------------------------------------------------
+
+    async def test_a_session_is_found_by_its_id_and_by_a_unique_prefix(self, store: Store) -> None:
+        for id in (A, B, C):
+            await session(store, id)
+        assert [(await store.session(prefix))["id"] for prefix in (A, "aa", "b", "abc")] == [A, A, B, C]
+        with pytest.raises(Conflict, match=f"fits several sessions: {A}, {C}"):
+            await store.session("a")
+        for unknown in ("c", A + "0", "zz", "%", "'"):
+            with pytest.raises(NotFound):
+                await store.session(unknown)
+
+    async def test_a_whole_id_that_is_also_a_prefix_is_no_ambiguity(self, store: Store) -> None:
+        await session(store, "abcd")
+        await session(store, "abcdef")
+        assert (await store.session("abcd"))["id"] == "abcd"
+
+    async def test_a_deleted_session_is_gone_by_prefix_too(self, store: Store) -> None:
+        await session(store, A)
+        await write(store, SYSTEM, deleted(A))
+        for prefix in (A, "aaaa"):
+            with pytest.raises(Gone):
+                await store.session(prefix)
+
+    async def test_the_list_is_newest_first_and_pages_without_a_gap(self, store: Store) -> None:
+        for number in range(10):
+            await session(store, f"{number:016x}", "hi", at=AT + number // 2)
+        await write(store, session_stream(f"{3:016x}"), SessionArchived(by="t"))
+        seen: list[str] = []
+        cursor = SessionCursor()
+        while page := await store.sessions(archived=False, before=cursor, limit=3):
+            seen += [str(row["id"]) for row in page]
+            cursor = SessionCursor(int(str(page[-1]["updated_at"])), str(page[-1]["id"]))
+        assert [int(id, 16) for id in seen] == [8, 9, 6, 7, 4, 5, 2, 0, 1]
+        archived = await store.sessions(archived=True, before=SessionCursor(), limit=3)
+        assert [row["id"] for row in archived] == [f"{3:016x}"]
+
+    async def test_the_projections_follow_the_events(self, store: Store) -> None:
+        await session(store, A, "first line\nsecond", "another")
+        assert [row["id"] for row in await store.sessions_at_work()] == [A]
+        await write(store, STREAM, started(1, "i"), asked(), responded("the answer"))
+        row = await store.session(A)
+        assert (row["title"], row["queued"], row["turn"], row["turn_state"]) == ("first line", 1, 1, "running")
+        assert (row["preview"], row["message_count"], row["version"]) == ("the answer", 3, 6)
+        await write(store, STREAM, finished(1), started(2, "j"), finished(2), SessionRenamed(title="x", by="t"))
+        assert await store.sessions_at_work() == []
+        assert (await store.session(A))["title"] == "x"
+        first, second = await store.turns(A)
+        assert (first["state"], first["steps"], first["input_tokens"], first["output_tokens"]) == ("done", 1, 2, 3)
+        assert second["finished_at"] == AT
+
+    async def test_the_count_of_messages_equals_the_stored_messages(self, store: Store) -> None:
+        await session(store, A, "one", "two")
+        await write(store, STREAM, started(1, "i"), asked(), responded("", 1), asked(2), responded("text", 2))
+        stored = [
+            event
+            for event in await events(store, STREAM)
+            if isinstance(event, InputReceived) or (isinstance(event, ModelResponded) and event.text)
+        ]
+        assert (await store.session(A))["message_count"] == len(stored) == 3
+        counts = await store.counts()
+        assert counts == {"sessions": 1, "archived": 0, "messages": 3, "events": 8}
+
+    # --- tail -----------------------------------------------------------------------------------
+
+    async def test_promise_1_a_follower_wakes_after_the_commit_and_finds_the_event(self, store: Store) -> None:
+        await session(store, A)
+        with store.subscribe(STREAM) as changes:
+            for version in range(2, 30):
+                job = asyncio.create_task(write(store, STREAM, said(input=str(version))))
+                await changes.wait()
+                assert changes.take() == {STREAM: {"InputReceived"}}
+                assert (await versions(store, STREAM))[-1] == version
+                await job
+
+    async def test_a_follower_hears_of_its_stream_and_a_follower_of_all_of_everything(self, store: Store) -> None:
+        with store.subscribe(STREAM) as one, store.subscribe(None) as all_:
+            await session(store, A, "x")
+            await session(store, B)
+            await write(store, SYSTEM, GatewayStarted(pid=1, version="1", boot="b"))
+            assert one.take() == {STREAM: {"SessionCreated", "InputReceived"}}
+            assert all_.take() == {
+                STREAM: {"SessionCreated", "InputReceived"},
+                OTHER: {"SessionCreated"},
+                SYSTEM: {"GatewayStarted"},
+            }
+            assert one.take() == {}
+
+    async def test_a_nudge_wakes_those_who_follow_just_this_stream(self, store: Store) -> None:
+        with store.subscribe(STREAM) as one, store.subscribe(OTHER) as other, store.subscribe(None) as all_:
+            store.nudge(STREAM)
+            await one.wait()
+            assert one.take() == {STREAM: set()}
+            assert other.take() == all_.take() == {}
+
+    async def test_who_has_left_hears_nothing(self, store: Store) -> None:
+        with store.subscribe(STREAM) as changes:
+            pass
+        await session(store, A)
+        assert changes.take() == {}
+
+    # --- search ---------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize(
+        ("text", "query"),
+        [
+            ("The quick brown fox", "quick br"),
+            ("The quick brown fox", "QUICK"),
+            ("substrings inside words", "rings ins"),
+            ("a 100% sure_thing", "100%"),
+            ("a 100% sure_thing", "sure_t"),
+            ("a 50% chance", "0%"),
+            ("snake_case", "e_"),
+            ('he said "hello"', '"hello"'),
+            ('he said "hi"', 'i"'),
+            ("it's", "it's"),
+            ("back\\slash", "k\\s"),
+            ("back\\slash", "\\"),
+            ("AND OR NOT (x) *", "OR NOT (x) *"),
+            ("今天天气很好", "天气很"),
+            ("今天天气很好", "天气"),
+            ("Größe und Maß", "GRÖSSE".replace("SS", "ß")),
+            ("Öl im Feuer", "öl"),
+            ("emoji 🦀 here", "🦀"),
+            ("two\nlines", "o\nl"),
+        ],
+    )
+    async def test_a_text_is_found_by_any_part_of_it(self, store: Store, text: str, query: str) -> None:
+        await session(store, A, "something else", text)
+        [hit] = await found(store, query)
+        assert (hit.session, hit.version, hit.at, hit.role) == (A, 3, AT, "user")
+        assert hit.snippet
+
+    @pytest.mark.parametrize("query", ["100_", "0_", "q%k", "_", "%", "''", "no such text", "x\0y", "a\0"])
+    async def test_what_looks_like_a_pattern_is_none(self, store: Store, query: str) -> None:
+        await session(store, A, "100 quick x y")
+        await found(store, "quick")
+        assert await store.search(query, limit=SEARCH_LIMIT) == []
+
+    async def test_search_is_newest_first_and_limited_and_says_who_spoke(self, store: Store) -> None:
+        await session(store, A, "needle one")
+        await write(store, STREAM, started(1, "i"), asked(), responded("needle two"))
+        await session(store, B, "needle three")
+        hits = await found(store, "needle", lambda hits: len(hits) == 3)
+        assert [(hit.session, hit.role) for hit in hits] == [(B, "user"), (A, "agent"), (A, "user")]
+        assert len(await store.search("needle", limit=2)) == 2
+        assert len(await store.search("ne", limit=2)) == 2
+
+    async def test_a_deleted_session_is_not_found(self, store: Store) -> None:
+        await session(store, A, "needle")
+        await session(store, B, "needle")
+        await found(store, "needle", lambda hits: len(hits) == 2)
+        await write(store, SYSTEM, deleted(A))
+        [hit] = await found(store, "needle", lambda hits: len(hits) == 1)
+        assert hit.session == B
+        assert [hit.session for hit in await store.search("ne", limit=SEARCH_LIMIT)] == [B]
+
+    async def test_search_catches_up_after_a_restart(self, engine: Engine) -> None:
+        store = await engine.open()
+        await session(store, A, *(f"needle {number}" for number in range(1_200)))
+        await store.close()
+        store = await engine.open()
+        hits = await found(store, "needle 1199")
+        assert [hit.version for hit in hits] == [1_201]
+        await write(store, STREAM, said("another needle"))
+        await found(store, "another")
+        await store.close()
+
+    async def test_search_does_not_stop_behind_large_texts(self, store: Store) -> None:
+        await session(store, A, *("x" * 300_000 for _ in range(10)), "needle")
+        assert [hit.version for hit in await found(store, "needle")] == [12]
+
+    # --- health ---------------------------------------------------------------------------------
+
+    async def test_a_store_in_order_says_so(self, store: Store) -> None:
+        await session(store, A)
+        assert store.health.writable
+        assert store.health.problem == ""
+
+
+async def found(store: Store, query: str, enough: Callable[[list[Hit]], bool] = bool) -> list[Hit]:
+    """The hits, once there are enough: search is at most a second behind."""
+
+    async def look() -> list[Hit] | None:
+        hits = await store.search(query, limit=SEARCH_LIMIT)
+        return hits if enough(hits) else None
+
+    hits = await eventually(look)
+    assert hits is not None
+    return hits
+
+
+async def walk_stream(store: Store, stream: str, limit: int) -> list[Record]:
+    """Page by page, as a client does that comes back with its cursor."""
+    records: list[Record] = []
+    while lines := (await store.read(stream, after=records[-1].version if records else 0, limit=limit)).lines:
+        assert len(lines) <= limit
+        records += map(decode, lines)
+    return records
+
+
+async def walk_log(store: Store, limit: int) -> list[Record]:
+    records: list[Record] = []
+    while lines := (await store.read_all(after=records[-1].seq if records else 0, limit=limit)).lines:
+        assert len(lines) <= limit
+        records += map(decode, lines)
+    return records

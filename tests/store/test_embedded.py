@@ -1,0 +1,242 @@
+"""What is true of the embedded engine in particular: one file, one writer, a checksum per event."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.errors import Corrupt, Unavailable
+from holdfast.domain.events import (
+    SYSTEM,
+    ModelInterrupted,
+    SessionArchived,
+    SessionRestored,
+    TurnResumed,
+    TurnSuspended,
+    WaitAnswered,
+    WaitOpened,
+)
+from holdfast.store.port import Hit
+from holdfast.store.sqlite import SqliteStore
+from tests.eventually import eventually
+from tests.store.conformance import (
+    AT,
+    STREAM,
+    A,
+    B,
+    C,
+    asked,
+    created,
+    deleted,
+    finished,
+    found,
+    responded,
+    said,
+    session,
+    started,
+    versions,
+    write,
+)
+from tests.store.rebuilt import check_projections, projections
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "holdfast.db"
+
+
+@pytest.fixture
+async def store(path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(path)
+    yield store
+    await store.close()
+
+
+@contextmanager
+def writer_held_up(path: Path) -> Iterator[None]:
+    """Somebody else writes for so long: the store's own transaction cannot begin."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+# --- promise 1: written before told ---------------------------------------------------------------
+
+
+async def test_promise_1_nobody_is_told_before_the_commit(store: SqliteStore, path: Path) -> None:
+    await session(store, A)
+    with store.subscribe(None) as changes:
+        with writer_held_up(path):
+            job = asyncio.create_task(write(store, STREAM, said()))
+            for _ in range(20):
+                await versions(store, STREAM)
+                assert not job.done()
+                assert changes.take() == {}
+        await job
+        await changes.wait()
+        assert await versions(store, STREAM) == [1, 2]
+
+
+def test_promise_1_a_commit_is_synced_to_the_disk(path: Path) -> None:
+    async def pragmas() -> list[object]:
+        store = SqliteStore(path)
+        connection = store.writer._connection
+        names = ("journal_mode", "synchronous", "fullfsync")
+        values = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
+        await store.close()
+        return values
+
+    assert asyncio.run(pragmas()) == ["wal", 2, 1]
+
+
+async def test_many_appends_share_a_commit(store: SqliteStore, path: Path) -> None:
+    await session(store, A)
+    before = store.writer.commits
+    with writer_held_up(path):
+        jobs = [asyncio.create_task(write(store, STREAM, said(input=str(n)))) for n in range(64)]
+        await versions(store, STREAM)
+    await asyncio.gather(*jobs)
+    assert store.writer.commits - before <= 3
+    assert await versions(store, STREAM) == list(range(1, 66))
+
+
+async def test_an_operation_that_breaks_a_constraint_fails_alone(store: SqliteStore, path: Path) -> None:
+    """The database refuses what the code should never have tried; the others in the batch are not harmed."""
+    await session(store, A, "one", "two")
+    await write(store, STREAM, started(1, "i"))
+    with writer_held_up(path):
+        jobs = [write(store, STREAM, said(input=str(n)) if n != 3 else started(2, "j")) for n in range(8)]
+        results = asyncio.gather(*jobs, return_exceptions=True)
+        await versions(store, STREAM)
+    failures = [result for result in await results if isinstance(result, BaseException)]
+    assert len(failures) == 1, "two turns may not be open at once"
+    assert isinstance(failures[0], sqlite3.IntegrityError)
+    assert await versions(store, STREAM) == list(range(1, 12))
+    assert store.health.writable
+
+
+# --- bit rot --------------------------------------------------------------------------------------
+
+
+def flip(path: Path, version: int, needle: bytes) -> None:
+    """One bit of the stored event, changed behind the store's back."""
+    with closing(sqlite3.connect(path)) as db:
+        [(seq, data)] = db.execute("SELECT seq, data FROM events WHERE version = ?", (version,)).fetchall()
+        at = data.index(needle)
+        rotten = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+        db.execute("UPDATE events SET data = ? WHERE seq = ?", (rotten, seq))
+        db.commit()
+
+
+async def test_promise_7_a_flipped_bit_is_noticed_wherever_it_is_read(path: Path) -> None:
+    store = SqliteStore(path)
+    await session(store, A, "one", "two", "three")
+    await session(store, B, "unharmed")
+    await store.close()
+    flip(path, 3, b"two")
+    store = SqliteStore(path)
+    for reading in (
+        store.read(STREAM, after=0, limit=10),
+        store.read_all(after=0, limit=10),
+        store.load(STREAM, after=0),
+        store.load(STREAM, after=2),
+    ):
+        with pytest.raises(Corrupt, match=rf"{STREAM}.*version\W+3\b"):
+            await reading
+    assert len(await store.load(STREAM, after=3)) == 1
+    assert await versions(store, f"session/{B}") == [1, 2]
+    await store.close()
+
+
+# --- the search index is only an index ------------------------------------------------------------
+
+
+def lose(index: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        index.with_name(index.name + suffix).unlink(missing_ok=True)
+
+
+def scribble(index: Path) -> None:
+    lose(index)
+    index.write_bytes(b"garbage" * 10_000)
+
+
+def run_ahead(index: Path) -> None:
+    """As if the log had been restored from an older backup."""
+    with closing(sqlite3.connect(index)) as db:
+        db.execute("UPDATE cursor SET seq = 1000")
+        db.execute("UPDATE texts SET text = 'from another life'")
+        db.commit()
+
+
+@pytest.mark.parametrize("harm", [lose, scribble, run_ahead])
+async def test_a_harmed_search_index_is_built_anew_from_the_log(path: Path, harm: object) -> None:
+    store = SqliteStore(path)
+    await session(store, A, "needle")
+    await found(store, "needle")
+    await store.close()
+    assert callable(harm)
+    harm(path.with_name("search.db"))
+    store = SqliteStore(path)
+    await found(store, "needle")
+    await write(store, STREAM, said("another"))
+    await found(store, "another")
+    assert await store.search("from another life", limit=1) == []
+    await store.close()
+
+
+@pytest.mark.parametrize("noticed", ["by a search", "by an append"])
+async def test_a_search_index_that_breaks_while_in_use_is_built_anew(path: Path, noticed: str) -> None:
+    store = SqliteStore(path)
+    await session(store, A, *(f"needle {n} " + "x" * 200 for n in range(400)))
+    if noticed == "by a search":
+        await found(store, "needle 399")
+    await store.close()
+    index = path.with_name("search.db")
+    page = index.stat().st_size // 4096 // 2
+    with index.open("r+b") as file:
+        file.seek(4096 * page)
+        file.write(b"\xff" * (4096 * page - 4096))
+    store = SqliteStore(path)
+
+    async def look() -> list[Hit]:
+        try:
+            hits = await store.search("needle 399", limit=10)
+            return hits if len(await store.search("needle", limit=500)) == 400 else []
+        except Unavailable:
+            return []
+
+    assert [hit.version for hit in await eventually(look)] == [401]
+    await store.close()
+
+
+# --- projections ----------------------------------------------------------------------------------
+
+
+async def test_rebuilt_projections_equal_the_live_ones(store: SqliteStore, path: Path) -> None:
+    await session(store, A, "one", "two", at=AT)
+    await write(store, STREAM, started(1, "i"), asked(), responded("a long answer " * 50), finished(1), at=AT + 1)
+    await write(store, STREAM, started(2, "j"), asked(), TurnSuspended(turn=2, reason="bye"), at=AT + 2)
+    cut = ModelInterrupted(turn=2, step=1, text="x", thinking="", reason="y")
+    wait = WaitOpened(turn=2, wait="2.w1", purpose="resume", reason="old")
+    await write(store, STREAM, cut, wait, WaitAnswered(turn=2, wait="2.w1", answer="resume", by="t"), at=AT + 3)
+    await write(store, STREAM, TurnResumed(turn=2, attempt=1, cause="c", away_ms=1), at=AT + 4)
+    await session(store, B, "hi", at=AT + 5)
+    await write(store, f"session/{B}", SessionArchived(by="t"), SessionRestored(by="t"), SessionArchived(by="t"))
+    await session(store, C, "to be deleted", at=AT + 6)
+    await write(store, SYSTEM, deleted(C), at=AT + 7)
+    live = projections(path)
+    assert [len(live[table]) for table in ("sessions", "turns", "deleted")] == [2, 2, 1]
+    check_projections(path)
+
+
+async def test_the_database_refuses_two_open_turns(store: SqliteStore) -> None:
+    await write(store, STREAM, created(A), said(), said(), started(1, "i"))
+    with pytest.raises(sqlite3.IntegrityError):
+        await write(store, STREAM, started(2, "j"))

@@ -1,0 +1,75 @@
+"""The session machine on a real store: the same rules, plus restarts and projections."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import rule
+
+from holdfast.domain.events import AnyEvent, Record, session_stream
+from holdfast.store.port import Append, CommandKey, Lease, Write
+from holdfast.store.sqlite import SqliteStore
+from tests.domain.book import ID
+from tests.domain.machine import Log, SessionMachine
+from tests.store.rebuilt import check_projections
+
+STREAM = session_stream(ID)
+
+
+class StoreLog:
+    """A store as the machine knows it."""
+
+    def __init__(self) -> None:
+        self._home = tempfile.TemporaryDirectory()
+        self.path = Path(self._home.name) / "holdfast.db"
+        self._loop = asyncio.Runner()
+        self._store = self._loop.run(self._open())
+
+    async def _open(self) -> SqliteStore:
+        return SqliteStore(self.path)
+
+    def reopen(self) -> None:
+        self._loop.run(self._store.close())
+        self._store = self._loop.run(self._open())
+
+    def claim(self) -> int:
+        return self._loop.run(self._store.claim(STREAM, holder="machine")).token
+
+    def append(self, events: list[AnyEvent], *, at: int, token: int | None = None, command: str | None = None) -> None:
+        key = CommandKey(command, "digest") if command is not None else None
+        lease = Lease(STREAM, token) if token is not None else None
+        self._loop.run(self._store.append(Append((Write(STREAM, tuple(events)),), at, key, lease)))
+
+    def records(self) -> list[Record]:
+        return self._loop.run(self._store.load(STREAM, after=0))
+
+    def close(self) -> None:
+        check_projections(self.path)
+        self._loop.run(self._store.close())
+        self._loop.close()
+        self._home.cleanup()
+
+
+class StoreMachine(SessionMachine):
+    """See above."""
+
+    def open_log(self) -> Log:
+        return StoreLog()
+
+    @rule()
+    def restart(self) -> None:
+        """A new gateway on the same home: the worker of the old one is a zombie from now on."""
+        assert isinstance(self.log, StoreLog)
+        self.log.reopen()
+        if self.worker is not None:
+            self.zombies.append(self.worker)
+            self.worker = None
+
+
+TestStoreSession = StoreMachine.TestCase
+TestStoreSession.settings = settings(
+    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)

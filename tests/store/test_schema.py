@@ -1,0 +1,90 @@
+"""The schema is what schema.sql says, and the queries are what the code asks."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.domain.errors import Corrupt, Rejected, Unavailable
+from holdfast.store.queries import migrations, queries
+from holdfast.store.sqlite import prepare
+
+SOURCE = Path(holdfast.__file__).parent
+
+
+def shape(db: sqlite3.Connection) -> list[tuple[object, ...]]:
+    """Every table and index with its statement, whatever its comments and spaces; and the first rows."""
+    statements = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2")
+    found: list[tuple[object, ...]] = [(*row[:3], normalised(row[3])) for row in statements]
+    return found + db.execute("SELECT name, value FROM counters ORDER BY name").fetchall()
+
+
+def normalised(sql: str | None) -> str:
+    return " ".join(re.sub(r"--.*", "", sql or "").split())
+
+
+def test_the_migrations_reach_exactly_the_schema(tmp_path: Path) -> None:
+    prepare(tmp_path / "migrated.db")
+    with closing(sqlite3.connect(tmp_path / "migrated.db")) as migrated, closing(sqlite3.connect(":memory:")) as truth:
+        truth.executescript((files("holdfast.store") / "schema.sql").read_text("utf-8"))
+        assert shape(migrated) == shape(truth)
+        assert migrated.execute("PRAGMA user_version").fetchone() == (migrations()[-1][0],)
+
+
+def test_the_migrations_are_numbered_without_a_gap() -> None:
+    assert [number for number, _, _ in migrations()] == list(range(1, len(migrations()) + 1))
+
+
+def test_preparing_again_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "holdfast.db"
+    prepare(path)
+    with closing(sqlite3.connect(path)) as db:
+        before = shape(db)
+    prepare(path)
+    with closing(sqlite3.connect(path)) as db:
+        assert shape(db) == before
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "holdfast.db"
+    prepare(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version=999")
+        before = shape(db)
+    with pytest.raises(Rejected, match="newer Holdfast"):
+        prepare(path)
+    with closing(sqlite3.connect(path)) as db:
+        assert shape(db) == before
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "holdfast.db"
+    path.write_bytes(b"not a database at all" * 500)
+    with pytest.raises(Corrupt, match="is damaged"):
+        prepare(path)
+    assert path.read_bytes() == b"not a database at all" * 500
+
+
+def test_a_place_where_no_file_can_be_is_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="cannot be opened"):
+        prepare(tmp_path / "no such directory" / "holdfast.db")
+
+
+def test_every_query_is_used_somewhere() -> None:
+    source = "\n".join(path.read_text("utf-8") for path in SOURCE.rglob("*.py"))
+    assert [name for name in queries() if f'"{name}"' not in source] == []
+
+
+def test_every_query_says_its_purpose() -> None:
+    for path in (SOURCE / "store" / "sql").glob("*.sql"):
+        lines = path.read_text("utf-8").splitlines()
+        for line, purpose in pairwise(lines):
+            if line.startswith("-- name: "):
+                assert purpose.startswith("-- "), f"{path.name}: {line}"
