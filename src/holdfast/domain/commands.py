@@ -45,6 +45,35 @@ class StopTurn(Command, frozen=True):
     """End the running turn; queued messages stay."""
 
 
+class AnswerWait(Command, frozen=True):
+    """Answer what a turn waits for, once.
+
+    A question takes any text, an approval `allow`, `session`, `always` or `deny`, anything else `go on`.
+    """
+
+    wait: Name
+    answer: Text
+    note: Annotated[str, msgspec.Meta(max_length=TEXT_LIMIT)] = ""
+
+
+class ChooseAgent(Command, frozen=True):
+    """Go on with another profile, or with another model of it (an empty one is the profile's own)."""
+
+    profile: Name | None = None
+    model: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+
+
+class UndoTurn(Command, frozen=True):
+    """Take the last turn out of what the model sees. It stays in the log; effects are not taken back."""
+
+
+class ForkSession(Command, frozen=True):
+    """Begin a new session with everything up to a version of this one, by default all of it."""
+
+    version: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    title: Title | None = None
+
+
 class RenameSession(Command, frozen=True):
     """Give it another title."""
 
@@ -63,5 +92,7 @@ class DeleteSession(Command, frozen=True):
     """Delete the session with all its events, for good."""
 
 
-SessionCommand = SendMessage | StopTurn | RenameSession | ArchiveSession | RestoreSession
-AnyCommand = CreateSession | SessionCommand | DeleteSession
+SessionCommand = (
+    SendMessage | StopTurn | AnswerWait | ChooseAgent | UndoTurn | RenameSession | ArchiveSession | RestoreSession
+)
+AnyCommand = CreateSession | SessionCommand | ForkSession | DeleteSession

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import assert_never
 
 from holdfast.domain.commands import (
+    AnswerWait,
     ArchiveSession,
+    ChooseAgent,
     CreateSession,
     RenameSession,
     RestoreSession,
     SendMessage,
     SessionCommand,
     StopTurn,
+    UndoTurn,
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import (
+    AgentChosen,
     AnyEvent,
     InputReceived,
     SessionArchived,
@@ -22,7 +26,9 @@ from holdfast.domain.events import (
     SessionRenamed,
     SessionRestored,
     StopRequested,
+    TurnUndone,
     WaitAnswered,
+    WaitOpened,
 )
 from holdfast.domain.session import Session
 
@@ -54,6 +60,14 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> li
             if session.turn.stop is not None:
                 raise Conflict("This turn is being stopped already.")
             return [StopRequested(turn=session.turn.number, by=by)]
+        case AnswerWait():
+            return [_answer(session, command, by)]
+        case ChooseAgent(profile=profile, model=model):
+            chosen = profile or session.profile
+            kept = session.model if profile is None else ""
+            return [AgentChosen(profile=chosen, model=kept if model is None else model, by=by)]
+        case UndoTurn():
+            return [TurnUndone(turn=_last_turn(session), by=by)]
         case RenameSession(title=title):
             _title_not_blank(title)
             return [SessionRenamed(title=title, by=by)]
@@ -69,6 +83,45 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> li
             return [SessionRestored(by=by)]
         case _ as never:
             assert_never(never)
+
+
+APPROVALS = ("allow", "session", "always", "deny")
+
+
+def _answer(session: Session, command: AnswerWait, by: str) -> WaitAnswered:
+    """Exactly once: whoever comes second is told who was first."""
+    first = session.answered.get(command.wait)
+    if first is not None:
+        raise Conflict(f"{first.by} answered this already: {first.answer}.")
+    turn = session.turn
+    if turn is None or turn.wait is None or turn.wait.wait != command.wait:
+        raise Conflict("Nobody waits for this any more: its turn is over.")
+    wait = turn.wait
+    answer = command.answer.strip()
+    if wait.purpose == "approval" and answer not in APPROVALS:
+        raise Rejected(f"An approval is answered with one of: {', '.join(APPROVALS)}.")
+    if wait.purpose == "question" and wait.choices:
+        answer = _choice(wait, answer)
+    pattern = wait.pattern if answer in ("session", "always") else ""
+    return WaitAnswered(
+        turn=turn.number, wait=wait.wait, answer=answer, by=by, pattern=pattern, note=command.note.strip()
+    )
+
+
+def _choice(wait: WaitOpened, answer: str) -> str:
+    """By its words or by its number; a person may also say something else."""
+    if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(wait.choices):
+        return wait.choices[int(answer) - 1]
+    return answer
+
+
+def _last_turn(session: Session) -> int:
+    if session.turn is not None:
+        raise Conflict("A turn is running.", hint=f"`holdfast stop {session.id}` first.")
+    last = next((number for number in range(session.turns, 0, -1) if number not in session.undone), None)
+    if last is None:
+        raise Conflict("There is no turn to undo.")
+    return last
 
 
 def _send(session: Session, text: str, received: InputReceived) -> list[AnyEvent]:

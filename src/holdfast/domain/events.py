@@ -18,6 +18,7 @@ import msgspec
 Mode = Literal["queue", "steer", "interrupt"]
 Outcome = Literal["done", "failed", "stopped"]
 CallOutcome = Literal["done", "failed", "unknown"]
+Purpose = Literal["resume", "question", "approval", "retry"]
 Effect = Literal["pure", "idempotent", "keyed", "unsafe"]
 
 
@@ -42,6 +43,8 @@ class Usage(Fact, frozen=True):
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cost: float | None = None
+    """In US dollars; None is unknown."""
 
 
 class Call(Fact, frozen=True):
@@ -71,12 +74,30 @@ class SessionCreated(Event, frozen=True):
     cwd: str
     title: str
     by: str
+    parent: str = ""
+    """The session that it was forked from; what follows it up to `parent_version` was copied."""
+    parent_version: int = 0
 
 
 class SessionRenamed(Event, frozen=True):
     """A person gave it another title."""
 
     title: str
+    by: str
+
+
+class AgentChosen(Event, frozen=True):
+    """A person chose another profile, or another model for it (empty: the profile's own)."""
+
+    profile: str
+    model: str
+    by: str
+
+
+class TurnUndone(Event, frozen=True):
+    """The model does not see this turn any more; it stays in the log. Effects are not taken back."""
+
+    turn: int
     by: str
 
 
@@ -109,12 +130,18 @@ class StopRequested(Event, frozen=True):
 
 
 class WaitAnswered(Event, frozen=True):
-    """The reason for standing still is gone; `turn` goes on."""
+    """The reason for standing still is gone; `turn` goes on.
+
+    An approval is answered with `allow`, `session` (and whatever fits the pattern in this session),
+    `always` (the same, kept in the profile) or `deny`.
+    """
 
     turn: int
     wait: str
     answer: str
     by: str
+    pattern: str = ""
+    note: str = ""
 
 
 # --- done: the turn -----------------------------------------------------------------------------
@@ -155,12 +182,22 @@ class TurnResumed(Event, frozen=True):
 
 
 class WaitOpened(Event, frozen=True):
-    """The turn stands still until its wake condition comes true."""
+    """The turn stands still until it is answered, or until the time has come.
+
+    `resume` and `question` wait for a person, `approval` for a permission, `retry` for the time.
+    """
 
     turn: int
     wait: str
-    purpose: Literal["resume"]
+    purpose: Purpose
     reason: str
+    call: str = ""
+    choices: list[str] = []
+    until: int | None = None
+    default: str | None = None
+    """The answer when the time has come."""
+    pattern: str = ""
+    """What an approval would cover beyond this one call."""
 
 
 class TurnFinished(Event, frozen=True):
@@ -193,6 +230,8 @@ class ModelResponded(Event, frozen=True):
     finish: str
     usage: Usage
     duration_ms: int
+    signature: str = ""
+    """The provider's seal on its thinking; it wants it back."""
 
 
 class ModelInterrupted(Event, frozen=True):
@@ -231,6 +270,8 @@ class ToolCallFinished(Event, frozen=True):
     outcome: CallOutcome
     output: str
     duration_ms: int
+    files: list[str] = []
+    """The files that it changed, as far as is known."""
 
 
 # --- the system stream --------------------------------------------------------------------------
@@ -276,6 +317,8 @@ SessionEvent = (
     | WaitOpened
     | WaitAnswered
     | StopRequested
+    | TurnUndone
+    | AgentChosen
     | SessionCreated
     | SessionRenamed
     | SessionArchived

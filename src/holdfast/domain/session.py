@@ -14,6 +14,7 @@ from typing import Literal, assert_never
 import msgspec
 
 from holdfast.domain.events import (
+    AgentChosen,
     Call,
     CallOutcome,
     Effect,
@@ -39,6 +40,7 @@ from holdfast.domain.events import (
     TurnResumed,
     TurnStarted,
     TurnSuspended,
+    TurnUndone,
     WaitAnswered,
     WaitOpened,
 )
@@ -67,6 +69,7 @@ class AgentMessage(Part, frozen=True):
     text: str
     thinking: str
     calls: list[Call]
+    signature: str = ""
 
 
 class ToolResult(Part, frozen=True):
@@ -132,6 +135,9 @@ class Turn:
     suspended: str = ""
     wait: WaitOpened | None = None
     waits: int = 0
+    answers: dict[str, WaitAnswered] = field(default_factory=dict)
+    """What people answered to the calls of this step."""
+    tokens: int = 0
     resumes: int = 0
     """Crashes in a row without progress in between; a goodbye does not count."""
     interruptions: list[tuple[int, int, int, str]] = field(default_factory=list)
@@ -175,7 +181,14 @@ class Session:
     title: str = ""
     profile: str = ""
     cwd: str = ""
+    model: str = ""
+    """Chosen in this session instead of the profile's own."""
     archived: bool = False
+    allowed: set[str] = field(default_factory=set)
+    """The patterns that a person allowed for this session."""
+    answered: dict[str, WaitAnswered] = field(default_factory=dict)
+    """Every answer by its wait, so that a second one can be told who was first."""
+    undone: set[int] = field(default_factory=set)
     messages: list[Message] = field(default_factory=list)
     queue: list[QueuedInput] = field(default_factory=list)
     turns: int = 0
@@ -269,14 +282,13 @@ def evolve(session: Session, record: Record) -> None:
             turn.last = record
         case WaitOpened() as e:
             turn = _turn(session)
-            turn.wait, turn.suspended = e, ""
+            turn.wait, turn.suspended, turn.failed = e, "", None
             turn.waits += 1
             turn.last = record
         case WaitAnswered() as e:
             turn = _turn(session)
-            if turn.wait is not None:
-                session.messages.append(Note(e.turn, f"You stood still: {turn.wait.reason}. {e.by} said: {e.answer}."))
-            turn.wait, turn.resumes = None, 0
+            _answered(session, turn, e)
+            turn.resumes = 0
             turn.last = record
         case StopRequested() as e:
             if session.turn is not None and session.turn.number == e.turn:
@@ -285,6 +297,11 @@ def evolve(session: Session, record: Record) -> None:
             session.title, session.profile, session.cwd = e.title, e.profile, e.cwd
         case SessionRenamed() as e:
             session.title = e.title
+        case AgentChosen() as e:
+            session.profile, session.model = e.profile, e.model
+        case TurnUndone() as e:
+            session.undone.add(e.turn)
+            session.messages = [message for message in session.messages if message.turn != e.turn]
         case SessionArchived():
             session.archived = True
         case SessionRestored():
@@ -309,10 +326,24 @@ def _progress(session: Session, record: Record) -> None:
 
 
 def _responded(session: Session, event: ModelResponded) -> None:
-    session.messages.append(AgentMessage(event.turn, event.text, event.thinking, event.calls))
+    session.messages.append(AgentMessage(event.turn, event.text, event.thinking, event.calls, event.signature))
     turn = _turn(session)
+    turn.tokens += event.usage.input_tokens + event.usage.output_tokens
     turn.asked, turn.answered, turn.yielded = False, True, not event.calls
     turn.open_calls = {call.call: OpenCall(call) for call in event.calls}
+
+
+def _answered(session: Session, turn: Turn, event: WaitAnswered) -> None:
+    wait, turn.wait = turn.wait, None
+    session.answered[event.wait] = event
+    if wait is None:
+        return
+    if wait.call:
+        turn.answers[wait.call] = event
+        if event.answer in ("session", "always") and event.pattern:
+            session.allowed.add(event.pattern)
+    elif wait.purpose == "resume":
+        session.messages.append(Note(event.turn, f"You stood still: {wait.reason}. {event.by} said: {event.answer}."))
 
 
 def _take(session: Session, turn: int, inputs: list[str]) -> None:

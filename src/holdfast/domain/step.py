@@ -7,6 +7,7 @@ model request, a message that steers before the end.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2s
 from typing import Literal
 
 from holdfast.domain.events import (
@@ -31,6 +32,11 @@ class Limits:
     """How far a turn may go by itself."""
 
     steps: int = 100
+    tokens: int = 0
+    """0 is no limit."""
+    turn_ms: int = 0
+    """0 is no limit."""
+    model_attempts: int = 8
     resume_attempts: int = 3
     resume_age_ms: int = 6 * 3_600_000
 
@@ -87,14 +93,24 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
+class Sleep:
+    """Wait for an answer until this time; then go on with the default."""
+
+    turn: int
+    wait: str
+    until: int
+    default: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rest:
     """Nothing to do until somebody says something."""
 
 
-Step = Begin | Join | CallModel | RunTools | Finish | Rest
+Step = Begin | Join | CallModel | RunTools | Finish | Sleep | Rest
 
 
-def next_step(session: Session, limits: Limits) -> Step:
+def next_step(session: Session, limits: Limits, *, now: int) -> Step:
     """The one thing to do now."""
     turn = session.turn
     if turn is None:
@@ -102,7 +118,10 @@ def next_step(session: Session, limits: Limits) -> Step:
     if (stopped := stop_reason(session)) is not None:
         return Finish(turn.number, "stopped", stopped)
     if turn.wait is not None:
-        return Rest()
+        wait = turn.wait
+        if wait.until is None:
+            return Rest()
+        return Sleep(turn.number, wait.wait, wait.until, wait.default or "the time has come")
     if turn.failed is not None:
         return Finish(turn.number, "failed", turn.failed.message, turn.failed)
     if turn.open_calls:
@@ -111,16 +130,56 @@ def next_step(session: Session, limits: Limits) -> Step:
         return Join(turn.number, steering)
     if turn.yielded:
         return Finish(turn.number, "done", "the agent had nothing more to do")
-    if turn.step >= limits.steps and turn.answered:
-        problem = Problem(
-            code="step_limit",
-            message=f"It took {turn.step} steps, the most that its profile allows.",
-            hint="Send a message to go on.",
-        )
+    if (problem := _over_limit(turn, limits, now)) is not None:
         return Finish(turn.number, "failed", problem.message, problem)
     if turn.answered or turn.step == 0:
         return CallModel(turn.number, turn.step + 1, 1)
     return CallModel(turn.number, turn.step, turn.attempts + 1)
+
+
+def _over_limit(turn: Turn, limits: Limits, now: int) -> Problem | None:
+    """Looked at between two steps; what runs is never cut by a limit."""
+    hint = "Send a message to go on, or raise the limit of its profile."
+    if turn.answered and turn.step >= limits.steps:
+        message = f"It took {turn.step} steps, the most that its profile allows."
+        return Problem(code="step_limit", message=message, hint=hint)
+    if limits.tokens and turn.tokens >= limits.tokens:
+        message = f"It used {turn.tokens} tokens; its profile allows {limits.tokens} a turn."
+        return Problem(code="token_limit", message=message, hint=hint)
+    if limits.turn_ms and now - turn.started.at >= limits.turn_ms:
+        message = f"It worked for {(now - turn.started.at) // 60_000} minutes, the most that its profile allows."
+        return Problem(code="time_limit", message=message, hint=hint)
+    return None
+
+
+RETRY_FIRST_MS = 1_000
+RETRY_MOST_MS = 120_000
+
+
+def retry(session: Session, problem: Problem, *, after_ms: int | None, now: int, limits: Limits) -> WaitOpened | None:
+    """The wait before the same step is tried again: as long as the provider says, else doubling.
+
+    None when it was tried often enough.
+    """
+    turn = session.turn
+    if turn is None or turn.attempts >= limits.model_attempts:
+        return None
+    doubling = min(RETRY_MOST_MS, RETRY_FIRST_MS * 2 ** (turn.attempts - 1))
+    pause = doubling if after_ms is None else after_ms
+    return WaitOpened(
+        turn=turn.number,
+        wait=wait_id(session, turn),
+        purpose="retry",
+        reason=f"{problem.message} Attempt {turn.attempts} of {limits.model_attempts}.",
+        until=now + pause,
+        default="try again",
+    )
+
+
+def wait_id(session: Session, turn: Turn) -> str:
+    """The next wait of a turn, unique in the whole home and the same for whoever computes it."""
+    name = f"{session.id}/{turn.number}/{turn.waits + 1}"
+    return blake2s(name.encode(), digest_size=6).hexdigest()
 
 
 def stop_reason(session: Session) -> str | None:
@@ -201,7 +260,7 @@ def pick_up(session: Session, partial: Partial, *, now: int, limits: Limits) -> 
             events.append(_close_call(turn, open_call, cause))
     reason = _why_not_resume(turn, away, limits)
     if reason is not None and stop_reason(session) is None:
-        wait = f"{turn.number}.w{turn.waits + 1}"
+        wait = wait_id(session, turn)
         events.append(WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=reason))
     else:
         attempt = turn.resumes + (0 if turn.suspended else 1)

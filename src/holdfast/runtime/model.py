@@ -24,6 +24,8 @@ class ModelRequest:
     """Everything that one call of the model depends on."""
 
     turn: int
+    model: str
+    """As the provider calls it."""
     instructions: str
     messages: list[Message]
     tools: list[ToolSpec]
@@ -51,17 +53,22 @@ class Answer:
 
     text: str
     thinking: str = ""
+    signature: str = ""
+    """The provider's seal on its thinking; stored, and handed back to the same provider."""
     calls: list[WantedCall] = field(default_factory=list)
     finish: str = "stop"
     usage: Usage = field(default_factory=Usage)
 
 
 class ModelError(Exception):
-    """The model gave no answer; the problem says why."""
+    """The model gave no answer; the problem says why, and whether it may be tried again."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, *, retry: bool = False, after_ms: int | None = None) -> None:
         super().__init__(problem.message)
         self.problem = problem
+        self.retry = retry
+        self.after_ms = after_ms
+        """What the provider asked for; None is up to us."""
 
 
 class Model(Protocol):

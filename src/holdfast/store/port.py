@@ -187,6 +187,14 @@ class Store(Protocol):
         """Every session that is not at rest."""
         ...
 
+    async def waits(self) -> list[Row]:
+        """The inbox: everything that waits for a person, oldest first."""
+        ...
+
+    async def wait(self, prefix: str) -> Row:
+        """One wait by id or unique prefix. NotFound, or Conflict if it fits several."""
+        ...
+
     async def turns(self, session: str) -> list[Row]:
         """The turns of a session."""
         ...

@@ -5,10 +5,12 @@ The writer runs these in the transaction of the append; `doctor --rebuild` runs 
 
 from __future__ import annotations
 
+import json
 from typing import assert_never
 
 from holdfast.domain.decide import title_from
 from holdfast.domain.events import (
+    AgentChosen,
     GatewayStarted,
     GatewayStopped,
     InputReceived,
@@ -30,6 +32,7 @@ from holdfast.domain.events import (
     TurnResumed,
     TurnStarted,
     TurnSuspended,
+    TurnUndone,
     WaitAnswered,
     WaitOpened,
     session_stream,
@@ -38,7 +41,7 @@ from holdfast.domain.events import (
 Change = tuple[str, dict[str, object]]
 NOT_REBUILT = frozenset({"drop_partial"})
 """The text so far is not in the log, so replaying the log must not touch it."""
-REBUILT = ("clear_sessions", "clear_turns", "clear_deleted")
+REBUILT = ("clear_sessions", "clear_turns", "clear_waits", "clear_deleted")
 PREVIEW = 120
 
 
@@ -56,6 +59,7 @@ def project(record: Record) -> list[Change]:
                 "step": e.step,
                 "input_tokens": usage.input_tokens,
                 "output_tokens": usage.output_tokens,
+                "cost": usage.cost,
             }
             return [
                 ("agent_said", base | said),
@@ -81,14 +85,28 @@ def project(record: Record) -> list[Change]:
         case TurnResumed() as e:
             return _turn_state(base, e.turn, "running", resumed=1)
         case WaitOpened() as e:
-            return _turn_state(base, e.turn, "waiting", reason=e.reason)
+            wait = base | {
+                "turn": e.turn,
+                "wait": e.wait,
+                "purpose": e.purpose,
+                "reason": e.reason,
+                "call": e.call,
+                "choices": json.dumps(e.choices),
+                "pattern": e.pattern,
+                "until": e.until,
+            }
+            return [("open_wait", wait), *_turn_state(base, e.turn, "waiting", reason=e.reason)]
         case WaitAnswered() as e:
-            return _turn_state(base, e.turn, "running")
+            answer = base | {"wait": e.wait, "answer": e.answer, "by": e.by}
+            return [("answer_wait", answer), *_turn_state(base, e.turn, "running")]
         case TurnFinished() as e:
             end = base | {"turn": e.turn, "state": e.outcome, "reason": e.reason}
-            return [("finish_turn", end), ("session_turn", end)]
+            return [("finish_turn", end), ("close_waits", end), ("session_turn", end)]
         case SessionCreated() as e:
-            return [("create_session", base | {"title": e.title, "profile": e.profile, "cwd": e.cwd})]
+            born = {"title": e.title, "profile": e.profile, "cwd": e.cwd, "parent": e.parent}
+            return [("create_session", base | born)]
+        case AgentChosen() as e:
+            return [("choose_agent", base | {"profile": e.profile, "model": e.model})]
         case SessionRenamed() as e:
             return [("rename_session", base | {"title": e.title})]
         case SessionArchived():
@@ -101,12 +119,13 @@ def project(record: Record) -> list[Change]:
                 "delete_events",
                 "delete_session",
                 "delete_turns",
+                "delete_waits",
                 "delete_partials",
                 "delete_lease",
                 "bury_stream",
             )
             return [(step, gone) for step in steps]
-        case ModelRequested() | ToolCallStarted() | ToolCallFinished() | StopRequested():
+        case ModelRequested() | ToolCallStarted() | ToolCallFinished() | StopRequested() | TurnUndone():
             return [("touch_session", base)]
         case GatewayStarted() | GatewayStopped():
             return []

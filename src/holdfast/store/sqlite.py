@@ -133,6 +133,21 @@ class SqliteStore:
         """Every session that is not at rest."""
         return await self._rows("sessions_at_work", {})
 
+    async def waits(self) -> list[Row]:
+        """The inbox: everything that waits for a person, oldest first."""
+        return await self._rows("open_waits", {})
+
+    async def wait(self, prefix: str) -> Row:
+        """One wait by id or unique prefix; an open one wins."""
+        found = await self._rows("find_waits", {"prefix": prefix, "beyond": prefix + "g"})
+        open_ones = [row for row in found if row["state"] == "open"] or found
+        if not open_ones:
+            raise NotFound(f"Nothing waits under {prefix}.", hint="`holdfast inbox` lists what waits.")
+        if len(open_ones) > 1:
+            listed = ", ".join(str(row["id"]) for row in open_ones)
+            raise Conflict(f"{prefix} fits several: {listed}.", hint="Give more characters.")
+        return open_ones[0]
+
     async def turns(self, session: str) -> list[Row]:
         """The turns of a session."""
         return await self._rows("list_turns", {"session": session})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.runtime.tools.tool import Tool, ToolFailed, inside
+from holdfast.runtime.tools.tool import Done, Place, Tool, ToolFailed
 
 READ_LIMIT = 2_000_000
 
@@ -27,8 +27,8 @@ class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     content: str
 
 
-async def _read(cwd: Path, arguments: ReadArguments) -> str:
-    return await asyncio.to_thread(_read_file, inside(cwd, arguments.path), arguments.path)
+async def _read(place: Place, arguments: ReadArguments) -> Done:
+    return Done(await asyncio.to_thread(_read_file, place.inside(arguments.path), arguments.path))
 
 
 def _read_file(path: Path, name: str) -> str:
@@ -47,8 +47,9 @@ def _read_file(path: Path, name: str) -> str:
         raise ToolFailed(f"{name} is not text ({size} bytes).") from None
 
 
-async def _write(cwd: Path, arguments: WriteArguments) -> str:
-    return await asyncio.to_thread(_write_file, inside(cwd, arguments.path), arguments)
+async def _write(place: Place, arguments: WriteArguments) -> Done:
+    said = await asyncio.to_thread(_write_file, place.inside(arguments.path), arguments)
+    return Done(said, [arguments.path])
 
 
 def _write_file(path: Path, arguments: WriteArguments) -> str:

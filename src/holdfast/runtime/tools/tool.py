@@ -6,7 +6,7 @@ A failing tool is an outcome that the model is told about, not an exception that
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -24,11 +24,42 @@ class ToolFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tool works: the working directory, and what else the profile opens to it."""
+
+    cwd: Path
+    also: tuple[Path, ...] = ()
+
+    def inside(self, path: str) -> Path:
+        """The path, if it lies in the working directory (or what else is open) after all links are followed."""
+        if not self.cwd.is_dir():
+            raise ToolFailed(f"The working directory {self.cwd} does not exist.")
+        root = self.cwd.resolve()
+        try:
+            target = (root / Path(path).expanduser()).resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ToolFailed(f"{path!r} is not a usable path: {error}.") from error
+        for open_to_it in (root, *self.also):
+            if target == open_to_it or open_to_it in target.parents:
+                return target
+        raise ToolFailed(f"{path} lies outside of the working directory {root}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a tool has to say, and the files that it changed."""
+
+    output: str
+    files: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What a call came to."""
 
     outcome: CallOutcome
     output: str
+    files: list[str] = field(default_factory=list)
 
 
 class AnyTool(Protocol):
@@ -49,20 +80,26 @@ class AnyTool(Protocol):
         """As the model sees it."""
         ...
 
-    async def call(self, cwd: Path, arguments: str) -> Result:
+    def subject(self, arguments: str) -> str:
+        """What a call is about, for permissions by pattern: a path, say. Empty when there is none."""
+        ...
+
+    async def call(self, place: Place, arguments: str) -> Result:
         """Do it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[Arguments]):
-    """One thing that an agent can do."""
+    """One thing that an agent can do, written in Python."""
 
     name: str
     description: str
     effect: Effect
     arguments: type[Arguments]
-    run: Callable[[Path, Arguments], Coroutine[None, None, str]]
+    run: Callable[[Place, Arguments], Coroutine[None, None, Done]]
+    about: str = "path"
+    """The argument that a permission's pattern is compared with."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -70,18 +107,26 @@ class Tool(Generic[Arguments]):
         _, components = msgspec.json.schema_components([self.arguments])
         return ToolSpec(self.name, self.description, components[self.arguments.__name__])
 
-    async def call(self, cwd: Path, arguments: str) -> Result:
+    def subject(self, arguments: str) -> str:
+        """The argument that it is about; arguments that do not fit fail later, when it is called."""
+        try:
+            return str(getattr(msgspec.json.decode(arguments, type=self.arguments), self.about, ""))
+        except msgspec.MsgspecError:
+            return ""
+
+    async def call(self, place: Place, arguments: str) -> Result:
         """Check the arguments, do it, and bound the output."""
         try:
-            parsed = msgspec.json.decode(arguments, type=self.arguments)
+            parsed = msgspec.json.decode(arguments or "{}", type=self.arguments)
         except msgspec.MsgspecError as error:
             return Result("failed", f"The arguments do not fit: {error}.")
         try:
-            return Result("done", bounded(await self.run(cwd, parsed)))
+            done = await self.run(place, parsed)
         except ToolFailed as error:
             return Result("failed", str(error))
         except OSError as error:
             return Result("failed", f"{error.strerror or error}: {error.filename or ''}".strip(": "))
+        return Result("done", bounded(done.output), done.files)
 
 
 def bounded(text: str, limit: int = OUTPUT_LIMIT) -> str:
@@ -90,17 +135,3 @@ def bounded(text: str, limit: int = OUTPUT_LIMIT) -> str:
         return text
     half = limit // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half} of {len(text)} characters left out …]\n{text[-half:]}"
-
-
-def inside(cwd: Path, path: str) -> Path:
-    """The path, if it lies in the working directory after all links are followed."""
-    if not cwd.is_dir():
-        raise ToolFailed(f"The working directory {cwd} does not exist.")
-    root = cwd.resolve()
-    try:
-        target = (root / path).resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ToolFailed(f"{path!r} is not a usable path: {error}.") from error
-    if target != root and root not in target.parents:
-        raise ToolFailed(f"{path} lies outside of the working directory {root}.")
-    return target

@@ -26,7 +26,9 @@ CREATE TABLE sessions (
     id TEXT PRIMARY KEY,
     title TEXT NOT NULL,
     profile TEXT NOT NULL,
+    model TEXT NOT NULL DEFAULT '',
     cwd TEXT NOT NULL,
+    parent TEXT NOT NULL DEFAULT '',
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     version INTEGER NOT NULL,
@@ -52,11 +54,34 @@ CREATE TABLE turns (
     resumes INTEGER NOT NULL DEFAULT 0,
     input_tokens INTEGER NOT NULL DEFAULT 0,
     output_tokens INTEGER NOT NULL DEFAULT 0,
+    cost REAL,
     reason TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (session, turn),
     CHECK ((finished_at IS NULL) = (state IN ('running', 'waiting', 'suspended')))
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX turns_open ON turns (session) WHERE finished_at IS NULL;
+
+-- Projection: one row per wait. `answer` and `answered_by` are set by the first answer only.
+CREATE TABLE waits (
+    id TEXT PRIMARY KEY,
+    session TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    purpose TEXT NOT NULL CHECK (purpose IN ('resume', 'question', 'approval', 'retry')),
+    reason TEXT NOT NULL,
+    call TEXT NOT NULL,
+    choices TEXT NOT NULL,
+    pattern TEXT NOT NULL,
+    until INTEGER,
+    opened_at INTEGER NOT NULL,
+    state TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'answered', 'closed')),
+    answer TEXT,
+    answered_by TEXT,
+    ended_at INTEGER,
+    CHECK ((ended_at IS NULL) = (state = 'open')),
+    CHECK ((answer IS NULL) = (state <> 'answered'))
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX waits_open ON waits (session) WHERE state = 'open';
 
 -- Projection: streams that were deleted on request; their cursors answer 410.
 CREATE TABLE deleted (

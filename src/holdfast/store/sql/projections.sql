@@ -2,8 +2,34 @@
 
 -- name: create_session
 -- A session appears in the list.
-INSERT INTO sessions (id, title, profile, cwd, created_at, updated_at, version)
-VALUES (:session, :title, :profile, :cwd, :at, :at, :version);
+INSERT INTO sessions (id, title, profile, cwd, parent, created_at, updated_at, version)
+VALUES (:session, :title, :profile, :cwd, :parent, :at, :at, :version);
+
+-- name: choose_agent
+-- Another profile or model.
+UPDATE sessions SET profile = :profile, model = :model, version = :version WHERE id = :session;
+
+-- name: open_wait
+-- A turn stands still.
+INSERT INTO waits (id, session, turn, version, purpose, reason, call, choices, pattern, until, opened_at)
+VALUES (:wait, :session, :turn, :version, :purpose, :reason, :call, :choices, :pattern, :until, :at);
+
+-- name: answer_wait
+-- It was answered, once.
+UPDATE waits SET state = 'answered', answer = :answer, answered_by = :by, ended_at = :at
+WHERE id = :wait AND state = 'open';
+
+-- name: close_waits
+-- Its turn ended without an answer.
+UPDATE waits SET state = 'closed', ended_at = :at WHERE session = :session AND turn = :turn AND state = 'open';
+
+-- name: delete_waits
+-- Gone with their session.
+DELETE FROM waits WHERE session = :session;
+
+-- name: clear_waits
+-- For a rebuild.
+DELETE FROM waits;
 
 -- name: touch_session
 -- Every event moves the version; only what people or the agent say moves the place in the list.
@@ -49,7 +75,8 @@ WHERE session = :session AND turn = :turn;
 -- name: turn_step
 -- One more step, and what it cost.
 UPDATE turns SET steps = :step, input_tokens = input_tokens + :input_tokens,
-    output_tokens = output_tokens + :output_tokens
+    output_tokens = output_tokens + :output_tokens,
+    cost = CASE WHEN :cost IS NULL THEN cost ELSE COALESCE(cost, 0) + :cost END
 WHERE session = :session AND turn = :turn;
 
 -- name: finish_turn

@@ -22,6 +22,16 @@ SELECT stream FROM deleted WHERE stream >= :prefix AND stream < :beyond ORDER BY
 -- Everything that is not at rest: queued, running, waiting, suspended.
 SELECT * FROM sessions WHERE queued > 0 OR turn_state IN ('running', 'waiting', 'suspended') ORDER BY id;
 
+-- name: open_waits
+-- The inbox: everything that waits for a person, oldest first.
+SELECT w.*, s.title FROM waits w JOIN sessions s ON s.id = w.session
+WHERE w.state = 'open' AND w.purpose <> 'retry' ORDER BY w.opened_at, w.id;
+
+-- name: find_waits
+-- Waits by prefix of their id, open ones first.
+SELECT w.*, s.title FROM waits w JOIN sessions s ON s.id = w.session
+WHERE w.id >= :prefix AND w.id < :beyond ORDER BY w.state <> 'open', w.id LIMIT 10;
+
 -- name: list_turns
 -- The turns of a session, in order.
 SELECT * FROM turns WHERE session = :session ORDER BY turn;
