@@ -19,7 +19,7 @@ from pathlib import Path
 from socket import socket as Socket
 
 from holdfast import __version__
-from holdfast.config import ConfigError, Home, Settings, load_settings
+from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent, GatewayStarted, GatewayStopped
 from holdfast.gateway.guard import Guard
@@ -32,6 +32,7 @@ from holdfast.runtime.live import Live
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Sessions
+from holdfast.settings import Settings, load_settings
 from holdfast.store.lock import HomeLock
 from holdfast.store.port import Append, Store, Write
 from holdfast.store.sqlite import SqliteStore
@@ -80,7 +81,7 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
     goodbye = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(name, goodbye.set)
-    clock, profiles = SystemClock(), Profiles(settings)
+    clock, profiles = SystemClock(), Profiles(home.config)
     bound = _bind(port if port is not None else settings.gateway.port)
     store = open_store(home.database)
     try:

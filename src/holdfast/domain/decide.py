@@ -21,6 +21,7 @@ from holdfast.domain.events import (
     AgentChosen,
     AnyEvent,
     InputReceived,
+    Record,
     SessionArchived,
     SessionCreated,
     SessionRenamed,
@@ -30,7 +31,8 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
-from holdfast.domain.session import Session
+from holdfast.domain.session import Session, fold
+from holdfast.domain.step import Finish, Partial, close
 
 TITLE_FROM_TEXT = 60
 
@@ -44,6 +46,35 @@ def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: 
     if command.text is not None:
         _not_blank(command.text)
         events.append(InputReceived(input=id, text=command.text, mode="queue", by=by))
+    return events
+
+
+def fork(parent: list[Record], *, session: str, title: str, by: str) -> list[tuple[int, AnyEvent]]:
+    """The events of a fork with their times: everything up to here, as if it had happened there.
+
+    What no turn had taken stays behind, and a turn that was open is closed as far as it had come.
+    """
+    copy = fold(Session(session), parent)
+    waiting = {queued.event.input for queued in copy.queue}
+    now = parent[-1].at
+    last = parent[-1].version
+    source = parent[0].stream.removeprefix("session/")
+    born = SessionCreated(
+        session=session, profile=copy.profile, cwd=copy.cwd, title=title, by=by, parent=source, parent_version=last
+    )
+    events: list[tuple[int, AnyEvent]] = [(parent[0].at, born)]
+    for record in parent[1:]:
+        match record.event:
+            case InputReceived(input=input) if input in waiting:
+                continue
+            case SessionArchived() | SessionRestored() | SessionRenamed() | StopRequested():
+                continue
+            case event:
+                events.append((record.at, event))
+    if copy.turn is not None:
+        copy.queue.clear()
+        finish = Finish(copy.turn.number, "stopped", "the session was forked here")
+        events += [(now, event) for event in close(copy, finish, Partial())]
     return events
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.domain.events import WaitOpened
 from holdfast.domain.session import Happened, Session, Turn
 from holdfast.domain.step import stop_reason
 
@@ -49,8 +50,7 @@ def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
     if stopping is not None:
         text = f"Turn {turn.number} is about to end: {stopping}."
     elif turn.wait is not None:
-        text = f"Turn {turn.number} waits for a person since {since}: {turn.wait.reason}."
-        text += " Send it a message to go on, or stop it."
+        text = f"Turn {turn.number} {_waiting(turn.wait, since, now)}"
     elif turn.suspended:
         text = f"Turn {turn.number} is suspended ({turn.suspended}); it goes on by itself when a gateway runs."
     elif turn.asked:
@@ -68,6 +68,21 @@ def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
         for version, at, away, cause in turn.interruptions
     ]
     return [first, *resumed, begun]
+
+
+def _waiting(wait: WaitOpened, since: str, now: int) -> str:
+    match wait.purpose:
+        case "resume":
+            return f"waits for a person since {since}: {wait.reason}. Send it a message to go on, or stop it."
+        case "question":
+            return f"waits for an answer since {since}: {wait.reason} Answer with `holdfast answer {wait.wait} TEXT`."
+        case "approval":
+            return (
+                f"waits for a permission since {since}: {wait.reason}. `holdfast answer {wait.wait} --allow` or --deny."
+            )
+        case "retry":
+            left = ago(max(0, (wait.until or now) - now))
+            return f"waits {left} more before it tries again: {wait.reason} Stop cancels it."
 
 
 def _sentence(text: str, happened: Happened) -> Sentence:

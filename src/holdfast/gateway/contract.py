@@ -44,7 +44,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     profile: str
+    model: str
     cwd: str
+    parent: str
     created_at: int
     updated_at: int
     version: int
@@ -68,6 +70,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     resumes: int
     input_tokens: int
     output_tokens: int
+    cost: float | None
     reason: str
 
 
@@ -137,6 +140,87 @@ class SearchPage(msgspec.Struct, frozen=True):
     hits: list[SearchHit]
 
 
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that waits for a person."""
+
+    id: str
+    session: str
+    title: str
+    turn: int
+    version: int
+    purpose: str
+    reason: str
+    call: str
+    choices: list[str]
+    pattern: str
+    until: int | None
+    opened_at: int
+
+
+class Inbox(msgspec.Struct, frozen=True):
+    """Everything that waits for a person."""
+
+    waits: list[Waiting]
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent that a session can have."""
+
+    name: str
+    model: str
+    cwd: str
+    instructions: str
+    tools: dict[str, str]
+    mcp: list[str]
+    max_steps: int
+    max_tokens: int
+    max_minutes: int
+    origin: str
+    default: bool
+
+
+class ProfileList(msgspec.Struct, frozen=True):
+    """All profiles, and what is wrong with the settings if something is."""
+
+    profiles: list[Profile]
+    problem: str
+
+
+class DetectedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A provider that can be used as it is."""
+
+    provider: str
+    how: str
+    models: list[str]
+
+
+class ModelList(msgspec.Struct, frozen=True):
+    """What was detected on this machine."""
+
+    detected: list[DetectedModel]
+
+
+class ContextMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One message as the model sees it."""
+
+    role: str
+    turn: int
+    text: str
+    characters: int
+
+
+class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model sees, and about how large it is."""
+
+    model: str
+    instructions: str
+    tools: list[str]
+    messages: list[ContextMessage]
+    characters: int
+    tokens: int
+    """Estimated as a quarter of the characters."""
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """The gateway about itself."""
 
@@ -177,6 +261,10 @@ SHAPES = (
     EventPage,
     Why,
     SearchPage,
+    Inbox,
+    ProfileList,
+    ModelList,
+    ModelContext,
     Status,
     Health,
     Goodbye,

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from holdfast import __version__
 from holdfast.gateway.answers import handle_errors
 from holdfast.gateway.guard import SECURITY_HEADERS, Door, Guard, GuardMiddleware
-from holdfast.gateway.routes import events, sessions, system
+from holdfast.gateway.routes import agents, events, sessions, system, waits
 from holdfast.gateway.state import Gateway
 
 FRAME_LIMIT = 1024 * 1024
@@ -36,7 +36,7 @@ def build(gateway: Gateway) -> FastAPI:
     )
     app.state.gateway = gateway
     handle_errors(app)
-    for router in (events.router, sessions.router, system.router):
+    for router in (events.router, sessions.router, waits.router, agents.router, system.router):
         app.include_router(router)
     app.router.routes.extend(events.SOCKETS)
     return app

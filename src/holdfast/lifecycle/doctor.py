@@ -10,9 +10,10 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 
-from holdfast.config import ConfigError, Home, load_settings
+from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import Conflict, Corrupt, HoldfastError
 from holdfast.domain.events import decode_many
+from holdfast.settings import load_settings
 from holdfast.store.lock import HomeLock
 from holdfast.store.projections import NOT_REBUILT, REBUILT, project
 from holdfast.store.queries import migrations, queries

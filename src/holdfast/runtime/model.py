@@ -24,8 +24,6 @@ class ModelRequest:
     """Everything that one call of the model depends on."""
 
     turn: int
-    model: str
-    """As the provider calls it."""
     instructions: str
     messages: list[Message]
     tools: list[ToolSpec]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from holdfast.domain.errors import Unavailable
+from holdfast.domain.errors import Conflict, Fenced, Unavailable
 from holdfast.domain.events import AnyEvent, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.step import Finish, Partial, close
@@ -51,6 +51,18 @@ class Pen:
         except asyncio.CancelledError:
             await task
             raise
+
+    async def write_unless_changed(self, session: Session, event: AnyEvent) -> None:
+        """Append only if nobody said anything since the last look."""
+        write = Write(session_stream(session.id), (event,), expect=session.version)
+        try:
+            appended = await self._store.append(Append((write,), self._clock.now(), lease=self._lease))
+        except Fenced:
+            raise
+        except Conflict:
+            await self.look(session)
+        else:
+            self._sessions.apply(appended.records)
 
     async def _append(self, session: Session, events: tuple[AnyEvent, ...]) -> None:
         write = Write(session_stream(session.id), events)

@@ -1,17 +1,31 @@
-"""Profiles as agents: a model, its instructions, its tools and its limits."""
+"""Profiles as agents: a model, its instructions, its tools, its permissions and its limits.
+
+`config.toml` is looked at before every step, so a change takes effect at once; while it has an error
+the last good settings stay in force and the error is shown.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from holdfast.config import Settings
+from holdfast.config import ConfigError
 from holdfast.domain.events import Problem
+from holdfast.domain.session import Session
 from holdfast.domain.step import Limits
 from holdfast.runtime.demo import DemoModel
-from holdfast.runtime.model import Answer, Delta, Model, ModelError, ModelRequest, ToolSpec
-from holdfast.runtime.tools.files import READ, WRITE
-from holdfast.runtime.tools.tool import AnyTool
+from holdfast.runtime.detect import Detected, detect
+from holdfast.runtime.model import Answer, Delta, Model, ModelError, ModelRequest
+from holdfast.runtime.provider import Provider, ProviderModel
+from holdfast.runtime.tools.files import file_tools
+from holdfast.runtime.tools.mcp import McpServer, McpServers
+from holdfast.runtime.tools.question import QUESTION
+from holdfast.runtime.tools.tool import AnyTool, Place
+from holdfast.settings import DEMO, DEMO_PROFILE, Policy, ProfileSettings, Settings, load_settings
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +36,21 @@ class Agent:
     limits: Limits
     instructions: str = ""
     cwd: str = ""
-    tools: dict[str, AnyTool] = field(default_factory=dict)
+    also: tuple[Path, ...] = ()
+    rules: dict[str, Policy] = field(default_factory=dict)
+    servers: McpServers | None = None
+    server_names: tuple[str, ...] = ()
 
-    @property
-    def specs(self) -> list[ToolSpec]:
-        """The tools as the model sees them."""
-        return [tool.spec for tool in self.tools.values()]
+    async def tools(self) -> dict[str, AnyTool]:
+        """What it can do; the tools of a server that is down are missing, and it says so when they are called."""
+        found: list[AnyTool] = [*file_tools(), QUESTION]
+        if self.servers is not None and self.server_names:
+            found += await self.servers.tools(list(self.server_names))
+        return {tool.name: tool for tool in found}
+
+    def place(self, session: Session) -> Place:
+        """Where its tools work."""
+        return Place(Path(self.cwd or session.cwd), self.also)
 
 
 class MissingModel:
@@ -48,39 +71,135 @@ class MissingModel:
 class Profiles:
     """The configured agents by name."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._demo = DemoModel()
+        self._models: dict[tuple[str, str], ProviderModel] = {}
+        self._servers = McpServers()
+        self._seen = self._stamp()
+        self.detected: list[Detected] = []
+        self._use(load_settings(path))
+        self.problem = ""
+        """What is wrong with the settings, while the last good ones stay in force."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force, with a profile for every provider that was detected."""
+        self._refresh()
+        found = {
+            known.provider: ProfileSettings(model=f"{known.provider}:{known.models[0]}")
+            for known in self.detected
+            if known.models
+        }
+        return replace(self._settings, profiles=found | self._settings.profiles)
 
     @property
     def default(self) -> str:
-        """The profile of a session that names none."""
-        return self._settings.default_profile
+        """The profile of a session that names none: the chosen one, else the first detected, else the demo."""
+        usable = [known.provider for known in self.detected if known.models]
+        return self.settings.default_profile or next(iter(usable), DEMO)
 
     @property
     def names(self) -> list[str]:
         """All of them."""
-        return sorted(self._settings.profiles)
+        return sorted(self.settings.profiles)
 
-    def agent(self, name: str) -> Agent:
-        """The agent of a profile. One that is missing answers every call with what is missing."""
-        settings = self._settings
-        profile = settings.profiles.get(name)
-        limits = Limits(
-            steps=profile.max_steps if profile is not None else 1,
-            resume_attempts=settings.resume.attempts,
-            resume_age_ms=settings.resume.max_age_minutes * 60_000,
-        )
+    @property
+    def configured(self) -> set[str]:
+        """Those that config.toml names."""
+        return set(self._settings.profiles) - ({DEMO} if self._settings.profiles[DEMO] is DEMO_PROFILE else set())
+
+    async def detect(self) -> list[Detected]:
+        """Look again at what this machine offers."""
+        self.detected = await detect(self._settings)
+        return self.detected
+
+    def agent(self, session: Session) -> Agent:
+        """The agent of a session. One that is missing answers every call with what is missing."""
+        settings = self.settings
+        profile = settings.profiles.get(session.profile)
+        limits = _limits(settings, profile)
         if profile is None:
             known = ", ".join(self.names)
-            return Agent(_missing("unknown_profile", f"There is no profile {name!r}; there is: {known}."), limits)
-        if profile.model != self._demo.name:
-            return Agent(
-                _missing("unknown_model", f"Profile {name!r} names the unknown model {profile.model!r}."), limits
+            message = f"There is no profile {session.profile!r} any more; there is: {known}."
+            return Agent(_missing("unknown_profile", message), limits)
+        return Agent(
+            model=self._model(session.model or profile.model),
+            limits=limits,
+            instructions=profile.instructions,
+            cwd=profile.cwd,
+            also=tuple(Path(path).expanduser().resolve() for path in profile.also),
+            rules=profile.tools,
+            servers=self._servers,
+            server_names=tuple(profile.mcp),
+        )
+
+    async def close(self) -> None:
+        """Let go of servers and connections."""
+        await self._servers.close()
+
+    def _model(self, wanted: str) -> Model:
+        if wanted == DEMO:
+            return self._demo
+        name, _, model = wanted.partition(":")
+        settings = self._settings.providers.get(name)
+        if settings is None or not model:
+            providers = ", ".join(sorted(self._settings.providers))
+            message = f"{wanted!r} is not a model: write PROVIDER:MODEL, with a provider of: {providers}."
+            return _missing("unknown_model", message)
+        key = settings.key()
+        if key is None:
+            message = f"The key for {name} is not set: the gateway's environment has no {settings.api_key_env}."
+            return _missing("no_key", message, hint="Set it and `holdfast restart`.")
+        if known := self._models.get((name, model)):
+            return known
+        provider = Provider(name=name, wire=settings.wire, base_url=settings.base_url or None, api_key=key)
+        return self._models.setdefault((name, model), ProviderModel(provider, model))
+
+    def _refresh(self) -> None:
+        stamp = self._stamp()
+        if stamp == self._seen:
+            return
+        self._seen = stamp
+        try:
+            self._use(load_settings(self.path))
+            self.problem = ""
+            log.info("the settings were read anew")
+        except ConfigError as error:
+            self.problem = str(error)
+            log.error("the settings have an error, the last good ones stay in force: %s", error)
+
+    def _use(self, settings: Settings) -> None:
+        self._settings = settings
+        self._models.clear()
+        servers = [
+            McpServer(
+                name=name, command=server.command, url=server.url, env=server.variables(), headers=server.headers()
             )
-        tools: dict[str, AnyTool] = {tool.name: tool for tool in (READ, WRITE)}
-        return Agent(self._demo, limits, profile.instructions, profile.cwd, tools)
+            for name, server in settings.mcp.items()
+        ]
+        self._servers.define(servers)
+
+    def _stamp(self) -> tuple[int, int]:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return (0, 0)
+        return (found.st_mtime_ns, found.st_size)
 
 
-def _missing(code: str, message: str) -> MissingModel:
-    return MissingModel(Problem(code=code, message=message, hint="Change config.toml, then `holdfast restart`."))
+def _limits(settings: Settings, profile: ProfileSettings | None) -> Limits:
+    chosen = profile or ProfileSettings()
+    return Limits(
+        steps=chosen.max_steps,
+        tokens=chosen.max_tokens,
+        turn_ms=chosen.max_minutes * 60_000,
+        resume_attempts=settings.resume.attempts,
+        resume_age_ms=settings.resume.max_age_minutes * 60_000,
+    )
+
+
+def _missing(
+    code: str, message: str, *, hint: str = "Change config.toml, then send a message to go on."
+) -> MissingModel:
+    return MissingModel(Problem(code=code, message=message, hint=hint))

@@ -92,7 +92,7 @@ class Runner:
         stream = session_stream(session_id)
         try:
             session = await self._sessions.get(session_id)
-            if isinstance(next_step(session, self._profiles.agent(session.profile).limits), Rest):
+            if isinstance(next_step(session, self._profiles.agent(session).limits, now=self._clock.now()), Rest):
                 return
             lease = await self._store.claim(stream, holder=self._holder)
             pen = Pen(self._store, self._sessions, self._live, self._clock, lease, self._leaving)

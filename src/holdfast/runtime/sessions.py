@@ -9,9 +9,9 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from holdfast.domain.commands import CreateSession, SessionCommand
-from holdfast.domain.decide import create, decide
-from holdfast.domain.errors import Conflict, HoldfastError, NotFound
+from holdfast.domain.commands import TITLE_LIMIT, CreateSession, ForkSession, SessionCommand
+from holdfast.domain.decide import create, decide, fork
+from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected
 from holdfast.domain.events import SYSTEM, Record, SessionDeleted, session_stream
 from holdfast.domain.session import Session, evolve, fold
 from holdfast.runtime.clock import Clock
@@ -84,6 +84,18 @@ class Sessions:
         """Begin a session under the given new id."""
         events = create(command, session=session, profile=profile, cwd=cwd, id=caller.key.id, by=caller.by)
         write = Write(session_stream(session), tuple(events), expect=0)
+        return await self._store.append(Append((write,), self._clock.now(), command=caller.key))
+
+    async def fork(self, parent: str, command: ForkSession, *, session: str, caller: Caller) -> Appended:
+        """Begin a session that knows everything up to a version of another."""
+        records = await self._store.load(session_stream(parent), after=0)
+        last = command.version or len(records)
+        if last > len(records):
+            raise Rejected(f"The session has no version {last}; it ends at {len(records)}.")
+        title = command.title or f"{(await self.get(parent)).title} (fork)"[:TITLE_LIMIT]
+        pairs = fork(records[:last], session=session, title=title, by=caller.by)
+        times, events = zip(*pairs, strict=True)
+        write = Write(session_stream(session), events, expect=0, times=times)
         return await self._store.append(Append((write,), self._clock.now(), command=caller.key))
 
     async def tell(self, session: str, command: SessionCommand, caller: Caller) -> Appended:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextlib import aclosing
-from pathlib import Path
 from typing import assert_never
 
 from holdfast.domain.events import (
@@ -27,12 +26,13 @@ from holdfast.domain.events import (
     InputsJoined,
     ModelFailed,
     ModelRequested,
-    ModelResponded,
     Problem,
     ToolCallFinished,
     ToolCallStarted,
     TurnStarted,
     TurnSuspended,
+    WaitAnswered,
+    WaitOpened,
     session_stream,
 )
 from holdfast.domain.session import Session
@@ -44,16 +44,21 @@ from holdfast.domain.step import (
     Partial,
     Rest,
     RunTools,
+    Sleep,
+    cut,
     next_step,
     pick_up,
+    retry,
     stop_reason,
 )
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.live import Live
 from holdfast.runtime.model import Answer, ModelError, ModelRequest
 from holdfast.runtime.pen import Pen
+from holdfast.runtime.permissions import permission
 from holdfast.runtime.profiles import Agent, Profiles
-from holdfast.runtime.tools.tool import Result
+from holdfast.runtime.prompt import prompt, responded
+from holdfast.runtime.tools.tool import AnyTool, Result
 from holdfast.store.port import PartialText, Subscription
 
 SAVE_SECONDS = 0.25
@@ -85,8 +90,8 @@ class Worker:
 
     async def _step(self) -> bool:
         """Do the next thing; False when there is rest."""
-        agent = self._profiles.agent(self._session.profile)
-        match next_step(self._session, agent.limits):
+        agent = self._profiles.agent(self._session)
+        match next_step(self._session, agent.limits, now=self._clock.now()):
             case Begin(turn, inputs):
                 await self._write(TurnStarted(turn=turn, inputs=inputs, profile=self._session.profile))
             case Join(turn, inputs):
@@ -97,6 +102,8 @@ class Worker:
                 await self._unless_stopped(self._run_tools(agent, turn, calls))
             case Finish() as step:
                 await self._pen.finish(self._session, step)
+            case Sleep() as step:
+                await self._unless_stopped(self._sleep(step))
             case Rest():
                 return False
             case _ as never:
@@ -106,7 +113,9 @@ class Worker:
     # --- the model ------------------------------------------------------------------------------
 
     async def _call_model(self, agent: Agent, step: CallModel) -> None:
-        request = ModelRequest(step.turn, agent.instructions, list(self._session.messages), agent.specs)
+        tools = [tool.spec for tool in (await agent.tools()).values()]
+        cwd = agent.place(self._session).cwd
+        request = prompt(self._session, turn=step.turn, instructions=agent.instructions, cwd=cwd, tools=tools)
         asked = ModelRequested(
             turn=step.turn,
             step=step.step,
@@ -117,14 +126,13 @@ class Worker:
         await self._write(asked)
         started = self._clock.now()
         self._live.begin(self._stream, turn=step.turn, step=step.step, since=self._session.version)
-        outcome: ModelResponded | ModelFailed
         try:
             answer = await self._listen(agent, request)
-            outcome = _responded(step, answer, self._clock.now() - started)
+            outcome: list[AnyEvent] = [responded(step, answer, self._clock.now() - started)]
         except ModelError as error:
-            outcome = ModelFailed(turn=step.turn, step=step.step, problem=error.problem)
+            outcome = self._failed(agent, error)
         self._live.end(self._stream)  # before it is written: no follower gets a delta after the answer
-        await self._write(outcome)
+        await self._write(*outcome)
 
     async def _listen(self, agent: Agent, request: ModelRequest) -> Answer:
         """Pass every piece on at once, and a few times a second keep the text so far on disk."""
@@ -140,36 +148,58 @@ class Worker:
                     await self._pen.save(self._session)
         raise ModelError(Problem(code="no_answer", message="The model ended without an answer.", hint="Try again."))
 
+    def _failed(self, agent: Agent, error: ModelError) -> list[AnyEvent]:
+        """What was shown of a cut answer is kept; then it waits and tries again, or the turn fails."""
+        turn, live, now = self._session.turn, self._live.get(self._stream), self._clock.now()
+        assert turn is not None
+        partial = Partial(live.text, live.thinking) if live is not None else Partial()
+        again = retry(self._session, error.problem, after_ms=error.after_ms, now=now, limits=agent.limits)
+        failed = ModelFailed(turn=turn.number, step=turn.step, problem=error.problem)
+        if not error.retry or again is None:
+            return [failed]
+        return [cut(turn, partial, error.problem.message) if partial.text else failed, again]
+
     # --- tools ----------------------------------------------------------------------------------
 
     async def _run_tools(self, agent: Agent, turn: int, calls: list[Call]) -> None:
+        """One after the other. Who needs a permission or an answer lets the whole turn wait for it."""
+        tools = await agent.tools()
         for call in calls:
             started = self._clock.now()
-            result = await self._run_tool(agent, turn, call)
+            result = permission(self._session, call, tools=tools, rules=agent.rules)
+            if isinstance(result, WaitOpened):
+                return await self._write(result)
+            if not isinstance(result, Result):
+                result = await self._carry_out(result, agent, call)
             finished = ToolCallFinished(
                 turn=turn,
                 call=call.call,
                 tool=call.tool,
                 outcome=result.outcome,
                 output=result.output,
+                files=result.files,
                 duration_ms=self._clock.now() - started,
             )
             await self._write(finished)
 
-    async def _run_tool(self, agent: Agent, turn: int, call: Call) -> Result:
+    async def _carry_out(self, tool: AnyTool, agent: Agent, call: Call) -> Result:
         """The intent first, then the effect. After a crash the intent is there already."""
-        tool = agent.tools.get(call.tool)
-        if tool is None:
-            return Result("failed", f"There is no tool {call.tool!r}; there is: {', '.join(sorted(agent.tools))}.")
+        turn = self._session.turns
         if not self._session.has_started(call.call):
             await self._write(ToolCallStarted(turn=turn, call=call.call, tool=call.tool, effect=tool.effect))
-        return await tool.call(Path(agent.cwd or self._session.cwd), call.arguments)
+        return await tool.call(agent.place(self._session), call.arguments)
+
+    async def _sleep(self, step: Sleep) -> None:
+        """Until it is time, unless somebody answers first: then the log says so, and ours is refused."""
+        await asyncio.sleep(max(0, step.until - self._clock.now()) / 1000)
+        answer = WaitAnswered(turn=step.turn, wait=step.wait, answer=step.default, by="the clock")
+        await self._pen.write_unless_changed(self._session, answer)
 
     # --- beginnings and ends --------------------------------------------------------------------
 
     async def _pick_up(self, left_behind: PartialText | None) -> None:
         """A turn that somebody else left open: say what is known, then go on or wait for a person."""
-        agent = self._profiles.agent(self._session.profile)
+        agent = self._profiles.agent(self._session)
         partial = Partial(left_behind.text, left_behind.thinking) if left_behind is not None else Partial()
         await self._write(*pick_up(self._session, partial, now=self._clock.now(), limits=agent.limits))
 
@@ -183,7 +213,8 @@ class Worker:
             await self._write(TurnSuspended(turn=turn.number, reason="the gateway was shut down"))
 
     async def _unless_stopped(self, work: Coroutine[None, None, None]) -> None:
-        """Do it, but look up whenever somebody said something; a stop or an interrupt cuts it."""
+        """Do it, but look up whenever somebody said something; a stop, an interrupt or an answer cuts it."""
+        waited = _waits(self._session)
         task = asyncio.create_task(work)
         try:
             while not task.done():
@@ -194,7 +225,7 @@ class Worker:
                     change.cancel()
                 if not task.done() and any(self._changes.take().values()):
                     await self._pen.look(self._session)
-                    if stop_reason(self._session) is not None:
+                    if stop_reason(self._session) is not None or (waited and not _waits(self._session)):
                         return
             await task
         finally:
@@ -207,19 +238,5 @@ class Worker:
             await self._pen.write(self._session, *events)
 
 
-def _responded(step: CallModel, answer: Answer, duration_ms: int) -> ModelResponded:
-    """The answer as a fact. Call ids are ours: providers reuse theirs."""
-    calls = [
-        Call(call=f"{step.turn}.{step.step}.{index}", tool=wanted.tool, arguments=wanted.arguments)
-        for index, wanted in enumerate(answer.calls)
-    ]
-    return ModelResponded(
-        turn=step.turn,
-        step=step.step,
-        text=answer.text,
-        thinking=answer.thinking,
-        calls=calls,
-        finish=answer.finish,
-        usage=answer.usage,
-        duration_ms=duration_ms,
-    )
+def _waits(session: Session) -> bool:
+    return session.turn is not None and session.turn.wait is not None

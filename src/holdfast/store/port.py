@@ -35,6 +35,8 @@ class Write:
     stream: str
     events: tuple[AnyEvent, ...]
     expect: int | None = None
+    times: tuple[int, ...] = ()
+    """When they happened, for events that are copied; by default now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from holdfast.domain.errors import Conflict, Fenced, HoldfastError, Unavailable
-from holdfast.domain.events import AnyEvent, Record, encode
+from holdfast.domain.events import Record, encode
 from holdfast.store.port import Append, Appended, CommandKey, Health, Lease, PartialText
 from holdfast.store.projections import project
 from holdfast.store.queries import queries
@@ -83,7 +83,10 @@ class DoAppend:
         first: Appended | None = None
         for write, encoded, head in zip(append.writes, self.encoded, heads, strict=True):
             for version, (event, data) in enumerate(zip(write.events, encoded, strict=True), head + 1):
-                records.append(self._insert(tx, write.stream, version, event, data))
+                at = write.times[version - head - 1] if write.times else append.at
+                record = Record(seq=tx.last_seq + 1, stream=write.stream, version=version, at=at, event=event)
+                self._insert(tx, record, data)
+                records.append(record)
             if first is None:
                 first = Appended(write.stream, head + len(write.events), tx.last_seq)
         if first is None:
@@ -106,28 +109,25 @@ class DoAppend:
             raise Conflict(f"{write.stream} was deleted.")
         return head
 
-    def _insert(self, tx: Transaction, stream: str, version: int, event: AnyEvent, body: bytes) -> Record:
-        seq, at = tx.last_seq + 1, self.append.at
-        name = stream.encode()
-        data = b'{"seq":%d,"stream":"%b","version":%d,"at":%d,"event":%b}' % (seq, name, version, at, body)
+    def _insert(self, tx: Transaction, record: Record, body: bytes) -> None:
+        where = (record.seq, record.stream.encode(), record.version, record.at, body)
+        data = b'{"seq":%d,"stream":"%b","version":%d,"at":%d,"event":%b}' % where
         tx.run(
             "insert_event",
             {
-                "seq": seq,
-                "stream": stream,
-                "version": version,
-                "at": at,
-                "kind": type(event).__name__,
+                "seq": record.seq,
+                "stream": record.stream,
+                "version": record.version,
+                "at": record.at,
+                "kind": type(record.event).__name__,
                 "data": data,
                 "crc": zlib.crc32(data),
                 "command_id": self.append.command.id if self.append.command is not None else None,
             },
         )
-        tx.last_seq = seq
-        record = Record(seq=seq, stream=stream, version=version, at=at, event=event)
+        tx.last_seq = record.seq
         for query, parameters in project(record):
             tx.run(query, parameters)
-        return record
 
 
 @dataclass(frozen=True, slots=True)

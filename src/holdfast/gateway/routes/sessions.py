@@ -13,13 +13,16 @@ from starlette.responses import Response
 
 from holdfast.domain.commands import (
     ArchiveSession,
+    ChooseAgent,
     CreateSession,
     DeleteSession,
+    ForkSession,
     RenameSession,
     RestoreSession,
     SendMessage,
     SessionCommand,
     StopTurn,
+    UndoTurn,
 )
 from holdfast.domain.errors import NotFound, Rejected
 from holdfast.domain.events import SessionDeleted, decode, session_stream
@@ -27,6 +30,7 @@ from holdfast.domain.why import why
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import (
     Accepted,
+    ModelContext,
     Queued,
     SearchHit,
     SearchPage,
@@ -40,6 +44,7 @@ from holdfast.gateway.contract import (
     takes,
     told,
 )
+from holdfast.gateway.context import context
 from holdfast.gateway.export import as_jsonl, as_markdown
 from holdfast.gateway.state import At, Gateway
 from holdfast.runtime.sessions import Caller
@@ -158,6 +163,41 @@ async def send_message(at: At, id: str, request: Request) -> Response:
 async def stop_turn(at: At, id: str, request: Request) -> Response:
     """End the running turn; queued messages stay."""
     return await tell(at, id, request, StopTurn)
+
+
+@router.post("/sessions/{id}/agent", **takes(ChooseAgent))
+async def choose_agent(at: At, id: str, request: Request) -> Response:
+    """Go on with another profile or model."""
+    session = str((await find(at, id))["id"])
+    command, caller = await told(request, ChooseAgent, subject=session)
+    if command.profile is not None and command.profile not in at.profiles.names:
+        raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
+    appended = await at.sessions.tell(session, command, caller)
+    return accepted(session, appended, caller, message=False)
+
+
+@router.post("/sessions/{id}/undo", **takes(UndoTurn))
+async def undo_turn(at: At, id: str, request: Request) -> Response:
+    """Take the last turn out of what the model sees; it stays in the log."""
+    return await tell(at, id, request, UndoTurn)
+
+
+@router.post("/sessions/{id}/fork", **takes(ForkSession))
+async def fork_session(at: At, id: str, request: Request) -> Response:
+    """Begin a new session with everything up to a version of this one."""
+    parent = str((await find(at, id))["id"])
+    command, caller = await told(request, ForkSession, subject=parent)
+    appended = await at.sessions.fork(parent, command, session=secrets.token_hex(8), caller=caller)
+    return accepted(appended.stream.removeprefix("session/"), appended, caller, message=False)
+
+
+@router.get("/sessions/{id}/context", **returns(ModelContext))
+async def session_context(at: At, id: str) -> Response:
+    """What the model sees, and about how large it is."""
+    session = await at.sessions.get(str((await find(at, id))["id"]))
+    agent = at.profiles.agent(session)
+    tools = [tool.spec for tool in (await agent.tools()).values()]
+    return answer(context(session, agent, tools))
 
 
 @router.post("/sessions/{id}/archive", **takes(ArchiveSession))

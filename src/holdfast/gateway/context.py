@@ -1,0 +1,46 @@
+"""What the model sees of a session, for people who want to know what they pay for."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from holdfast.domain.session import AgentMessage, Message, Note, Session, ToolResult, UserMessage
+from holdfast.gateway.contract import ContextMessage, ModelContext
+from holdfast.runtime.model import ToolSpec
+from holdfast.runtime.profiles import Agent
+from holdfast.runtime.prompt import prompt
+
+CHARACTERS_A_TOKEN = 4
+
+
+def context(session: Session, agent: Agent, tools: list[ToolSpec]) -> ModelContext:
+    """The next request to the model, in words and in figures."""
+    cwd = agent.place(session).cwd
+    request = prompt(session, turn=session.turns, instructions=agent.instructions, cwd=cwd, tools=tools)
+    shown = [_shown(message) for message in request.messages]
+    described = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in tools)
+    characters = len(request.instructions) + described + sum(message.characters for message in shown)
+    return ModelContext(
+        model=agent.model.name,
+        instructions=request.instructions,
+        tools=[tool.name for tool in tools],
+        messages=shown,
+        characters=characters,
+        tokens=characters // CHARACTERS_A_TOKEN,
+    )
+
+
+def _shown(message: Message) -> ContextMessage:
+    match message:
+        case UserMessage(turn, text):
+            return ContextMessage(role="user", turn=turn, text=text, characters=len(text))
+        case AgentMessage(turn, text, thinking, calls):
+            asked = "".join(f"\n{call.tool} {call.arguments}" for call in calls)
+            size = len(text) + len(thinking) + len(asked)
+            return ContextMessage(role="agent", turn=turn, text=text + asked, characters=size)
+        case ToolResult(turn, _, tool, outcome, output):
+            return ContextMessage(role="tool", turn=turn, text=f"{tool} {outcome}: {output}", characters=len(output))
+        case Note(turn, text):
+            return ContextMessage(role="note", turn=turn, text=text, characters=len(text))
+        case _ as never:
+            assert_never(never)

@@ -1,0 +1,48 @@
+"""Waits: the inbox, and the answer that is taken exactly once."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from holdfast.domain.commands import AnswerWait
+from holdfast.domain.errors import NotFound
+from holdfast.edit_settings import allow_always
+from holdfast.gateway.answers import answer
+from holdfast.gateway.contract import Inbox, Waiting, returns, takes, told
+from holdfast.gateway.routes.sessions import accepted
+from holdfast.gateway.state import At
+from holdfast.store.port import Row
+
+WAIT_ID = re.compile(r"[0-9a-f]{4,12}\Z")
+router = APIRouter(prefix="/v1", tags=["waits"])
+
+
+@router.get("/inbox", **returns(Inbox))
+async def inbox(at: At) -> Response:
+    """Everything that waits for a person, oldest first."""
+    return answer(Inbox([_waiting(row) for row in await at.store.waits()]))
+
+
+@router.post("/answers", **takes(AnswerWait))
+async def answer_wait(at: At, request: Request) -> Response:
+    """Answer a question, an approval or an old turn. Whoever comes second is told who was first."""
+    command, caller = await told(request, AnswerWait, subject="")
+    if not WAIT_ID.match(command.wait):
+        raise NotFound(f"{command.wait!r} is not the id of a wait.", hint="`holdfast inbox` lists what waits.")
+    row = await at.store.wait(command.wait)
+    session = str(row["session"])
+    command = msgspec.structs.replace(command, wait=str(row["id"]))
+    if command.answer.strip() == "always" and row["purpose"] == "approval" and row["state"] == "open":
+        state = await at.sessions.get(session)
+        allow_always(at.profiles.path, state.profile, str(row["pattern"]))
+    appended = await at.sessions.tell(session, command, caller)
+    return accepted(session, appended, caller, message=False)
+
+
+def _waiting(row: Row) -> Waiting:
+    return msgspec.convert(row | {"choices": json.loads(str(row["choices"]))}, Waiting)

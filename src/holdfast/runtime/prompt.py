@@ -1,0 +1,51 @@
+"""What goes to the model, and what comes back from it as a fact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.domain.events import Call, ModelResponded
+from holdfast.domain.session import Session
+from holdfast.domain.step import CallModel
+from holdfast.runtime.model import Answer, ModelRequest, ToolSpec
+
+AGENTS_FILE = "AGENTS.md"
+AGENTS_LIMIT = 32_000
+
+
+def prompt(session: Session, *, turn: int, instructions: str, cwd: Path, tools: list[ToolSpec]) -> ModelRequest:
+    """Everything that one call depends on: who it is, where it works, what was said, what it can do."""
+    parts = [instructions.strip(), f"Your working directory is {cwd}.", _of_the_directory(cwd)]
+    return ModelRequest(turn, "\n\n".join(filter(None, parts)), list(session.messages), tools)
+
+
+def _of_the_directory(cwd: Path) -> str:
+    """What the project tells every agent; a file that cannot be read is said to be so."""
+    path = cwd / AGENTS_FILE
+    try:
+        text = path.read_text("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"{AGENTS_FILE} of the working directory cannot be read: {error.strerror}."
+    cut = f"\n[… {len(text) - AGENTS_LIMIT} characters left out]" if len(text) > AGENTS_LIMIT else ""
+    return f"{AGENTS_FILE} of the working directory says:\n{text[:AGENTS_LIMIT]}{cut}"
+
+
+def responded(step: CallModel, answer: Answer, duration_ms: int) -> ModelResponded:
+    """The answer as a fact. Call ids are ours: providers reuse theirs."""
+    calls = [
+        Call(call=f"{step.turn}.{step.step}.{index}", tool=wanted.tool, arguments=wanted.arguments)
+        for index, wanted in enumerate(answer.calls)
+    ]
+    return ModelResponded(
+        turn=step.turn,
+        step=step.step,
+        text=answer.text,
+        thinking=answer.thinking,
+        calls=calls,
+        finish=answer.finish,
+        usage=answer.usage,
+        duration_ms=duration_ms,
+        signature=answer.signature,
+    )

@@ -1,0 +1,28 @@
+"""The tool `question`: the loop opens a wait for it, and the answer of a person is its result."""
+
+from __future__ import annotations
+
+import msgspec
+
+from holdfast.runtime.tools.tool import Done, Place, Tool, ToolFailed
+
+
+class QuestionArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to ask, and what the person may choose from."""
+
+    text: str
+    choices: list[str] = []
+
+
+async def _ask(_: Place, __: QuestionArguments) -> Done:
+    raise ToolFailed("A question is answered by a person.")
+
+
+QUESTION = Tool(
+    "question",
+    "Ask the user something, with optional choices, and wait for the answer.",
+    "pure",
+    QuestionArguments,
+    _ask,
+    about="text",
+)
