@@ -227,8 +227,8 @@ def _check_names(path: Path, text: str, settings: Settings) -> None:
             if server not in settings.mcp:
                 line = _line_of(text, ["profiles", name, "mcp"])
                 raise ConfigError(f"{path}:{line}: there is no [mcp.{server}].")
-    for name, server in settings.mcp.items():
-        if bool(server.command) == bool(server.url):
+    for name, offer in settings.mcp.items():
+        if bool(offer.command) == bool(offer.url):
             line = _line_of(text, ["mcp", name])
             raise ConfigError(f"{path}:{line}: mcp.{name} needs a command or a url, one of them.")
 

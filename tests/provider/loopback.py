@@ -216,6 +216,8 @@ class Loopback:
         try:
             while (request := await _read(reader)) is not None:
                 await self._answer(request, reader, writer)
+                if request[2]["connection"] == "close":
+                    break
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             self.left += 1
         finally:
@@ -227,7 +229,8 @@ class Loopback:
     ) -> None:
         method, path, headers, body = request
         if method == "GET":
-            return _send(out, 200, json.dumps({"object": "list", "data": [{"id": MODEL, "object": "model"}]}))
+            _send(out, 200, json.dumps({"object": "list", "data": [{"id": MODEL, "object": "model"}]}))
+            return
         wire: Wire = "anthropic" if path.split("?")[0].endswith("/messages") else "openai"
         heard = Request(wire, path, headers, json.loads(body))
         self.requests.append(heard)
@@ -255,8 +258,9 @@ async def _read(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str],
             raise
         return None
     first, *lines = head.strip().split("\r\n")
-    method, path, _ = first.split(" ", 2)
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    method, path, version = first.split(" ", 2)
+    headers = {"connection": "close" if version == "HTTP/1.0" else "keep-alive"}
+    headers |= {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     return method, path, headers, await reader.readexactly(int(headers.get("content-length", "0")))
 
 
@@ -379,17 +383,18 @@ def _anthropic(reply: Reply) -> Iterator[Frame]:
 
 
 def _block(index: int, part: Text | Think | Call) -> Iterator[Frame]:
+    block: Json
     deltas: list[Json]
     match part:
         case Text():
-            block: Json = {"type": "text", "text": ""}
+            block = {"type": "text", "text": ""}
             deltas = [{"type": "text_delta", "text": piece} for piece in _pieces(part)]
-        case Think(redacted=True):
-            block, deltas = {"type": "redacted_thinking", "data": part.signature}, []
         case Think():
             block = {"type": "thinking", "thinking": "", "signature": ""}
             deltas = [{"type": "thinking_delta", "thinking": piece} for piece in _pieces(part)]
             deltas.append({"type": "signature_delta", "signature": part.signature})
+            if part.redacted:
+                block, deltas = {"type": "redacted_thinking", "data": part.signature}, []
         case Call():
             block = {"type": "tool_use", "id": part.id or f"toolu_{index}", "name": part.tool, "input": {}}
             deltas = [{"type": "input_json_delta", "partial_json": half} for half in _halves(part)]

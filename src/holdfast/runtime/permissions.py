@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from fnmatch import fnmatchcase
 from posixpath import dirname
+
 from holdfast.domain.events import Call, WaitOpened
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.step import wait_id

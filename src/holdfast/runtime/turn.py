@@ -168,7 +168,8 @@ class Worker:
             started = self._clock.now()
             result = permission(self._session, call, tools=tools, rules=agent.rules)
             if isinstance(result, WaitOpened):
-                return await self._write(result)
+                await self._write(result)
+                return
             if not isinstance(result, Result):
                 result = await self._carry_out(result, agent, call)
             finished = ToolCallFinished(

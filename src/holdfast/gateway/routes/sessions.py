@@ -28,6 +28,7 @@ from holdfast.domain.errors import NotFound, Rejected
 from holdfast.domain.events import SessionDeleted, decode, session_stream
 from holdfast.domain.why import why
 from holdfast.gateway.answers import answer
+from holdfast.gateway.context import context
 from holdfast.gateway.contract import (
     Accepted,
     ModelContext,
@@ -44,7 +45,6 @@ from holdfast.gateway.contract import (
     takes,
     told,
 )
-from holdfast.gateway.context import context
 from holdfast.gateway.export import as_jsonl, as_markdown
 from holdfast.gateway.state import At, Gateway
 from holdfast.runtime.sessions import Caller

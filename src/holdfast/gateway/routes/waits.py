@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 
 import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from holdfast.config import ConfigError
 from holdfast.domain.commands import AnswerWait
 from holdfast.domain.errors import NotFound
 from holdfast.edit_settings import allow_always
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import Inbox, Waiting, returns, takes, told
 from holdfast.gateway.routes.sessions import accepted
-from holdfast.gateway.state import At
+from holdfast.gateway.state import At, Gateway
 from holdfast.store.port import Row
 
 WAIT_ID = re.compile(r"[0-9a-f]{4,12}\Z")
+log = logging.getLogger(__name__)
 router = APIRouter(prefix="/v1", tags=["waits"])
 
 
@@ -37,11 +40,18 @@ async def answer_wait(at: At, request: Request) -> Response:
     row = await at.store.wait(command.wait)
     session = str(row["session"])
     command = msgspec.structs.replace(command, wait=str(row["id"]))
-    if command.answer.strip() == "always" and row["purpose"] == "approval" and row["state"] == "open":
-        state = await at.sessions.get(session)
-        allow_always(at.profiles.path, state.profile, str(row["pattern"]))
     appended = await at.sessions.tell(session, command, caller)
+    if command.answer.strip() == "always" and row["purpose"] == "approval":
+        _keep(at, (await at.sessions.get(session)).profile, str(row["pattern"]))
     return accepted(session, appended, caller, message=False)
+
+
+def _keep(at: Gateway, profile: str, pattern: str) -> None:
+    """The answer counts in its session in any case; in the profile only if that can be written."""
+    try:
+        allow_always(at.profiles.path, profile, pattern)
+    except (ConfigError, OSError) as error:
+        log.error("profile %s could not be changed to allow %s: %s", profile, pattern, error)
 
 
 def _waiting(row: Row) -> Waiting:
