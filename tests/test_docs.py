@@ -12,7 +12,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from holdfast.cli.root import root
-from holdfast.config import GatewaySettings, ProfileSettings, ResumeSettings, Settings, load_settings
+from holdfast.settings import GatewaySettings, ProfileSettings, ResumeSettings, Settings, load_settings
 from holdfast.domain.commands import AnyCommand
 from holdfast.domain.events import AnyEvent
 from holdfast.gateway.routes import events, sessions, system

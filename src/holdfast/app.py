@@ -30,9 +30,10 @@ from holdfast.gateway.stream import Streams
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.live import Live
 from holdfast.runtime.profiles import Profiles
+from holdfast.runtime.provider import warm_up
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Sessions
-from holdfast.settings import Settings, load_settings
+from holdfast.settings import DEMO, Settings, load_settings
 from holdfast.store.lock import HomeLock
 from holdfast.store.port import Append, Store, Write
 from holdfast.store.sqlite import SqliteStore
@@ -105,13 +106,23 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
         await _note(gateway, GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id()))
         server = Server(gateway, Guard(port=number, token=_token(home)))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
+        await profiles.detect()
         await runner.start()
         _announce(home, gateway, background=background)
+        warming = asyncio.create_task(_warm_up(profiles))
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _say_goodbye(gateway, serving)
+        await warming
     finally:
+        await profiles.close()
         await store.close()
         log.info("gateway ended")
+
+
+async def _warm_up(profiles: Profiles) -> None:
+    """Import the model library when somebody will need it: that takes seconds, so it is done beside the work."""
+    if any(profile.model != DEMO for profile in profiles.settings.profiles.values()):
+        await asyncio.to_thread(warm_up)
 
 
 async def _say_goodbye(gateway: Gateway, serving: asyncio.Task[None]) -> None:
@@ -162,6 +173,16 @@ def _token(home: Home) -> str:
     return token
 
 
+def _who_answers(profiles: Profiles) -> str:
+    """Which agent a newcomer gets, and why."""
+    name = profiles.default
+    model = profiles.settings.profiles[name].model
+    if model == DEMO:
+        return "No model was found, so the demo agent answers: a script, no AI. `holdfast models` says how to get one."
+    how = next((found.how for found in profiles.detected if found.provider == name), "config.toml says so")
+    return f"New sessions use the profile {name} with {model}: {how}."
+
+
 def _announce(home: Home, gateway: Gateway, *, background: bool) -> None:
     """Write the address where every client looks for it, and greet whoever sits in front."""
     address = {"pid": os.getpid(), "url": gateway.url, "version": __version__, "started_at": gateway.started_at}
@@ -174,7 +195,7 @@ def _announce(home: Home, gateway: Gateway, *, background: bool) -> None:
     program = "holdfast" if shutil.which("holdfast") else sys.argv[0]
     sys.stdout.write(
         f"Holdfast {__version__} is running at {gateway.url} (home {home.path}).\n"
-        "No model is configured, so the demo agent answers: a script, no AI.\n"
+        f"{_who_answers(gateway.profiles)}\n"
         "Try this in another terminal:\n"
         f'  {program} run "say hello"\n'
         f'  {program} run "slow 30 one two three four five six" --detach\n'

@@ -189,9 +189,10 @@ def _check(path: Path, text: str, raw: dict[str, Any]) -> Settings:
         raise ConfigError(f"{path}:{_line_of(text, where)}: {'.'.join(where)}: {what}.") from error
     for keys, table, _ in _tables(raw):
         for key, value in table.items():
-            low, high = _BOUNDS.get((keys[0] if keys else "", key), (value, value))
-            if not low <= value <= high:
-                line, name = _line_of(text, [*keys, key]), ".".join([*keys, key])
+            bounds = _BOUNDS.get((keys[0] if keys else "", key))
+            if bounds is not None and not bounds[0] <= value <= bounds[1]:
+                (low, high), name = bounds, ".".join([*keys, key])
+                line = _line_of(text, [*keys, key])
                 raise ConfigError(f"{path}:{line}: {name} must lie between {low} and {high}, not be {value}.")
     return settings
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config import ConfigError, Home, Settings, load_settings
+from holdfast.config import ConfigError, Home
+from holdfast.settings import Settings, load_settings
 from tests.e2e.gateway import GatewayProcess
 
 

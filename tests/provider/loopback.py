@@ -59,6 +59,8 @@ class Call:
     tool: str
     arguments: Json | str = ""
     id: str = ""
+    extra: Json | None = None
+    """What Gemini attaches on the OpenAI wire, and wants back."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,12 @@ class Garbage:
     content_type: str = "text/event-stream"
 
 
-Answer = Reply | Fail | Garbage
+@dataclass(frozen=True)
+class Silence:
+    """No answer at all, until the client leaves."""
+
+
+Answer = Reply | Fail | Garbage | Silence
 
 
 @dataclass(frozen=True)
@@ -241,7 +248,10 @@ class Loopback:
             case Garbage():
                 _send(out, 200, answer.body, content_type=answer.content_type)
             case Reply():
-                await _stream(wire, answer, reader, out)
+                await _stream(heard, answer, reader, out)
+            case Silence():
+                await reader.read()
+                raise ConnectionResetError
         await out.drain()
 
 
@@ -278,10 +288,10 @@ def _send(
     out.write(f"HTTP/1.1 {status} Said\r\n{lines}\r\n".encode() + data)
 
 
-async def _stream(wire: Wire, reply: Reply, reader: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
+async def _stream(request: Request, reply: Reply, reader: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
     out.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-    frames = _openai(reply) if wire == "openai" else _anthropic(reply)
-    for frame in frames:
+    model = request.body.get("model", MODEL)
+    for frame in _openai(reply, model) if request.wire == "openai" else _anthropic(reply, model):
         match frame:
             case str():
                 data = frame.encode()
@@ -313,43 +323,39 @@ def _error(wire: Wire, fail: Fail) -> Json:
 Frame = str | Pause | Hang | Cut
 
 
-def _openai(reply: Reply) -> Iterator[Frame]:
+def _openai(reply: Reply, model: str) -> Iterator[Frame]:
+    head: Json = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_760_000_000, "model": model}
+
+    def chunk(delta: Json, *, finish: str | None = None) -> str:
+        return _event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
     calls = 0
-    yield _chunk({"role": "assistant", "content": ""})
+    yield chunk({"role": "assistant", "content": ""})
     for part in reply.parts:
         match part:
             case Text() | Think():
                 name = "content" if isinstance(part, Text) else "reasoning_content"
                 for piece in _pieces(part):
                     yield from _delay(part)
-                    yield _chunk({name: piece})
+                    yield chunk({name: piece})
             case Call():
                 first, rest = _halves(part)
-                function = {"name": part.tool, "arguments": first}
-                id = part.id or f"call_{calls}"
-                yield _chunk({"tool_calls": [{"index": calls, "id": id, "type": "function", "function": function}]})
-                yield _chunk({"tool_calls": [{"index": calls, "function": {"arguments": rest}}]})
+                call: Json = {"index": calls, "id": part.id or f"call_{calls}", "type": "function"}
+                if part.extra is not None:
+                    call["extra_content"] = part.extra
+                yield chunk({"tool_calls": [{**call, "function": {"name": part.tool, "arguments": first}}]})
+                yield chunk({"tool_calls": [{"index": calls, "function": {"arguments": rest}}]})
                 calls += 1
             case Raw():
                 yield part.text
             case Pause() | Hang() | Cut():
                 yield part
-    yield _chunk({}, finish=reply.end)
+    yield chunk({}, finish=reply.end)
     if reply.usage is not None:
         used, made = reply.usage
-        yield _event({**_HEAD, "choices": [], "usage": _usage(used, made)})
+        usage = {"prompt_tokens": used, "completion_tokens": made, "total_tokens": used + made}
+        yield _event({**head, "choices": [], "usage": usage})
     yield "data: [DONE]\n\n"
-
-
-_HEAD: Json = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_760_000_000, "model": MODEL}
-
-
-def _usage(used: int, made: int) -> Json:
-    return {"prompt_tokens": used, "completion_tokens": made, "total_tokens": used + made}
-
-
-def _chunk(delta: Json, *, finish: str | None = None) -> str:
-    return _event({**_HEAD, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
 
 def _event(data: Json, name: str = "") -> str:
@@ -361,9 +367,9 @@ def _event(data: Json, name: str = "") -> str:
 STOP_REASONS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 
 
-def _anthropic(reply: Reply) -> Iterator[Frame]:
+def _anthropic(reply: Reply, model: str) -> Iterator[Frame]:
     used, made = reply.usage or (0, 0)
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": []}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": []}
     start = {**message, "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": used, "output_tokens": 1}}
     yield _typed("message_start", message=start)
     yield _typed("ping")

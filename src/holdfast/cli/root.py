@@ -13,9 +13,12 @@ from holdfast.cli.lazy import LazyGroup
 
 SECTIONS = {
     "Work": {
+        "chat": "Talk to an agent; bare `holdfast` is the same.",
         "run": "Begin a session with a prompt and print the answer.",
         "send": "Say something in a session.",
         "stop": "End the turn of a session.",
+        "inbox": "List everything that waits for a person.",
+        "answer": "Answer a question or an approval, from anywhere.",
     },
     "Look": {
         "sessions": "List, read, search, rename, archive, delete and export sessions.",
@@ -29,6 +32,8 @@ SECTIONS = {
         "restart": "End the gateway and start it again in the background.",
         "doctor": "Examine the home; --rebuild rebuilds what follows from the log.",
         "config": "Show or check the settings.",
+        "profiles": "List, show and add agents, and choose the default one.",
+        "models": "Show what was detected on this machine.",
         "completion": "Print the completion script of a shell.",
     },
 }
@@ -42,15 +47,21 @@ EPILOG = 'Try: holdfast run "say hello". Ids may be shortened to any unique pref
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
     subcommand_metavar="VERB …",
+    invoke_without_command=True,
 )
 @click.option("--home", metavar="DIR", help="Where everything lives; by default $HOLDFAST_HOME or ~/.holdfast.")
 @click.version_option(__version__, message="holdfast %(version)s")
 @click.pass_context
-def root(ctx: click.Context, home: str | None) -> None:
+def root(ctx: click.Context, home: str | None) -> object:
     """Holdfast: agents whose work outlives the terminal, the server and the laptop lid."""
     ctx.obj = cli = Cli(home)
     if cli.plain:
         ctx.color = False
+    if ctx.invoked_subcommand is None:
+        from holdfast.cli.verbs.chat import command
+
+        return ctx.invoke(command)
+    return None
 
 
 def run(arguments: list[str]) -> int:

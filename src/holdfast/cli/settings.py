@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from holdfast.cli.errors import USAGE, CliError
-from holdfast.config import ConfigError, Home, Settings, load_settings
+from holdfast.config import ConfigError, Home
+from holdfast.settings import Settings, load_settings
 
 
 def read(home: Home) -> Settings:

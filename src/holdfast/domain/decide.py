@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from hashlib import blake2s
 from typing import assert_never
+
+import msgspec
 
 from holdfast.domain.commands import (
     AnswerWait,
@@ -69,6 +72,9 @@ def fork(parent: list[Record], *, session: str, title: str, by: str) -> list[tup
                 continue
             case SessionArchived() | SessionRestored() | SessionRenamed() | StopRequested():
                 continue
+            case WaitOpened(wait=wait) | WaitAnswered(wait=wait) as event:
+                renamed = msgspec.structs.replace(event, wait=_wait_of_fork(session, wait))
+                events.append((record.at, renamed))
             case event:
                 events.append((record.at, event))
     if copy.turn is not None:
@@ -76,6 +82,11 @@ def fork(parent: list[Record], *, session: str, title: str, by: str) -> list[tup
         finish = Finish(copy.turn.number, "stopped", "the session was forked here")
         events += [(now, event) for event in close(copy, finish, Partial())]
     return events
+
+
+def _wait_of_fork(session: str, wait: str) -> str:
+    """A wait has one id in the whole home, so its copy has another."""
+    return blake2s(f"{session}/{wait}".encode(), digest_size=6).hexdigest()
 
 
 def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> list[AnyEvent]:

@@ -12,7 +12,7 @@ from holdfast.settings import ProviderSettings, Settings
 
 PROBE_SECONDS = 0.7
 ANSWER_LIMIT = 1_000_000
-USUAL_MODELS = {"openai": "gpt-5.1", "anthropic": "claude-sonnet-4-5", "openrouter": "openrouter/auto"}
+USUAL_MODELS = {"openai": "gpt-5.5", "anthropic": "claude-sonnet-5-5", "openrouter": "openrouter/auto"}
 """The model of a newcomer who has a key and chose none."""
 NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts")
 

@@ -23,7 +23,7 @@ from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.mcp import McpServer, McpServers
 from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.tool import AnyTool, Place
-from holdfast.settings import DEMO, DEMO_PROFILE, Policy, ProfileSettings, Settings, load_settings
+from holdfast.settings import DEMO, DEMO_PROFILE, Policy, ProfileSettings, ProviderSettings, Settings, load_settings
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Profiles:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._demo = DemoModel()
-        self._models: dict[tuple[str, str], ProviderModel] = {}
+        self._models: dict[tuple[str, ProviderSettings, str], ProviderModel] = {}
         self._servers = McpServers()
         self._seen = self._stamp()
         self.detected: list[Detected] = []
@@ -137,6 +137,8 @@ class Profiles:
     async def close(self) -> None:
         """Let go of servers and connections."""
         await self._servers.close()
+        for model in self._models.values():
+            await model.close()
 
     def _model(self, wanted: str) -> Model:
         if wanted == DEMO:
@@ -151,10 +153,16 @@ class Profiles:
         if key is None:
             message = f"The key for {name} is not set: the gateway's environment has no {settings.api_key_env}."
             return _missing("no_key", message, hint="Set it and `holdfast restart`.")
-        if known := self._models.get((name, model)):
+        if known := self._models.get((name, settings, model)):
             return known
-        provider = Provider(name=name, wire=settings.wire, base_url=settings.base_url or None, api_key=key)
-        return self._models.setdefault((name, model), ProviderModel(provider, model))
+        provider = Provider(
+            name=name,
+            wire=settings.wire,
+            base_url=settings.base_url or None,
+            api_key=key,
+            key_source=settings.api_key_env,
+        )
+        return self._models.setdefault((name, settings, model), ProviderModel(provider, model))
 
     def _refresh(self) -> None:
         stamp = self._stamp()
@@ -171,7 +179,6 @@ class Profiles:
 
     def _use(self, settings: Settings) -> None:
         self._settings = settings
-        self._models.clear()
         servers = [
             McpServer(
                 name=name, command=server.command, url=server.url, env=server.variables(), headers=server.headers()

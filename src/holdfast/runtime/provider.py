@@ -3,8 +3,7 @@
     our messages  →  the library's messages  →  one streamed request  →  Delta …  →  Answer, or a ModelError
 
 Only this file knows the library, and it imports it inside functions: that costs seconds, so
-`warm_up` does it in a thread when the gateway is up. Nothing is tried twice here; a ModelError says
-whether that makes sense, and the loop decides. The stored messages stay ours, see `domain/session.py`.
+`warm_up` does it in a thread. Nothing is tried twice here: a ModelError says whether that makes sense.
 """
 
 from __future__ import annotations
@@ -14,31 +13,47 @@ import json
 import re
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Literal, NoReturn
-from urllib.parse import urlsplit
 
 import msgspec
 
 from holdfast.domain.events import Call, Problem, Usage
 from holdfast.domain.session import AgentMessage, Message, Note, ToolResult, UserMessage
-from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, ToolSpec, WantedCall
+from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
 
 if TYPE_CHECKING:
     import httpx2
     from pydantic_ai import messages as wire
-    from pydantic_ai.models import Model as LibraryModel
-    from pydantic_ai.settings import ModelSettings
+    from pydantic_ai import models
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 120.0
 QUOTA_WAIT_SECONDS = 3600.0
-SECRET_LENGTH = 8
-"""A shorter key is a placeholder of a server that needs none, and not worth hiding."""
+SECRET_LENGTH = 8  # a shorter key is the placeholder of a server that needs none
 QUOTE = 400
 HOME = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+GLUE = {"openai": "", "anthropic": "\n\n"}
+"""Between the parts of an answer: OpenAI cuts one string into pieces, Anthropic's blocks are paragraphs."""
+NOTE = "[note from the runtime] "
+ANY: dict[str, object] = {"type": "object", "properties": {}}
+OUTCOMES = {"done": "", "failed": "[failed] ", "unknown": "[outcome unknown] "}
+LOST = "[outcome unknown] It was interrupted before a result was written; it may or may not have happened."
+PROBLEMS = {
+    "wrong_key": ("{name} does not accept the key", "Check the key of {name}{source}.", False, "Authentication"),
+    "unknown_model": ("{name} has no model {model!r}", "Check its name, and the address {host}.", False, "NotFound"),
+    "quota": ("The quota at {name} is used up", "Wait, or look at your plan there.", False, "QuotaExceeded"),
+    "rate_limit": ("{name} asks to go slower", "", True, "RateLimit"),
+    "provider_down": ("{name} is out of order", "", True, "Unavailable Server"),
+    "network": ("The connection to {host} failed", "", True, "Connection"),
+    "context_too_long": ("The conversation is too long", "Undo a turn or begin anew.", False, "ContextWindowExceeded"),
+    "refused": ("{name} refused", "Say it in another way, or ask another model.", False, "ContentFilter"),
+    "cut_by_length": ("The answer reached its greatest length", "Ask for smaller steps: a file in pieces.", False, ""),
+    "bad_answer": ("{name} gave an answer that cannot be used", "", True, ""),
+    "rejected": ("{name} did not take the request", "Another model may take it.", False, "User"),
+}
+"""By code: what happened, what helps, whether it may be tried again, and the library's names for it."""
 TOO_LONG = re.compile(r"context.{0,12}(length|size|window|limit)|(prompt|input) is too long|token count.*exceeds", re.I)
-REFUSED = re.compile(r"content.{0,3}(filter|policy|management)|moderation|flagged|safety", re.I)
+REFUSED = re.compile(r"content.{0,3}(filter|policy|management)|moderation|flagged", re.I)
 
 
 @dataclass(frozen=True)
@@ -54,17 +69,18 @@ class Provider:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Where it is; the environment has no say in it."""
         return self.base_url or HOME[self.wire]
 
     @property
     def host(self) -> str:
-        """Its name on the network."""
-        return urlsplit(self.url).hostname or self.url
+        """Its name on the network, as far as the address makes sense."""
+        found = re.match(r"\w+://(?:[^@/]*@)?(\[[^]]*]|[^:/?#]+)", self.url)
+        return found[1] if found else self.url
 
 
 def warm_up() -> None:
-    """Import the library and its prices: seconds of work, to be done in a thread."""
+    """Import the library: seconds of work, to be done in a thread."""
     import pydantic_ai.direct
     import pydantic_ai.models.anthropic
     import pydantic_ai.models.openai
@@ -79,7 +95,7 @@ class ProviderModel:
         self._model = model
         self._idle = idle_seconds
         self._opening = asyncio.Lock()
-        self._opened: tuple[httpx2.AsyncClient, LibraryModel] | None = None
+        self._opened: tuple[httpx2.AsyncClient, models.Model] | None = None
 
     @property
     def name(self) -> str:
@@ -88,27 +104,24 @@ class ProviderModel:
 
     async def stream(self, request: ModelRequest, /) -> AsyncGenerator[Delta | Answer, None]:
         """Ask once. Closing it, or cancelling who listens, drops the connection at once."""
-        key = self._provider.api_key
-        if not (key.isascii() and key.isprintable()) or " " in key:
-            self._fail("wrong_key", "The key has characters that no key has.", self._key_hint())
-        model = await self._open()
-        from pydantic_ai.direct import model_request_stream
-        from pydantic_ai.messages import InstructionPart
-        from pydantic_ai.models import ModelRequestParameters
-
-        history = _History(self._provider, by=self.name, system=model.system).of(request.messages)
-        instructions = [InstructionPart(request.instructions)] if request.instructions.strip() else []
-        tools = [_tool(spec) for spec in request.tools]
-        wanted = ModelRequestParameters(function_tools=tools, instruction_parts=instructions)
-        listener = _Listener(self._provider)
+        if not re.fullmatch(r"[!-~]*", self._provider.api_key):
+            self._fail("wrong_key", "it has characters that no key has")
+        last: dict[str, int] = {}
         try:
-            asked = model_request_stream(
-                model, history, model_settings=_settings(self._provider, model), model_request_parameters=wanted
-            )
-            async with asked as answer:
+            async with self._opening:
+                if self._opened is None:
+                    self._opened = await asyncio.to_thread(_build, self._provider, self._model, self._idle)
+                model = self._opened[1]
+            from pydantic_ai.direct import model_request_stream
+
+            history = list(_history(request.messages, self._provider, by=self.name, system=model.system))
+            async with model_request_stream(model, history, model_request_parameters=_parameters(request)) as answer:
                 async for event in answer:
-                    if (delta := listener.hear(event)) is not None:
-                        yield delta
+                    kind, index, piece = _piece(event)
+                    if piece:
+                        lead = GLUE[self._provider.wire] if last.get(kind, index) != index else ""
+                        last[kind] = index
+                        yield Delta(**{kind: lead + _sound(piece)})
                 response = answer.get()
         except Exception as error:  # on garbage the library raises whatever its parsing stumbles over
             self._explain(error)
@@ -120,308 +133,268 @@ class ProviderModel:
         if opened is not None:
             await opened[0].aclose()
 
-    async def _open(self) -> LibraryModel:
-        async with self._opening:
-            if self._opened is None:
-                self._opened = await asyncio.to_thread(_build, self._provider, self._model, self._idle)
-            return self._opened[1]
-
-    # --- what came ------------------------------------------------------------------------------
-
     def _answer(self, response: wire.ModelResponse) -> Answer:
         details = response.provider_details or {}
         finish = response.finish_reason or details.get("finish_reason")
         if finish is None and response.state != "suspended":
-            self._fail("network", "The answer ended before its end.", "It is tried again.", retry=True)
+            self._fail("network", "the answer ended before its end")
         if finish == "content_filter":
-            why = self._clean(str(details.get("refusal") or "its content filter stopped the answer"))
-            self._fail("refused", f"{self._provider.name} refused to answer: {why}", "Say it in another way.")
+            self._fail("refused", str(details.get("refusal") or "its filter stopped the answer"))
         if finish == "error":
-            self._fail("provider_down", f"{self._provider.name} broke off the answer.", retry=True)
-        text = _joined(self._provider, [part.content for part in response.parts if part.part_kind == "text"])
-        thinking = _joined(self._provider, [part.content for part in response.parts if part.part_kind == "thinking"])
-        calls = [WantedCall(call.tool_name, _as_text(call.args)) for call in response.tool_calls]
-        if finish == "length" and (any(_as_object(c.arguments) is None for c in calls) or not (text or thinking or calls)):
-            hint = "Ask for a smaller step: a long file is better written in pieces."
-            self._fail("cut_by_length", "The answer reached its greatest length in the middle of a tool call.", hint)
+            self._fail("provider_down", "it broke off the answer")
+        texts = [_sound(part.content) for part in response.parts if part.part_kind == "text" and part.content]
+        thoughts = [_sound(part.content) for part in response.parts if part.part_kind == "thinking" and part.content]
+        text, thinking = GLUE[self._provider.wire].join(texts), GLUE[self._provider.wire].join(thoughts)
+        wanted = [(call.tool_name, call.args or ("" if finish == "length" else "{}")) for call in response.tool_calls]
+        calls = [WantedCall(tool, _sound(args) if isinstance(args, str) else json.dumps(args)) for tool, args in wanted]
+        if finish == "length" and any(_as_object(call.arguments) is None for call in calls):
+            self._fail("cut_by_length", "in the middle of a tool call")
         if not (text.strip() or thinking.strip() or calls):
-            self._fail("bad_answer", f"{self._provider.name} gave an empty answer.", retry=True)
+            self._fail("cut_by_length" if finish == "length" else "bad_answer", "it is empty")
         finish = "tool_calls" if finish == "tool_call" else str(finish or "stop")
-        return Answer(text, thinking, _seal(response, self.name), calls, finish, _usage(response))
-
-    # --- what went wrong ------------------------------------------------------------------------
+        return Answer(text, thinking, _sealed(response, self.name), calls, finish, _usage(response))
 
     def _explain(self, error: Exception) -> NoReturn:
-        """The library's errors, as what they are for a person. The cause is left out: it may hold the key."""
-        from pydantic_ai import exceptions as they
+        from pydantic_ai.exceptions import ModelHTTPError, ModelTimeoutError
 
-        who, said = self._provider.name, self._clean(_said(error))
-        after = error.retry_after if isinstance(error, they.ModelAPIError) else None
-        status = error.status_code if isinstance(error, they.ModelHTTPError) else 0
-        match error:
-            case they.ModelAuthenticationError():
-                self._fail("wrong_key", f"{who} does not accept the key ({status}): {said}", self._key_hint())
-            case they.ModelNotFoundError():
-                guess = error.suggested_model_id if isinstance(error, they.ModelHTTPError) else None
-                hint = f"Did you mean {guess}?" if guess else f"Check the model's name, and the address {self._provider.host}."
-                self._fail("unknown_model", f"{who} has no model {self._model!r}: {said}", hint)
-            case they.ModelContextWindowExceededError():
-                self._too_long(said)
-            case they.ModelQuotaExceededError():
-                soon = after is not None and after <= QUOTA_WAIT_SECONDS
-                back = f" It is back in {_span(after)}." if after is not None else ""
-                hint = "Wait, or look at the plan and the bill at the provider."
-                self._fail("quota", f"The quota at {who} is used up: {said}{back}", hint, retry=soon, after=after)
-            case they.ModelRateLimitError():
-                back = f" It asks to wait {_span(after)}." if after is not None else ""
-                self._fail("rate_limit", f"{who} says that it is too fast: {said}{back}", retry=True, after=after)
-            case they.ModelUnavailableError() | they.ModelServerError():
-                self._fail("provider_down", f"{who} is out of order ({status}): {said}", retry=True, after=after)
-            case they.ModelTimeoutError(phase="read"):
-                message = f"No data from {self._provider.host} for {self._idle:g} s."
-                self._fail("network", message, "It is tried again.", retry=True)
-            case they.ModelConnectionError() | they.ModelRequestTimeout():
-                self._fail("network", f"No connection to {self._provider.host}: {said}", "Is it running?", retry=True)
-            case they.ContentFilterError():
-                self._fail("refused", f"{who} refused to answer: {said}", "Say it in another way.")
-            case they.ModelHTTPError():
-                self._rejected(status, said, retry=status in (408, 409, 425), after=after)
-            case they.ModelAPIError() if error.in_stream:
-                self._fail("provider_down", f"{who} broke off the answer: {said}", retry=True, after=after)
-            case they.ModelAPIError() if "finish_reason" in said:
-                self._fail("network", "The answer ended before its end.", "It is tried again.", retry=True)
-            case they.UserError():
-                self._fail("rejected", f"The request cannot be sent: {said}")
-            case _:
-                self._fail("bad_answer", f"{who} gave an answer that cannot be read: {said}", retry=True)
+        said, after = _said(error), getattr(error, "retry_after", None)
+        code = _code(error, said)
+        if isinstance(error, ModelHTTPError):
+            guess = f" Did you mean {error.suggested_model_id}?" if error.suggested_model_id else ""
+            said = f"{said} ({error.status_code}){guess}"
+        elif isinstance(error, ModelTimeoutError) and error.phase == "read":
+            said = f"no data for {self._idle:g} s"
+        soon = after is not None and after <= QUOTA_WAIT_SECONDS
+        self._fail(code, said, after=after, retry=soon if code == "quota" else None)
 
-    def _rejected(self, status: int, said: str, *, retry: bool, after: float | None) -> NoReturn:
-        """A refused request whose category the library does not know: local servers have their own words."""
-        if status == 413 or TOO_LONG.search(said):
-            self._too_long(said)
-        if status == 403 or REFUSED.search(said):
-            self._fail("refused", f"{self._provider.name} refused the request: {said}", "Say it in another way.")
-        message = f"{self._provider.name} did not take the request ({status}): {said}"
-        self._fail("rejected", message, "Another model may take it.", retry=retry, after=after)
-
-    def _too_long(self, said: str) -> NoReturn:
-        hint = "Start a new session, undo a turn, or choose a model with a larger context."
-        self._fail("context_too_long", f"The conversation is too long for {self._model}: {said}", hint)
-
-    def _fail(
-        self, code: str, message: str, hint: str = "", *, retry: bool = False, after: float | None = None
-    ) -> NoReturn:
-        problem = Problem(code=code, message=message, hint=hint)
-        raise ModelError(problem, retry=retry, after_ms=None if after is None else int(after * 1000)) from None
-
-    def _key_hint(self) -> str:
-        source = f", which comes from {self._provider.key_source}" if self._provider.key_source else ""
-        return f"Check the key of {self._provider.name}{source}."
-
-    def _clean(self, text: str) -> str:
-        """Without the key, which a provider may repeat, on one line and not too long."""
-        key = self._provider.api_key
-        if len(key) >= SECRET_LENGTH:
-            text = text.replace(key, "***")
-        text = " ".join(_sound(text).split())
-        return text if len(text) <= QUOTE else f"{text[:QUOTE]}…"
+    def _fail(self, code: str, said: str, *, after: float | None = None, retry: bool | None = None) -> NoReturn:
+        """Say it without the key, which a provider may repeat; the library's error may hold it and is left out."""
+        provider, (words, hint, usual, _) = self._provider, PROBLEMS[code]
+        source = f", which comes from {provider.key_source}" if provider.key_source else ""
+        names = {"name": provider.name, "model": self._model, "host": provider.host, "source": source}
+        if len(provider.api_key) >= SECRET_LENGTH:
+            said = said.replace(provider.api_key, "***")
+        said = " ".join(_sound(said).split())
+        said = said if len(said) <= QUOTE else f"{said[:QUOTE]}…"
+        wait = f" It asks to wait {after:.0f} s." if after is not None else ""
+        problem = Problem(code=code, message=f"{words.format(**names)}: {said}{wait}", hint=hint.format(**names))
+        after_ms = None if after is None else int(after * 1000)
+        raise ModelError(problem, retry=usual if retry is None else retry, after_ms=after_ms) from None
 
 
-# --- opening ------------------------------------------------------------------------------------
-
-
-def _build(provider: Provider, model: str, idle: float) -> tuple[httpx2.AsyncClient, LibraryModel]:
+def _build(provider: Provider, model: str, idle: float) -> tuple[httpx2.AsyncClient, models.Model]:
+    warm_up()
     import httpx2
 
     client = httpx2.AsyncClient(
         timeout=httpx2.Timeout(idle, connect=CONNECT_SECONDS),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=8),
-        trust_env=not _on_loopback(provider.host),  # a proxy is not the way to this machine
+        trust_env=provider.host not in ("127.0.0.1", "localhost", "[::1]"),  # a proxy is not the way to this machine
     )
     key = provider.api_key or "none"  # an empty one makes the SDKs look into the environment for another
     if provider.wire == "anthropic":
-        from pydantic_ai.models.anthropic import AnthropicModel
-        from pydantic_ai.providers.anthropic import AnthropicProvider
-
-        served = AnthropicProvider(api_key=key, base_url=provider.url, http_client=client)
-        return client, AnthropicModel(model, provider=served)
+        return client, _anthropic(provider.url, key, model, client)
+    from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
     whole = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)  # else a cut stream passes as whole
-    if provider.host == "api.openai.com":
-        own = OpenAIProvider(base_url=provider.url, api_key=key, http_client=client)
-        return client, OpenAIChatModel(model, provider=own, profile=whole)
-    other = OpenAICompatibleProvider(provider.name, base_url=provider.url, api_key=key, http_client=client)
-    other.client.organization = other.client.project = None  # the SDK takes OpenAI's from the environment
-    return client, OpenAIChatModel(model, provider=other, profile=whole)
-
-
-def _on_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
-def _settings(provider: Provider, model: LibraryModel) -> ModelSettings:
-    if provider.wire == "openai":
-        return {"max_retries": 0}
-    from pydantic_ai.models.anthropic import AnthropicModelSettings
-
-    settings = AnthropicModelSettings(
-        max_retries=0,
-        anthropic_cache_instructions=True,
-        anthropic_cache_tool_definitions=True,
-        anthropic_cache_messages=True,
+    sdk = AsyncOpenAI(base_url=provider.url, api_key=key, http_client=client, max_retries=0)
+    if provider.url.rstrip("/") == HOME["openai"]:
+        return client, OpenAIChatModel(model, provider=OpenAIProvider(openai_client=sdk), profile=whole)
+    sdk.organization = sdk.project = None  # it took OpenAI's from the environment
+    return client, OpenAIChatModel(
+        model, provider=OpenAICompatibleProvider(provider.name, openai_client=sdk), profile=whole
     )
-    if model.profile.get("anthropic_binds_thinking_blocks"):  # undo changes what they were bound to
-        settings["anthropic_thinking"] = {
-            "type": "adaptive",
-            "block_binding": {"prefix_mismatch_behavior": "drop_block"},
-        }
-    return settings
 
 
-def _tool(spec: ToolSpec) -> ToolDefinition:
-    from pydantic_ai.tools import ToolDefinition
+def _anthropic(url: str, key: str, model: str, client: httpx2.AsyncClient) -> models.Model:
+    from anthropic import AsyncAnthropic
+    from pydantic_ai.models.anthropic import AnthropicModel, AnthropicModelSettings
+    from pydantic_ai.providers.anthropic import AnthropicProvider
 
-    schema = {"type": "object", "properties": {}, **spec.parameters}
-    return ToolDefinition(spec.name, schema, spec.description, strict=False)
+    chosen = AnthropicModelSettings(anthropic_cache_messages=True, anthropic_cache_instructions=True)
+    chosen["anthropic_cache_tool_definitions"] = True
+    sdk = AsyncAnthropic(base_url=url, api_key=key, http_client=client, max_retries=0)
+    served = AnthropicProvider(anthropic_client=sdk)
+    if (served.model_profile(model) or {}).get("anthropic_binds_thinking_blocks"):  # and undo changes what to
+        chosen["anthropic_thinking"] = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+    return AnthropicModel(model, provider=served, settings=chosen)
 
 
 # --- from our messages to the wire --------------------------------------------------------------
 
 
 class _Seal(msgspec.Struct):
-    """What a model wants back with its own earlier answer, kept as our opaque `signature`."""
+    """What a model wants back with its own earlier answer; kept in our opaque `signature`."""
 
-    by: str
+    by: str = ""
     thinking: list[tuple[int, str, str]] = []
     """Each part of the thinking: its length, its id, the provider's seal on it."""
     calls: list[object] = []
     """What was attached to each tool call."""
 
 
-class _History:
-    """Our messages as the library's.
+def _parameters(request: ModelRequest) -> models.ModelRequestParameters:
+    from pydantic_ai.messages import InstructionPart
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.tools import ToolDefinition
 
-    Results follow their calls at once, in the order of the calls, and what else was said meanwhile
-    comes after them. A call without a result gets one that says so: no provider takes a loose call.
+    tools = [
+        ToolDefinition(name=t.name, description=t.description, parameters_json_schema=ANY | t.parameters, strict=False)
+        for t in request.tools
+    ]
+    instructions = [InstructionPart(request.instructions)] if request.instructions.strip() else []
+    return ModelRequestParameters(function_tools=tools, instruction_parts=instructions)
+
+
+def _history(messages: list[Message], provider: Provider, *, by: str, system: str) -> Iterator[wire.ModelMessage]:
+    """Our messages as the library's; the last one is always something to answer to.
+
+    Results follow their calls at once; what else was said meanwhile comes after them, as one text.
+    A call without a result gets one that says so: no provider takes a loose call.
     """
+    from pydantic_ai import messages as m
 
-    def __init__(self, provider: Provider, *, by: str, system: str) -> None:
-        self._provider = provider
-        self._by = by
-        self._system = system
-        self._done: list[wire.ModelMessage] = []
-        self._results: list[wire.ToolReturnPart] = []
-        self._texts: list[str] = []
-
-    def of(self, messages: list[Message]) -> list[wire.ModelMessage]:
-        """All of them; the last one is always something to answer to."""
-        results = {message.call: message for message in messages if isinstance(message, ToolResult)}
-        for message in messages:
-            match message:
-                case UserMessage(text=text):
-                    self._texts.append(text)
-                case Note(text=text):
-                    self._texts.append(f"[note from the runtime] {text}")
-                case ToolResult():
-                    pass  # stands behind its call
-                case AgentMessage(text=text, calls=calls) if text.strip() or calls:
-                    self._ask()
-                    self._done.append(self._said(message))
-                    self._results = [self._result(call, results.get(call.call)) for call in calls]
-                case AgentMessage():
-                    pass  # nothing but thinking; providers refuse that
-        if not (self._results or any(map(str.strip, self._texts))):
-            self._texts.append("[note from the runtime] Go on.")
-        self._ask()
-        return self._done
-
-    def _ask(self) -> None:
-        """Close what stands on our side, as one message with one text."""
-        from pydantic_ai.messages import ModelRequest as Asked
-        from pydantic_ai.messages import UserPromptPart
-
-        text = "\n\n".join(text for text in self._texts if text.strip())
-        parts = [*self._results, *([UserPromptPart(text)] if text else [])]
-        if parts:
-            self._done.append(Asked(parts))
-        self._results, self._texts = [], []
-
-    def _said(self, message: AgentMessage) -> wire.ModelResponse:
-        from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
-
-        seal = self._seal(message)
-        parts: list[wire.ModelResponsePart] = list(self._thoughts(message.thinking, seal))
-        if message.text.strip():
-            parts.append(TextPart(message.text))
-        for index, call in enumerate(message.calls):
-            extra = seal.calls[index] if index < len(seal.calls) else None
-            part = ToolCallPart(_name(call.tool), _as_object(call.arguments) or {}, _id(call.call))
-            if extra is not None:
-                part.provider_name, part.provider_details = self._system, {"extra_content": extra}
-            parts.append(part)
-        return ModelResponse(parts, provider_name=self._system)
-
-    def _seal(self, message: AgentMessage) -> _Seal:
-        """Only for the model that made it; for all others its thinking stays ours."""
-        try:
-            seal = msgspec.json.decode(message.signature or "{}", type=_Seal)
-        except msgspec.MsgspecError:
-            return _Seal("")
-        return seal if seal.by == self._by else _Seal("")
-
-    def _thoughts(self, thinking: str, seal: _Seal) -> Iterator[wire.ThinkingPart]:
-        from pydantic_ai.messages import ThinkingPart
-
-        at = 0
-        for length, id, signature in seal.thinking:
-            content = thinking[at : at + length]
-            at += length + len(_glue(self._provider)) if length else 0
-            if signature or id not in ("", "content"):  # else it came as text between tags
-                yield ThinkingPart(content, id=id or None, signature=signature or None, provider_name=self._system)
-
-    def _result(self, call: Call, result: ToolResult | None) -> wire.ToolReturnPart:
-        from pydantic_ai.messages import ToolReturnPart
-
-        if result is None:
-            text = "[outcome unknown] It was interrupted before a result was written; it may or may not have happened."
-        elif result.outcome == "done":
-            text = result.output
-        else:
-            text = f"[{'failed' if result.outcome == 'failed' else 'outcome unknown'}] {result.output}"
-        if _as_object(call.arguments) is None:
-            text = f"{text}\n[your arguments were not a JSON object: {call.arguments[:QUOTE]}]"
-        failed = result is not None and result.outcome == "failed" and self._provider.wire == "anthropic"
-        return ToolReturnPart(
-            _name(call.tool), text if text.strip() else "(no output)", _id(call.call), outcome="failed" if failed else "success"
-        )
+    results = {message.call: message for message in messages if isinstance(message, ToolResult)}
+    returns: list[wire.ToolReturnPart] = []
+    texts: list[str] = []
+    for message in messages:
+        match message:
+            case UserMessage(text=text) if text.strip():
+                texts.append(text)
+            case Note(text=text):
+                texts.append(NOTE + text)
+            case AgentMessage(text=text, calls=calls) if text.strip() or calls:
+                if returns or texts:
+                    yield m.ModelRequest([*returns, *map(m.UserPromptPart, ["\n\n".join(texts)] if texts else [])])
+                yield _said_before(message, provider, by=by, system=system)
+                returns, texts = [_result(call, results.get(call.call), provider) for call in calls], []
+            case _:
+                continue  # empty, nothing but thinking, or a result, which stands behind its call
+    if not returns and not texts:
+        texts.append(NOTE + "Go on.")
+    yield m.ModelRequest([*returns, *map(m.UserPromptPart, ["\n\n".join(texts)] if texts else [])])
 
 
-def _id(call: str) -> str:
-    """Ours have dots, which Anthropic refuses."""
-    return "call_" + re.sub(r"[^A-Za-z0-9_-]", "_", call)
+def _said_before(message: AgentMessage, provider: Provider, *, by: str, system: str) -> wire.ModelResponse:
+    from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
+
+    try:
+        seal = msgspec.json.decode(message.signature or "{}", type=_Seal)
+    except msgspec.MsgspecError:
+        seal = _Seal()
+    if seal.by != by:
+        seal = _Seal()  # it is another model's: its thinking stays with us
+    parts: list[wire.ModelResponsePart] = []
+    at = 0
+    for length, id, signature in seal.thinking:
+        thought = message.thinking[at : at + length]
+        at += length + len(GLUE[provider.wire]) if length else 0
+        if signature or id not in ("", "content"):  # else it came as text between tags
+            parts.append(ThinkingPart(thought, id=id or None, signature=signature or None, provider_name=system))
+    if message.text.strip():
+        parts.append(TextPart(message.text))
+    for index, call in enumerate(message.calls):
+        part = ToolCallPart(_safe(call.tool), _as_object(call.arguments or "{}") or {}, _safe(f"call_{call.call}"))
+        if index < len(seal.calls) and seal.calls[index] is not None:
+            part.provider_name, part.provider_details = system, {"extra_content": seal.calls[index]}
+        parts.append(part)
+    return ModelResponse(parts, provider_name=system)
 
 
-def _name(tool: str) -> str:
-    """A name that a model made up may be one that the provider refuses to read again."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", tool)[:64] or "unnamed"
+def _result(call: Call, result: ToolResult | None, provider: Provider) -> wire.ToolReturnPart:
+    from pydantic_ai.messages import ToolReturnPart
+
+    text = LOST if result is None else OUTCOMES[result.outcome] + result.output
+    text = text if text.strip() else "(no output)"
+    if _as_object(call.arguments or "{}") is None:
+        text = f"{text}\n[your arguments were not a JSON object: {call.arguments[:QUOTE]}]"
+    flag = result is not None and result.outcome == "failed" and provider.wire == "anthropic"
+    return ToolReturnPart(_safe(call.tool), text, _safe(f"call_{call.call}"), outcome="failed" if flag else "success")
+
+
+def _safe(name: str) -> str:
+    """What both wires take; a name that a model made up may be one that they refuse to read again."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
 
 
 def _as_object(arguments: str) -> dict[str, object] | None:
     """The arguments, or None when they are not an object that can be sent again as JSON."""
     try:
-        parsed = json.loads(arguments, parse_constant=_refuse)
-        json.dumps(parsed, ensure_ascii=False).encode()
+        parsed = json.loads(arguments)
+        json.dumps(parsed, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return None
     return parsed if isinstance(parsed, dict) else None
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
+# --- from the wire to our answer ----------------------------------------------------------------
+
+
+def _piece(event: wire.ModelResponseStreamEvent) -> tuple[str, int, str]:
+    """What is new in it: text or thinking, of which part, and the piece itself."""
+    from pydantic_ai import messages as m
+
+    match event:
+        case m.PartStartEvent(part=m.TextPart() | m.ThinkingPart() as part):
+            return part.part_kind, event.index, part.content
+        case m.PartDeltaEvent(delta=m.TextPartDelta() | m.ThinkingPartDelta() as delta):
+            return delta.part_delta_kind, event.index, delta.content_delta or ""
+        case _:
+            return "", 0, ""
+
+
+def _sound(text: str) -> str:
+    """Without halves of characters, which cannot be stored or sent."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _sealed(response: wire.ModelResponse, by: str) -> str:
+    thoughts = [part for part in response.parts if part.part_kind == "thinking"]
+    thinking = [(len(_sound(part.content)), part.id or "", part.signature or "") for part in thoughts]
+    calls = [(call.provider_details or {}).get("extra_content") for call in response.tool_calls]
+    if not any(id or signature for _, id, signature in thinking) and not any(calls):
+        return ""
+    return msgspec.json.encode(_Seal(by, thinking, calls if any(calls) else [])).decode()
+
+
+def _usage(response: wire.ModelResponse) -> Usage:
+    try:
+        cost = float(response.cost().total_price)
+    except (LookupError, ValueError, AssertionError):  # a model without a price, or an answer without usage
+        cost = None
+    return Usage(input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens, cost=cost)
+
+
+def _code(error: Exception, said: str) -> str:
+    """What it is for a person; local servers say it in words of their own."""
+    names = {kind.__name__.removeprefix("Model").removesuffix("Error") for kind in type(error).__mro__}
+    if known := [code for code, problem in PROBLEMS.items() if names & set(problem[3].split())]:
+        return known[0]
+    status = getattr(error, "status_code", 0)
+    if not status and getattr(error, "in_stream", False):
+        return "provider_down"
+    if not status:
+        return "network" if "finish_reason" in said else "bad_answer"  # the stream ended without one
+    if status == 413 or TOO_LONG.search(said):
+        return "context_too_long"
+    return "refused" if status == 403 or REFUSED.search(said) else "network" if status == 408 else "rejected"
+
+
+def _said(error: Exception) -> str:
+    """The provider's own words if there are any, else what lies at the bottom of the error."""
+    body: object = getattr(error, "body", None)
+    while isinstance(body, dict):
+        details = body.get("metadata")  # OpenRouter: what the provider behind it said
+        raw = details.get("raw") if isinstance(details, dict) else None
+        inner = next((body[key] for key in ("error", "message", "detail") if body.get(key)), str(body))
+        body = f"{inner} ({raw})" if raw else inner
+    if body:
+        return str(body)
+    cause: BaseException = error
+    while cause.__cause__ is not None and str(cause.__cause__):
+        cause = cause.__cause__
+    return str(cause) if isinstance(error, RuntimeError) and str(cause) else f"{type(cause).__name__}: {cause}"

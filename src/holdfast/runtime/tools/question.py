@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from holdfast.runtime.tools.tool import Done, Place, Tool, ToolFailed
@@ -10,8 +12,8 @@ from holdfast.runtime.tools.tool import Done, Place, Tool, ToolFailed
 class QuestionArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to ask, and what the person may choose from."""
 
-    text: str
-    choices: list[str] = []
+    text: Annotated[str, msgspec.Meta(min_length=1, description="What to ask.")]
+    choices: Annotated[list[str], msgspec.Meta(max_length=10, description="Answers to choose from, if any.")] = []
 
 
 async def _ask(_: Place, __: QuestionArguments) -> Done:

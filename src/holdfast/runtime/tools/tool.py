@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
+from posixpath import normpath
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -39,10 +40,15 @@ class Place:
             target = (root / Path(path).expanduser()).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise ToolFailed(f"{path!r} is not a usable path: {error}.") from error
-        for open_to_it in (root, *self.also):
+        for open_to_it in (root, *(also.resolve() for also in self.also)):
             if target == open_to_it or open_to_it in target.parents:
                 return target
         raise ToolFailed(f"{path} lies outside of the working directory {root}.")
+
+    def shown(self, target: Path) -> str:
+        """A path that is inside, as the log names it: relative to the working directory if it lies in it."""
+        root = self.cwd.resolve()
+        return printable((target.relative_to(root) if target.is_relative_to(root) else target).as_posix())
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ class AnyTool(Protocol):
         """As the model sees it."""
         ...
 
-    def subject(self, arguments: str) -> str:
+    def subject(self, arguments: str, place: Place | None = None) -> str:
         """What a call is about, for permissions by pattern: a path, say. Empty when there is none."""
         ...
 
@@ -107,12 +113,22 @@ class Tool(Generic[Arguments]):
         _, components = msgspec.json.schema_components([self.arguments])
         return ToolSpec(self.name, self.description, components[self.arguments.__name__])
 
-    def subject(self, arguments: str) -> str:
-        """The argument that it is about; arguments that do not fit fail later, when it is called."""
+    def subject(self, arguments: str, place: Place | None = None) -> str:
+        """The argument that it is about; arguments that do not fit fail later, when it is called.
+
+        A path is named as the place shows it, after all links are followed: `docs/../.env`, an absolute
+        path or a link must not get around a pattern.
+        """
         try:
-            return str(getattr(msgspec.json.decode(arguments, type=self.arguments), self.about, ""))
+            value = str(getattr(msgspec.json.decode(arguments or "{}", type=self.arguments), self.about, ""))
         except msgspec.MsgspecError:
             return ""
+        if self.about != "path":
+            return value
+        try:
+            return normpath(value) if place is None else place.shown(place.inside(value))
+        except (ToolFailed, OSError):
+            return normpath(value)
 
     async def call(self, place: Place, arguments: str) -> Result:
         """Check the arguments, do it, and bound the output."""
@@ -127,6 +143,11 @@ class Tool(Generic[Arguments]):
         except OSError as error:
             return Result("failed", f"{error.strerror or error}: {error.filename or ''}".strip(": "))
         return Result("done", bounded(done.output), done.files)
+
+
+def printable(name: str) -> str:
+    """A file's name on one line: what cannot be printed, or is no text at all, is escaped."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
 
 
 def bounded(text: str, limit: int = OUTPUT_LIMIT) -> str:

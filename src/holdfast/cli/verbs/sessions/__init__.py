@@ -12,8 +12,11 @@ SECTIONS = {
         "show": "Show a session, its turns and its queue.",
         "log": "Read the conversation; --follow stays with it.",
         "search": "Find a text in any session.",
+        "context": "Show what the model sees, and how large it is.",
     },
     "Change": {
+        "fork": "Begin a new session that knows everything in it.",
+        "undo": "Take its last turn out of what the model sees.",
         "rename": "Give it another title.",
         "archive": "Take it out of the list; nothing is deleted.",
         "restore": "Bring an archived session back.",

@@ -1,0 +1,144 @@
+"""Coming to a session: which one, what was said last, and what happened while nobody looked."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from holdfast.cli.chat.blocks import Asked, Block, Remark, gap
+from holdfast.cli.chat.keep import Cursors
+from holdfast.cli.chat.outbox import Place
+from holdfast.cli.chat.paint import Painter
+from holdfast.cli.chat.view import View, Wait, while_away
+from holdfast.cli.errors import USAGE, CliError
+from holdfast.cli.gateway import Gateway, Json, quote
+from holdfast.cli.screen import one_line, shorten
+
+WINDOW = 600
+LONGEST_WINDOW = 5_000
+PAGE = 2_000
+LIST_PAGE = 200
+LIST_PAGES = 5
+SHORT_ID = 8
+DEMO_HINT = "The demo agent is a script, no AI: say help. `holdfast models` shows how to get a real one."
+
+
+@dataclass(slots=True)
+class Opening:
+    """A session as it is when we come: the place, the view, and the blocks of what was said last."""
+
+    place: Place
+    view: View
+    blocks: list[tuple[int, Block]] = field(default_factory=list)
+    read: int | None = None
+    away: str = ""
+    cut: bool = False
+    """There is more before the first block."""
+    hint: str = ""
+
+
+def last_here(gateway: Gateway, cwd: str) -> str | None:
+    """The session of this directory in which something happened last."""
+    before: str | None = None
+    for _ in range(LIST_PAGES):
+        page = gateway.get("/v1/sessions", limit=LIST_PAGE, before=before)
+        found = next((row["id"] for row in page["sessions"] if row["cwd"] == cwd), None)
+        before = page["next"]
+        if found is not None or before is None:
+            return found
+    return None
+
+
+def new(gateway: Gateway, cwd: str, profile: str | None) -> Opening:
+    """A session that its first message will begin."""
+    chosen = _profile(gateway, profile)
+    if not chosen:
+        raise CliError(f"There is no profile {profile}.", hint="`holdfast profiles` lists them.", code=USAGE)
+    view = View(time.monotonic, profile=chosen["name"], model=chosen["model"], cwd=cwd)
+    return Opening(Place(cwd=cwd, profile=profile), view, hint=DEMO_HINT if view.model == "demo" else "")
+
+
+def attach(gateway: Gateway, id: str, cursors: Cursors) -> Opening:
+    """An existing session, by its id or a unique prefix."""
+    detail = gateway.get(f"/v1/sessions/{quote(id)}")
+    row = detail["session"]
+    session, version = str(row["id"]), int(row["version"])
+    read = cursors.get(session)
+    view = View(time.monotonic, model=_profile(gateway, row["profile"]).get("model", ""))
+    view.seed(detail)
+    after = max(0, version - LONGEST_WINDOW, min(version - WINDOW, version if read is None else read))
+    records = _records(gateway, session, after)
+    blocks = [(record["version"], block) for record in records for block in view.happened(record)]
+    if view.turn is not None and view.wait is None and row["state"] == "waiting":
+        blocks += [(view.version, block) for block in _open_wait(gateway, view)]
+    missed = [record for record in records if read is not None and record["version"] > read]
+    return Opening(Place(session, row["cwd"]), view, blocks, read=read, away=while_away(missed), cut=after > 0)
+
+
+def _records(gateway: Gateway, session: str, after: int) -> list[Json]:
+    found: list[Json] = []
+    more = True
+    while more:
+        page = gateway.get(f"/v1/sessions/{session}/events", after=after, limit=PAGE)
+        found += page["events"]
+        after, more = page["cursor"], page["more"]
+    return found
+
+
+def _profile(gateway: Gateway, name: str | None) -> Json:
+    """The profile of that name, without one the default; nothing if there is none."""
+    profiles: list[Json] = gateway.get("/v1/profiles")["profiles"]
+    return next((known for known in profiles if (known["default"] if name is None else known["name"] == name)), {})
+
+
+def _open_wait(gateway: Gateway, view: View) -> list[Block]:
+    """What it waits for, when that was asked before the first record that we read."""
+    waits = gateway.get("/v1/inbox")["waits"]
+    found = next((wait for wait in waits if wait["session"] == view.session), None)
+    if found is None:
+        return []
+    choices = tuple(found["choices"])
+    view.wait = Wait(found["id"], found["purpose"], found["reason"], choices, found["until"])
+    return [Asked(found["purpose"], found["reason"], choices, "", found["pattern"])]
+
+
+# --- the first screen -----------------------------------------------------------------------------
+
+
+def header(view: View, columns: int) -> str:
+    """Where we are, in one line."""
+    name = f"session {view.session[:SHORT_ID]}" if view.session else "a new session"
+    title = f"“{one_line(view.title)}” · " if view.title else ""
+    return shorten(f"holdfast · {title}{name} · {one_line(view.cwd)}", columns)
+
+
+def screenful(opening: Opening, painter: Painter, rows: int) -> tuple[list[str], Block | None]:
+    """The last lines of the conversation with a mark where the unread begins, and the last block."""
+    blocks, marker = _with_marker(opening)
+    lines: list[str] = []
+    first = len(blocks)
+    while first > 0 and len(lines) < rows:
+        first -= 1
+        blank = first + 1 < len(blocks) and gap(blocks[first], blocks[first + 1])
+        lines = [*painter.block(blocks[first]), *([""] if blank else []), *lines]
+    is_cut = opening.cut or first > 0 or len(lines) > rows
+    lines = lines[-rows:]
+    while lines and not lines[0]:
+        lines.pop(0)
+    if marker is not None and marker < first:
+        lines = [*painter.block(blocks[marker]), "", *lines]
+    if is_cut:
+        said = f"earlier: holdfast sessions log {opening.view.session[:SHORT_ID]}"
+        lines = [*painter.block(Remark(said)), "", *lines]
+    return lines, blocks[-1] if blocks else None
+
+
+def _with_marker(opening: Opening) -> tuple[list[Block], int | None]:
+    """The blocks, and which of them says what happened while away."""
+    blocks = [block for _, block in opening.blocks]
+    if not opening.away:
+        return blocks, None
+    read = opening.read or 0
+    place = next((index for index, (version, _) in enumerate(opening.blocks) if version > read), len(blocks))
+    blocks.insert(place, Remark(f"── {opening.away} while away ──", "warning"))
+    return blocks, place

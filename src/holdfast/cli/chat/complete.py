@@ -1,0 +1,108 @@
+"""Completion: slash commands, what they take, and files behind an `@`. It never waits for the gateway."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from holdfast.cli.chat.files import matches, mention
+from holdfast.cli.chat.slash import VERBS
+from holdfast.cli.chat.view import View
+from holdfast.cli.errors import CliError
+from holdfast.cli.gateway import Gateway
+from holdfast.cli.screen import one_line, shorten
+
+FRESH_SECONDS = 5.0
+LISTED = 100
+SHORT_ID = 8
+Choices = list[tuple[str, str]]
+
+
+class Catalog:
+    """What can be named: sessions, profiles, models. Fetched beside, at most every few seconds."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._known: dict[str, Choices] = {}
+        self._fetched: dict[str, float] = {}
+
+    def get(self, what: str) -> Choices:
+        """What is known now; it is looked up anew for the next time."""
+        now = time.monotonic()
+        if now - self._fetched.get(what, 0.0) > FRESH_SECONDS:
+            self._fetched[what] = now
+            threading.Thread(target=self._fetch, args=(what,), name=f"catalog {what}", daemon=True).start()
+        return self._known.get(what, [])
+
+    def _fetch(self, what: str) -> None:
+        fetch = {"resume": self._sessions, "profile": self._profiles, "model": self._models}[what]
+        try:
+            self._known[what] = fetch()
+        except CliError:
+            self._known.pop(what, None)
+
+    def _sessions(self) -> Choices:
+        rows = self._gateway.get("/v1/sessions", limit=LISTED)["sessions"]
+        return [(row["id"][:SHORT_ID], shorten(one_line(row["title"]), 50)) for row in rows]
+
+    def _profiles(self) -> Choices:
+        found = self._gateway.get("/v1/profiles")["profiles"]
+        return [(one_line(profile["name"]), one_line(profile["model"])) for profile in found]
+
+    def _models(self) -> Choices:
+        found = self._gateway.get("/v1/models")["detected"]
+        named = [(one_line(f"{known['provider']}:{model}"), "") for known in found for model in known["models"]]
+        return [("default", "the profile's own"), *named]
+
+
+class ChatCompleter(Completer):
+    """Completes the line at the cursor."""
+
+    def __init__(self, catalog: Catalog, view: Callable[[], View]) -> None:
+        self._catalog = catalog
+        self._view = view
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """What fits at the cursor."""
+        del complete_event
+        before = document.text_before_cursor
+        path = mention(before)
+        if path is not None:
+            return [Completion(found, start_position=-len(path)) for found in matches(Path(self._view().cwd), path)]
+        if not before.startswith("/") or "\n" in before:
+            return []
+        name, blank, argument = before[1:].partition(" ")
+        return list(self._arguments(name, argument) if blank else _verbs(name))
+
+    def _arguments(self, name: str, argument: str) -> Iterator[Completion]:
+        if name in ("resume", "profile", "model"):
+            choices = self._catalog.get(name)
+        elif name == "open":
+            calls = reversed(self._view().calls.values())
+            choices = [(str(call.number), one_line(call.tool)) for call in calls]
+        else:
+            choices = []
+        for choice, meta in choices:
+            if choice.startswith(argument) or (argument and argument.lower() in meta.lower()):
+                yield Completion(choice, start_position=-len(argument), display_meta=meta)
+
+
+def _verbs(typed: str) -> Iterator[Completion]:
+    for verb in VERBS:
+        if verb.name.startswith(typed):
+            yield Completion(
+                f"/{verb.name}{' ' if verb.takes else ''}",
+                start_position=-len(typed) - 1,
+                display=f"/{verb.name} {verb.takes}".rstrip(),
+                display_meta=verb.does,
+            )
+
+
+def completes_while_typing(text: str) -> bool:
+    """Only where somebody asked for it: a slash at the beginning, or an `@`."""
+    return (text.startswith("/") and "\n" not in text) or mention(text) is not None

@@ -1,0 +1,85 @@
+"""Coming in and going out: which session, on which kind of terminal, and the last words."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import suppress
+
+import click
+
+from holdfast.cli.chat import attach
+from holdfast.cli.chat.attach import SHORT_ID, Opening
+from holdfast.cli.chat.keep import Cursors, Typed, folder
+from holdfast.cli.chat.talk import Chat
+from holdfast.cli.context import Cli
+from holdfast.cli.errors import USAGE, CliError
+from holdfast.cli.screen import clean, dim, plural
+from holdfast.cli.start import ensure
+from holdfast.config import environment, no_color
+
+
+def talk(cli: Cli, *, session: str | None, new: bool, profile: str | None, cwd: str) -> int:
+    """Attach to a session or begin one, and stay until the person leaves."""
+    _needs_terminal()
+    ensure(cli.gateway)
+    place = folder(cli.home)
+    cursors = Cursors(place)
+    opening = _opening(cli, cursors, session=session, new=new, profile=profile, cwd=cwd)
+    return asyncio.run(_talk(cli, cursors, Typed(place), opening))
+
+
+def _needs_terminal() -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise CliError(
+            "The chat needs a terminal on both sides.",
+            hint='`holdfast run "…"` asks one thing and prints the answer; `holdfast --help` shows the rest.',
+            code=USAGE,
+        )
+
+
+def _opening(cli: Cli, cursors: Cursors, *, session: str | None, new: bool, profile: str | None, cwd: str) -> Opening:
+    if session is None and not new:
+        session = attach.last_here(cli.gateway, cwd)
+    if session is None:
+        return attach.new(cli.gateway, cwd, profile)
+    return attach.attach(cli.gateway, session, cursors)
+
+
+async def _talk(cli: Cli, cursors: Cursors, typed: Typed, opening: Opening) -> int:
+    screen = _screen(cli, typed)
+    chat = Chat(cli.gateway, cursors, screen, opening)
+    try:
+        await screen.run(chat)
+    finally:
+        chat.close()
+    if chat.failed is not None:
+        raise chat.failed
+    if not screen.hung_up:
+        with suppress(OSError):
+            _goodbye(chat)
+    return 0
+
+
+def _screen(cli: Cli, typed: Typed):  # type: ignore[no-untyped-def]
+    if environment("TERM") in (None, "dumb"):
+        from holdfast.cli.chat.lines import Lines
+
+        return Lines()
+    from holdfast.cli.chat.terminal import Terminal
+
+    return Terminal(cli.gateway, typed, colors=not no_color())
+
+
+def _goodbye(chat: Chat) -> None:
+    """What becomes of the work, how to come back, and what was never sent."""
+    if chat.session:
+        back = f"back: holdfast chat {chat.session[:SHORT_ID]}"
+        words = (
+            f"detached; the work goes on ({chat.view.state})" if chat.view.at_work else "detached; nothing is at work"
+        )
+        click.echo(dim(f"\n{words}; {back}"))
+    for letter in chat.unsent:
+        click.echo(f"not sent: {clean(letter.text)}")
+    if chat.unsent:
+        click.echo(dim(f"{plural(len(chat.unsent), 'message')} could not be sent: no gateway answered."))

@@ -1,0 +1,140 @@
+"""The slash commands that only look: a question to the gateway, and its answer as a listing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.cli.chat.blocks import Block, Listing, Remark
+from holdfast.cli.chat.slash import VERBS
+from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.screen import Column, ago, clean, dim, moment, one_line, plural, table, terminal_width, wrap
+
+SHORT_ID = 8
+LISTED = 20
+KEYS = (
+    ("Enter", "send; while the agent works the message waits in its queue"),
+    ("Alt-Enter", "a new line (also Esc, Enter)"),
+    ("@", "name a file of the session's directory; Tab completes"),
+    ("Ctrl-C", "stop the turn; with none, clear the line"),
+    ("Ctrl-D", "leave; the work goes on"),
+    ("Ctrl-O  Ctrl-T", "open the last tool call, the last thinking"),
+)
+
+
+def help_() -> list[Block]:
+    """Every slash command and every key."""
+    left = [f"/{verb.name} {verb.takes}".rstrip() for verb in VERBS] + [key for key, _ in KEYS]
+    right = [verb.does for verb in VERBS] + [does for _, does in KEYS]
+    column = max(map(len, left)) + 2
+    room = max(20, terminal_width() - column)
+    lines = []
+    for name, does in zip(left, right, strict=True):
+        first, *more = wrap(does, room)
+        lines += [f"{name:{column}}{dim(first)}", *(" " * column + dim(line) for line in more)]
+        lines += [""] if name == f"/{VERBS[-1].name}" else []
+    return [Listing(lines)]
+
+
+def sessions(gateway: Gateway, here: str) -> list[Block]:
+    """The newest sessions; the one that this is, is marked."""
+    rows = gateway.get("/v1/sessions", limit=LISTED)["sessions"]
+    if not rows:
+        return [Remark("There are no sessions yet.")]
+    columns = (
+        Column(""),
+        Column("ID"),
+        Column("STATE", states=True),
+        Column("UPDATED"),
+        Column("TITLE", flexible=True),
+    )
+    cells = [
+        ["*" if row["id"] == here else "", row["id"][:SHORT_ID], _standing(row), ago(row["updated_at"]), row["title"]]
+        for row in rows
+    ]
+    return [_table(columns, cells), Remark("/resume ID goes to one")]
+
+
+def _standing(row: Json) -> str:
+    return str(row["turn_state"] if row["state"] == "idle" and row["turn_state"] else row["state"])
+
+
+def inbox(gateway: Gateway, here: str) -> list[Block]:
+    """Everything that waits for a person."""
+    waits = gateway.get("/v1/inbox")["waits"]
+    if not waits:
+        return [Remark("Nothing waits for you.")]
+    columns = (Column("SESSION"), Column("WHAT"), Column("SINCE"), Column("ABOUT", flexible=True))
+    cells = [
+        [
+            "this one" if wait["session"] == here else wait["session"][:SHORT_ID],
+            wait["purpose"],
+            ago(wait["opened_at"]),
+            one_line(wait["reason"]),
+        ]
+        for wait in waits
+    ]
+    return [_table(columns, cells), Remark("/resume SESSION goes there")]
+
+
+def why(gateway: Gateway, session: str) -> list[Block]:
+    """What it is doing or waiting for; each sentence names the event that it rests on."""
+    lines: list[str] = []
+    for sentence in gateway.get(f"/v1/sessions/{session}/why")["sentences"]:
+        lines += wrap(clean(sentence["text"]), terminal_width())
+        lines.append(dim(f"  version {sentence['version']}, {moment(sentence['at'])}"))
+    return [Listing(lines)]
+
+
+def context(gateway: Gateway, session: str) -> list[Block]:
+    """What the model sees, and about how large it is."""
+    found = gateway.get(f"/v1/sessions/{session}/context")
+    columns = (Column("TURN", right=True), Column("ROLE"), Column("CHARS", right=True), Column("TEXT", flexible=True))
+    messages = found["messages"]
+    cells = [["", "system", f"{len(found['instructions']):,}", found["instructions"]]]
+    cells += [[str(m["turn"]), m["role"], f"{m['characters']:,}", m["text"]] for m in messages[-LISTED:]]
+    left_out = f"{plural(len(messages) - LISTED, 'earlier message')} not listed; " if len(messages) > LISTED else ""
+    size = f"{found['characters']:,} characters, about {plural(found['tokens'], 'token')}"
+    tools = one_line(", ".join(found["tools"]))
+    return [_table(columns, cells), Remark(f"{left_out}{size}; model {one_line(found['model'])}; tools: {tools}")]
+
+
+def models(gateway: Gateway) -> list[Block]:
+    """The models that were detected."""
+    found = gateway.get("/v1/models")["detected"]
+    if not found:
+        return [Remark("No model was detected, so there is the demo agent; `holdfast models` says how to get one.")]
+    columns = (Column("MODEL", flexible=True), Column("BECAUSE"))
+    cells = [[f"{known['provider']}:{model}", known["how"]] for known in found for model in known["models"][:LISTED]]
+    return [_table(columns, cells), Remark("/model NAME goes on with another, /model default with the profile's own")]
+
+
+def profiles(gateway: Gateway, here: str) -> list[Block]:
+    """The agents that a session can have."""
+    found = gateway.get("/v1/profiles")
+    columns = (Column(""), Column("NAME"), Column("MODEL", flexible=True), Column("FROM"))
+    cells = [["*" if p["name"] == here else "", p["name"], p["model"], p["origin"]] for p in found["profiles"]]
+    blocks: list[Block] = [_table(columns, cells), Remark("/profile NAME goes on with another")]
+    if found["problem"]:
+        blocks.append(
+            Remark(f"config.toml has an error, the last good settings are in force: {found['problem']}", "bad")
+        )
+    return blocks
+
+
+def export(gateway: Gateway, session: str, name: str) -> list[Block]:
+    """Write the conversation to a file that is not there yet."""
+    path = Path(name).expanduser() if name else Path(f"holdfast-{session[:SHORT_ID]}.md")
+    form = "jsonl" if path.suffix == ".jsonl" else "markdown"
+    content = gateway.text(f"/v1/sessions/{session}/export", format=form)
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        return [Remark(f"{path} is there already; name another file.", "bad")]
+    except OSError as error:
+        return [Remark(f"{path}: {error.strerror}.", "bad")]
+    return [Remark(f"wrote {path.absolute()}: {len(content):,} bytes of {form}")]
+
+
+def _table(columns: tuple[Column, ...], cells: list[list[str]]) -> Listing:
+    return Listing(table(columns, cells).split("\n"))

@@ -1,0 +1,221 @@
+"""Blocks as lines for a terminal. Everything that was not written here is cleaned here, at the last moment:
+what an agent, a tool or a title says can neither command the terminal nor reorder what stands on it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable
+
+from rich.color import ColorSystem
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from rich.theme import Theme
+
+from holdfast.cli.answer import arguments_line
+from holdfast.cli.chat.blocks import Asked, Block, Called, Listing, Remark, Said, Spoke, Thought, gap
+from holdfast.cli.chat.markdown import STYLES, Drawn
+from holdfast.cli.screen import clean, duration, one_line, plural, shorten
+
+MESSAGE_LINES = 40
+ARGUMENT_LINES = 12
+NARROWEST = 20
+TAB = 4
+MARK = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
+TONES = {"quiet": "dim", "plain": "none", "warning": "yellow", "bad": "red"}
+OUTCOMES = {"done": "green", "failed": "red", "unknown": "yellow"}
+APPROVALS = {
+    "allow": "this once",
+    "session": "also {pattern} in this session",
+    "always": "also {pattern}, kept in the profile",
+    "deny": "`deny REASON` tells the agent why",
+}
+
+
+def tidy(text: str) -> str:
+    """Clean, and without tabs, whose width no two programs agree on."""
+    return clean(text).expandtabs(TAB)
+
+
+class Painter:
+    """Draws for one width; `plain` is without colours and without any other styling."""
+
+    def __init__(self, columns: int, *, colors: bool, styled: bool = True) -> None:
+        self.columns = max(NARROWEST, columns)
+        self._drawn: tuple[str, list[str]] = ("", [])
+        self._colors = colors
+        self._styled = styled
+        self._console = Console(
+            file=io.StringIO(),
+            width=self.columns,
+            force_terminal=True,
+            legacy_windows=False,
+            color_system="standard",
+            markup=False,
+            emoji=False,
+            highlight=False,
+            theme=Theme(STYLES),
+        )
+
+    def blocks(self, blocks: Iterable[Block], *, after: Block | None) -> list[str]:
+        """The lines of some blocks, with the blank lines that belong between them."""
+        lines: list[str] = []
+        for block in blocks:
+            lines += [""] if gap(after, block) else []
+            lines += self.block(block)
+            after = block
+        return lines
+
+    def block(self, block: Block) -> list[str]:
+        """The lines of one block."""
+        return self.lines(self._draw(block))
+
+    def markdown(self, text: str) -> list[str]:
+        """The lines of a piece of an answer. It is asked for again and again while nothing changes."""
+        if self._drawn[0] != text:
+            self._drawn = (text, self.lines(Drawn(tidy(text))))
+        return self._drawn[1]
+
+    def lines(self, drawn: RenderableType) -> list[str]:
+        """What rich made of it, every text cleaned and every style ours."""
+        lines = [self._line(row) for row in self._console.render_lines(drawn, pad=False)]
+        while lines and not lines[-1]:
+            lines.pop()
+        begin = next((index for index, line in enumerate(lines) if line), 0)
+        return lines[begin:]
+
+    def text(self, text: str, style: str = "none") -> str:
+        """A text within a line."""
+        return self._styled_text(tidy(text), Style.parse(style))
+
+    def _line(self, row: list[Segment]) -> str:
+        texts = [(clean(segment.text), segment.style) for segment in row if not segment.control]
+        while texts:
+            text, style = texts.pop()
+            if shown := text.rstrip():
+                texts.append((shown, style))
+                break
+        return "".join(self._styled_text(text, style) for text, style in texts)
+
+    def _styled_text(self, text: str, style: Style | None) -> str:
+        if style is None or not self._styled:
+            return text
+        shown = style if self._colors else style.without_color
+        return shown.render(text, color_system=ColorSystem.STANDARD)
+
+    # --- one kind each --------------------------------------------------------------------------
+
+    def _draw(self, block: Block) -> RenderableType:
+        match block:
+            case Said():
+                return _said(block)
+            case Spoke(markdown=markdown):
+                return Drawn(tidy(markdown))
+            case Thought():
+                return Text(f"✻ {thought_line(block)}", style="dim italic", no_wrap=True, overflow="ellipsis")
+            case Called():
+                return self._called(block)
+            case Asked():
+                return _asked(block)
+            case Remark(text=text, tone=tone):
+                return Text(tidy(text), style=TONES[tone])
+            case Listing(lines=lines):
+                return Group(*(Text.from_ansi(line, no_wrap=True) for line in lines))
+
+    def _called(self, block: Called) -> RenderableType:
+        """One line; of a failure also the first line of what it said."""
+        ending = f" · {block.outcome} · {duration(block.ms)} · [{block.number}]"
+        what = call_line(block.tool, block.arguments, self.columns - len(ending) - 2)
+        line = Text.assemble(
+            ("⚙ ", "dim"), what, (" · ", "dim"), (block.outcome, OUTCOMES.get(block.outcome, "none")),
+            (f" · {duration(block.ms)} · [{block.number}]", "dim"),
+        )  # fmt: skip
+        if block.outcome == "done":
+            return line
+        why = shorten(one_line(block.output), self.columns - 4)
+        return Group(line, Text(f"  {why}", style="dim")) if why else line
+
+
+def call_line(tool: str, arguments: str, limit: int) -> str:
+    """A tool and its arguments, short."""
+    return shorten(f"{one_line(tool)} {arguments_line(arguments)}".rstrip(), max(8, limit))
+
+
+def thought_line(thought: Thought) -> str:
+    """How long it thought, or how much."""
+    if thought.ms is not None:
+        return f"thought for {duration(thought.ms)}"
+    return f"thought ({plural(len(thought.text.split()), 'word')})"
+
+
+def _said(block: Said) -> RenderableType:
+    lines = tidy(block.text).strip("\n").split("\n")
+    left_out = len(lines) - MESSAGE_LINES
+    shown = lines if left_out <= 0 else lines[:MESSAGE_LINES]
+    parts: list[RenderableType] = [Text("\n".join(shown), style="bold")]
+    if left_out > 0:
+        parts.append(Text(f"… {plural(left_out, 'more line')}", style="dim"))
+    if block.note:
+        parts.append(Text(f"({tidy(block.note)})", style="dim"))
+    return _marked(f"{MARK} ", "bold cyan", parts)
+
+
+def _asked(block: Asked) -> RenderableType:
+    reason = tidy(block.reason) if block.purpose == "question" else one_line(block.reason)
+    parts: list[RenderableType] = [Text(reason, style="bold")]
+    if block.arguments:
+        shown = argument_lines(block.arguments, most=ARGUMENT_LINES)
+        parts += [Text(line, style="dim") for line in shown]
+        parts += [Text("/open shows all of it", style="dim")] if len(shown) > ARGUMENT_LINES else []
+    for number, choice in enumerate(block.choices, 1):
+        if block.purpose == "approval":
+            note = APPROVALS.get(choice, "").format(pattern=one_line(block.pattern) or "calls like this")
+            parts.append(Text.assemble((f"{number} ", "cyan"), f"{one_line(choice):9}", (note, "dim")))
+        else:
+            parts.append(Text.assemble((f"{number} ", "cyan"), one_line(choice)))
+    return _marked("? ", "bold yellow", parts)
+
+
+def _marked(mark: str, style: str, parts: list[RenderableType]) -> RenderableType:
+    """The parts below each other, the mark before the first line, the others indented."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=0)
+    grid.add_column(width=len(mark), no_wrap=True)
+    grid.add_column(overflow="fold")
+    for index, part in enumerate(parts):
+        grid.add_row(Text(mark if index == 0 else "", style=style), part)
+    return grid
+
+
+def argument_lines(arguments: str, *, most: int) -> list[str]:
+    """The arguments of a call to be read: one name a line, long texts below it."""
+    try:
+        found = json.loads(arguments)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        return _at_most(tidy(arguments).split("\n"), most)
+    lines: list[str] = []
+    for name, value in found.items():
+        text = tidy(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        inside = text.rstrip("\n").split("\n")
+        if len(inside) == 1:
+            lines.append(f"{one_line(name)}: {inside[0]}")
+        else:
+            lines += [f"{one_line(name)}:", *(f"│ {line}" for line in inside)]
+    return _at_most(lines, most)
+
+
+def _at_most(lines: list[str], most: int) -> list[str]:
+    left_out = len(lines) - most
+    return lines if left_out <= 0 else [*lines[:most], f"… {plural(left_out, 'more line')}"]
+
+
+def opened(block_lines: list[str], *, most: int) -> RenderableType:
+    """Something that was folded, unfolded."""
+    return Padding(Group(*(Text(line, style="dim") for line in _at_most(block_lines, most))), (0, 0, 0, 2))

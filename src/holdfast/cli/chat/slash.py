@@ -1,0 +1,124 @@
+"""What a typed line means: a message, a slash command, or the answer to an open question. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from holdfast.cli.chat.view import Wait
+
+_SLASH = re.compile(r"/([a-z]+)(?:\s+(.*))?\Z", re.DOTALL)
+_WORDS = {"y": "allow", "yes": "allow", "n": "deny", "no": "deny"}
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A slash command: what it takes (in brackets what may be left out), and what it does."""
+
+    name: str
+    takes: str
+    does: str
+
+
+VERBS = (
+    Verb("help", "", "this list"),
+    Verb("sessions", "", "the sessions, newest first"),
+    Verb("resume", "ID", "go to another session"),
+    Verb("new", "", "begin a new session here"),
+    Verb("fork", "[VERSION]", "go on in a copy of this session, up to a version of it"),
+    Verb("rename", "TITLE", "give the session another title"),
+    Verb("steer", "TEXT", "say it now: it joins the turn after the calls in flight"),
+    Verb("interrupt", "TEXT", "stop the turn and say it"),
+    Verb("stop", "", "stop the turn (Ctrl-C); queued messages stay"),
+    Verb("undo", "", "take the last turn out of what the model sees"),
+    Verb("open", "[N]", "all of a tool call (Ctrl-O: of the last one)"),
+    Verb("thinking", "[N]", "what it thought (Ctrl-T: the last time)"),
+    Verb("why", "", "what it is doing or waiting for, and on whose word"),
+    Verb("inbox", "", "everything that waits for a person, in all sessions"),
+    Verb("context", "", "what the model sees, and about how large it is"),
+    Verb("model", "[NAME]", "the models, or go on with another (`default`: the profile's own)"),
+    Verb("profile", "[NAME]", "the profiles, or go on with another"),
+    Verb("export", "[FILE]", "write the conversation to a file (.md or .jsonl)"),
+    Verb("start", "", "start a gateway when none runs"),
+    Verb("detach", "", "leave (Ctrl-D); the work goes on"),
+    Verb("quit", "", "the same"),
+)
+_BY_NAME = {verb.name: verb for verb in VERBS}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something to say to the agent."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slash:
+    """A command to the chat itself."""
+
+    name: str
+    argument: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to what the turn waits for."""
+
+    wait: str
+    answer: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """It cannot be meant like this; `message` says what could."""
+
+    message: str
+
+
+Meaning = Message | Slash | Answer | Wrong
+
+
+def meaning(text: str, wait: Wait | None) -> Meaning:
+    """What a line means while this is waited for. A path is a message; `//` says a leading slash."""
+    stripped = text.strip()
+    if stripped.startswith("//"):
+        return _said(stripped[1:], wait)
+    found = _SLASH.match(stripped)
+    if found is None:
+        return _said(text, wait)
+    return _slash(found[1], (found[2] or "").strip())
+
+
+def _slash(name: str, argument: str) -> Slash | Wrong:
+    verb = _BY_NAME.get(name)
+    if verb is None:
+        near = get_close_matches(name, _BY_NAME, n=1)
+        guess = f" Did you mean /{near[0]}?" if near else ""
+        return Wrong(f"There is no /{name}.{guess} /help lists what there is; //{name} says it to the agent.")
+    if verb.takes and not verb.takes.startswith("[") and not argument:
+        return Wrong(f"/{name} needs more: /{name} {verb.takes}")
+    if not verb.takes and argument:
+        return Wrong(f"/{name} takes nothing; {argument!r} was not understood.")
+    return Slash(name, argument)
+
+
+def _said(text: str, wait: Wait | None) -> Message | Answer | Wrong:
+    if wait is None or not wait.wants_answer:
+        return Message(text)
+    return _approval(wait, text.strip()) if wait.purpose == "approval" else Answer(wait.id, text.strip())
+
+
+def _approval(wait: Wait, text: str) -> Answer | Wrong:
+    """A number or a word; what follows it is told to the agent."""
+    first, _, note = text.partition(" ")
+    word = first.rstrip(".,:;!").lower()
+    word = _WORDS.get(word, word)
+    if word.isascii() and word.isdecimal() and 1 <= int(word) <= len(wait.choices):
+        word = wait.choices[int(word) - 1]
+    if word in wait.choices:
+        return Answer(wait.id, word, note.strip())
+    numbered = " · ".join(f"{number} {choice}" for number, choice in enumerate(wait.choices, 1))
+    return Wrong(f"It waits for a permission: {numbered}. `deny REASON` tells why; /steer TEXT says something else.")

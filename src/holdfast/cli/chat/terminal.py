@@ -1,0 +1,246 @@
+"""The chat on a terminal: finished blocks go to the scrollback, the rest is drawn above the prompt.
+
+prompt_toolkit draws the lower part (what is alive, the prompt, the toolbar) and changes only what differs.
+Blocks are written above it in one stroke, without leaving raw mode, so that no key is echoed meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import suppress
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import ThreadedCompleter
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import create_input
+from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, Window
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
+
+from holdfast.cli.chat.attach import Opening, header, screenful
+from holdfast.cli.chat.blocks import Block, Remark
+from holdfast.cli.chat.caught import caught
+from holdfast.cli.chat.complete import Catalog, ChatCompleter, completes_while_typing
+from holdfast.cli.chat.keep import Typed
+from holdfast.cli.chat.keys import bindings
+from holdfast.cli.chat.live import live_lines, toolbar
+from holdfast.cli.chat.paint import MARK, Painter
+from holdfast.cli.chat.talk import Chat
+from holdfast.cli.gateway import Gateway
+
+TICK_SECONDS = 0.5
+REDRAW_SECONDS = 0.04
+INPUT_LINES = 10
+MENU_LINES = 8
+RESERVED_ROWS = 6
+"""For the prompt, the toolbar and a little of what was said before."""
+HEAD_ROWS = 4
+BEGIN_FRAME, END_FRAME = "\x1b[?2026h", "\x1b[?2026l"
+"""Show what lies between at once; terminals that do not know it ignore it."""
+STYLE = Style.from_dict(
+    {
+        "prompt": "bold ansicyan",
+        "prompt.answer": "bold ansiyellow",
+        "toolbar": "dim",
+        "warning": "nodim ansiyellow",
+        "state.running": "nodim ansigreen",
+        "state.waiting": "nodim ansiyellow",
+        "state.suspended": "nodim ansiyellow",
+        "state.queued": "nodim ansicyan",
+        "completion-menu": "bg:default fg:default",
+        "completion-menu.completion.current": "reverse",
+        "completion-menu.meta.completion": "bg:default fg:default dim",
+        "completion-menu.meta.completion.current": "bg:default fg:default",
+        "scrollbar.background": "bg:default",
+        "scrollbar.button": "reverse",
+    }
+)
+
+
+def _size() -> Size:
+    """Of the terminal itself, whatever the environment says; one that knows none counts as usual."""
+    with suppress(OSError):
+        columns, rows = os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ is not None else 1)
+        if columns and rows:
+            return Size(rows=rows, columns=columns)
+    return Size(rows=24, columns=80)
+
+
+class Terminal:
+    """A screen for the chat, and its keyboard."""
+
+    def __init__(self, gateway: Gateway, typed: Typed, *, colors: bool) -> None:
+        self._colors = colors
+        depth = ColorDepth.DEPTH_8_BIT if colors else ColorDepth.DEPTH_1_BIT
+        self._output = Vt100_Output(sys.stdout, _size, default_color_depth=depth, enable_cpr=False)
+        self._typed = typed
+        self._catalog = Catalog(gateway)
+        self._columns = self._output.get_size().columns
+        self._painter = Painter(self._columns, colors=colors)
+        self._last: Block | None = None
+        self._chat: Chat | None = None
+        self._app: Application[None] | None = None
+        self.hung_up = False
+
+    @property
+    def chat(self) -> Chat:
+        """Whose screen this is."""
+        assert self._chat is not None
+        return self._chat
+
+    async def run(self, chat: Chat) -> None:
+        """Until the person leaves."""
+        self._chat = chat
+        self._app = app = self._application()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            loop.add_signal_handler(number, self._hang_up)
+        ticking = asyncio.create_task(self._tick(app))
+        try:
+            with caught(lambda line: self._stray_soon(loop, line)), suppress(EOFError, OSError):  # the terminal may be gone first
+                chat.start()
+                await app.run_async(handle_sigint=False)
+        finally:
+            ticking.cancel()
+
+    # --- what the chat asks of its screen -------------------------------------------------------
+
+    def enter(self, opening: Opening) -> None:
+        """A line that says where we are, and the last screenful."""
+        size = self._output.get_size()
+        painter = self._painter_now()
+        lines, self._last = screenful(opening, painter, max(5, size.rows - RESERVED_ROWS - HEAD_ROWS))
+        top = painter.text(header(opening.view, painter.columns), "bold")
+        hint = [painter.text(opening.hint, "dim")] if opening.hint else []
+        self._print([top, *hint, *([""] if lines else []), *lines])
+        self._last = self._last or Remark("")
+
+    def show(self, blocks: list[Block]) -> None:
+        """Write them above everything that is alive."""
+        lines = self._painter_now().blocks(blocks, after=self._last)
+        self._last = blocks[-1]
+        self._print(lines)
+
+    def refresh(self) -> None:
+        """Soon, and not too often."""
+        if self._app is not None:
+            self._app.invalidate()
+
+    def leave(self) -> None:
+        """End the loop; what is alive vanishes, the scrollback stays."""
+        if self._app is not None and self._app.is_running and not self._app.is_done:
+            self._app.exit()
+
+    # --- drawing --------------------------------------------------------------------------------
+
+    def _painter_now(self) -> Painter:
+        columns = self._output.get_size().columns
+        if columns != self._columns:
+            self._columns, self._painter = columns, Painter(columns, colors=self._colors)
+        return self._painter
+
+    def _print(self, lines: list[str]) -> None:
+        text = "".join(f"{line}\r\n" for line in lines)
+        app = self._app
+        if app is None or not app.is_running:
+            self._output.write_raw(text)
+            self._output.flush()
+            return
+        self._output.write_raw(BEGIN_FRAME)
+        app.renderer.erase(leave_alternate_screen=False)
+        self._output.write_raw(text)
+        app._redraw()  # at once: the public `invalidate` would leave a frame without a prompt
+        self._output.write_raw(END_FRAME)
+        self._output.flush()
+
+    def _live(self) -> ANSI:
+        rows = self._output.get_size().rows - RESERVED_ROWS
+        return ANSI("\n".join(live_lines(self.chat.now(self._last), self._painter_now(), max(1, rows))))
+
+    def _toolbar(self) -> StyleAndTextTuples:
+        return [*toolbar(self.chat.now(self._last), self._output.get_size().columns)]
+
+    def _prefix(self, line: int, wrapped: int) -> StyleAndTextTuples:
+        if line > 0 or wrapped > 0:
+            return [("", "  ")]
+        wait = self.chat.view.wait
+        if wait is not None and wait.wants_answer:
+            return [("class:prompt.answer", "? ")]
+        return [("class:prompt", f"{MARK} ")]
+
+    # --- the application ------------------------------------------------------------------------
+
+    def _application(self) -> Application[None]:
+        buffer = self._buffer()
+        alive = Window(FormattedTextControl(self._live), dont_extend_height=True, wrap_lines=False)
+        is_alive = Condition(lambda: bool(self._live().value))
+        typing = Window(
+            BufferControl(buffer),
+            get_line_prefix=self._prefix,
+            height=Dimension(min=1, max=INPUT_LINES),
+            dont_extend_height=True,
+            wrap_lines=True,
+        )
+        bar = Window(FormattedTextControl(self._toolbar), height=1, dont_extend_height=True, wrap_lines=False)
+        rows = [
+            ConditionalContainer(alive, filter=is_alive),
+            Window(height=1, dont_extend_height=True),
+            typing,
+            CompletionsMenu(max_height=MENU_LINES, scroll_offset=1),
+            bar,
+        ]
+        return Application(
+            layout=Layout(HSplit(rows), focused_element=typing),
+            key_bindings=bindings(buffer, self),
+            style=STYLE,
+            erase_when_done=True,
+            min_redraw_interval=REDRAW_SECONDS,
+            mouse_support=False,
+            input=create_input(sys.stdin),
+            output=self._output,
+        )
+
+    def _buffer(self) -> Buffer:
+        return Buffer(
+            completer=ThreadedCompleter(ChatCompleter(self._catalog, lambda: self.chat.view)),
+            complete_while_typing=Condition(lambda: completes_while_typing(self._before_cursor())),
+            history=InMemoryHistory(self._typed.load()),
+            multiline=True,
+        )
+
+    def _before_cursor(self) -> str:
+        return self._app.current_buffer.document.text_before_cursor if self._app is not None else ""
+
+    def submit(self, text: str) -> None:
+        """A text was entered."""
+        if text.strip():
+            self._typed.add(text)
+            self.chat.typed(text)
+
+    def _stray_soon(self, loop: asyncio.AbstractEventLoop, line: str) -> None:
+        loop.call_soon_threadsafe(self._stray, line)
+
+    def _stray(self, line: str) -> None:
+        if line.strip():
+            self.show([Remark(line)])
+
+    def _hang_up(self) -> None:
+        self.hung_up = True
+        self.leave()
+
+    async def _tick(self, app: Application[None]) -> None:
+        """Seconds pass also when nothing happens."""
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            if self.chat.view.turn is not None or self.chat.is_away or self.chat.unsent:
+                app.invalidate()

@@ -1,0 +1,35 @@
+"""`holdfast answer`: answer what a turn waits for, from anywhere, exactly once."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.errors import USAGE, CliError
+from holdfast.cli.values import TEXT
+
+
+@click.command("answer")
+@click.argument("id")
+@click.argument("text", type=TEXT, required=False)
+@click.option("--allow", "choice", flag_value="allow", help="Allow this one call.")
+@click.option("--session", "choice", flag_value="session", help="Allow what fits its pattern, in this session.")
+@click.option("--always", "choice", flag_value="always", help="Allow what fits its pattern, in this profile for good.")
+@click.option("--deny", "choice", flag_value="deny", help="Do not allow it; TEXT tells the agent why.")
+@shared_options
+@pass_cli
+def command(cli: Cli, id: str, text: str | None, choice: str | None) -> None:
+    """Answer the wait ID: a question with TEXT (or the number of a choice), an approval with a flag.
+
+    Two people may answer at once; the second one is told who was first.
+    """
+    if text is None and choice is None:
+        raise CliError(
+            "An answer is missing.", hint="Give a TEXT, or --allow, --session, --always, --deny.", code=USAGE
+        )
+    body = {"wait": id, "answer": choice or text, "note": text or "" if choice else ""}
+    accepted = cli.gateway.command("POST", "/v1/answers", body)
+    if cli.json:
+        cli.print_json({key: accepted[key] for key in ("session", "version", "seq")})
+    else:
+        click.echo(f"answered; session {accepted['session']} goes on")

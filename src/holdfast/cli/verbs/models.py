@@ -1,0 +1,28 @@
+"""`holdfast models`: what was detected on this machine."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.screen import Column, table
+
+COLUMNS = (Column("PROVIDER"), Column("BECAUSE"), Column("MODELS", flexible=True))
+NOTHING = """No model was found, so the demo agent answers. To get a real one, either
+  set OPENAI_API_KEY, ANTHROPIC_API_KEY or OPENROUTER_API_KEY and `holdfast restart`, or
+  start a local server (Ollama, LM Studio, llama-server, vLLM) on its usual port."""
+
+
+@click.command("models")
+@shared_options
+@pass_cli
+def command(cli: Cli) -> None:
+    """Show the models that can be used without configuration: by keys and by local servers."""
+    found = cli.gateway.get("/v1/models")
+    if cli.json:
+        cli.print_json(found)
+    elif found["detected"]:
+        rows = [[known["provider"], known["how"], ", ".join(known["models"])] for known in found["detected"]]
+        click.echo(table(COLUMNS, rows))
+    else:
+        click.echo(NOTHING)

@@ -1,0 +1,26 @@
+"""`holdfast sessions fork`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.gateway import quote
+from holdfast.cli.values import SESSION, TEXT
+
+
+@click.command("fork")
+@click.argument("session", type=SESSION)
+@click.option("--at", "version", type=click.IntRange(1), help="Only up to this version; by default all of it.")
+@click.option("--title", type=TEXT, help="Of the new session.")
+@shared_options
+@pass_cli
+def command(cli: Cli, session: str, version: int | None, title: str | None) -> None:
+    """Begin a new session that knows everything in SESSION; both go their own ways."""
+    body = {key: value for key, value in {"version": version, "title": title}.items() if value is not None}
+    accepted = cli.gateway.command("POST", f"/v1/sessions/{quote(session)}/fork", body)
+    if cli.json:
+        cli.print_json({key: accepted[key] for key in ("session", "version", "seq")})
+    else:
+        click.echo(accepted["session"])
+        click.echo(f"go on with: holdfast chat {accepted['session']}", err=True)

@@ -1,0 +1,189 @@
+"""`write` and `edit`: a file is replaced as a whole or not at all, and only the one in the working directory.
+
+Writing the same file again gives the same file, so `write` is repeated after a crash. An `edit` that has
+happened cannot be told from one that never fitted, and one whose new text holds the old would be
+done twice: it is `unsafe`, so after a crash the model is told that nobody knows, and reads the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from holdfast.runtime.tools.reading import open_text
+from holdfast.runtime.tools.threads import in_thread
+from holdfast.runtime.tools.tool import Done, Place, Tool, ToolFailed
+
+EDIT_BYTES = 20_000_000
+SHOWN_LINES = 10
+UMASK = 0o022
+"""Files of the user are made like the user's own, not with the gateway's 077."""
+
+
+class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file, and the whole of its new content."""
+
+    path: Annotated[str, msgspec.Meta(description="The file, relative to the working directory.")]
+    content: Annotated[str, msgspec.Meta(description="The whole new content.")]
+
+
+class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file, a piece of its text, and what shall stand there instead."""
+
+    path: Annotated[str, msgspec.Meta(description="The file, relative to the working directory.")]
+    old: Annotated[str, msgspec.Meta(min_length=1, description="The text to replace, exactly as it is in the file.")]
+    new: Annotated[str, msgspec.Meta(description="What to put there.")]
+    all: Annotated[bool, msgspec.Meta(description="Replace it everywhere, not just where it stands once.")] = False
+
+
+async def _write(place: Place, arguments: WriteArguments) -> Done:
+    def work(stop: threading.Event) -> Done:
+        path, data = place.inside(arguments.path), arguments.content.encode()
+        _make_room(path, arguments.path, stop)
+        _replace(path, data)
+        return Done(f"Wrote {len(data)} bytes to {arguments.path}.", [place.shown(path)])
+
+    return await in_thread(work)
+
+
+async def _edit(place: Place, arguments: EditArguments) -> Done:
+    def work(stop: threading.Event) -> Done:
+        path = place.inside(arguments.path)
+        return Done(_edit_file(path, arguments, stop), [place.shown(path)])
+
+    return await in_thread(work)
+
+
+def _edit_file(path: Path, arguments: EditArguments, stop: threading.Event) -> str:
+    name = arguments.path
+    with open_text(path, name) as file:
+        before = os.fstat(file.fileno())
+        if before.st_size > EDIT_BYTES:
+            raise ToolFailed(f"{name} has {before.st_size} bytes; up to {EDIT_BYTES} can be edited.")
+        data = file.read()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise ToolFailed(f"{name} is not UTF-8 text: it has the byte 0x{data[error.start]:02x}.") from None
+    old, new = _with_line_ends(text, arguments.old), _with_line_ends(text, arguments.new)
+    if old == new:
+        raise ToolFailed("The old and the new text are the same; nothing was changed.")
+    lines = _lines_of(text, old)
+    if not lines:
+        raise ToolFailed(f"The old text is not in {name}; nothing was changed. {_hint(text, arguments.old)}")
+    if len(lines) > 1 and not arguments.all:
+        raise ToolFailed(
+            f"The old text is not unique: it is {len(lines)} times in {name}, at {_shown(lines)}; nothing was changed. "
+            "Give more of the text around it, or all=true to replace it everywhere."
+        )
+    _make_room(path, name, stop)
+    after = path.stat()
+    if (after.st_mtime_ns, after.st_size, after.st_ino) != (before.st_mtime_ns, before.st_size, before.st_ino):
+        raise ToolFailed(f"{name} was changed by somebody else meanwhile; nothing was changed. Read it again.")
+    times = text.count(old)
+    _replace(path, text.replace(old, new).encode())
+    return f"Replaced it {f'{times} times' if times > 1 else 'once'} in {name}, at {_shown(lines)}."
+
+
+def _with_line_ends(text: str, piece: str) -> str:
+    """The piece with the line ends of the file, if that has CRLF throughout."""
+    if 0 < text.count("\n") == text.count("\r\n"):
+        return piece.replace("\r\n", "\n").replace("\n", "\r\n")
+    return piece
+
+
+def _lines_of(text: str, piece: str) -> list[int]:
+    """The lines at which it begins; places that overlap count, since it is not clear which is meant."""
+    lines: list[int] = []
+    at, line, counted = text.find(piece), 1, 0
+    while at >= 0:
+        line += text.count("\n", counted, at)
+        counted = at
+        lines.append(line)
+        at = text.find(piece, at + 1)
+    return lines
+
+
+def _shown(lines: list[int]) -> str:
+    named = ", ".join(map(str, lines[:SHOWN_LINES])) + (", …" if len(lines) > SHOWN_LINES else "")
+    return f"line{'s' if len(lines) > 1 else ''} {named}"
+
+
+def _hint(text: str, old: str) -> str:
+    """What may have gone wrong: other white space, or only the beginning fits."""
+    there = [line.strip() for line in text.splitlines()]
+    wanted = [line.strip() for line in old.strip().splitlines()]
+    if not any(wanted):
+        return "It is only white space; read the file again and copy it exactly."
+    starts = [at for at, line in enumerate(there) if line == wanted[0]]
+    for at in starts:
+        if there[at : at + len(wanted)] == wanted:
+            return f"With other white space it is at line {at + 1}; read it again and copy it exactly."
+    if starts and len(wanted) > 1:
+        return f"Its first line is at line {starts[0] + 1}, but what follows is different."
+    return "Read the file again; it may have changed."
+
+
+def _make_room(path: Path, name: str, stop: threading.Event) -> None:
+    """See that a file can be put there, and make the directories that are missing."""
+    if path.is_dir():
+        raise ToolFailed(f"{name} is a directory.")
+    if path.exists():
+        if not path.is_file():
+            raise ToolFailed(f"{name} is not a regular file.")
+        if not os.access(path, os.W_OK, effective_ids=True):
+            raise ToolFailed(f"{name} is read-only.")
+    if stop.is_set():
+        raise ToolFailed("It was stopped before anything was changed.")
+    missing = [parent for parent in path.parents if not parent.exists()]
+    for parent in reversed(missing):
+        with contextlib.suppress(FileExistsError):
+            parent.mkdir()
+            parent.chmod(0o777 & ~UMASK)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Whole or not at all: a crash in the middle leaves the old file. Mode and owner stay."""
+    old = path.stat() if path.exists() else None
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".holdfast-", delete=False) as temporary:
+        written = Path(temporary.name)
+        try:
+            temporary.write(data)
+            temporary.flush()
+            if old is not None and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+                with contextlib.suppress(PermissionError):
+                    os.chown(written, old.st_uid, old.st_gid)
+            written.chmod(old.st_mode & 0o777 if old is not None else 0o666 & ~UMASK)
+            os.fsync(temporary.fileno())
+            written.replace(path)
+        except BaseException:
+            written.unlink(missing_ok=True)
+            raise
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+WRITE = Tool(
+    "write",
+    "Write a text file, replacing it as a whole; missing directories are made.",
+    "idempotent",
+    WriteArguments,
+    _write,
+)
+EDIT = Tool(
+    "edit",
+    "Replace a piece of text in a file. It must be given exactly, with its white space, and stand there only once, "
+    "unless all=true.",
+    "unsafe",
+    EditArguments,
+    _edit,
+)

@@ -1,0 +1,71 @@
+"""An MCP server over its pipes that does what the first argument says; standard library only, so it starts quickly."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+TOOLS = [
+    {"name": "echo", "description": "Say it again.", "inputSchema": {"type": "object"}},
+    {"name": "a.b", "inputSchema": {"type": "object"}},
+    {"name": "a/b", "inputSchema": {"type": "object"}},
+]
+
+
+def send(message: dict[str, Any]) -> None:
+    print(json.dumps({"jsonrpc": "2.0"} | message), flush=True)
+
+
+def result_of(method: str, params: dict[str, Any], way: str) -> dict[str, Any]:
+    match method:
+        case "initialize":
+            return {
+                "protocolVersion": params["protocolVersion"],
+                "capabilities": {"tools": {"listChanged": True}},
+                "serverInfo": {"name": "odd", "version": "1"},
+            }
+        case "tools/list":
+            return {"tools": TOOLS}
+        case _:
+            text = "y" * (40 << 20) if way == "huge" else f"{params['name']} {params.get('arguments')}"
+            return {"content": [{"type": "text", "text": text}]}
+
+
+def main() -> None:
+    way = sys.argv[1]
+    print(f"pid {os.getpid()}", file=sys.stderr, flush=True)
+    if way == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if way == "leak":
+        print("the token is " + os.environ["TOKEN"], file=sys.stderr, flush=True)
+        sys.exit(1)
+    if way == "noisy":
+        print("Welcome to the odd server!\n{}\n[1]", flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        method, number = request["method"], request.get("id")
+        if method == "server/discover":
+            if way == "strict":
+                sys.exit("expected initialize")
+            send({"id": number, "error": {"code": -32601, "message": "Method not found"}})
+        elif way == "silent" or (way == "hang" and method == "tools/call"):
+            continue
+        elif way == "garbage" and method == "tools/call":
+            send({"id": number, "result": {"content": "this is not a list"}})
+        elif way == "refuse" and method == "tools/call":
+            send({"id": number, "error": {"code": -32000, "message": "not today"}})
+        elif way == "changing" and method == "tools/call":
+            TOOLS.append({"name": "fresh", "inputSchema": {"type": "object"}})
+            send({"method": "notifications/tools/list_changed"})
+            send({"id": number, "result": result_of(method, request["params"], way)})
+        elif number is not None:
+            send({"id": number, "result": result_of(method, request.get("params", {}), way)})
+    while way in ("stubborn", "deaf"):
+        time.sleep(1)
+
+
+main()
