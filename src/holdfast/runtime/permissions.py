@@ -15,14 +15,14 @@ from holdfast.domain.events import Call, WaitOpened
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.step import wait_id
 from holdfast.runtime.tools.question import QUESTION
-from holdfast.runtime.tools.tool import AnyTool, Result
+from holdfast.runtime.tools.tool import AnyTool, Place, Result
 from holdfast.settings import Policy
 
 SHOWN = 2_000
 
 
 def permission(
-    session: Session, call: Call, *, tools: dict[str, AnyTool], rules: dict[str, Policy]
+    session: Session, call: Call, *, tools: dict[str, AnyTool], rules: dict[str, Policy], place: Place
 ) -> AnyTool | Result | WaitOpened:
     """The tool to run, the result without running it, or the wait for a person."""
     turn = session.turn
@@ -34,7 +34,7 @@ def permission(
         if answer is not None:
             return Result("done", "\n".join(filter(None, (answer.answer, answer.note))))
         return _question(session, turn, call)
-    subject = tool.subject(call.arguments)
+    subject = tool.subject(call.arguments, place)
     policy = _policy(tool, subject, rules)
     if policy == "deny":
         denied = f"The profile {session.profile!r} does not allow {_name(tool, subject)}."

@@ -58,7 +58,7 @@ from holdfast.runtime.pen import Pen
 from holdfast.runtime.permissions import permission
 from holdfast.runtime.profiles import Agent, Profiles
 from holdfast.runtime.prompt import prompt, responded
-from holdfast.runtime.tools.tool import AnyTool, Result
+from holdfast.runtime.tools.tool import AnyTool, Place, Result
 from holdfast.store.port import PartialText, Subscription
 
 SAVE_SECONDS = 0.25
@@ -163,15 +163,15 @@ class Worker:
 
     async def _run_tools(self, agent: Agent, turn: int, calls: list[Call]) -> None:
         """One after the other. Who needs a permission or an answer lets the whole turn wait for it."""
-        tools = await agent.tools()
+        tools, place = await agent.tools(), agent.place(self._session)
         for call in calls:
             started = self._clock.now()
-            result = permission(self._session, call, tools=tools, rules=agent.rules)
+            result = permission(self._session, call, tools=tools, rules=agent.rules, place=place)
             if isinstance(result, WaitOpened):
                 await self._write(result)
                 return
             if not isinstance(result, Result):
-                result = await self._carry_out(result, agent, call)
+                result = await self._carry_out(result, place, call)
             finished = ToolCallFinished(
                 turn=turn,
                 call=call.call,
@@ -183,12 +183,12 @@ class Worker:
             )
             await self._write(finished)
 
-    async def _carry_out(self, tool: AnyTool, agent: Agent, call: Call) -> Result:
+    async def _carry_out(self, tool: AnyTool, place: Place, call: Call) -> Result:
         """The intent first, then the effect. After a crash the intent is there already."""
         turn = self._session.turns
         if not self._session.has_started(call.call):
             await self._write(ToolCallStarted(turn=turn, call=call.call, tool=call.tool, effect=tool.effect))
-        return await tool.call(agent.place(self._session), call.arguments)
+        return await tool.call(place, call.arguments)
 
     async def _sleep(self, step: Sleep) -> None:
         """Until it is time, unless somebody answers first: then the log says so, and ours is refused."""

@@ -11,7 +11,7 @@ import click
 from holdfast.cli.chat import attach
 from holdfast.cli.chat.attach import SHORT_ID, Opening
 from holdfast.cli.chat.keep import Cursors, Typed, folder
-from holdfast.cli.chat.talk import Chat
+from holdfast.cli.chat.talk import Chat, Screen
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.screen import clean, dim, plural
@@ -61,7 +61,8 @@ async def _talk(cli: Cli, cursors: Cursors, typed: Typed, opening: Opening) -> i
     return 0
 
 
-def _screen(cli: Cli, typed: Typed):  # type: ignore[no-untyped-def]
+def _screen(cli: Cli, typed: Typed) -> Screen:
+    """Made when it is known which; the other one is not even imported."""
     if environment("TERM") in (None, "dumb"):
         from holdfast.cli.chat.lines import Lines
 

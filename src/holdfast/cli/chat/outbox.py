@@ -125,6 +125,9 @@ class Outbox:
                     self._done(Returned(letter, error))
                     return
                 self._post(Waiting(letter, error, first))
+            except ValueError as error:
+                self._done(Returned(letter, CliError(f"What answered is not a gateway of ours: {error}.")))
+                return
             else:
                 self._done(Delivered(letter))
                 return

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterable
 
 from rich.color import ColorSystem
@@ -36,9 +37,19 @@ APPROVALS = {
 }
 
 
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"  # titles, links, clipboard
+    r"|\x1b[ -/]+[0-~]"  # character sets
+)
+
+
 def tidy(text: str) -> str:
-    """Clean, and without tabs, whose width no two programs agree on."""
-    return clean(text).expandtabs(TAB)
+    """Without escape sequences and control characters, and without tabs, whose width no two programs agree on.
+
+    Of a sequence without an end only its escape character goes: nothing can be hidden behind it.
+    """
+    return clean(_SEQUENCES.sub("", text)).expandtabs(TAB)
 
 
 class Painter:
@@ -136,7 +147,7 @@ class Painter:
         )  # fmt: skip
         if block.outcome == "done":
             return line
-        why = shorten(one_line(block.output), self.columns - 4)
+        why = shorten(one_line(tidy(block.output)), self.columns - 4)
         return Group(line, Text(f"  {why}", style="dim")) if why else line
 
 
@@ -165,7 +176,7 @@ def _said(block: Said) -> RenderableType:
 
 
 def _asked(block: Asked) -> RenderableType:
-    reason = tidy(block.reason) if block.purpose == "question" else one_line(block.reason)
+    reason = tidy(block.reason) if block.purpose == "question" else one_line(tidy(block.reason))
     parts: list[RenderableType] = [Text(reason, style="bold")]
     if block.arguments:
         shown = argument_lines(block.arguments, most=ARGUMENT_LINES)

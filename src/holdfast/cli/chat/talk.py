@@ -35,7 +35,13 @@ Done = list[Block] | Opening
 
 
 class Screen(Protocol):
-    """Where the chat is shown."""
+    """Where the chat is shown, and where one types."""
+
+    hung_up: bool
+    """The terminal is gone: there is nobody to say goodbye to."""
+
+    async def run(self, chat: Chat) -> None:
+        """Until the person leaves."""
 
     def enter(self, opening: Opening) -> None:
         """Show a session from here on."""
@@ -207,7 +213,8 @@ class Chat:
     # --- what is typed --------------------------------------------------------------------------
 
     def typed(self, text: str) -> None:
-        """A line, or several, were entered."""
+        """A line, or several, were entered. What is not UTF-8 cannot be sent, so it is marked."""
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         if not text.strip():
             return
         match meaning(text, self.view.wait):

@@ -10,19 +10,21 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import ThreadedCompleter
 from prompt_toolkit.data_structures import Size
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.filters import Condition, has_completions, is_done
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_input
-from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, Window
+from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, ScrollOffsets, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
-from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.layout.margins import ScrollbarMargin
+from prompt_toolkit.layout.menus import CompletionsMenuControl
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
@@ -76,6 +78,11 @@ def _size() -> Size:
     return Size(rows=24, columns=80)
 
 
+def _soon(loop: asyncio.AbstractEventLoop, take: Callable[[str], None], line: str) -> None:
+    with suppress(RuntimeError):  # the loop is over, and so is the chat
+        loop.call_soon_threadsafe(take, line)
+
+
 class Terminal:
     """A screen for the chat, and its keyboard."""
 
@@ -107,9 +114,11 @@ class Terminal:
             loop.add_signal_handler(number, self._hang_up)
         ticking = asyncio.create_task(self._tick(app))
         try:
-            with caught(lambda line: self._stray_soon(loop, line)), suppress(EOFError, OSError):  # the terminal may be gone first
+            with caught(lambda line: _soon(loop, self._stray, line)):
                 chat.start()
                 await app.run_async(handle_sigint=False)
+        except (EOFError, OSError):  # the terminal is gone, perhaps before its signal came
+            self.hung_up = True
         finally:
             ticking.cancel()
 
@@ -119,11 +128,12 @@ class Terminal:
         """A line that says where we are, and the last screenful."""
         size = self._output.get_size()
         painter = self._painter_now()
-        lines, self._last = screenful(opening, painter, max(5, size.rows - RESERVED_ROWS - HEAD_ROWS))
+        lines, last = screenful(opening, painter, max(5, size.rows - RESERVED_ROWS - HEAD_ROWS))
         top = painter.text(header(opening.view, painter.columns), "bold")
         hint = [painter.text(opening.hint, "dim")] if opening.hint else []
-        self._print([top, *hint, *([""] if lines else []), *lines])
-        self._last = self._last or Remark("")
+        above = [""] if self._last is not None else []
+        self._print([*above, top, *hint, *([""] if lines else []), *lines])
+        self._last = last or Remark("")
 
     def show(self, blocks: list[Block]) -> None:
         """Write them above everything that is alive."""
@@ -191,13 +201,23 @@ class Terminal:
             dont_extend_height=True,
             wrap_lines=True,
         )
+        menu = Window(
+            CompletionsMenuControl(),
+            height=Dimension(min=1, max=MENU_LINES),
+            scroll_offsets=ScrollOffsets(top=1, bottom=1),
+            right_margins=[ScrollbarMargin()],
+            dont_extend_height=True,
+            dont_extend_width=True,
+            style="class:completion-menu",
+        )
         bar = Window(FormattedTextControl(self._toolbar), height=1, dont_extend_height=True, wrap_lines=False)
         rows = [
             ConditionalContainer(alive, filter=is_alive),
             Window(height=1, dont_extend_height=True),
             typing,
-            CompletionsMenu(max_height=MENU_LINES, scroll_offset=1),
+            ConditionalContainer(menu, filter=has_completions & ~is_done),
             bar,
+            Window(),  # takes up the rows that are not needed any more
         ]
         return Application(
             layout=Layout(HSplit(rows), focused_element=typing),
@@ -226,9 +246,6 @@ class Terminal:
         if text.strip():
             self._typed.add(text)
             self.chat.typed(text)
-
-    def _stray_soon(self, loop: asyncio.AbstractEventLoop, line: str) -> None:
-        loop.call_soon_threadsafe(self._stray, line)
 
     def _stray(self, line: str) -> None:
         if line.strip():

@@ -14,7 +14,8 @@ from holdfast.cli.chat.speech import Delta, Speech
 from holdfast.cli.gateway import Json
 from holdfast.cli.screen import duration, one_line, plural
 
-QUIET_ANSWERS = ("retry",)
+QUESTION = "question"
+"""The tool by which an agent asks a person."""
 
 
 @dataclass(slots=True)
@@ -166,7 +167,7 @@ class View:
             case "ToolCallStarted":
                 self._call(event).started_at = at
             case "ToolCallFinished":
-                return [self._finished(event)]
+                return self._finished(event)
             case "WaitOpened":
                 return self._waits(event)
             case "WaitAnswered":
@@ -221,10 +222,12 @@ class View:
             call = self.calls[event["call"]] = Call(len(self.calls) + 1, event["tool"], "")
         return call
 
-    def _finished(self, event: Json) -> Block:
+    def _finished(self, event: Json) -> list[Block]:
         call = self._call(event)
         call.outcome, call.output = event["outcome"], event["output"]
-        return Called(call.number, call.tool, call.arguments, call.outcome, call.output, event["duration_ms"])
+        if call.tool == QUESTION and call.outcome == "done":
+            return []  # the question and its answer were shown
+        return [Called(call.number, call.tool, call.arguments, call.outcome, call.output, event["duration_ms"])]
 
     def _paused(self, event: Json) -> list[Block]:
         suspended = event["kind"] == "TurnSuspended"
@@ -249,7 +252,7 @@ class View:
 
     def _answered(self, event: Json) -> list[Block]:
         wait, self.wait = self.wait, None
-        if wait is not None and wait.purpose in QUIET_ANSWERS:
+        if wait is not None and wait.purpose == "retry":
             return []
         note = f" ({one_line(event['note'])})" if event.get("note") else ""
         return [Remark(f"→ {one_line(event['answer'])}{note} · {event['by']}", "plain")]

@@ -44,6 +44,7 @@ Incoming = SessionMessage | Exception
 LEASH = Path(__file__).with_name("leash.py")
 CONNECT_SECONDS = 30.0
 GRACE_SECONDS = 2.0
+LAST_WORDS_SECONDS = 0.5
 MESSAGE_BYTES = 16 << 20
 ERROR_BYTES = 2_000
 
@@ -74,6 +75,7 @@ class Wire:
         self._changed = changed
         self._errors = bytearray()
         self._remark = ""
+        self._ending = False
         self._ended_by_itself = False
         self._code: int | None = None
         self._status = 0
@@ -89,7 +91,7 @@ class Wire:
                     raise
                 self._over.clear()
                 self._errors.clear()
-                self._ended_by_itself = False
+                self._ending = self._ended_by_itself = False
                 client = await self._open(stack, "legacy")
             yield client
 
@@ -186,9 +188,11 @@ class Wire:
         try:
             yield Watched(inbox, self._over), outbox
         finally:
+            self._ending = True
             for stream in (inbox, outbox):
                 stream.close()
             await self._end(process, protocol.exited)
+            await asyncio.wait(tasks, timeout=LAST_WORDS_SECONDS)
             transport.close()
             for task in tasks:
                 task.cancel()
@@ -202,7 +206,7 @@ class Wire:
                     message = _parse(line)
                     if message is not None:
                         await hears.send(message)
-                self._ended_by_itself = True
+                self._ended_by_itself = not self._ending
             except ValueError:
                 self._remark = f"it sent more than {MESSAGE_BYTES >> 20} MB in one message"
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):

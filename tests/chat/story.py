@@ -1,0 +1,67 @@
+"""A session's log, told event by event, for tests of the view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.cli.chat.blocks import Block
+from holdfast.cli.chat.speech import Delta
+from holdfast.cli.chat.view import View
+
+Json = dict[str, Any]
+
+
+class Story:
+    """Writes records with gapless versions into a view, and remembers every block that came out."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.view = View(lambda: self.seconds)
+        self.records: list[Json] = []
+        self.blocks: list[Block] = []
+
+    def happened(self, kind: str, **fields: Any) -> list[Block]:
+        event = {"kind": kind, **fields}
+        record = {"version": len(self.records) + 1, "at": 1_000 * len(self.records), "event": event}
+        self.records.append(record)
+        return self._keep(self.view.happened(record))
+
+    def spoken(self, text: str, *, offset: int = 0, thinking: str = "", thinking_offset: int = 0) -> list[Block]:
+        assert self.view.turn is not None
+        return self._keep(self.view.spoken(Delta(self.view.turn.number, 1, offset, text, thinking_offset, thinking)))
+
+    def _keep(self, blocks: list[Block]) -> list[Block]:
+        self.blocks += blocks
+        return blocks
+
+    # --- what happens often ---------------------------------------------------------------------
+
+    def created(self, **more: Any) -> None:
+        self.happened("SessionCreated", **{"session": "abcd" * 4, "profile": "demo", "cwd": "/", "title": "t"} | more)
+
+    def said(self, input: str, text: str, *, mode: str = "queue", by: str = "cli") -> None:
+        self.happened("InputReceived", input=input, text=text, mode=mode, by=by)
+
+    def turn(self, turn: int, *inputs: str) -> None:
+        self.happened("TurnStarted", turn=turn, inputs=list(inputs), profile="demo")
+
+    def asked(self, turn: int = 1, step: int = 1) -> list[Block]:
+        return self.happened(
+            "ModelRequested", turn=turn, step=step, attempt=1, model="demo", context_version=len(self.records)
+        )
+
+    def answered(self, text: str, *, turn: int = 1, calls: list[Json] | None = None, **more: Any) -> list[Block]:
+        usage = {"input_tokens": 3, "output_tokens": 4, "cost": 0.5}
+        fields = {"step": 1, "thinking": "", "finish": "stop", "usage": usage, "duration_ms": 5} | more
+        return self.happened("ModelResponded", turn=turn, text=text, calls=calls or [], **fields)
+
+    def finished(self, turn: int = 1, outcome: str = "done", reason: str = "", **more: Any) -> list[Block]:
+        return self.happened("TurnFinished", turn=turn, outcome=outcome, reason=reason, **more)
+
+    def begin(self) -> Story:
+        """As far as the first answer is being spoken."""
+        self.created()
+        self.said("i1", "hello")
+        self.turn(1, "i1")
+        self.asked()
+        return self

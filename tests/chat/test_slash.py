@@ -1,0 +1,84 @@
+"""What a typed line means."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.cli.chat.slash import VERBS, Answer, Meaning, Message, Slash, Wrong, meaning
+from holdfast.cli.chat.view import Wait
+
+APPROVAL = Wait("w1", "approval", "write a", ("allow", "session", "always", "deny"), None)
+QUESTION = Wait("w2", "question", "Which?", ("red", "blue"), None)
+RESUME = Wait("w3", "resume", "old work", (), None)
+RETRY = Wait("w4", "retry", "429", (), 5)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("hello", Message("hello")),
+        ("two\nlines", Message("two\nlines")),
+        ("/help", Slash("help")),
+        ("  /stop  ", Slash("stop")),
+        ("/rename  A title ", Slash("rename", "A title")),
+        ("/steer two\nlines", Slash("steer", "two\nlines")),
+        ("/fork", Slash("fork")),
+        ("/fork 12", Slash("fork", "12")),
+        ("/etc/hosts is broken", Message("/etc/hosts is broken")),
+        ("//help is a word", Message("/help is a word")),
+        ("/", Message("/")),
+    ],
+)
+def test_a_line_means(typed: str, meant: Meaning) -> None:
+    assert meaning(typed, None) == meant
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("/hepl", "There is no /hepl. Did you mean /help?"),
+        ("/resume", "/resume needs more: /resume ID"),
+        ("/stop now", "/stop takes nothing"),
+    ],
+)
+def test_what_cannot_be_meant_is_explained(typed: str, said: str) -> None:
+    found = meaning(typed, None)
+    assert isinstance(found, Wrong)
+    assert said in found.message
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("1", Answer("w1", "allow")),
+        ("allow", Answer("w1", "allow")),
+        ("Yes", Answer("w1", "allow")),
+        ("2", Answer("w1", "session")),
+        ("always", Answer("w1", "always")),
+        ("4 use docs instead", Answer("w1", "deny", "use docs instead")),
+        ("no, not there", Answer("w1", "deny", "not there")),
+    ],
+)
+def test_an_approval_is_answered_by_number_or_word(typed: str, answer: Answer) -> None:
+    assert meaning(typed, APPROVAL) == answer
+
+
+@pytest.mark.parametrize("typed", ["maybe", "5", "0", "allowed", "²"])
+def test_an_approval_is_never_guessed(typed: str) -> None:
+    assert isinstance(meaning(typed, APPROVAL), Wrong)
+
+
+def test_plain_text_answers_a_question_and_nothing_else_does() -> None:
+    assert meaning(" green, please ", QUESTION) == Answer("w2", "green, please")
+    assert meaning("2", QUESTION) == Answer("w2", "2")
+    assert meaning("/steer wait", QUESTION) == Slash("steer", "wait")
+    assert meaning("go on", RESUME) == Message("go on")
+    assert meaning("later", RETRY) == Message("later")
+
+
+def test_every_command_of_the_chat_has_a_name_and_a_purpose() -> None:
+    names = [verb.name for verb in VERBS]
+    asked_for = "help sessions resume new fork rename stop why detach model profile inbox context export undo quit"
+    assert set(asked_for.split()) <= set(names)
+    assert len(names) == len(set(names))
+    assert all(verb.does for verb in VERBS)

@@ -1,0 +1,180 @@
+"""Records and deltas in, blocks out: each thing shown once, in the order of the conversation."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.cli.chat.blocks import Asked, Called, Remark, Said, Spoke, Thought
+from holdfast.cli.chat.speech import OTHERWISE
+from holdfast.cli.chat.view import while_away
+from tests.chat.story import Json, Story
+
+
+def test_an_answer_without_deltas() -> None:
+    story = Story().begin()
+    assert story.answered("one\n\ntwo") == [Spoke("one"), Spoke("two")]
+    assert story.finished() == []
+    assert story.blocks == [Said("hello"), Spoke("one"), Spoke("two")]
+    assert (story.view.state, story.view.cost.tokens, story.view.cost.dollars) == ("idle", 7, 0.5)
+
+
+def test_spoken_pieces_are_shown_once_also_after_a_reconnect() -> None:
+    story = Story().begin()
+    assert story.spoken("one\n\ntw") == [Spoke("one")]
+    assert story.view.speech.rest.markdown == "tw"
+    assert story.spoken("one\n\ntwo thr", offset=0) == []  # attached again: the text so far once more
+    assert story.spoken("three", offset=14) == []  # beyond a gap: the event will bring it
+    assert story.spoken("r", offset=9) == []  # known already
+    assert story.view.speech.rest.markdown == "two thr"
+    assert story.answered("one\n\ntwo three") == [Spoke("two three")]
+    assert story.spoken("one\n\ntwo three") == []  # late
+    assert story.view.speech.rest.markdown == ""
+
+
+def test_an_answer_that_was_stored_otherwise_is_shown_whole_and_said_so() -> None:
+    story = Story().begin()
+    story.spoken("one\n\ntwo ")
+    assert story.answered("one\n\n2") == [Spoke("2")]  # what was printed still holds
+    other = Story().begin()
+    other.spoken("one\n\ntwo ")
+    assert other.answered("1\n\n2") == [Remark(OTHERWISE, "warning"), Spoke("1"), Spoke("2")]
+
+
+def test_thinking_is_folded_before_what_is_said() -> None:
+    story = Story().begin()
+    assert story.spoken("", thinking="let me see") == []
+    assert story.view.speech.thinking == "let me see"
+    story.seconds = 3.0
+    assert story.spoken("so", thinking=" now", thinking_offset=10) == [Thought(1, "let me see now", 3000)]
+    assert story.view.speech.thinking == ""
+    assert story.answered("so", thinking="let me see now") == [Spoke("so")]
+    assert story.view.speech.thoughts == ["let me see now"]
+    later = Story().begin()
+    assert later.answered("so", thinking="hm") == [Thought(1, "hm", None), Spoke("so")]
+
+
+def test_messages_wait_in_the_queue_until_a_turn_takes_them() -> None:
+    story = Story().begin()
+    story.said("i2", "second")
+    story.said("i3", "now", mode="steer", by="api")
+    assert [queued.text for queued in story.view.queue.values()] == ["second", "now"]
+    assert story.happened("InputsJoined", turn=1, inputs=["i3"]) == [Said("now", "api · joined the turn")]
+    story.answered("done")
+    story.finished()
+    assert story.view.state == "queued"
+    story.turn(2, "i2")
+    assert story.blocks[-1] == Said("second")
+    assert story.view.queue == {}
+
+
+def test_a_cut_answer_stays_and_the_step_begins_again() -> None:
+    story = Story().begin()
+    story.spoken("one two")
+    cut = {"turn": 1, "step": 1, "text": "one", "thinking": "", "reason": "the gateway was killed"}
+    assert story.happened("ModelInterrupted", **cut) == [Spoke("one two")]  # we saw more than was kept
+    assert story.happened("TurnResumed", turn=1, attempt=1, cause="killed", away_ms=1500) == [
+        Remark("resumed after 1.5 s away: killed", "warning")
+    ]
+    assert story.asked() == []
+    assert story.spoken("one two three") == []
+    assert story.answered("one two three") == [Spoke("one two three")]
+
+
+def test_without_a_resume_it_is_said_that_the_step_begins_again() -> None:
+    story = Story().begin()
+    story.happened("ModelInterrupted", turn=1, step=1, text="one", thinking="", reason="the network")
+    assert story.asked() == [Remark("cut: the network; this step begins again", "warning")]
+
+
+def test_tool_calls_are_one_line_each_and_can_be_opened() -> None:
+    story = Story().begin()
+    story.answered("", calls=[{"call": "1.1.0", "tool": "read", "arguments": '{"path": "a"}'}])
+    assert story.view.running == []
+    story.happened("ToolCallStarted", turn=1, call="1.1.0", tool="read", effect="pure")
+    assert [(call.number, call.tool) for call in story.view.running] == [(1, "read")]
+    ended = {"turn": 1, "call": "1.1.0", "tool": "read", "outcome": "done", "output": "text", "duration_ms": 12}
+    assert story.happened("ToolCallFinished", **ended) == [Called(1, "read", '{"path": "a"}', "done", "text", 12)]
+    assert story.view.running == []
+    assert story.view.calls["1.1.0"].output == "text"
+
+
+WAIT: Json = {"turn": 1, "wait": "w1", "call": "1.1.0", "until": None, "default": None, "pattern": "write:*"}
+
+
+def test_an_approval_shows_what_it_is_about() -> None:
+    story = Story().begin()
+    story.answered("", calls=[{"call": "1.1.0", "tool": "write", "arguments": '{"path": "a"}'}])
+    choices = ["allow", "session", "always", "deny"]
+    shown = story.happened("WaitOpened", **WAIT, purpose="approval", reason="write a needs…", choices=choices)
+    assert shown == [Asked("approval", "write a needs…", tuple(choices), '{"path": "a"}', "write:*")]
+    assert story.view.state == "waiting"
+    assert story.view.wait is not None
+    assert story.view.wait.wants_answer
+    told = story.happened("WaitAnswered", turn=1, wait="w1", answer="deny", by="cli", note="not there")
+    assert told == [Remark("→ deny (not there) · cli", "plain")]
+    assert story.view.wait is None
+
+
+def test_a_question_and_its_answer_are_not_shown_as_a_tool_call_too() -> None:
+    story = Story().begin()
+    story.answered("", calls=[{"call": "1.1.0", "tool": "question", "arguments": "{}"}])
+    assert story.happened("WaitOpened", **WAIT, purpose="question", reason="Which?", choices=["a"]) == [
+        Asked("question", "Which?", ("a",), "", "write:*")
+    ]
+    story.happened("WaitAnswered", turn=1, wait="w1", answer="a", by="cli")
+    ended = {"turn": 1, "call": "1.1.0", "tool": "question", "outcome": "done", "output": "a", "duration_ms": 1}
+    assert story.happened("ToolCallFinished", **ended) == []
+
+
+def test_a_retry_wants_no_answer_and_ends_in_silence() -> None:
+    story = Story().begin()
+    shown = story.happened("WaitOpened", turn=1, wait="w1", purpose="retry", reason="429.", until=9_000)
+    assert shown == [Remark("waits and tries again: 429.", "warning")]
+    assert story.view.wait is not None
+    assert not story.view.wait.wants_answer
+    assert story.happened("WaitAnswered", turn=1, wait="w1", answer="try again", by="the clock") == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "problem", "words"),
+    [
+        ("stopped", "stopped by cli", None, "stopped by cli"),
+        ("stopped", "interrupted by a message", None, "stopped: interrupted by a message"),
+        ("failed", "No key.", {"message": "No key.", "hint": "Set it."}, "failed: No key. Set it."),
+    ],
+)
+def test_how_a_turn_ends(outcome: str, reason: str, problem: Json | None, words: str) -> None:
+    (remark,) = Story().begin().finished(outcome=outcome, reason=reason, problem=problem)
+    assert isinstance(remark, Remark)
+    assert remark.text == words
+
+
+def test_a_view_may_begin_in_the_middle() -> None:
+    row = {"id": "ab" * 8, "title": "T", "cwd": "/", "profile": "p", "model": "", "state": "running"}
+    turn = {"turn": 4, "started_at": 7, "input_tokens": 1, "output_tokens": 2, "cost": None}
+    queue = [{"input": "i9", "text": "later", "mode": "queue", "by": "cli", "at": 1}]
+    story = Story()
+    story.view.seed({"session": row, "turns": [turn], "queue": queue})
+    assert (story.view.state, story.view.cost.tokens) == ("running", 3)
+    story.said("i9", "later")  # the snapshot knew it already
+    assert len(story.view.queue) == 1
+    assert story.finished(4) == []
+    story.turn(5, "i9", "from long ago")
+    assert story.blocks == [Said("later")]
+
+
+def test_events_of_the_future_and_of_the_past_do_no_harm() -> None:
+    story = Story().begin()
+    assert story.happened("SomethingNew", x=1) == []
+    assert story.happened("WaitOpened", turn=1, wait="w", purpose="resume", reason="old") == [Asked("resume", "old")]
+
+
+def test_what_happened_while_away() -> None:
+    story = Story().begin()
+    story.answered("one")
+    story.answered(" ", calls=[{"call": "1", "tool": "read", "arguments": ""}])
+    for purpose in ("question", "approval", "approval", "retry"):
+        story.happened("WaitOpened", turn=1, wait="w", purpose=purpose, reason="?")
+    story.finished(outcome="failed", reason="x")
+    assert while_away(story.records) == "2 messages, 1 question, 2 approvals, 1 failed turn"
+    assert while_away(story.records[:1]) == ""

@@ -1,0 +1,292 @@
+"""Part 2, end to end: a real gateway, the real model port, and a model server on loopback."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.gateway import GatewayProcess, Json, check_whole, kinds, of_kind, until
+from tests.provider.loopback import Call, Fail, Hang, Loopback, Reply, Text, Wire
+
+WIRES: list[Wire] = ["openai", "anthropic"]
+CONFIG = """
+default_profile = "tester"
+[providers.loop]
+wire = "{wire}"
+base_url = "{url}"
+[profiles.tester]
+model = "loop:loopback"
+instructions = "You are being tested."
+[profiles.tester.tools]
+"write" = "ask"
+"edit" = "deny"
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with Loopback() as loopback:
+        yield loopback
+
+
+def gateway_for(tmp_path: Path, server: Loopback, wire: Wire = "openai") -> GatewayProcess:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text(CONFIG.format(wire=wire, url=server.base_url(wire)))
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "AGENTS.md").write_text("Be brief.")
+    return GatewayProcess(home)
+
+
+def waiting(gateway: GatewayProcess) -> Json:
+    """The one thing in the inbox."""
+    found = until(lambda: gateway.get("/v1/inbox")["waits"], "something waits", seconds=60)
+    assert len(found) == 1
+    return dict(found[0])
+
+
+def answer(gateway: GatewayProcess, wait: str, text: str) -> int:
+    return gateway.request("POST", "/v1/answers", json={"wait": wait, "answer": text}).status_code
+
+
+def tool_results(body: Json, wire: Wire) -> list[str]:
+    """The tool results of a request, as tool results and nothing else."""
+    if wire == "openai":
+        return [str(message["content"]) for message in body["messages"] if message["role"] == "tool"]
+    parts = [
+        part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]
+    ]
+    return [str(part["content"]) for part in parts if part["type"] == "tool_result"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_promise_1_an_approval_opened_before_kill_9_is_answered_after_it(
+    tmp_path: Path, server: Loopback, wire: Wire
+) -> None:
+    """Show 1: read, then write with an approval; killed while it waits; answered after the restart."""
+    work = tmp_path / "work"
+    with gateway_for(tmp_path, server, wire) as gateway:
+        (work / "notes.txt").write_text("forty-two")
+        server.script(
+            Reply("Reading.", Call("read", {"path": "notes.txt"})),
+            Reply("Writing.", Call("write", {"path": "out/answer.txt", "content": "42"})),
+            Reply("All done."),
+        )
+        gateway.start()
+        session = gateway.create("write the answer", cwd=work)
+        wait = waiting(gateway)
+        assert (wait["purpose"], wait["session"], wait["pattern"]) == ("approval", session, "write:out/*")
+        assert "permission" in gateway.why(session)[0]["text"]
+        gateway.kill9()
+        gateway.start()
+        assert waiting(gateway)["id"] == wait["id"]
+        assert not (work / "out").exists()
+        assert answer(gateway, wait["id"][:6], "allow") == 202
+        records = gateway.until_rest(session, seconds=60)
+    check_whole(records)
+    assert (work / "out" / "answer.txt").read_text() == "42"
+    (finished,) = of_kind(records, "TurnFinished")
+    assert finished["outcome"] == "done"
+    assert [call["outcome"] for call in of_kind(records, "ToolCallFinished")] == ["done", "done"]
+    assert of_kind(records, "ToolCallFinished")[1]["files"] == ["out/answer.txt"]
+    last = server.requests[-1].body
+    results = tool_results(last, wire)
+    assert len(results) == 2
+    assert "forty-two" in results[0]
+    assert "You are being tested." in str(last)
+    assert "Be brief." in str(last)
+
+
+def test_an_answer_counts_once(tmp_path: Path, server: Loopback) -> None:
+    with gateway_for(tmp_path, server) as gateway:
+        server.script(Reply(Call("question", {"text": "Which one?", "choices": ["left", "right"]})), Reply("Thanks."))
+        gateway.start()
+        session = gateway.create("ask me", cwd=tmp_path / "work")
+        wait = waiting(gateway)
+        assert (wait["purpose"], wait["reason"], wait["choices"]) == ("question", "Which one?", ["left", "right"])
+        codes: list[int] = []
+        people = [
+            threading.Thread(target=lambda text=text: codes.append(answer(gateway, wait["id"], text)))
+            for text in ("1", "2", "something else")
+        ]
+        for person in people:
+            person.start()
+        for person in people:
+            person.join()
+        records = gateway.until_rest(session, seconds=60)
+        late = gateway.request("POST", "/v1/answers", json={"wait": wait["id"], "answer": "later"})
+    assert sorted(codes) == [202, 409, 409]
+    assert late.status_code == 409
+    assert "answered this already" in late.json()["error"]["message"]
+    (answered,) = of_kind(records, "WaitAnswered")
+    (finished,) = of_kind(records, "ToolCallFinished")
+    assert finished["output"] == answered["answer"]
+    assert answered["answer"] in ("left", "right", "something else")
+
+
+def test_denied_by_a_person_and_by_the_profile(tmp_path: Path, server: Loopback) -> None:
+    work = tmp_path / "work"
+    with gateway_for(tmp_path, server) as gateway:
+        server.script(
+            Reply(
+                Call("write", {"path": "a.txt", "content": "x"}), Call("edit", {"path": "a", "old": "x", "new": "y"})
+            ),
+            Reply("I understand."),
+        )
+        gateway.start()
+        session = gateway.create("try it", cwd=work)
+        body = {"wait": waiting(gateway)["id"], "answer": "deny", "note": "not today"}
+        assert gateway.request("POST", "/v1/answers", json=body).status_code == 202
+        records = gateway.until_rest(session, seconds=60)
+    written, edited = of_kind(records, "ToolCallFinished")
+    assert (written["outcome"], "not today" in written["output"]) == ("failed", True)
+    assert (edited["outcome"], "does not allow" in edited["output"]) == ("failed", True)
+    assert not (work / "a.txt").exists()
+
+
+def test_always_is_kept_in_the_profile_and_session_in_the_session(tmp_path: Path, server: Loopback) -> None:
+    work = tmp_path / "work"
+    with gateway_for(tmp_path, server) as gateway:
+        write = Reply(Call("write", {"path": "docs/a.md", "content": "x"}))
+        server.script(write, Reply("one"), write, Reply("two"))
+        gateway.start()
+        first = gateway.create("first", cwd=work)
+        assert answer(gateway, waiting(gateway)["id"], "always") == 202
+        gateway.until_rest(first, seconds=60)
+        assert '"write:docs/*" = "allow"' in (gateway.home / "config.toml").read_text()
+        second = gateway.create("second", cwd=work)
+        records = gateway.until_rest(second, seconds=60)
+    assert "WaitOpened" not in kinds(records)
+
+
+def test_promise_5_a_rate_limit_is_a_wait_that_everybody_sees(tmp_path: Path, server: Loopback) -> None:
+    """Show 2: Retry-After becomes a durable wait; it survives a kill and goes on by itself."""
+    with gateway_for(tmp_path, server) as gateway:
+        server.script(Fail(429, "slow down", headers={"Retry-After": "4"}), Reply("Here I am."))
+        gateway.start()
+        session = gateway.create("hello", cwd=tmp_path / "work")
+        gateway.until_event(session, "WaitOpened", seconds=60)
+        sentence = gateway.why(session)[0]["text"]
+        assert "tries again" in sentence
+        assert gateway.get("/v1/inbox")["waits"] == []
+        gateway.kill9()
+        gateway.start()
+        records = gateway.until_rest(session, seconds=60)
+    (opened,) = of_kind(records, "WaitOpened")
+    assert opened["purpose"] == "retry"
+    (at,) = (record["at"] for record in records if record["event"]["kind"] == "WaitOpened")
+    assert 3_000 < opened["until"] - at <= 4_000
+    assert of_kind(records, "WaitAnswered")[0]["by"] == "the clock"
+    assert of_kind(records, "ModelResponded")[-1]["text"] == "Here I am."
+    assert of_kind(records, "TurnFinished")[0]["outcome"] == "done"
+
+
+def test_stop_cancels_a_retry(tmp_path: Path, server: Loopback) -> None:
+    with gateway_for(tmp_path, server) as gateway:
+        server.script(Fail(429, "slow down", headers={"Retry-After": "600"}))
+        gateway.start()
+        session = gateway.create("hello", cwd=tmp_path / "work")
+        gateway.until_event(session, "WaitOpened", seconds=60)
+        gateway.command("POST", f"/v1/sessions/{session}/stop", {})
+        records = gateway.until_rest(session)
+    assert of_kind(records, "TurnFinished")[0]["outcome"] == "stopped"
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_promise_1_killed_inside_a_stream(tmp_path: Path, server: Loopback, wire: Wire) -> None:
+    """Show 2 of part 1 on a real port: the partial as partial, the earlier tool result as a tool result."""
+    work = tmp_path / "work"
+    with gateway_for(tmp_path, server, wire) as gateway:
+        (work / "notes.txt").write_text("forty-two")
+        words = [f"word{n} " for n in range(12)]
+        server.script(
+            Reply(Call("read", {"path": "notes.txt"})),
+            Reply(Text(words, delay=0.1), Hang()),
+            Reply("The whole answer."),
+        )
+        gateway.start()
+        session = gateway.create("read and tell", cwd=work)
+        until(lambda: len(server.requests) >= 2, "the second request", seconds=60)
+        _wait_until_spoken(gateway, session, "word8")
+        gateway.kill9()
+        gateway.start()
+        records = gateway.until_rest(session, seconds=60)
+    (cut,) = of_kind(records, "ModelInterrupted")
+    assert cut["text"].startswith("word0")
+    assert of_kind(records, "ModelResponded")[-1]["text"] == "The whole answer."
+    assert of_kind(records, "InputReceived")[0]["text"] == "read and tell"
+    body = server.requests[2].body
+    (result,) = tool_results(body, wire)
+    assert "forty-two" in result
+    assert "interrupted" in str(body)
+
+
+def _wait_until_spoken(gateway: GatewayProcess, session: str, word: str) -> None:
+    """Until a follower has heard the word."""
+    path, form = f"/v1/sessions/{session}/events", {"accept": "text/event-stream"}
+    with gateway.client.stream("GET", path, headers=form) as heard:
+        assert any(word in line for line in heard.iter_lines())
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        (Fail(401, "bad key"), "wrong_key"),
+        (Fail(404, "no such model", code="model_not_found"), "unknown_model"),
+        (Fail(400, "maximum context length exceeded", code="context_length_exceeded"), "context_too_long"),
+    ],
+)
+def test_an_error_is_shown_as_what_it_is(tmp_path: Path, server: Loopback, failure: Fail, code: str) -> None:
+    with gateway_for(tmp_path, server) as gateway:
+        server.script(failure)
+        gateway.start()
+        session = gateway.create("hello", cwd=tmp_path / "work")
+        records = gateway.until_rest(session, seconds=60)
+    (failed,) = of_kind(records, "ModelFailed")
+    assert failed["problem"]["code"] == code
+    assert of_kind(records, "TurnFinished")[0]["outcome"] == "failed"
+
+
+def test_undo_fork_and_context(tmp_path: Path, server: Loopback) -> None:
+    with gateway_for(tmp_path, server) as gateway:
+        server.script(Reply("one"), Reply("two"), Reply("three"))
+        gateway.start()
+        session = gateway.create("first", cwd=tmp_path / "work")
+        gateway.until_rest(session, seconds=60)
+        middle = gateway.session(session)["version"]
+        gateway.send(session, "second")
+        gateway.until_rest(session)
+        fork = gateway.command("POST", f"/v1/sessions/{session}/fork", {"version": middle})["session"]
+        gateway.command("POST", f"/v1/sessions/{session}/undo", {})
+        seen = gateway.get(f"/v1/sessions/{session}/context")["messages"]
+        assert [message["text"] for message in seen] == ["first", "one"]
+        gateway.send(fork, "third")
+        records = gateway.until_rest(fork)
+        assert gateway.session(fork)["parent"] == session
+    texts = [message["content"] for message in server.requests[-1].body["messages"] if message["role"] != "system"]
+    assert texts == ["first", "one", "third"]
+    assert of_kind(records, "ModelResponded")[-1]["text"] == "three"
+
+
+def test_settings_are_read_anew_and_an_error_keeps_the_last_good_ones(tmp_path: Path, server: Loopback) -> None:
+    with gateway_for(tmp_path, server) as gateway:
+        gateway.start()
+        config = gateway.home / "config.toml"
+        good = config.read_text()
+        config.write_text(good + '\n[profiles.other]\nmodel = "demo"\n')
+        names = [profile["name"] for profile in gateway.get("/v1/profiles")["profiles"]]
+        assert "other" in names
+        config.write_text(good + '\n[profiles.other]\nmodle = "demo"\n')
+        found = gateway.get("/v1/profiles")
+        assert "modle" in found["problem"]
+        assert "other" in [profile["name"] for profile in found["profiles"]]
+        session = gateway.create("say hi", cwd=tmp_path / "work")
+        gateway.command("POST", f"/v1/sessions/{session}/agent", {"profile": "other"})
+        config.write_text(good)
+        gateway.send(session, "say hi")
+        records = gateway.until_rest(session, seconds=60)
+    assert of_kind(records, "TurnFinished")[-1]["problem"]["code"] == "unknown_profile"
