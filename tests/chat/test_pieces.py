@@ -7,7 +7,20 @@ from hypothesis import strategies as st
 
 from holdfast.cli.chat.pieces import CODE_LINES, Piece, Splitter
 
-LINES = ["", "text", "**bold** text", "# heading", "- item", "  nested", "1. one", "```python", "```", "~~~", "  ```", "| a |"]
+LINES = [
+    "",
+    "text",
+    "**bold** text",
+    "# heading",
+    "- item",
+    "  nested",
+    "1. one",
+    "```python",
+    "```",
+    "~~~",
+    "  ```",
+    "| a |",
+]
 
 
 def pieces(*chunks: str) -> list[Piece]:

@@ -72,14 +72,20 @@ def _screen(cli: Cli, typed: Typed) -> Screen:
     return Terminal(cli.gateway, typed, colors=not no_color())
 
 
+def _what_goes_on(chat: Chat) -> str:
+    view = chat.view
+    if view.wait is not None and view.wait.wants_answer:
+        return "it waits for your answer (holdfast inbox)"
+    if view.at_work:
+        return f"the work goes on ({view.state})"
+    return "the work goes on" if chat.sent_last else "nothing is at work"
+
+
 def _goodbye(chat: Chat) -> None:
     """What becomes of the work, how to come back, and what was never sent."""
     if chat.session:
         back = f"back: holdfast chat {chat.session[:SHORT_ID]}"
-        words = (
-            f"detached; the work goes on ({chat.view.state})" if chat.view.at_work else "detached; nothing is at work"
-        )
-        click.echo(dim(f"\n{words}; {back}"))
+        click.echo(dim(f"\ndetached; {_what_goes_on(chat)}; {back}"))
     for letter in chat.unsent:
         click.echo(f"not sent: {clean(letter.text)}")
     if chat.unsent:

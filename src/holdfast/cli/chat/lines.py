@@ -67,8 +67,8 @@ class Lines:
         view = chat.view
         for place, queued in enumerate(view.queue.values(), 1):
             if view.turn is not None and queued.input not in self._queued:
+                self._queued.add(queued.input)
                 self._say(f"queued {place}: {one_line(queued.text)}")
-        self._queued = set(view.queue)
         if chat.is_away != self._told_away:
             self._told_away = chat.is_away
             self._say("gateway away, waiting…" if chat.is_away else "the gateway is back")

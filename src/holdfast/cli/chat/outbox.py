@@ -91,6 +91,11 @@ class Outbox:
             self._something.notify()
         self._again.set()
 
+    def drain(self, seconds: float) -> None:
+        """Give what was typed last a moment to arrive."""
+        with self._something:
+            self._something.wait_for(lambda: not self._letters, timeout=seconds)
+
     @property
     def unsent(self) -> list[Letter]:
         """What no gateway has acknowledged yet."""
@@ -135,7 +140,9 @@ class Outbox:
             pause, first = min(pause * 2, LONGEST_PAUSE), False
 
     def _done(self, receipt: Delivered | Returned) -> None:
-        self._letters.popleft()
+        with self._something:
+            self._letters.popleft()
+            self._something.notify_all()
         self._post(receipt)
 
 

@@ -30,6 +30,7 @@ from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.start import ensure
 
 SAVE_SECONDS = 0.5
+DRAIN_SECONDS = 3.0
 NEEDS_WORDS = ("why", "context", "export", "undo", "fork")
 Done = list[Block] | Opening
 
@@ -73,6 +74,8 @@ class Chat:
         self._opening = opening
         self.thinking_open = False
         self.failed: CliError | None = None
+        self._unseen: set[str] = set()
+        """Messages that were typed here and have not come back as an event."""
 
     # --- beginning and end ----------------------------------------------------------------------
 
@@ -82,8 +85,10 @@ class Chat:
         self._enter(self._opening)
 
     def close(self) -> None:
-        """Remember how far was read, and let go."""
+        """Remember how far was read, send what was typed last, and let go."""
         self._save()
+        if self._away_since is None:
+            self._outbox.drain(DRAIN_SECONDS)
         self._outbox.close()
         if self._follower is not None:
             self._follower.close()
@@ -92,6 +97,11 @@ class Chat:
     def unsent(self) -> list[Letter]:
         """What no gateway has yet."""
         return self._outbox.unsent
+
+    @property
+    def sent_last(self) -> bool:
+        """Whether something was sent whose fate was not seen here."""
+        return bool(self._unseen - {letter.id for letter in self.unsent})
 
     @property
     def session(self) -> str:
@@ -176,6 +186,7 @@ class Chat:
         match seen:
             case Happened(record=record):
                 self._save_soon()
+                self._unseen.discard(record["event"].get("input", ""))
                 return self.view.happened(record)
             case Delta():
                 return self.view.spoken(seen)
@@ -195,6 +206,7 @@ class Chat:
                 if letter.place is self._place and self._follower is None:
                     self._follow()
             case Returned(letter=letter, error=error):
+                self._unseen.discard(letter.id)
                 lost = f" Not sent: {letter.text}" if letter.kind == "message" else ""
                 self._show([Remark(_words(error) + lost, "bad")])
             case Waiting(letter=letter, first=True, error=error):
@@ -251,7 +263,10 @@ class Chat:
             self._command(Slash("thinking"))
 
     def _send(self, kind: Literal["message", "answer", "stop"], body: Json, text: str) -> None:
-        self._outbox.put(Letter(kind, self._place, body, text, time.monotonic()))
+        letter = Letter(kind, self._place, body, text, time.monotonic())
+        if kind == "message":
+            self._unseen.add(letter.id)
+        self._outbox.put(letter)
 
     def _command(self, slash: Slash) -> None:
         """Those that need no gateway at once, the others beside the conversation."""

@@ -174,8 +174,16 @@ class Terminal:
         self._output.flush()
 
     def _live(self) -> ANSI:
-        rows = self._output.get_size().rows - RESERVED_ROWS
+        rows = self._output.get_size().rows - RESERVED_ROWS - self._typing_rows()
         return ANSI("\n".join(live_lines(self.chat.now(self._last), self._painter_now(), max(1, rows))))
+
+    def _typing_rows(self) -> int:
+        """What a long text and its completions need beyond the one line of the prompt."""
+        if self._app is None:
+            return 0
+        buffer = self._app.current_buffer
+        menu = len(buffer.complete_state.completions) if buffer.complete_state is not None else 0
+        return min(INPUT_LINES, buffer.document.line_count) - 1 + min(MENU_LINES, menu)
 
     def _toolbar(self) -> StyleAndTextTuples:
         return [*toolbar(self.chat.now(self._last), self._output.get_size().columns)]

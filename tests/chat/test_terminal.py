@@ -1,0 +1,241 @@
+"""The chat in a real terminal, through whole conversations, with everything that can come between."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.chat.outbox import Letter, Place, send
+from holdfast.cli.errors import Refused
+from holdfast.cli.gateway import Gateway
+from holdfast.config import Home
+from tests.chat.seat import ALT_ENTER, CTRL_C, PROMPT, sit_down
+from tests.cli.commandline import CommandLine
+from tests.e2e.gateway import GatewayProcess, of_kind
+from tests.provider.loopback import Call, Loopback, Reply, Text, Think
+
+
+def only_session(gateway: GatewayProcess) -> str:
+    (row,) = gateway.get("/v1/sessions")["sessions"]
+    return str(row["id"])
+
+
+def test_a_whole_conversation(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    """Begin, stream, queue while busy, stop, detach in the middle, come back."""
+    with sit_down(cli, cwd=cwd) as seat:
+        seat.until("holdfast · a new session", f"{PROMPT}\nnew session · demo · idle")
+        seat.enter("say hello **world**")
+        seat.until_idle(f"{PROMPT} say hello **world**\n\nhello world\n\n{PROMPT}")
+
+        seat.enter("slow 3 one two three four five six")
+        seat.until("\none two", "· running")
+        seat.enter("say second")
+        seat.enter("say third")
+        shown = seat.until("queued 1 say second\nqueued 2 say third\n", "· 2 queued")
+        assert "\none two three four five six\n" not in shown
+        shown = seat.until_idle("\n\nthird")
+        assert shown.count("\none two three four five six\n") == 1
+        assert shown.index("four five six\n") < shown.index(f"{PROMPT} say second") < shown.index("\nthird")
+        assert "queued" not in shown
+
+        seat.enter("slow 30 stop me")
+        seat.until(f"{PROMPT} slow 30 stop me", "· running")
+        seat.type(CTRL_C)
+        seat.until_idle("stopped by cli")
+        seat.type(CTRL_C)
+        seat.until("No turn runs, so there is nothing to stop. Ctrl-D leaves.")
+
+        seat.enter("slow 2 the work goes on alone")
+        seat.until("· running")
+        session = only_session(gateway)
+        assert f"detached; the work goes on (running); back: holdfast chat {session[:8]}" in seat.leave()
+
+    gateway.until_rest(session)
+    with sit_down(cli, "chat", session[:8], columns=120) as seat:
+        shown = seat.until_idle(f"holdfast · “say hello **world**” · session {session[:8]}", "while away")
+        assert "── 1 message while away ──\n\nthe work goes on alone\n" in shown
+        assert shown.count("the work goes on alone") == 2  # what was said, and the answer
+        assert "detached; nothing is at work" in seat.leave()
+    texts = [event["text"] for event in of_kind(gateway.events(session), "InputReceived")]
+    assert len(texts) == 6
+
+
+def test_what_was_typed_last_is_sent_before_it_leaves(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    with sit_down(cli, cwd=cwd) as seat:
+        seat.until("idle")
+        seat.type("say quick\r\x04")
+        assert "the work goes on" in seat.ended()
+    session = only_session(gateway)
+    assert of_kind(gateway.until_rest(session), "ModelResponded")[0]["text"] == "quick"
+
+
+def test_the_gateway_is_killed_and_comes_back(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    """What is typed meanwhile is kept and sent once; the turn is resumed; nothing is shown twice."""
+    with sit_down(cli, cwd=cwd) as seat:
+        seat.until("idle")
+        seat.enter("slow 3 one two three four five six")
+        seat.until("\none two")
+        session = only_session(gateway)
+        gateway.kill9()
+        seat.until("gateway away, waiting…")
+        seat.enter("say typed while away")
+        seat.until("not sent yet say typed while away", "1 kept")
+        gateway.start()
+        shown = seat.until_idle("resumed after", "\n\ntyped while away")
+        assert shown.count("\none two three four five six\n") == 1
+        assert shown.count(f"{PROMPT} say typed while away") == 1
+        assert "not sent" not in shown
+        assert "gateway away" not in shown
+        texts = [event["text"] for event in of_kind(gateway.events(session), "InputReceived")]
+        assert texts == ["slow 3 one two three four five six", "say typed while away"]
+
+
+def test_two_terminals_see_the_same_and_an_approval_is_answered_once(
+    gateway: GatewayProcess, cli: CommandLine, cwd: Path
+) -> None:
+    with sit_down(cli, "chat", "--profile", "careful", cwd=cwd) as one:
+        one.until("careful/demo")
+        one.enter("read README.md\nwrite note.txt hello")  # the second line is a message of its own
+        one.until("⚙ read path=README.md · done", "? write note.txt needs a permission", "4 deny")
+        session = only_session(gateway)
+        with sit_down(cli, cwd=cwd) as two:
+            two.until("? write note.txt needs a permission", "it waits for your permission: 1 allow")
+            two.enter("perhaps")
+            two.until("It waits for a permission: 1 allow · 2 session")
+            (wait,) = gateway.get("/v1/inbox")["waits"]
+            two.enter("1")
+            for seat in (one, two):
+                seat.until_idle("→ allow · cli", "⚙ write path=note.txt", "write done")
+            one.enter("slow 1 both see this")
+            for seat in (one, two):
+                seat.until_idle("\n\nboth see this")
+            answers = two.conversation.partition("→ allow")[2]
+            assert answers
+            assert one.conversation.partition("→ allow")[2] == answers
+            letter = Letter("answer", Place(session), {"wait": wait["id"], "answer": "deny"}, "deny", 0.0)
+            with pytest.raises(Refused, match="cli answered this already: allow"):
+                send(Gateway(Home(gateway.home)), letter)
+    assert (cwd / "note.txt").read_text() == "hello\n"
+
+
+def test_closing_the_terminal_detaches(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    with sit_down(cli, cwd=cwd) as seat:
+        seat.until("idle")
+        seat.enter("slow 2 nobody stops this")
+        seat.until("· running")
+        session = only_session(gateway)
+        seat.child.kill(signal.SIGHUP)
+        seat.ended()
+    assert of_kind(gateway.until_rest(session), "TurnFinished")[0]["outcome"] == "done"
+
+
+def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    with sit_down(cli, "chat", "--new", cwd=cwd, columns=120) as seat:
+        seat.until("idle")
+        seat.type(f"say one{ALT_ENTER}say two")
+        seat.type("\x1b[200~\nsay three\nsay four\x1b[201~")
+        seat.type("\r")
+        seat.until_idle("\none\ntwo\nthree\nfour\n")
+        seat.type("/hel")
+        seat.until("/help  this list")
+        seat.type("\t\r\r")
+        seat.until("Ctrl-D           leave; the work goes on")
+        seat.type("read @READ")
+        seat.until(" README.md")
+        seat.type("\t")
+        seat.until("read @README.md")
+        seat.type("\r\r")
+        seat.until_idle("⚙ read path=@README.md · failed")
+        seat.enter("/rename A better title")
+        seat.until_idle("A better title · demo")
+        for command, answer in {
+            "/context": "tools: read",
+            "/why": "It rests. Turn 2 ended",
+            "/inbox": "Nothing waits for you.",
+            "/sessions": "*  ",
+            "/export talk.md": "bytes of markdown",
+            "/open": "[1] read · failed",
+            "/nonsense": "There is no /nonsense.",
+            "/undo": "turn 2 undone by cli",
+        }.items():
+            seat.enter(command)
+            seat.until(answer)
+        gateway.send(only_session(gateway), "say \x1b]0;title\x07\x1b[31mred \u202etxt \x1b[2J end\x1b[")
+        shown = seat.until_idle("\nred txt  end[\n")
+        assert f"{PROMPT} say red txt  end[\n  (api)\n" in shown
+        assert "\u202e" not in seat.raw
+        assert "\x1b]" not in seat.raw
+        seat.enter("/fork")
+        seat.until("forked from", "A better title (fork)")
+        seat.enter("/quit")
+        assert "detached; nothing is at work" in seat.ended()
+    assert "# A better title" in (cwd / "talk.md").read_text()
+
+
+def test_without_a_gateway_one_is_started(alone: CommandLine, cwd: Path) -> None:
+    with sit_down(alone, "chat", "--cwd", str(cwd), NO_COLOR="1") as seat:
+        seat.until("started a gateway", f"a new session · {cwd}"[:40])
+        seat.enter("say **plain**")
+        seat.until_idle("\nplain\n")
+        assert "\x1b[36m" not in seat.raw
+        seat.leave()
+
+
+def test_a_terminal_that_can_only_print(cli: CommandLine, cwd: Path) -> None:
+    with sit_down(cli, cwd=cwd, TERM="dumb") as seat:
+        seat.until("holdfast · a new session")
+        seat.type("slow 1 one **two**\n")
+        seat.type("say next\n")
+        seat.until("[queued 1: say next]", "\none two\n", "\n\nnext")
+        seat.type("slow 30 stop me\n")
+        seat.until(f"{PROMPT} slow 30")
+        seat.type(CTRL_C)
+        seat.until("stopped by cli")
+        seat.leave()
+        assert "\x1b" not in seat.raw
+
+
+def test_without_a_terminal_it_says_what_to_use(cli: CommandLine) -> None:
+    for arguments in ([], ["chat"]):
+        done = cli(*arguments)
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: The chat needs a terminal")
+        assert "holdfast run" in done.stderr
+
+
+def test_wrong_use_is_told_before_anything_is_drawn(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    cases = {
+        ("chat", "ffffffff"): (4, "error: "),
+        ("chat", "--profile", "nobody"): (2, "There is no profile nobody."),
+        ("chat", "abcd", "--new"): (2, "An existing session has its agent"),
+    }
+    for arguments, (code, message) in cases.items():
+        with sit_down(cli, *arguments, cwd=cwd) as seat:
+            assert message in seat.ended(code)
+
+
+def test_thinking_and_a_question(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    """With a model that thinks aloud: folded, opened by a key, and its question answered in place."""
+    question = Call("question", {"text": "Which colour?", "choices": ["red", "blue"]})
+    with Loopback() as server:
+        server.script(
+            Reply(Think(["First ", "this, ", "then that."], delay=0.3), Text("I must ask."), question),
+            Reply("Blue it is."),
+        )
+        with (gateway.home / "config.toml").open("a") as file:
+            file.write(f'\n[providers.loop]\nbase_url = "{server.openai_url}"\n')
+            file.write('[profiles.thinker]\nmodel = "loop:loopback"\n')
+        with sit_down(cli, "chat", "--profile", "thinker", cwd=cwd) as seat:
+            seat.until("thinker/loop:loopback · idle")
+            seat.enter("think")
+            seat.until("✻ thinking… ")
+            shown = seat.until("✻ thought for ", "? Which colour?\n  1 red\n  2 blue", "it waits for your answer")
+            assert "then that" not in shown
+            seat.type("\x14")
+            seat.until("  First this, then that.")
+            seat.enter("2")
+            shown = seat.until_idle("→ blue · cli", "\n\nBlue it is.")
+            assert "⚙ question" not in shown
+            assert shown.count("I must ask.") == 1
