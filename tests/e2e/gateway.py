@@ -25,9 +25,16 @@ class GatewayProcess:
     """One home and the gateway that runs on it, if any. Constructed once, started as often as one likes."""
 
     def __init__(
-        self, home: Path, *, script: Path = SERVE, arguments: tuple[str, ...] = (), constants: Mapping[str, object] = {}
+        self,
+        home: Path,
+        *,
+        script: Path = SERVE,
+        constants: Mapping[str, object] = {},
+        arguments: tuple[str, ...] = (),
+        log_next_to: Path | None = None,
     ) -> None:
         self.home = home
+        self.stderr_file = (log_next_to or home).with_suffix(".stderr")
         self.script = script
         self.arguments = arguments
         self.constants = dict(constants)
@@ -134,10 +141,6 @@ class GatewayProcess:
     @property
     def token(self) -> str:
         return (self.home / "run" / "token").read_text().strip()
-
-    @property
-    def stderr_file(self) -> Path:
-        return self.home.with_name(self.home.name + ".stderr")
 
     @property
     def stderr(self) -> str:

@@ -14,6 +14,7 @@ from holdfast.store.port import Append, CommandKey, Lease, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.domain.book import ID
 from tests.domain.machine import Log, SessionMachine
+from tests.memory import MEMORY
 from tests.store.rebuilt import check_projections
 
 STREAM = session_stream(ID)
@@ -23,7 +24,7 @@ class StoreLog:
     """A store as the machine knows it."""
 
     def __init__(self) -> None:
-        self._home = tempfile.TemporaryDirectory()
+        self._home = tempfile.TemporaryDirectory(dir=MEMORY)
         self.path = Path(self._home.name) / "holdfast.db"
         self._loop = asyncio.Runner()
         self._store = self._loop.run(self._open())

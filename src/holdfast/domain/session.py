@@ -129,6 +129,7 @@ class Turn:
     open_calls: dict[str, OpenCall] = field(default_factory=dict)
     failed: Problem | None = None
     stop: StopRequested | None = None
+    stop_asked: Happened | None = None
     suspended: str = ""
     wait: WaitOpened | None = None
     waits: int = 0
@@ -175,7 +176,8 @@ class Session:
     title: str = ""
     profile: str = ""
     cwd: str = ""
-    archived: bool = False
+    put_away: Happened | None = None
+    """The event that archived it, while it is."""
     messages: list[Message] = field(default_factory=list)
     queue: list[QueuedInput] = field(default_factory=list)
     turns: int = 0
@@ -186,6 +188,11 @@ class Session:
     def exists(self) -> bool:
         """Whether it was created."""
         return self.version > 0
+
+    @property
+    def archived(self) -> bool:
+        """Whether it is out of the default list."""
+        return self.put_away is not None
 
     def has_started(self, call: str) -> bool:
         """Whether the intent of an open tool call was written."""
@@ -260,7 +267,8 @@ def evolve(session: Session, record: Record) -> None:
             turn.asked, turn.failed = False, e.problem
             turn.last = record
         case TurnSuspended() as e:
-            _turn(session).suspended = e.reason
+            turn = _turn(session)
+            turn.suspended, turn.last = e.reason, record
         case TurnResumed() as e:
             turn = _turn(session)
             turn.suspended, turn.resumes = "", e.attempt
@@ -280,15 +288,15 @@ def evolve(session: Session, record: Record) -> None:
             turn.last = record
         case StopRequested() as e:
             if session.turn is not None and session.turn.number == e.turn:
-                session.turn.stop = e
+                session.turn.stop, session.turn.stop_asked = e, Happened(record.version, record.at)
         case SessionCreated() as e:
             session.title, session.profile, session.cwd = e.title, e.profile, e.cwd
         case SessionRenamed() as e:
             session.title = e.title
         case SessionArchived():
-            session.archived = True
+            session.put_away = Happened(record.version, record.at)
         case SessionRestored():
-            session.archived = False
+            session.put_away = None
         case GatewayStarted() | GatewayStopped() | SessionDeleted() as e:
             raise ValueError(f"{type(e).__name__} does not belong into a session")
         case _ as never:

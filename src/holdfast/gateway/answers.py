@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from holdfast.domain.errors import (
     Conflict,
@@ -77,6 +78,12 @@ def of_error(error: HoldfastError) -> Response:
     return refuse(status, code, error.message, hint=error.hint)
 
 
+def _methods(request: Request) -> set[str]:
+    """What this path can be asked, over all of its routes."""
+    routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return {method for route in routes for method in getattr(route, "methods", None) or ()}
+
+
 def handle_errors(app: FastAPI) -> None:
     """One shape for whatever goes wrong."""
 
@@ -84,11 +91,12 @@ def handle_errors(app: FastAPI) -> None:
         assert isinstance(error, HoldfastError)
         return of_error(error)
 
-    async def http(_: Request, error: Exception) -> Response:
+    async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "bad_request")
         answer = refuse(error.status_code, code, str(error.detail), hint="GET /v1/openapi.json lists the routes.")
-        answer.headers.update(error.headers or {})
+        if error.status_code == 405:
+            answer.headers["allow"] = ", ".join(sorted(_methods(request)))
         return answer
 
     async def parameters(_: Request, error: Exception) -> Response:

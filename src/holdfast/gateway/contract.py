@@ -19,6 +19,7 @@ from holdfast.domain.commands import TEXT_LIMIT, AnyCommand, Command
 from holdfast.domain.errors import Rejected, TooLarge
 from holdfast.domain.events import Record
 from holdfast.gateway.answers import Error
+from holdfast.gateway.guard import PUBLIC
 from holdfast.runtime.sessions import Caller
 from holdfast.store.port import CommandKey
 
@@ -290,7 +291,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
     schemas.update(components)
     document["components"]["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"bearer": []}]
-    for path in document["paths"].values():
-        for operation in path.values():
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
             operation["responses"].pop("422", None)
+            if path in PUBLIC:
+                operation["security"] = []
     return document

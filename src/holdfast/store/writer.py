@@ -161,14 +161,13 @@ class DoPartial:
 
     lease: Lease
     partial: PartialText
-    at: int
 
     def run(self, tx: Transaction) -> None:
         """Fenced like any other work."""
         tx.check(self.lease)
         partial = self.partial
         row = {"turn": partial.turn, "step": partial.step, "text": partial.text, "thinking": partial.thinking}
-        tx.run("save_partial", row | {"stream": self.lease.stream, "at": self.at})
+        tx.run("save_partial", row | {"stream": self.lease.stream, "at": partial.at})
 
 
 def accepted(connection: sqlite3.Connection, key: CommandKey) -> Appended | None:
@@ -304,9 +303,9 @@ class Writer:
         try:
             self._connection.close()
             self._connection = self._connect()
+            self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
         except sqlite3.Error:
-            return  # stays unhealthy: the next batch or probe tries again
-        self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
+            self._connection.close()  # stays unhealthy: the next batch or probe opens it again
 
     def _probe(self) -> None:
         try:
