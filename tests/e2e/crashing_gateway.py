@@ -28,36 +28,38 @@ class CrashingStore(SqliteStore):
         self._command = command
         self._count = 0
 
-    def _crash_point(self, when: str) -> None:
-        if (when, self._count) == (self._when, self._at):
-            os._exit(CRASHED)
-
-    def _begin(self, *, first: bool = False) -> None:
+    def _before(self, *, first: bool = False) -> int:
+        """The number of this write; others may begin before it ends."""
         if self._count or first:
             self._count += 1
-            self._crash_point("before")
+            self._crash_point("before", self._count)
+        return self._count
+
+    def _crash_point(self, when: str, number: int) -> None:
+        if (when, number) == (self._when, self._at):
+            os._exit(CRASHED)
 
     async def append(self, append: Append) -> Appended:
-        self._begin(first=append.command is not None and append.command.id == self._command)
+        number = self._before(first=append.command is not None and append.command.id == self._command)
         appended = await super().append(append)
-        self._crash_point("after")
+        self._crash_point("after", number)
         return appended
 
     async def claim(self, stream: str, *, holder: str) -> Lease:
-        self._begin()
+        number = self._before()
         lease = await super().claim(stream, holder=holder)
-        self._crash_point("after")
+        self._crash_point("after", number)
         return lease
 
     async def release(self, lease: Lease) -> None:
-        self._begin()
+        number = self._before()
         await super().release(lease)
-        self._crash_point("after")
+        self._crash_point("after", number)
 
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
-        self._begin()
+        number = self._before()
         await super().save_partial(lease, partial)
-        self._crash_point("after")
+        self._crash_point("after", number)
 
 
 def main() -> int:

@@ -157,6 +157,12 @@ class GatewayProcess:
 
     # --- asking ---------------------------------------------------------------------------------
 
+    @property
+    def client(self) -> httpx.Client:
+        """With the bearer token, for the gateway that runs now."""
+        assert self._client is not None, "it does not run"
+        return self._client
+
     def request(
         self,
         method: str,
@@ -168,9 +174,8 @@ class GatewayProcess:
         **more: Any,
     ) -> httpx.Response:
         """One request with the bearer token."""
-        assert self._client is not None, "it does not run"
         sent = dict(headers) | ({"idempotency-key": key} if key is not None else {})
-        return self._client.request(method, path, json=json, headers=sent, **more)
+        return self.client.request(method, path, json=json, headers=sent, **more)
 
     def get(self, path: str, **parameters: object) -> Any:
         """The JSON that is found there."""

@@ -6,7 +6,7 @@ Every second request about a session is about one that exists, so that not all o
 from __future__ import annotations
 
 from itertools import count
-from typing import cast
+from typing import Any, cast
 
 import schemathesis
 from hypothesis import HealthCheck, settings
@@ -27,6 +27,7 @@ CHECKS = {
 BY_MEANING = {"positive_data_acceptance": {"expected-statuses": [*ACCEPTED, "400"]}}
 CONFIG = schemathesis.Config.from_dict(
     {
+        "generation": {"allow-extra-parameters": False, "with-security-parameters": False},
         "checks": CHECKS,
         "operations": [{"include-method": method, "checks": BY_MEANING} for method in ("POST", "PATCH")],
     }
@@ -38,7 +39,7 @@ number = count()
 
 @schema.exclude(path="/v1/shutdown").parametrize()
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-def test_contract(case: schemathesis.Case, gateway: GatewayProcess) -> None:
+def test_contract(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None:
     if "id" in (case.path_parameters or {}) and next(number) % 2:
         case.path_parameters["id"] = gateway.create()
     case.call_and_validate(gateway.url, headers={"Authorization": f"Bearer {gateway.token}"}, timeout=10)
@@ -48,4 +49,3 @@ def test_the_document_is_what_the_gateway_serves(gateway: GatewayProcess) -> Non
     assert gateway.get("/v1/openapi.json") == DOCUMENT
     assert DOCUMENT["security"] == [{"bearer": []}]
     assert DOCUMENT["paths"]["/healthz"]["get"]["security"] == []
-    assert len(DOCUMENT["paths"]) == 14

@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import rule
 
 from holdfast.domain.events import AnyEvent, Record, session_stream
@@ -72,5 +72,9 @@ class StoreMachine(SessionMachine):
 
 TestStoreSession = StoreMachine.TestCase
 TestStoreSession.settings = settings(
-    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=25,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=set(Phase) - {Phase.shrink, Phase.explain},  # minutes on a real store; the machine in memory shrinks
 )

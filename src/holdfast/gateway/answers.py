@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import Match, Route
 
 from holdfast.domain.errors import (
     Conflict,
@@ -78,13 +78,7 @@ def of_error(error: HoldfastError) -> Response:
     return refuse(status, code, error.message, hint=error.hint)
 
 
-def _methods(request: Request) -> set[str]:
-    """What this path can be asked, over all of its routes."""
-    routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-    return {method for route in routes for method in getattr(route, "methods", None) or ()}
-
-
-def handle_errors(app: FastAPI) -> None:
+def handle_errors(app: FastAPI, routes: list[Route]) -> None:
     """One shape for whatever goes wrong."""
 
     async def ours(_: Request, error: Exception) -> Response:
@@ -96,7 +90,8 @@ def handle_errors(app: FastAPI) -> None:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "bad_request")
         answer = refuse(error.status_code, code, str(error.detail), hint="GET /v1/openapi.json lists the routes.")
         if error.status_code == 405:
-            answer.headers["allow"] = ", ".join(sorted(_methods(request)))
+            here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+            answer.headers["allow"] = ", ".join(sorted(method for route in here for method in route.methods or ()))
         return answer
 
     async def parameters(_: Request, error: Exception) -> Response:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import time
 from typing import Any, TypeVar
 
 import msgspec
@@ -203,7 +204,7 @@ async def told(request: Request, shape: type[C], *, subject: str) -> tuple[C, Ca
     given = request.headers.getlist("idempotency-key")
     if len(given) > 1 or (given and not COMMAND_ID.match(given[0])):
         raise Rejected("Idempotency-Key must be 8 to 64 letters, digits, - or _.")
-    id = given[0] if given else secrets.token_hex(16)
+    id = given[0] if given else f"{time.time_ns() // 1_000_000:011x}{secrets.token_hex(10)}"
     asked = f"{shape.__name__}\n{subject}\n".encode() + msgspec.json.encode(command)
     agent = request.headers.get("user-agent", "")
     by = "cli" if agent.startswith("holdfast-cli/") else "api"
