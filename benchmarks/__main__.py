@@ -53,7 +53,10 @@ def measure(plan: Plan, areas: list[str]) -> Report:
     for name, value in report.about.items():
         print(f"{name}: {value}")
     for area in areas:
-        asyncio.run(import_module(f"benchmarks.{area}").run(plan, report))
+        try:
+            asyncio.run(import_module(f"benchmarks.{area}").run(plan, report))
+        except OSError as error:
+            report.note(f"{area} stopped: {error}")
     report.about["disk at the end"] = probe_disk(plan.scratch)
     report.about["took"] = f"{time.monotonic() - started:.0f} s" + (", quick" if plan.quick else "")
     return report

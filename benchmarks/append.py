@@ -10,14 +10,13 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 
 from benchmarks.measure import OURS_SECONDS, Figure, Plan, RawLog, alternate
 from benchmarks.report import Goal, Line, Report
-from benchmarks.workload import Workload, fill, open_store, rest
+from benchmarks.workload import Workload, fill, opened, rest
 from holdfast.domain.commands import SendMessage
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.sessions import Caller, Sessions
@@ -31,10 +30,10 @@ COUNTED = 400
 MARK = "bench: mark"
 
 
-def bursts(append: Callable[[], Awaitable[object]], writers: int = 1) -> Figure:
-    """Appends a second, by so many who each wait for theirs before the next."""
+def bursts(*appends: Callable[[], Awaitable[object]]) -> Figure:
+    """Appends a second, by conversations of which each waits for its own before the next."""
 
-    async def one(until: float) -> int:
+    async def one(append: Callable[[], Awaitable[object]], until: float) -> int:
         done = 0
         while time.perf_counter() < until:
             await append()
@@ -43,30 +42,32 @@ def bursts(append: Callable[[], Awaitable[object]], writers: int = 1) -> Figure:
 
     async def burst() -> float:
         started = time.perf_counter()
-        counts = await asyncio.gather(*(one(started + OURS_SECONDS) for _ in range(writers)))
+        counts = await asyncio.gather(*(one(append, started + OURS_SECONDS) for append in appends))
         return sum(counts) / (time.perf_counter() - started)
 
     return burst
+
+
+def saying(store: SqliteStore, work: Workload, stream: str) -> Callable[[], Awaitable[object]]:
+    """One more message to this session."""
+    return lambda: store.append(work.message(stream))
 
 
 async def run(plan: Plan, report: Report) -> None:
     """All lines of this area."""
     work = Workload(plan.seed)
     with contextlib.closing(RawLog(plan.scratch / "append.raw")) as raw:
-        store = open_store(plan.scratch / "append")
-        try:
+        async with opened(plan.scratch / "append") as store:
             await _one(plan, report, store, work, raw)
             await _command(plan, report, store, work, raw)
             await _many(plan, report, store, work, raw)
-        finally:
-            await store.close()
     await _growth(plan, report, work)
     _counters(plan, report)
 
 
 async def _one(plan: Plan, report: Report, store: SqliteStore, work: Workload, raw: RawLog) -> None:
     stream = await fill(store, work.id(8), islice(work.turns(tools=False), 100))
-    pairs = await alternate(bursts(lambda: store.append(work.message(stream))), raw.burst, plan.rounds(80))
+    pairs = await alternate(bursts(saying(store, work, stream)), raw.burst, plan.rounds(80))
     report.add(pairs.line(AREA, "one conversation", "/s", Goal("≥", 0.5)))
 
 
@@ -86,34 +87,25 @@ async def _command(plan: Plan, report: Report, store: SqliteStore, work: Workloa
 
 async def _many(plan: Plan, report: Report, store: SqliteStore, work: Workload, raw: RawLog) -> None:
     streams = [await fill(store, work.id(8), islice(work.turns(tools=False), 100)) for _ in range(CONVERSATIONS)]
-    turn = count()
-
-    async def append() -> None:
-        await store.append(work.message(streams[next(turn) % CONVERSATIONS]))
-
-    pairs = await alternate(bursts(append, CONVERSATIONS), raw.burst, plan.rounds(80))
+    pairs = await alternate(bursts(*(saying(store, work, stream) for stream in streams)), raw.burst, plan.rounds(80))
     report.add(pairs.line(AREA, f"{CONVERSATIONS} conversations", "/s", Goal("≥", 4)))
 
 
 async def _growth(plan: Plan, report: Report, work: Workload) -> None:
     """One store with a long conversation, one whose conversations are all short: each burst begins another."""
-    long, short = open_store(plan.scratch / "long"), open_store(plan.scratch / "short")
-    try:
+    async with opened(plan.scratch / "long") as long, opened(plan.scratch / "short") as short:
         stream = await fill(long, work.id(8), islice(work.messages(), LONG))
         await rest(long)
 
         async def at_long() -> float:
-            return 1 / await bursts(lambda: long.append(work.message(stream)))()
+            return 1 / await bursts(saying(long, work, stream))()
 
         async def at_short() -> float:
             begun = await fill(short, work.id(8), islice(work.messages(), SHORT))
-            return 1 / await bursts(lambda: short.append(work.message(begun)))()
+            return 1 / await bursts(saying(short, work, begun))()
 
         pairs = await alternate(at_long, at_short, plan.rounds(80))
         report.add(pairs.line(AREA, f"at {LONG:,} messages, beside at {SHORT}", "s", Goal("≤", 1.15)))
-    finally:
-        await long.close()
-        await short.close()
 
 
 # --- counters: no noise in these ------------------------------------------------------------------
@@ -129,7 +121,7 @@ def _counters(plan: Plan, report: Report) -> None:
     calls = "trace=fsync,fdatasync,write,pwrite64"
     child = [sys.executable, "-m", "benchmarks.append", str(home), str(plan.seed)]
     done = subprocess.run(
-        [strace, "-f", "-y", "-qq", "-e", calls, "-o", trace, *child], capture_output=True, check=False
+        [strace, "-f", "-y", "-qq", "-s", "16", "-e", calls, "-o", trace, *child], capture_output=True, check=False
     )
     if done.returncode:
         report.note(f"append: strace could not look at the child: {done.stderr.decode(errors='replace')[-200:]}")
@@ -142,27 +134,29 @@ def _counters(plan: Plan, report: Report) -> None:
 
 
 def _counted(trace: Path, file: str) -> tuple[float, float]:
-    found: Counter[str] = Counter()
+    """Calls as they begin: one that another thread interrupts ends on a line that names no file."""
+    syncs = size = 0
     counting = False
     for line in trace.read_text(errors="replace").splitlines():
         if MARK in line:
             counting = not counting
-        elif counting and f"/{file}" in line and (call := re.search(r" (\w+)\(.* = (\d+)$", line)):
-            kind = "bytes" if "write" in call[1] else "syncs"
-            found[kind] += int(call[2]) if kind == "bytes" else 1
-    return found["syncs"] / COUNTED, found["bytes"] / COUNTED
+        elif counting and f"/{file}" in line:
+            written = re.search(r'"(?:\.{3})?, (\d+)(?:, \d+)?(?:\) = | <unfinished)', line)
+            size += int(written[1]) if written else 0
+            syncs += "sync(" in line
+    return syncs / COUNTED, size / COUNTED
 
 
 async def _counted_child(home: Path, seed: int) -> None:
-    store, work = open_store(home), Workload(seed)
-    stream = await fill(store, work.id(8), islice(work.turns(tools=False), 1_000))
-    await rest(store)
-    os.write(2, MARK.encode())
-    for _ in range(COUNTED):
-        await store.append(work.message(stream))
-    await rest(store)
-    os.write(2, MARK.encode())
-    await store.close()
+    work = Workload(seed)
+    async with opened(home) as store:
+        stream = await fill(store, work.id(8), islice(work.turns(tools=False), 1_000))
+        await rest(store)
+        os.write(2, MARK.encode())
+        for _ in range(COUNTED):
+            await store.append(work.message(stream))
+        await rest(store)
+        os.write(2, MARK.encode())
 
 
 if __name__ == "__main__":

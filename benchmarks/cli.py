@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.children import gateway
 from benchmarks.measure import Figure, Plan, alternate
 from benchmarks.report import Goal, Report
-from benchmarks.workload import Workload, fill, open_store, rest
+from benchmarks.workload import Workload, fill, opened, rest
 from holdfast.config import Home
 
 AREA = "cli"
@@ -33,13 +33,10 @@ def command(*words: str) -> Figure:
 async def run(plan: Plan, report: Report) -> None:
     """All lines of this area."""
     home, work = Home(plan.scratch / "cli"), Workload(plan.seed)
-    store = open_store(home.path)
-    try:
+    async with opened(home.path) as store:
         for _ in range(SESSIONS):
             await fill(store, work.id(8), islice(work.turns(tools=False), 5))
         await rest(store)
-    finally:
-        await store.close()
     nothing = command(sys.executable, "-c", "pass")
     with gateway(home):
         for name, words, goal in (

@@ -9,7 +9,7 @@ from itertools import islice
 from benchmarks.children import gateway, megabytes, python, upgrade
 from benchmarks.measure import Plan
 from benchmarks.report import Goal, Line, Report
-from benchmarks.workload import Workload, fill, open_store, rest
+from benchmarks.workload import Workload, fill, opened, rest
 from holdfast.config import Home
 
 AREA = "gateway"
@@ -20,14 +20,11 @@ SETTLE_SECONDS = 1.5
 async def run(plan: Plan, report: Report) -> None:
     """All lines of this area."""
     home, work = Home(plan.scratch / "gateway"), Workload(plan.seed)
-    store = open_store(home.path)
-    try:
+    async with opened(home.path) as store:
         sessions = [work.id(8) for _ in range(SESSIONS)]
         for session in sessions:
             await fill(store, session, islice(work.turns(tools=True), 9))
         await rest(store)
-    finally:
-        await store.close()
     starts: list[float] = []
     for _ in range(5):
         started = time.perf_counter()

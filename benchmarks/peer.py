@@ -51,27 +51,32 @@ def openai(home: Path) -> tuple[Append, Load]:
     return append, load
 
 
-async def answer(append: Append, load: Load, message: dict[str, Any]) -> dict[str, object]:
+async def answer(append: Append, load: Load, texts: list[str], message: dict[str, Any]) -> dict[str, object]:
     """Do what was asked; how much it was and how long it took."""
     count, started = 0, time.perf_counter()
-    if "append" in message:
-        while time.perf_counter() - started < message["append"]:
-            await append(SESSION, message["text"])
-            count += 1
-    elif "fill" in message:
-        for count in range(1, message["fill"] + 1):  # noqa: B007
-            await append(FILLED, message["text"])
-    else:
-        count = len(await load(FILLED))
+    match message:
+        case {"texts": given}:
+            texts[:] = given
+        case {"append": seconds}:
+            while time.perf_counter() - started < seconds:
+                await append(SESSION, texts[count % len(texts)])
+                count += 1
+        case {"fill": messages}:
+            while count < messages:
+                await append(FILLED, texts[count % len(texts)])
+                count += 1
+        case _:
+            count = len(await load(FILLED))
     return {"count": count, "seconds": time.perf_counter() - started}
 
 
 async def main(name: str, home: Path) -> None:
     """Answer until the input ends."""
     append, load = {"hermes": hermes, "openai": openai}[name](home)
+    texts: list[str] = []
     print("{}", flush=True)
     while line := sys.stdin.readline():
-        print(json.dumps(await answer(append, load, json.loads(line))), flush=True)
+        print(json.dumps(await answer(append, load, texts, json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.append import bursts
+from benchmarks.append import bursts, saying
 from benchmarks.children import Child
 from benchmarks.measure import OURS_SECONDS, Figure, Plan, RawLog, alternate, timed
 from benchmarks.report import Report
-from benchmarks.workload import Workload, fill, open_store, rest
+from benchmarks.workload import Workload, fill, opened, rest
 from holdfast.domain.session import Session, fold
 from holdfast.store.sqlite import SqliteStore
 
@@ -51,10 +51,9 @@ PEERS = (
 async def run(plan: Plan, report: Report) -> None:
     """All lines of this area."""
     work, messages = Workload(plan.seed), FEWER if plan.quick else MESSAGES
-    store = open_store(plan.scratch / "peers")
-    try:
+    async with opened(plan.scratch / "peers") as store:
         stream = await fill(store, work.id(8), islice(work.turns(tools=False), 100))
-        ours = bursts(lambda: store.append(work.message(stream)))
+        ours = bursts(saying(store, work, stream))
         filled = work.id(8)
         await fill(store, filled, islice(work.turns(tools=False), messages // 2 * 5))
         await rest(store)
@@ -67,10 +66,10 @@ async def run(plan: Plan, report: Report) -> None:
                 home.mkdir()
                 script = str(Path(__file__).with_name("peer.py"))
                 with Child(str(peer.interpreter), script, peer.name, str(home), HERMES_HOME=str(home)) as child:
-                    await _append(plan, report, peer, child, work.text(), ours, raw)
-                    await _load(plan, report, peer, child, work.text(), messages, loading(store, filled, messages))
-    finally:
-        await store.close()
+                    child.ask(texts=[work.text() for _ in range(200)])
+                    await _append(plan, report, peer, child, ours, raw)
+                    child.ask(fill=messages)
+                    await _load(plan, report, peer, child, messages, loading(store, filled, messages))
 
 
 def install(peer: Peer) -> str | None:
@@ -93,9 +92,9 @@ def install(peer: Peer) -> str | None:
     return None
 
 
-async def _append(plan: Plan, report: Report, peer: Peer, child: Child, text: str, ours: Figure, raw: RawLog) -> None:
+async def _append(plan: Plan, report: Report, peer: Peer, child: Child, ours: Figure, raw: RawLog) -> None:
     async def theirs() -> float:
-        answer = child.ask(append=OURS_SECONDS, text=text)
+        answer = child.ask(append=OURS_SECONDS)
         return float(answer["count"]) / float(answer["seconds"])
 
     pairs = await alternate(theirs, raw.burst, plan.rounds(40))
@@ -117,9 +116,7 @@ def loading(store: SqliteStore, session: str, messages: int) -> Figure:
     return seconds
 
 
-async def _load(plan: Plan, report: Report, peer: Peer, child: Child, text: str, messages: int, ours: Figure) -> None:
-    child.ask(fill=messages, text=text)
-
+async def _load(plan: Plan, report: Report, peer: Peer, child: Child, messages: int, ours: Figure) -> None:
     async def theirs() -> float:
         answer = child.ask(load=True)
         assert answer["count"] == messages

@@ -10,7 +10,7 @@ from itertools import islice
 
 from benchmarks.measure import Plan, alternate, timed
 from benchmarks.report import Goal, Report
-from benchmarks.workload import Workload, fill, open_store, rest
+from benchmarks.workload import Workload, fill, opened, rest
 from holdfast.config import Home
 from holdfast.domain.session import Session, fold
 from holdfast.gateway.stream import PAGE
@@ -25,8 +25,7 @@ async def run(plan: Plan, report: Report) -> None:
     """All lines of this area."""
     work = Workload(plan.seed)
     session, home = work.id(8), Home(plan.scratch / "read")
-    store = open_store(home.path)
-    try:
+    async with opened(home.path) as store:
         stream = await fill(store, session, islice(work.turns(tools=True), EVENTS - 1))
         await rest(store)
         with closing(sqlite3.connect(home.database)) as connection:
@@ -51,12 +50,11 @@ async def run(plan: Plan, report: Report) -> None:
             await beside("as stored bytes", lambda: pages(store, stream), Goal("≤", 1.3))
             await beside("decoded", lambda: store.load(stream, after=0), None)
             await beside("decoded and folded", folded, Goal("≤", 3.5))
-    finally:
-        await store.close()
 
 
-async def pages(store: SqliteStore, stream: str) -> None:
+async def pages(store: SqliteStore, stream: str) -> list[bytes]:
     """Read a stream to its end, page by page as a replay does it."""
-    after = 0
-    while lines := (await store.read(stream, after=after, limit=PAGE)).lines:
-        after += len(lines)
+    found: list[bytes] = []
+    while lines := (await store.read(stream, after=len(found), limit=PAGE)).lines:
+        found += lines
+    return found

@@ -7,8 +7,9 @@ from itertools import islice
 
 from benchmarks.children import Child, python, upgrade, wait_until_healthy
 from benchmarks.measure import Figure, Plan, alternate
+from benchmarks.read import pages
 from benchmarks.report import Goal, Report
-from benchmarks.workload import Workload, fill, open_store, rest
+from benchmarks.workload import Workload, fill, opened, rest
 from holdfast.config import Home
 
 AREA = "stream"
@@ -21,14 +22,12 @@ async def run(plan: Plan, report: Report) -> None:
     """All lines of this area."""
     home, work = Home(plan.scratch / "stream"), Workload(plan.seed)
     told, followed = work.id(8), work.id(8)
-    store = open_store(home.path)
-    try:
+    async with opened(home.path) as store:
         stream = await fill(store, told, islice(work.turns(tools=True), EVENTS - 1))
-        lines = (await store.read(stream, after=0, limit=EVENTS)).lines
+        lines = await pages(store, stream)
         await fill(store, followed, ())
         await rest(store)
-    finally:
-        await store.close()
+    assert len(lines) == EVENTS
     (plan.scratch / "lines").write_bytes(b"".join(line + b"\n" for line in lines))
     with ExitStack() as stack:
         ours = stack.enter_context(python("servers", "gateway", str(home.path)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -105,10 +106,15 @@ def created(session: str) -> SessionCreated:
     return SessionCreated(session=session, profile="demo", cwd="/", title="bench", by="bench")
 
 
-def open_store(home: Path) -> SqliteStore:
-    """A store in a directory of its own, since the search index lies beside it."""
+@asynccontextmanager
+async def opened(home: Path) -> AsyncIterator[SqliteStore]:
+    """A new store in a directory of its own."""
     home.mkdir(mode=0o700, parents=True)
-    return SqliteStore(Home(home).database)
+    store = SqliteStore(Home(home).database)
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 async def fill(store: SqliteStore, session: str, events: Iterable[AnyEvent]) -> str:

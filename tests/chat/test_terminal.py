@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,7 +31,7 @@ def test_a_whole_conversation(gateway: GatewayProcess, cli: CommandLine, cwd: Pa
         seat.enter("say hello **world**")
         seat.until_idle(f"{PROMPT} say hello **world**\n\nhello world\n\n{PROMPT}")
 
-        seat.enter("slow 3 one two three four five six")
+        seat.enter("slow 5 one two three four five six")
         seat.until("\none two", "· running")
         seat.enter("say second")
         seat.enter("say third")
@@ -47,7 +49,7 @@ def test_a_whole_conversation(gateway: GatewayProcess, cli: CommandLine, cwd: Pa
         seat.type(CTRL_C)
         seat.until("No turn runs, so there is nothing to stop. Ctrl-D leaves.")
 
-        seat.enter("slow 2 the work goes on alone")
+        seat.enter("slow 4 the work goes on alone")
         seat.until("· running")
         session = only_session(gateway)
         assert f"detached; the work goes on (running); back: holdfast chat {session[:8]}" in seat.leave()
@@ -75,7 +77,7 @@ def test_the_gateway_is_killed_and_comes_back(gateway: GatewayProcess, cli: Comm
     """What is typed meanwhile is kept and sent once; the turn is resumed; nothing is shown twice."""
     with sit_down(cli, cwd=cwd) as seat:
         seat.until("idle")
-        seat.enter("slow 3 one two three four five six")
+        seat.enter("slow 5 one two three four five six")
         seat.until("\none two")
         session = only_session(gateway)
         gateway.kill9()
@@ -89,7 +91,7 @@ def test_the_gateway_is_killed_and_comes_back(gateway: GatewayProcess, cli: Comm
         assert "not sent" not in shown
         assert "gateway away" not in shown
         texts = [event["text"] for event in of_kind(gateway.events(session), "InputReceived")]
-        assert texts == ["slow 3 one two three four five six", "say typed while away"]
+        assert texts == ["slow 5 one two three four five six", "say typed while away"]
 
 
 def test_two_terminals_see_the_same_and_an_approval_is_answered_once(
@@ -123,7 +125,7 @@ def test_two_terminals_see_the_same_and_an_approval_is_answered_once(
 def test_closing_the_terminal_detaches(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     with sit_down(cli, cwd=cwd) as seat:
         seat.until("idle")
-        seat.enter("slow 2 nobody stops this")
+        seat.enter("slow 3 nobody stops this")
         seat.until("· running")
         session = only_session(gateway)
         seat.child.kill(signal.SIGHUP)
@@ -186,7 +188,7 @@ def test_without_a_gateway_one_is_started(alone: CommandLine, cwd: Path) -> None
 def test_a_terminal_that_can_only_print(cli: CommandLine, cwd: Path) -> None:
     with sit_down(cli, cwd=cwd, TERM="dumb") as seat:
         seat.until("holdfast · a new session")
-        seat.type("slow 1 one **two**\n")
+        seat.type("slow 2 one **two**\n")
         seat.type("say next\n")
         seat.until("[queued 1: say next]", "\none two\n", "\n\nnext")
         seat.type("slow 30 stop me\n")
@@ -195,6 +197,14 @@ def test_a_terminal_that_can_only_print(cli: CommandLine, cwd: Path) -> None:
         seat.until("stopped by cli")
         seat.leave()
         assert "\x1b" not in seat.raw
+
+
+def test_only_the_chat_itself_pays_for_its_imports(cli: CommandLine) -> None:
+    program = "import sys; from holdfast.cli.root import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    for arguments in (["--help"], ["chat", "--help"], ["chat"], ["sessions"]):
+        command = [sys.executable, "-c", program, *arguments]
+        done = subprocess.run(command, env=cli.environment(), capture_output=True, text=True, check=True, timeout=30)
+        assert not {"prompt_toolkit", "rich", "asyncio"} & set(done.stderr.split())
 
 
 def test_without_a_terminal_it_says_what_to_use(cli: CommandLine) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from tests.e2e.gateway import until
 
-SECONDS = 30
+SECONDS = 60
 PROGRAM = [sys.executable, "-m", "holdfast"]
 BYTECODE = str(Path(tempfile.gettempdir()) / f"holdfast-bytecode-{os.getuid()}")
 """Kept between runs: many processes are started, and compiling would take most of their time."""

@@ -25,9 +25,11 @@ def cli(shared: GatewayProcess) -> CommandLine:
 
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
-    """A gateway of one's own, to be killed."""
-    with GatewayProcess(new_home(tmp_path / "home")) as gateway:
+    """A gateway of one's own, to be killed; also the one that the command line starts after it."""
+    home = new_home(tmp_path / "home")
+    with GatewayProcess(home) as gateway:
         yield gateway.start()
+    end_gateway(home)
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-MEMORY = Path("/dev/shm")
+from tests.memory import MEMORY
 
 
 @pytest.fixture
 def homes() -> Iterator[Path]:
-    """Room for many homes, in memory if possible: for tests about the order of writes, not about the disk."""
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as directory:
+    """Room for many homes."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
         yield Path(directory)

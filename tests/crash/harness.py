@@ -9,26 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import assert_never
 
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events import (
-    InputReceived,
     Mode,
     ModelInterrupted,
     ModelRequested,
     Record,
     ToolCallFinished,
 )
-from tests.domain.history import History, check, check_ended
+from tests.domain.history import History, check_ended
 from tests.runtime.mortal import Fault, How, Killed, MortalStore
 from tests.runtime.rig import ID, STREAM, Rig, call, seen
 from tests.store.rebuilt import check_integrity, check_projections
-
-AT_ONCE = 8
-
 
 # --- what a client does ---------------------------------------------------------------------------
 
@@ -119,14 +114,15 @@ class Survivor:
         self._scenario = scenario
         self._home = home
         self._planned = 0
+        self.writes = 0
+        """How many there were since the last fault."""
         self._cuts: list[tuple[int, str]] = []
 
     async def survive(self, *faults: Fault) -> bool:
         """Whether every fault was reached; if not, the scenario was over before."""
         left = list(faults)
         while self._planned < len(self._scenario.lives):
-            struck = await self._life(left)
-            if struck:
+            if await self._life(left):
                 left.pop(0)
         await self._judge()
         return not left
@@ -146,9 +142,13 @@ class Survivor:
         await rig.close()
         if not store.died.is_set():
             self._planned += 1
-        if faults and not store.struck:
+        if store.struck:
+            self.writes = 0
+            return True
+        self.writes += store.writes
+        if faults:
             faults[0] = replace(faults[0], at=faults[0].at - store.writes)
-        return bool(faults) and store.struck
+        return False
 
     async def _client(self, rig: Rig) -> None:
         try:
@@ -172,18 +172,17 @@ class Survivor:
         records = await rig.records()
         await rig.close()
         history = check_ended(records)
-        assert sorted(history.accepted) == sorted(self._scenario.inputs), "each message once"
-        assert list(history.accepted) == self._scenario.inputs, "in order"
+        assert list(history.accepted) == self._scenario.inputs, "each message once, in order"
         for version, text in self._cuts:
             cuts = [record.event for record in records[version:] if isinstance(record.event, ModelInterrupted)]
             assert cuts[0].text == text, "the text so far is what was saved of it"
         self._scenario.expect(history, self._home)
-        _check_posted(records, self._home)
+        check_posted(records, self._home)
         check_projections(self._home / "holdfast.db")
         check_integrity(self._home / "holdfast.db")
 
 
-def _check_posted(records: Sequence[Record], home: Path) -> None:
+def check_posted(records: Sequence[Record], home: Path) -> None:
     """What cannot be taken back was done at most once, and exactly once if we say that it was done."""
     box = home / "posted"
     letters = box.read_text().splitlines() if box.exists() else []
@@ -193,17 +192,12 @@ def _check_posted(records: Sequence[Record], home: Path) -> None:
 
 
 async def at_every_write(scenario: Scenario, how: How, homes: Path, *earlier: Fault) -> int:
-    """Live through it with the fault at write 1, 2, 3, … until it is over before; how many that were."""
-    for first in count(1, AT_ONCE):
-        faults = [Fault(at, how) for at in range(first, first + AT_ONCE)]
-        lives = [
-            Survivor(scenario, homes / "-".join(str(fault.at) for fault in (*earlier, fault))).survive(*earlier, fault)
-            for fault in faults
-        ]
-        for fault, struck in zip(faults, await asyncio.gather(*lives), strict=True):
-            if not struck:
-                return fault.at - 1
-    raise AssertionError("never over")
+    """Count the writes of an undisturbed run, then disturb each of them; how many that were."""
+    undisturbed = Survivor(scenario, homes / "undisturbed")
+    await undisturbed.survive(*earlier)
+    faults = [Fault(at, how) for at in range(1, undisturbed.writes + 1)]
+    lives = [Survivor(scenario, homes / str(fault.at)).survive(*earlier, fault) for fault in faults]
+    return sum(await asyncio.gather(*lives))
 
 
 # --- the scenarios --------------------------------------------------------------------------------
@@ -247,7 +241,9 @@ SCENARIOS = [
     Scenario("tools", ((Create(f"call {WRITE} & {READ}\ncall {POST} & {POST_AGAIN}\nsay done"),),), _tools),
     Scenario("unknown tool", ((Create("call dance {}\nsay I see"),),), texts("I see")),
     Scenario("steer", ((Create("hold one"), asked, Say("m2", "say two", "steer"), Go()),), _steered),
-    Scenario("interrupt", ((Create("hold one"), asked, Say("m2", "say two", "interrupt")),), outcomes("stopped", "done")),
+    Scenario(
+        "interrupt", ((Create("hold one"), asked, Say("m2", "say two", "interrupt")),), outcomes("stopped", "done")
+    ),
     Scenario("stop", ((Create("hold one"), asked, Stop("s1"), Say("m2", "say two")),), outcomes("stopped", "done")),
     Scenario("fail", ((Create("fail"), Say("m2", "say better")),), outcomes("failed", "done")),
     Scenario(
@@ -258,10 +254,3 @@ SCENARIOS = [
     Scenario("partial", ((Create("slow one two three four five"),),), texts("one two three four five")),
     Scenario("goodbye", ((Create("hold one"), asked), (Go(), Say("m2", "say two"))), texts("one", "two")),
 ]
-
-
-def accepted(records: Sequence[Record]) -> list[str]:
-    return [record.event.input for record in records if isinstance(record.event, InputReceived)]
-
-
-__all__ = ["SCENARIOS", "Scenario", "Survivor", "accepted", "at_every_write", "check"]

@@ -25,9 +25,16 @@ class GatewayProcess:
     """One home and the gateway that runs on it, if any. Constructed once, started as often as one likes."""
 
     def __init__(
-        self, home: Path, *, script: Path = SERVE, arguments: tuple[str, ...] = (), constants: Mapping[str, object] = {}
+        self,
+        home: Path,
+        *,
+        script: Path = SERVE,
+        constants: Mapping[str, object] = {},
+        arguments: tuple[str, ...] = (),
+        log_next_to: Path | None = None,
     ) -> None:
         self.home = home
+        self.stderr_file = (log_next_to or home).with_suffix(".stderr")
         self.script = script
         self.arguments = arguments
         self.constants = dict(constants)
@@ -136,10 +143,6 @@ class GatewayProcess:
         return (self.home / "run" / "token").read_text().strip()
 
     @property
-    def stderr_file(self) -> Path:
-        return self.home.with_name(self.home.name + ".stderr")
-
-    @property
     def stderr(self) -> str:
         return self.stderr_file.read_text()
 
@@ -154,6 +157,12 @@ class GatewayProcess:
 
     # --- asking ---------------------------------------------------------------------------------
 
+    @property
+    def client(self) -> httpx.Client:
+        """With the bearer token, for the gateway that runs now."""
+        assert self._client is not None, "it does not run"
+        return self._client
+
     def request(
         self,
         method: str,
@@ -165,9 +174,8 @@ class GatewayProcess:
         **more: Any,
     ) -> httpx.Response:
         """One request with the bearer token."""
-        assert self._client is not None, "it does not run"
         sent = dict(headers) | ({"idempotency-key": key} if key is not None else {})
-        return self._client.request(method, path, json=json, headers=sent, **more)
+        return self.client.request(method, path, json=json, headers=sent, **more)
 
     def get(self, path: str, **parameters: object) -> Any:
         """The JSON that is found there."""

@@ -113,7 +113,7 @@ def _run(arguments: list[str], stderr: str) -> None:
     code = 1
     try:
         sys.argv = arguments
-        sys.path[0] = str(Path(arguments[0]).parent)
+        sys.path[0] = str(Path(__file__).parents[2])
         runpy.run_path(arguments[0], run_name="__main__")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1

@@ -150,7 +150,7 @@ VECTORS = [
 IDS = [vector.name for vector in VECTORS]
 
 
-def test_promise_guard_has_enough_vectors() -> None:
+def test_there_are_enough_vectors() -> None:
     assert len(VECTORS) >= 60
     assert len(set(IDS)) == len(IDS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -129,6 +130,19 @@ async def test_bad_cursors_of_a_socket(gateway: GatewayProcess, after: str) -> N
     session = gateway.create()
     seen = await _refused_socket(gateway, f"{path_of(session)}?after={after}")
     assert seen["error"]["code"] == "bad_request"
+
+
+async def test_promise_4_a_long_session_comes_in_several_frames(gateway: GatewayProcess) -> None:
+    session = gateway.create()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: gateway.send(session, f"say {n}"), range(260)))
+    stored = await asyncio.to_thread(gateway.until_rest, session, seconds=60)
+    assert len(stored) > 1200
+    for form in FORMS:
+        seen = await collect(stream(form, gateway, path_of(session)), at_least(len(stored)))
+        assert versions(seen) == list(range(1, len(stored) + 1))
+        rest = await collect(stream(form, gateway, path_of(session), after=333), at_least(len(stored) - 333))
+        assert records(rest) == records(seen)[333:]
 
 
 async def test_promise_4_many_followers_see_everything_at_once(gateway: GatewayProcess) -> None:

@@ -64,8 +64,8 @@ class MortalStore(SqliteStore):
     async def claim(self, stream: str, *, holder: str) -> Lease:
         return await self._point(super().claim(stream, holder=holder))
 
-    async def save_partial(self, lease: Lease, partial: PartialText, *, at: int) -> None:
-        return await self._point(super().save_partial(lease, partial, at=at))
+    async def save_partial(self, lease: Lease, partial: PartialText) -> None:
+        return await self._point(super().save_partial(lease, partial))
 
     async def release(self, lease: Lease) -> None:
         return await self._point(super().release(lease))

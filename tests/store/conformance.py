@@ -326,7 +326,7 @@ class StoreContract:
         with pytest.raises(Fenced):
             await write(store, STREAM, asked(), lease=lease)
         with pytest.raises(Fenced):
-            await store.save_partial(lease, PartialText(1, 1, "x", ""), at=AT)
+            await store.save_partial(lease, PartialText(1, 1, "x", "", AT))
 
     async def test_promise_2_a_new_owner_fences_every_earlier_holder(self, engine: Engine) -> None:
         store = await engine.open()
@@ -361,21 +361,21 @@ class StoreContract:
         lease = await store.claim(STREAM, holder="t")
         assert await store.partial(STREAM) is None
         for text in ("h", "he", "hel"):
-            await store.save_partial(lease, PartialText(1, 1, text, "hm"), at=AT)
-        assert await store.partial(STREAM) == PartialText(1, 1, "hel", "hm")
+            await store.save_partial(lease, PartialText(1, 1, text, "hm", AT))
+        assert await store.partial(STREAM) == PartialText(1, 1, "hel", "hm", AT)
         await store.close()
         store = await engine.open()
-        assert await store.partial(STREAM) == PartialText(1, 1, "hel", "hm")
+        assert await store.partial(STREAM) == PartialText(1, 1, "hel", "hm", AT)
         await store.close()
 
     async def test_promise_2_an_earlier_holder_does_not_overwrite_it(self, store: Store) -> None:
         await session(store, A, "one")
         old = await store.claim(STREAM, holder="old")
         new = await store.claim(STREAM, holder="new")
-        await store.save_partial(new, PartialText(1, 1, "new", ""), at=AT)
+        await store.save_partial(new, PartialText(1, 1, "new", "", AT))
         with pytest.raises(Fenced):
-            await store.save_partial(old, PartialText(1, 1, "old", ""), at=AT)
-        assert await store.partial(STREAM) == PartialText(1, 1, "new", "")
+            await store.save_partial(old, PartialText(1, 1, "old", "", AT))
+        assert await store.partial(STREAM) == PartialText(1, 1, "new", "", AT)
 
     @pytest.mark.parametrize(
         "end",
@@ -390,16 +390,16 @@ class StoreContract:
         await session(store, A, "one")
         lease = await store.claim(STREAM, holder="t")
         await write(store, STREAM, started(1, "i"), asked(), lease=lease)
-        await store.save_partial(lease, PartialText(1, 1, "hel", ""), at=AT)
+        await store.save_partial(lease, PartialText(1, 1, "hel", "", AT))
         await write(store, STREAM, end, lease=lease)
         assert await store.partial(STREAM) is None
 
     async def test_the_end_of_another_step_keeps_it(self, store: Store) -> None:
         await session(store, A, "one")
         lease = await store.claim(STREAM, holder="t")
-        await store.save_partial(lease, PartialText(1, 2, "hel", ""), at=AT)
+        await store.save_partial(lease, PartialText(1, 2, "hel", "", AT))
         await write(store, STREAM, responded(step=1), lease=lease)
-        assert await store.partial(STREAM) == PartialText(1, 2, "hel", "")
+        assert await store.partial(STREAM) == PartialText(1, 2, "hel", "", AT)
 
     # --- read -----------------------------------------------------------------------------------
 
@@ -457,7 +457,7 @@ class StoreContract:
         await session(store, A, "one")
         await session(store, B, "two")
         lease = await store.claim(STREAM, holder="t")
-        await store.save_partial(lease, PartialText(1, 1, "x", ""), at=AT)
+        await store.save_partial(lease, PartialText(1, 1, "x", "", AT))
         await write(store, SYSTEM, deleted(A))
         assert await store.partial(STREAM) is None
         assert [record.stream for record in await walk_log(store, 10)] == [OTHER, OTHER, SYSTEM]

@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import rule
 
 from holdfast.domain.events import AnyEvent, Record, session_stream
@@ -14,6 +14,7 @@ from holdfast.store.port import Append, CommandKey, Lease, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.domain.book import ID
 from tests.domain.machine import Log, SessionMachine
+from tests.memory import MEMORY
 from tests.store.rebuilt import check_projections
 
 STREAM = session_stream(ID)
@@ -23,7 +24,7 @@ class StoreLog:
     """A store as the machine knows it."""
 
     def __init__(self) -> None:
-        self._home = tempfile.TemporaryDirectory()
+        self._home = tempfile.TemporaryDirectory(dir=MEMORY)
         self.path = Path(self._home.name) / "holdfast.db"
         self._loop = asyncio.Runner()
         self._store = self._loop.run(self._open())
@@ -71,5 +72,9 @@ class StoreMachine(SessionMachine):
 
 TestStoreSession = StoreMachine.TestCase
 TestStoreSession.settings = settings(
-    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=25,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=set(Phase) - {Phase.shrink, Phase.explain},  # minutes on a real store; the machine in memory shrinks
 )

@@ -45,8 +45,10 @@ class Address:
 
 
 def new_id() -> str:
-    """The id of a command, minted once and sent with every retry."""
-    return "".join(ID_ALPHABET[byte % 36] for byte in os.urandom(20))
+    """The id of a command, minted once and sent with every retry. It begins with the time: neighbours
+    in time are neighbours in the gateway's index, which saves it writes.
+    """
+    return f"{time.time_ns() // 1_000_000:011x}" + "".join(ID_ALPHABET[byte % 36] for byte in os.urandom(15))
 
 
 def quote(text: str) -> str:

@@ -16,7 +16,7 @@ from holdfast.cli.errors import CONFLICT, FAILED, UNREACHABLE, USAGE, CliError
 from holdfast.cli.gateway import Address, Gateway, alive
 from holdfast.config import ConfigError, Home
 
-START_SECONDS = 10.0
+START_SECONDS = 20.0
 STOP_SECONDS = 15.0
 POLL_SECONDS = 0.02
 LOG_TAIL = 4_000
@@ -36,8 +36,7 @@ def start(gateway: Gateway, *, port: int | None = None) -> Address:
     while time.monotonic() < deadline:
         address = gateway.healthy()
         if address is not None:
-            if address.pid == child.pid:
-                print(f"started a gateway (pid {address.pid})", file=sys.stderr)
+            _told(address, child)
             return address
         code = child.poll()
         if code == CONFLICT and not _owned(gateway.home):
@@ -80,6 +79,15 @@ def _spawn(home: Home, port: int | None) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=home.path, start_new_session=True
         )
+
+
+def _told(address: Address, child: subprocess.Popen[bytes]) -> None:
+    """Say that we started it; or, if somebody else was quicker, leave nobody behind who waits for the lock."""
+    if address.pid == child.pid:
+        print(f"started a gateway (pid {address.pid})", file=sys.stderr)
+    else:
+        child.terminate()
+        child.wait()
 
 
 def _owned(home: Home) -> bool:

@@ -57,7 +57,7 @@ class Answer:
         if self.headers.get("transfer-encoding", "").lower() == "chunked":
             yield from _chunks(self._stream)
         elif "content-length" in self.headers:
-            yield from _exactly(self._stream, int(self.headers["content-length"]))
+            yield from _exactly(self._stream, _number(self.headers["content-length"], 10))
         else:
             yield self._stream.read()
 
@@ -109,6 +109,13 @@ def _status(line: str) -> int:
     return int(parts[1])
 
 
+def _number(text: str, base: int) -> int:
+    try:
+        return int(text, base)
+    except ValueError:
+        raise Cut("what answers there does not speak HTTP") from None
+
+
 def _exactly(stream: BufferedReader, length: int) -> Iterator[bytes]:
     """So many bytes, passed on as they come: what arrived before a cut is not lost."""
     while length > 0:
@@ -121,10 +128,7 @@ def _exactly(stream: BufferedReader, length: int) -> Iterator[bytes]:
 
 def _chunks(stream: BufferedReader) -> Iterator[bytes]:
     while True:
-        try:
-            length = int(_line(stream).partition(";")[0], 16)
-        except ValueError:
-            raise Cut("what answers there does not speak HTTP") from None
+        length = _number(_line(stream).partition(";")[0], 16)
         if length == 0:
             while _line(stream):
                 pass

@@ -190,5 +190,5 @@ def _title_not_blank(title: str) -> None:
 
 def title_from(text: str) -> str:
     """A title from the first line of the first message."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    line = text.lstrip()[: 4 * TITLE_FROM_TEXT].partition("\n")[0].strip()
     return line if len(line) <= TITLE_FROM_TEXT else line[: TITLE_FROM_TEXT - 1].rstrip() + "…"

@@ -132,6 +132,7 @@ class Turn:
     open_calls: dict[str, OpenCall] = field(default_factory=dict)
     failed: Problem | None = None
     stop: StopRequested | None = None
+    stop_asked: Happened | None = None
     suspended: str = ""
     wait: WaitOpened | None = None
     waits: int = 0
@@ -183,12 +184,13 @@ class Session:
     cwd: str = ""
     model: str = ""
     """Chosen in this session instead of the profile's own."""
-    archived: bool = False
     allowed: set[str] = field(default_factory=set)
     """The patterns that a person allowed for this session."""
     answered: dict[str, WaitAnswered] = field(default_factory=dict)
     """Every answer by its wait, so that a second one can be told who was first."""
     undone: set[int] = field(default_factory=set)
+    put_away: Happened | None = None
+    """The event that archived it, while it is."""
     messages: list[Message] = field(default_factory=list)
     queue: list[QueuedInput] = field(default_factory=list)
     turns: int = 0
@@ -199,6 +201,11 @@ class Session:
     def exists(self) -> bool:
         """Whether it was created."""
         return self.version > 0
+
+    @property
+    def archived(self) -> bool:
+        """Whether it is out of the default list."""
+        return self.put_away is not None
 
     def has_started(self, call: str) -> bool:
         """Whether the intent of an open tool call was written."""
@@ -273,7 +280,8 @@ def evolve(session: Session, record: Record) -> None:
             turn.asked, turn.failed = False, e.problem
             turn.last = record
         case TurnSuspended() as e:
-            _turn(session).suspended = e.reason
+            turn = _turn(session)
+            turn.suspended, turn.last = e.reason, record
         case TurnResumed() as e:
             turn = _turn(session)
             turn.suspended, turn.resumes = "", e.attempt
@@ -292,7 +300,7 @@ def evolve(session: Session, record: Record) -> None:
             turn.last = record
         case StopRequested() as e:
             if session.turn is not None and session.turn.number == e.turn:
-                session.turn.stop = e
+                session.turn.stop, session.turn.stop_asked = e, Happened(record.version, record.at)
         case SessionCreated() as e:
             session.title, session.profile, session.cwd = e.title, e.profile, e.cwd
         case SessionRenamed() as e:
@@ -303,9 +311,9 @@ def evolve(session: Session, record: Record) -> None:
             session.undone.add(e.turn)
             session.messages = [message for message in session.messages if message.turn != e.turn]
         case SessionArchived():
-            session.archived = True
+            session.put_away = Happened(record.version, record.at)
         case SessionRestored():
-            session.archived = False
+            session.put_away = None
         case GatewayStarted() | GatewayStopped() | SessionDeleted() as e:
             raise ValueError(f"{type(e).__name__} does not belong into a session")
         case _ as never:

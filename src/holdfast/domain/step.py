@@ -25,6 +25,8 @@ from holdfast.domain.events import (
 from holdfast.domain.session import OpenCall, Session, Turn
 
 AGAIN_AFTER_CRASH = frozenset({"pure", "idempotent", "keyed"})
+JUST_ANSWERED_MS = 60_000
+"""However short the age limit is, a person's answer is not old at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Partial:
 
     text: str = ""
     thinking: str = ""
+    at: int = 0
+    """When it was saved last: the last sign of life of whoever was at work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +252,8 @@ def pick_up(session: Session, partial: Partial, *, now: int, limits: Limits) -> 
     turn = session.turn
     if turn is None or turn.wait is not None:
         return []
-    away = max(0, now - max(session.updated_at, turn.last_done.at))
-    if turn.last_kind == "WaitAnswered" and away <= limits.resume_age_ms:
+    away = max(0, now - max(session.updated_at, partial.at, turn.last_done.at))
+    if turn.last_kind == "WaitAnswered" and away <= max(limits.resume_age_ms, JUST_ANSWERED_MS):
         return []  # not an interruption: this worker was called by the answer
     cause = turn.suspended or "the gateway was killed or crashed"
     events: list[AnyEvent] = []

@@ -39,16 +39,18 @@ def why(session: Session, *, now: int) -> list[Sentence]:
         waits = f"Message {place} in the queue ({queued.event.mode}, from {queued.event.by})"
         text = f"{waits} waits since {ago(now - queued.received.at)}: {_shorten(queued.event.text)}"
         sentences.append(_sentence(text, queued.received))
-    if session.archived:
-        sentences.append(Sentence("It is archived; a message brings it back.", session.version, session.updated_at))
+    if session.put_away is not None:
+        sentences.append(_sentence("It is archived; a message brings it back.", session.put_away))
     return sentences
 
 
 def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
     since = ago(now - turn.last_done.at)
+    rests_on = turn.last_done
     stopping = stop_reason(session)
     if stopping is not None:
         text = f"Turn {turn.number} is about to end: {stopping}."
+        rests_on = turn.stop_asked or _interrupt(session) or rests_on
     elif turn.wait is not None:
         text = f"Turn {turn.number} {_waiting(turn.wait, since, now)}"
     elif turn.suspended:
@@ -61,7 +63,7 @@ def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
         text = f"Turn {turn.number} runs tools since {since}: {names}."
     else:
         text = f"Turn {turn.number} is between two steps."
-    first = _sentence(text, turn.last_done)
+    first = _sentence(text, rests_on)
     begun = _sentence(f"Turn {turn.number} began {ago(now - turn.started.at)} ago.", turn.started)
     resumed = [
         Sentence(f"It was resumed {ago(now - at)} ago after {ago(away)} away: {cause}.", version, at)
@@ -83,6 +85,10 @@ def _waiting(wait: WaitOpened, since: str, now: int) -> str:
         case "retry":
             left = ago(max(0, (wait.until or now) - now))
             return f"waits {left} more before it tries again: {wait.reason} Stop cancels it."
+
+
+def _interrupt(session: Session) -> Happened | None:
+    return next((queued.received for queued in session.queue if queued.event.mode == "interrupt"), None)
 
 
 def _sentence(text: str, happened: Happened) -> Sentence:

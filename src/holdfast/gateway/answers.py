@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match, Route
 
 from holdfast.domain.errors import (
     Conflict,
@@ -77,18 +78,20 @@ def of_error(error: HoldfastError) -> Response:
     return refuse(status, code, error.message, hint=error.hint)
 
 
-def handle_errors(app: FastAPI) -> None:
+def handle_errors(app: FastAPI, routes: list[Route]) -> None:
     """One shape for whatever goes wrong."""
 
     async def ours(_: Request, error: Exception) -> Response:
         assert isinstance(error, HoldfastError)
         return of_error(error)
 
-    async def http(_: Request, error: Exception) -> Response:
+    async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "bad_request")
         answer = refuse(error.status_code, code, str(error.detail), hint="GET /v1/openapi.json lists the routes.")
-        answer.headers.update(error.headers or {})
+        if error.status_code == 405:
+            here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+            answer.headers["allow"] = ", ".join(sorted(method for route in here for method in route.methods or ()))
         return answer
 
     async def parameters(_: Request, error: Exception) -> Response:

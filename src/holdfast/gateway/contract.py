@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import time
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +20,7 @@ from holdfast.domain.commands import TEXT_LIMIT, AnyCommand, Command
 from holdfast.domain.errors import Rejected, TooLarge
 from holdfast.domain.events import Record
 from holdfast.gateway.answers import Error
+from holdfast.gateway.guard import PUBLIC
 from holdfast.runtime.sessions import Caller
 from holdfast.store.port import CommandKey
 
@@ -290,7 +292,7 @@ async def told(request: Request, shape: type[C], *, subject: str) -> tuple[C, Ca
     given = request.headers.getlist("idempotency-key")
     if len(given) > 1 or (given and not COMMAND_ID.match(given[0])):
         raise Rejected("Idempotency-Key must be 8 to 64 letters, digits, - or _.")
-    id = given[0] if given else secrets.token_hex(16)
+    id = given[0] if given else f"{time.time_ns() // 1_000_000:011x}{secrets.token_hex(10)}"
     asked = f"{shape.__name__}\n{subject}\n".encode() + msgspec.json.encode(command)
     agent = request.headers.get("user-agent", "")
     by = "cli" if agent.startswith("holdfast-cli/") else "api"
@@ -378,7 +380,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
     schemas.update(components)
     document["components"]["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"bearer": []}]
-    for path in document["paths"].values():
-        for operation in path.values():
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
             operation["responses"].pop("422", None)
+            if path in PUBLIC:
+                operation["security"] = []
     return document

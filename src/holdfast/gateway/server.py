@@ -9,6 +9,7 @@ from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.routing import Route
 
 from holdfast import __version__
 from holdfast.gateway.answers import handle_errors
@@ -35,8 +36,9 @@ def build(gateway: Gateway) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.gateway = gateway
-    handle_errors(app)
-    for router in (events.router, sessions.router, waits.router, agents.router, system.router):
+    routers = (events.router, sessions.router, waits.router, agents.router, system.router)
+    handle_errors(app, [route for router in routers for route in router.routes if isinstance(route, Route)])
+    for router in routers:
         app.include_router(router)
     app.router.routes.extend(events.SOCKETS)
     return app

@@ -11,10 +11,10 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from holdfast.config import ConfigError, Home
-from holdfast.domain.errors import Conflict, Corrupt, HoldfastError
+from holdfast.domain.errors import Corrupt, HoldfastError
 from holdfast.domain.events import decode_many
 from holdfast.settings import load_settings
-from holdfast.store.lock import HomeLock
+from holdfast.store.lock import HomeLock, owner
 from holdfast.store.projections import NOT_REBUILT, REBUILT, project
 from holdfast.store.queries import migrations, queries
 from holdfast.store.sqlite import checked, connect_reader, connect_writer, fetch, prepare
@@ -92,12 +92,9 @@ def _settings(home: Home) -> Finding:
 
 
 def _owner(home: Home) -> Finding:
-    if not home.lock.exists():
-        return Finding("gateway", True, "none runs")
-    try:
-        HomeLock(home.lock).release()
-    except Conflict as error:
-        return Finding("gateway", True, error.message)
+    pid = owner(home.lock)
+    if pid is not None:
+        return Finding("gateway", True, f"runs with pid {pid}")
     left = " (it left its address behind: it was killed)" if home.address.exists() else ""
     return Finding("gateway", True, f"none runs{left}")
 

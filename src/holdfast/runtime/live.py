@@ -18,9 +18,9 @@ class LiveText:
     text: str = ""
     thinking: str = ""
 
-    def partial(self) -> PartialText:
+    def partial(self, *, at: int) -> PartialText:
         """As the store keeps it."""
-        return PartialText(self.turn, self.step, self.text, self.thinking)
+        return PartialText(self.turn, self.step, self.text, self.thinking, at)
 
 
 class Live:

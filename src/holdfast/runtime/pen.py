@@ -100,6 +100,6 @@ class Pen:
         live = self._live.get(stream)
         if live is not None:
             try:
-                await self._store.save_partial(self._lease, live.partial(), at=self._clock.now())
+                await self._store.save_partial(self._lease, live.partial(at=self._clock.now()))
             except Unavailable as error:
                 log.warning("the text so far of %s was not saved: %s", stream, error)

@@ -18,7 +18,8 @@ from holdfast.runtime.clock import Clock
 from holdfast.store.port import Append, Appended, CommandKey, Store, Write
 
 KEPT = 256
-TRIES = 20
+TRIES = 1000
+"""Each lost race is somebody else's success, so this ends; with many callers it takes more than a few."""
 
 
 @dataclass(slots=True)

@@ -201,7 +201,7 @@ class Worker:
     async def _pick_up(self, left_behind: PartialText | None) -> None:
         """A turn that somebody else left open: say what is known, then go on or wait for a person."""
         agent = self._profiles.agent(self._session)
-        partial = Partial(left_behind.text, left_behind.thinking) if left_behind is not None else Partial()
+        partial = Partial(left_behind.text, left_behind.thinking, left_behind.at) if left_behind else Partial()
         await self._write(*pick_up(self._session, partial, now=self._clock.now(), limits=agent.limits))
 
     async def _suspend(self) -> None:

@@ -69,6 +69,8 @@ class PartialText:
     step: int
     text: str
     thinking: str
+    at: int
+    """When it was saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,11 @@ class Store(Protocol):
     """Append, read, tail, claim; and the projections."""
 
     async def append(self, append: Append) -> Appended:
-        """Commit, durably; then return. Conflict, Fenced or Unavailable: nothing was stored."""
+        """Commit, durably; then return. Conflict or Fenced: nothing was stored.
+
+        Unavailable: the disk refused. Nothing is stored as far as anybody can see now, but after a crash a
+        commit in doubt may turn out to have happened: try again under the same command id, or look first.
+        """
         ...
 
     async def find_command(self, key: CommandKey) -> Appended | None:
@@ -169,7 +175,7 @@ class Store(Protocol):
         """Give the lease back."""
         ...
 
-    async def save_partial(self, lease: Lease, partial: PartialText, *, at: int) -> None:
+    async def save_partial(self, lease: Lease, partial: PartialText) -> None:
         """Overwrite the text so far. Fenced like any other work."""
         ...
 

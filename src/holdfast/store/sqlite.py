@@ -10,9 +10,9 @@ import asyncio
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NoReturn, TypeVar
 from urllib.parse import quote
@@ -54,8 +54,9 @@ class SqliteStore:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="holdfast-reader")
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
-        self.writer = Writer(lambda: connect_writer(path), self._tail, asyncio.get_running_loop())
-        self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._tail)
+        with explained(path):
+            self.writer = Writer(lambda: connect_writer(path), self._tail, asyncio.get_running_loop())
+            self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._tail)
 
     # --- append, claim --------------------------------------------------------------------------
 
@@ -71,9 +72,9 @@ class SqliteStore:
         """Give the lease back."""
         await self.writer.do(DoRelease(lease))
 
-    async def save_partial(self, lease: Lease, partial: PartialText, *, at: int) -> None:
+    async def save_partial(self, lease: Lease, partial: PartialText) -> None:
         """Overwrite the text so far."""
-        await self.writer.do(DoPartial(lease, partial, at))
+        await self.writer.do(DoPartial(lease, partial))
 
     async def find_command(self, key: CommandKey) -> Appended | None:
         """What a command came to, if it was accepted before."""
@@ -247,11 +248,12 @@ def checked(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -
     """Stored lines, each compared with its CRC; in handfuls that stay in the cache, since replay goes through here."""
     cursor = db.execute(queries()[query], parameters)
     lines: list[bytes] = []
-    size = 0
-    while size < PAGE_BYTES and (rows := cursor.fetchmany(FETCH)):
+    size, handful = 0, 8
+    while size < PAGE_BYTES and (rows := cursor.fetchmany(handful)):
         some = [line if zlib.crc32(line) == crc else _damaged(line) for line, crc in rows]
         lines += some
         size += sum(map(len, some))
+        handful = min(FETCH, 1 + (PAGE_BYTES - size) * len(lines) // size)  # large events come one by one
     return Page(tuple(lines), more=size >= PAGE_BYTES or len(lines) == parameters["limit"])
 
 
@@ -300,12 +302,18 @@ def connect_reader(path: Path) -> sqlite3.Connection:
 
 def prepare(path: Path) -> None:
     """Create or migrate the database; refuse one from a newer version; fence every earlier holder."""
+    with explained(path), closing(connect_writer(path)) as connection:
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            connection.execute("PRAGMA journal_mode=WAL")
+        migrate(connection)
+        connection.execute(queries()["drop_leases"])
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Say in our own words why a database cannot be opened."""
     try:
-        with closing(connect_writer(path)) as connection:
-            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                connection.execute("PRAGMA journal_mode=WAL")
-            migrate(connection)
-            connection.execute(queries()["drop_leases"])
+        yield
     except sqlite3.DatabaseError as error:
         if "not a database" in str(error) or "malformed" in str(error):
             raise Corrupt(f"{path} is damaged: {error}.", hint="Move it aside and restore a backup.") from error

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from holdfast.domain.errors import Conflict, Fenced, HoldfastError, Unavailable
-from holdfast.domain.events import Record, encode
+from holdfast.domain.events import Record, SessionDeleted, encode, session_stream
 from holdfast.store.port import Append, Appended, CommandKey, Health, Lease, PartialText
 from holdfast.store.projections import project
 from holdfast.store.queries import queries
@@ -28,6 +28,7 @@ from holdfast.store.tail import Tail
 
 PROBE_SECONDS = 2.0
 BATCH = 512
+KNOWN_HEADS = 10_000
 Connect = Callable[[], sqlite3.Connection]
 T = TypeVar("T")
 
@@ -46,6 +47,8 @@ class Transaction:
 
     connection: sqlite3.Connection
     last_seq: int
+    heads: dict[str, int]
+    """Where streams end, as far as is known: one connection writes, so it need not be asked twice."""
     records: list[Record] = field(default_factory=list)
 
     def run(self, query: str, parameters: dict[str, object] | None = None) -> sqlite3.Cursor:
@@ -56,6 +59,13 @@ class Transaction:
         """The single number that a query answers."""
         row = self.run(query, parameters).fetchone()
         return int(row[0])
+
+    def head(self, stream: str) -> int:
+        """The version of a stream; 0 if it has no events."""
+        head = self.heads.get(stream)
+        if head is None:
+            head = self.heads[stream] = self.value("head", {"stream": stream})
+        return head
 
     def check(self, lease: Lease) -> None:
         """Promise 2: only the holder of the lease writes what is done."""
@@ -99,7 +109,7 @@ class DoAppend:
 
     def _head(self, tx: Transaction, index: int) -> int:
         write = self.append.writes[index]
-        head = tx.value("head", {"stream": write.stream})
+        head = tx.head(write.stream)
         for earlier in self.append.writes[:index]:
             if earlier.stream == write.stream:
                 raise ValueError(f"two writes to {write.stream} in one append")
@@ -125,9 +135,11 @@ class DoAppend:
                 "command_id": self.append.command.id if self.append.command is not None else None,
             },
         )
-        tx.last_seq = record.seq
+        tx.last_seq, tx.heads[record.stream] = record.seq, record.version
         for query, parameters in project(record):
             tx.run(query, parameters)
+        if isinstance(record.event, SessionDeleted):
+            tx.heads.pop(session_stream(record.event.session), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +173,13 @@ class DoPartial:
 
     lease: Lease
     partial: PartialText
-    at: int
 
     def run(self, tx: Transaction) -> None:
         """Fenced like any other work."""
         tx.check(self.lease)
         partial = self.partial
         row = {"turn": partial.turn, "step": partial.step, "text": partial.text, "thinking": partial.thinking}
-        tx.run("save_partial", row | {"stream": self.lease.stream, "at": self.at})
+        tx.run("save_partial", row | {"stream": self.lease.stream, "at": partial.at})
 
 
 def accepted(connection: sqlite3.Connection, key: CommandKey) -> Appended | None:
@@ -209,6 +220,7 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="holdfast-writer", daemon=True)
         self._closed = False
         self.health = Health()
+        self._heads: dict[str, int] = {}
         self.commits = 0
         self.commit_seconds = 0.0
         self._connection = connect()
@@ -261,7 +273,7 @@ class Writer:
     def _commit(self, batch: list[_Request[object]]) -> list[Record]:
         """Run a batch in one transaction; what it wrote."""
         started = time.perf_counter()
-        tx = Transaction(self._connection, self._last_seq)
+        tx = Transaction(self._connection, self._last_seq, self._heads)
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for request in batch:
@@ -273,6 +285,8 @@ class Writer:
         except Exception as error:
             return self._failed(batch, error)
         self._last_seq = tx.last_seq
+        if len(self._heads) > KNOWN_HEADS:
+            self._heads.clear()
         self.commits += 1
         self.commit_seconds += time.perf_counter() - started
         self.health = Health()
@@ -280,6 +294,7 @@ class Writer:
 
     def _failed(self, batch: list[_Request[object]], error: Exception) -> list[Record]:
         """Nobody is told "done". A sick disk fails all; a sick operation fails alone."""
+        self._heads.clear()
         for request in batch:
             request.result = None
         if isinstance(error, sqlite3.Error) and _disk_trouble(error):
@@ -304,9 +319,9 @@ class Writer:
         try:
             self._connection.close()
             self._connection = self._connect()
+            self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
         except sqlite3.Error:
-            return  # stays unhealthy: the next batch or probe tries again
-        self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
+            self._connection.close()  # stays unhealthy: the next batch or probe opens it again
 
     def _probe(self) -> None:
         try:

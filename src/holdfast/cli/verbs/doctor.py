@@ -20,7 +20,7 @@ def command(cli: Cli, rebuild: bool) -> int:
 def _examine(cli: Cli) -> int:
     from dataclasses import asdict
 
-    from holdfast.cli.screen import clean, pad
+    from holdfast.cli.screen import clean, pad, terminal_width, wrap
     from holdfast.lifecycle.doctor import examine
 
     findings = examine(cli.any_home)
@@ -29,11 +29,12 @@ def _examine(cli: Cli) -> int:
         cli.print_json({"ok": well, "findings": [asdict(finding) for finding in findings]})
         return 0 if well else FAILED
     widest = max(len(finding.name) for finding in findings)
+    indent = 4 + 2 + widest + 2
     for finding in findings:
         mark = click.style("ok  ", fg="green") if finding.ok else click.style("FAIL", fg="red", bold=True)
-        click.echo(f"{mark}  {pad(finding.name, widest)}  {clean(finding.detail)}")
-        if finding.hint:
-            click.echo(f"      {'':{widest}}  hint: {finding.hint}")
+        text = clean(finding.detail) + (f"\nhint: {finding.hint}" if finding.hint else "")
+        lines = wrap(text, max(20, terminal_width() - indent))
+        click.echo(f"{mark}  {pad(finding.name, widest)}  " + f"\n{'':{indent}}".join(lines))
     return 0 if well else FAILED
 
 

@@ -19,4 +19,4 @@ def command(cli: Cli) -> None:
     if cli.json:
         cli.print_json({"pid": new.pid, "stopped": old.pid, "url": new.url})
     else:
-        click.echo(f"the gateway (pid {old.pid}) has ended; its successor (pid {new.pid}) runs at {new.url}")
+        click.echo(f"the gateway (pid {old.pid}) has ended; pid {new.pid} runs at {new.url}")

@@ -51,7 +51,7 @@ from holdfast.runtime.sessions import Caller
 from holdfast.store.port import Appended, Row, SessionCursor
 
 SESSION_ID = re.compile(r"[0-9a-f]{4,32}\Z")
-CURSOR = re.compile(r"(\d{1,18})-([0-9a-f]{1,32})\Z")
+CURSOR = r"^(\d{1,18}-[0-9a-f]{1,32})?$"
 router = APIRouter(prefix="/v1", tags=["sessions"])
 
 
@@ -119,15 +119,11 @@ async def list_sessions(
     at: At,
     archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    before: Annotated[str, Query(max_length=64)] = "",
+    before: Annotated[str, Query(pattern=CURSOR, description="`next` of the page before.")] = "",
 ) -> Response:
     """A page of the list, newest first."""
-    cursor = SessionCursor()
-    if before:
-        parts = CURSOR.match(before)
-        if parts is None:
-            raise Rejected("before: not a cursor of this list.", hint="Use `next` of the page before.")
-        cursor = SessionCursor(int(parts[1]), parts[2])
+    at_ms, _, id = before.partition("-")
+    cursor = SessionCursor(int(at_ms), id) if before else SessionCursor()
     rows = await at.store.sessions(archived=archived, before=cursor, limit=limit)
     following = f"{rows[-1]['updated_at']}-{rows[-1]['id']}" if len(rows) == limit else None
     return answer(SessionPage([session_of(row) for row in rows], following))

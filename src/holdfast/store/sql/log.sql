@@ -68,7 +68,7 @@ DELETE FROM partials WHERE stream = :stream AND turn = :turn AND step = :step;
 
 -- name: find_partial
 -- The text so far of a stream.
-SELECT turn, step, text, thinking FROM partials WHERE stream = :stream;
+SELECT turn, step, text, thinking, at FROM partials WHERE stream = :stream;
 
 -- name: probe
 -- A write that changes nothing, to learn whether the disk takes writes again.

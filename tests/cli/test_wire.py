@@ -1,0 +1,70 @@
+"""HTTP as we speak it: whole answers, pieces, cuts, and things that are no HTTP at all."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from holdfast.cli.wire import Connection, Cut, Request
+
+GOOD = {
+    "with a length": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none\ntwo\n\n",
+    "in chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\none\nt\r\n4\r\nwo\n\n\r\n0\r\n\r\n",
+    "until the end": b"HTTP/1.0 200 OK\r\nX: y\r\n\r\none\ntwo\n\n",
+}
+BAD = {
+    "nothing": b"",
+    "half a head": b"HTTP/1.1 200 OK\r\nContent-Le",
+    "half a body": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none",
+    "half a chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\none",
+    "no last chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n",
+    "a strange length": b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+    "a strange chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "another protocol": b"SSH-2.0-OpenSSH_9.2\r\n",
+}
+
+
+@contextmanager
+def answering(data: bytes) -> Iterator[Connection]:
+    """A connection to somebody who says this, whatever is asked."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            client, _ = server.accept()
+            with client:
+                client.recv(65_536)
+                client.sendall(data)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with Connection("127.0.0.1", server.getsockname()[1], timeout=5) as connection:
+            yield connection
+        thread.join()
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_a_whole_answer(case: str) -> None:
+    with answering(GOOD[case]) as connection:
+        answer = connection.ask(Request("GET", "/", {}))
+        assert answer.status == 200
+        assert answer.body() == b"one\ntwo\n\n"
+    with answering(GOOD[case]) as connection:
+        assert list(connection.ask(Request("GET", "/", {})).lines()) == [b"one", b"two", b""]
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_cut_or_strange_answer_is_an_error(case: str) -> None:
+    with answering(BAD[case]) as connection, pytest.raises(Cut):
+        connection.ask(Request("GET", "/", {})).body()
+
+
+def test_what_came_before_a_cut_is_not_lost() -> None:
+    with answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\none\ntwo\nthr") as connection:
+        seen: list[bytes] = []
+        with pytest.raises(Cut):
+            seen.extend(connection.ask(Request("GET", "/", {})).lines())
+        assert seen == [b"one", b"two"]

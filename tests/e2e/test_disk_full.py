@@ -1,0 +1,150 @@
+"""A home on a full disk: writes get 507 and nothing false is acknowledged, reads go on, it recovers by itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.config import Home
+from holdfast.lifecycle.doctor import examine
+from tests.e2e.gateway import GatewayProcess, Json, check_whole, kinds, of_kind, until
+
+SIZE = 12 * 1024 * 1024
+LEFT = 300_000
+RECOVERY_SECONDS = 15
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, if we may make one."""
+    disk = tmp_path / "disk"
+    disk.mkdir(mode=0o700)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=700", "tmpfs", str(disk)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False) if os.geteuid() == 0 else None
+    if made is None or made.returncode:
+        reason = f"no small disk could be mounted: {made.stderr.strip() if made else 'not root'}"
+        print(reason)
+        pytest.skip(reason)
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def fill(disk: Path, *, leave: int) -> Path:
+    """Take every last byte but these."""
+    ballast = disk / "ballast"
+    with ballast.open("ab", buffering=0) as file:
+        for size in (65536, 4096, 1):
+            try:
+                while True:
+                    file.write(b"x" * size)
+            except OSError:
+                pass
+    os.truncate(ballast, ballast.stat().st_size - leave)
+    return ballast
+
+
+def test_promise_1_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
+    gateway = GatewayProcess(small_disk / "home", log_next_to=tmp_path)
+    with gateway.start():
+        session, busy = gateway.create("say before", cwd=tmp_path), gateway.create(cwd=tmp_path)
+        gateway.until_rest(session)
+        gateway.send(busy, "slow 1.5 one two three\nwrite f x\nsay so")
+        gateway.until_event(busy, "ModelRequested")
+        ballast = fill(small_disk, leave=LEFT)
+        accepted: dict[str, Json] = {}
+        for number in range(400):
+            key, body = f"message-{number}", {"text": f"say {number} {'x' * 2000}"}
+            answer = gateway.request("POST", f"/v1/sessions/{session}/messages", json=body, key=key)
+            if answer.status_code == 507:
+                break
+            assert answer.status_code == 202, answer.text
+            accepted[key] = answer.json()
+        else:
+            raise AssertionError("the disk never became full")
+        fill(small_disk, leave=0)
+        until(
+            lambda: gateway.request("POST", "/v1/sessions", json={"text": "say x"}).status_code == 507,
+            "not even a small one fits",
+        )
+        print(f"\n{len(accepted)} acknowledged on the last bytes, then 507")
+        assert int(answer.headers["retry-after"]) >= 1
+        error = answer.json()["error"]
+        assert error["code"] == "unavailable"
+        assert "does not take writes" in error["message"] and "recovers by itself" in error["hint"]
+
+        health = gateway.request("GET", "/healthz").json()
+        assert health["status"] == "degraded" and "does not take writes" in health["problem"]
+        assert gateway.get("/v1/status")["writable"] is False
+        assert "does not take writes" in gateway.get("/v1/why")["sentences"][0]["text"]
+        assert "holdfast_writable 0.0" in gateway.request("GET", "/metrics").text
+        check_whole(gateway.events(session))
+        assert gateway.get("/v1/sessions")["sessions"]
+        assert gateway.request("GET", f"/v1/sessions/{session}/export").status_code == 200
+        assert gateway.request("DELETE", f"/v1/sessions/{session}").status_code in (409, 507)
+
+        ballast.unlink()
+        until(
+            lambda: gateway.request("GET", "/healthz").json()["status"] == "ok",
+            "it recovers by itself",
+            seconds=RECOVERY_SECONDS,
+        )
+        assert gateway.get("/v1/status")["writable"] is True
+        accepted[key] = gateway.command("POST", f"/v1/sessions/{session}/messages", body, key=key)
+        records = gateway.until_rest(session, seconds=60)
+        work = gateway.until_rest(busy, seconds=60)
+        assert gateway.terminate()[0] == 0
+
+        check_whole(records)
+        inputs = {event["input"]: event["text"] for event in of_kind(records, "InputReceived")}
+        assert len(inputs) == kinds(records).count("InputReceived") == len(accepted) + 1
+        for key, answer_given in accepted.items():
+            assert records[answer_given["version"] - 1]["event"]["input"] == key, "acknowledged and lost"
+        assert kinds(records).count("TurnStarted") == kinds(records).count("TurnFinished") == len(inputs)
+        assert {event["outcome"] for event in of_kind(records, "TurnFinished")} == {"done"}
+        check_whole(work)
+        assert [event["outcome"] for event in of_kind(work, "TurnFinished")] == ["done"]
+        assert [event["outcome"] for event in of_kind(work, "ToolCallFinished")] == ["done"]
+        assert "".join(event["text"] for event in of_kind(work, "ModelResponded")).endswith("so")
+        assert all(finding.ok or finding.name == "disk" for finding in examine(Home(gateway.home)))
+
+
+def test_promise_1_killed_on_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
+    """What was acknowledged is there after kill -9 on a full disk, and a gateway that cannot start says why."""
+    gateway = GatewayProcess(small_disk / "home", log_next_to=tmp_path)
+    with gateway.start():
+        session = gateway.create("slow 20 one two three four five six")
+        gateway.until_event(session, "ModelRequested")
+        ballast = fill(small_disk, leave=LEFT)
+        accepted = []
+        for number in range(400):
+            key = f"message-{number}"
+            body = {"text": f"say {'x' * 2000}"}
+            if gateway.request("POST", f"/v1/sessions/{session}/messages", json=body, key=key).status_code == 507:
+                break
+            accepted.append(key)
+        print(f"\n{len(accepted)} acknowledged on the last bytes, then kill -9")
+        gateway.kill9()
+        process = gateway.spawn()
+        until(lambda: process.poll() is not None or gateway.address.get("pid") == process.pid, "it is up, or gave up")
+        if process.poll() is None:
+            process.kill()
+            process.wait(10)
+        else:
+            assert process.returncode == 1
+            assert "error: " in gateway.stderr and "Traceback" not in gateway.stderr
+            assert "full" in gateway.stderr or "No space left" in gateway.stderr
+            assert "--port" not in gateway.stderr
+        ballast.unlink()
+        gateway.start()
+        assert [event["input"] for event in of_kind(gateway.events(session), "InputReceived")][1:] == accepted
+        gateway.command("POST", f"/v1/sessions/{session}/stop")
+        records = gateway.until_rest(session, seconds=60)
+        assert [event["outcome"] for event in of_kind(records, "TurnFinished")] == ["stopped"] + ["done"] * len(
+            accepted
+        )

@@ -1,0 +1,102 @@
+"""The writer and a disk that errs: in doubt it re-reads, and it never gives up."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.errors import Unavailable
+from holdfast.domain.events import AnyEvent
+from holdfast.store.port import Append, Appended, CommandKey, Write
+from holdfast.store.sqlite import prepare
+from holdfast.store.tail import Tail
+from holdfast.store.writer import DoAppend, Writer, encode_writes
+from tests.eventually import eventually
+from tests.store.conformance import STREAM, A, created, said
+
+
+def disk_error() -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    return error
+
+
+class Disk:
+    """Hands out connections; a commit in doubt and failures to open can be ordered."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.doubts = 0
+        self.closed_doors = 0
+
+    def connect(self) -> sqlite3.Connection:
+        if self.closed_doors:
+            self.closed_doors -= 1
+            raise disk_error()
+        disk = self
+
+        class Doubtful(sqlite3.Connection):
+            def execute(self, sql: str, *parameters: object) -> sqlite3.Cursor:
+                cursor = super().execute(sql, *parameters)  # type: ignore[arg-type]
+                if sql == "COMMIT" and disk.doubts:
+                    disk.doubts -= 1
+                    raise disk_error()
+                return cursor
+
+        return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, factory=Doubtful)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    prepare(tmp_path / "holdfast.db")
+    return Disk(tmp_path / "holdfast.db")
+
+
+@pytest.fixture
+async def writer(disk: Disk) -> AsyncIterator[Writer]:
+    writer = Writer(disk.connect, Tail(), asyncio.get_running_loop())
+    yield writer
+    await writer.close()
+
+
+async def write(writer: Writer, id: str, *events: AnyEvent) -> Appended:
+    append = Append((Write(STREAM, events),), 1, CommandKey(id, "digest"))
+    return await writer.do(DoAppend(append, encode_writes(append)))
+
+
+async def test_promise_1_a_commit_in_doubt_is_refused_and_found_by_the_retry(writer: Writer, disk: Disk) -> None:
+    await write(writer, "c1", created(A))
+    disk.doubts = 1
+    with pytest.raises(Unavailable):
+        await write(writer, "c2", said())
+    again = await write(writer, "c2", said())
+    assert (again.version, again.seq, again.duplicate) == (2, 2, True)
+
+
+async def test_after_a_commit_in_doubt_no_seq_is_used_twice(writer: Writer, disk: Disk) -> None:
+    await write(writer, "c1", created(A))
+    disk.doubts = 1
+    with pytest.raises(Unavailable):
+        await write(writer, "c2", said())
+    after = await write(writer, "c3", said())
+    assert (after.version, after.seq) == (3, 3)
+
+
+async def test_a_writer_that_cannot_reopen_tries_until_it_can(writer: Writer, disk: Disk) -> None:
+    await write(writer, "c1", created(A))
+    disk.doubts, disk.closed_doors = 1, 2
+    for id in ("c2", "c3", "c4"):
+        with pytest.raises(Unavailable):
+            await write(writer, id, said())
+        assert not writer.health.writable
+        assert "disk" in writer.health.problem
+
+    async def well() -> bool:
+        return writer.health.writable
+
+    await eventually(well)
+    assert (await write(writer, "c5", said())).seq == 3
