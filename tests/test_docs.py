@@ -12,11 +12,11 @@ import pytest
 from fastapi.routing import APIRoute
 
 from holdfast.cli.root import root
-from holdfast.settings import GatewaySettings, ProfileSettings, ResumeSettings, Settings, load_settings
 from holdfast.domain.commands import AnyCommand
 from holdfast.domain.events import AnyEvent
 from holdfast.gateway.routes import events, sessions, system
 from holdfast.runtime.demo import HELP
+from holdfast.settings import GatewaySettings, ProfileSettings, ResumeSettings, Settings, load_settings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

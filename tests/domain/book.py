@@ -71,7 +71,7 @@ class Book:
         return f"i{self._ids}"
 
     def next(self) -> Step:
-        return next_step(self.session, LIMITS)
+        return next_step(self.session, LIMITS, now=self.now)
 
     def activity(self) -> Activity:
         return self.session.activity

@@ -29,6 +29,7 @@ from holdfast.domain.events import (
     ToolCallFinished,
     ToolCallStarted,
     TurnStarted,
+    WaitAnswered,
     session_stream,
 )
 from holdfast.domain.session import Session, fold
@@ -41,6 +42,7 @@ from holdfast.domain.step import (
     Partial,
     Rest,
     RunTools,
+    Sleep,
     close,
     next_step,
     pick_up,
@@ -123,7 +125,7 @@ class Hand:
             if reply is None:
                 return [ModelFailed(turn=turn.number, step=turn.step, problem=PROBLEM)]
             return [answer(asked, "" if reply else "done", *reply)]
-        match next_step(session, LIMITS):
+        match next_step(session, LIMITS, now=session.updated_at):
             case Begin(number, inputs):
                 return [TurnStarted(turn=number, inputs=inputs, profile="demo")]
             case Join(number, inputs):
@@ -142,6 +144,8 @@ class Hand:
                 ]
             case Finish() as step:
                 return close(session, step, Partial("so far"))
+            case Sleep(number, wait, _, default):
+                return [WaitAnswered(turn=number, wait=wait, answer=default, by="the clock")]
             case Rest() | RunTools():
                 return []
 

@@ -17,16 +17,21 @@ import msgspec
 import pytest
 
 from holdfast.domain.commands import (
+    AnswerWait,
     AnyCommand,
     ArchiveSession,
+    ChooseAgent,
     CreateSession,
     DeleteSession,
+    ForkSession,
     RenameSession,
     RestoreSession,
     SendMessage,
     StopTurn,
+    UndoTurn,
 )
 from holdfast.domain.events import (
+    AgentChosen,
     AnyEvent,
     Call,
     GatewayStarted,
@@ -51,6 +56,7 @@ from holdfast.domain.events import (
     TurnResumed,
     TurnStarted,
     TurnSuspended,
+    TurnUndone,
     Usage,
     WaitAnswered,
     WaitOpened,
@@ -66,16 +72,28 @@ PROBLEM = Problem(code="overloaded", message="The model is overloaded.", hint="I
 EVENTS: list[AnyEvent] = [
     SessionCreated(session=ID, profile="demo", cwd="/home/ann", title="say hi", by="cli"),
     SessionRenamed(title='Grüße, 世界 "quoted" \\ \n\t\u2028 🦀', by="web"),
+    AgentChosen(profile="coder", model="openai:gpt", by="cli"),
+    TurnUndone(turn=3, by="cli"),
     SessionArchived(by="cli"),
     SessionRestored(by="cli"),
     InputReceived(input="c1", text="say hi\nread a.txt", mode="steer", by="cli"),
     StopRequested(turn=1, by="web"),
-    WaitAnswered(turn=1, wait="1.w1", answer="resume", by="cli"),
+    WaitAnswered(turn=1, wait="0a1b2c3d4e5f", answer="always", by="cli", pattern="write:docs/*", note="go on"),
     TurnStarted(turn=1, inputs=["c1", "c2"], profile="demo"),
     InputsJoined(turn=1, inputs=["c3"]),
     TurnSuspended(turn=1, reason="the gateway was shut down"),
     TurnResumed(turn=1, attempt=2, cause="the gateway was killed or crashed", away_ms=12_345),
-    WaitOpened(turn=1, wait="1.w1", purpose="resume", reason="it was interrupted 7.0 h ago"),
+    WaitOpened(
+        turn=1,
+        wait="0a1b2c3d4e5f",
+        purpose="approval",
+        reason="write docs/a.md needs a permission",
+        call="1.2.0",
+        choices=["allow", "deny"],
+        until=1_790_000_000_000,
+        default="deny",
+        pattern="write:docs/*",
+    ),
     TurnFinished(turn=1, outcome="failed", reason="The model is overloaded.", problem=PROBLEM),
     ModelRequested(turn=1, step=2, attempt=1, model="demo", context_version=17),
     ModelResponded(
@@ -100,12 +118,16 @@ COMMANDS: list[AnyCommand] = [
     CreateSession(text="say hi", profile="demo", cwd="/home/ann", title="first"),
     SendMessage(text="and now?", mode="interrupt"),
     StopTurn(),
+    AnswerWait(wait="0a1b2c3d4e5f", answer="deny", note="not today"),
+    ChooseAgent(profile="coder", model="openai:gpt"),
+    UndoTurn(),
+    ForkSession(version=12, title="another way"),
     RenameSession(title="second"),
     ArchiveSession(),
     RestoreSession(),
     DeleteSession(),
 ]
-RECORD = Record(seq=1234, stream=f"session/{ID}", version=5, at=1_790_000_000_000, event=EVENTS[4])
+RECORD = Record(seq=1234, stream=f"session/{ID}", version=5, at=1_790_000_000_000, event=EVENTS[6])
 
 Example = AnyEvent | AnyCommand | Record
 

@@ -105,7 +105,7 @@ def test_old_work_does_not_wake_up_by_itself() -> None:
     book = asked()
     opened = book.resume(after_ms=LIMITS.resume_age_ms + 1)[-1]
     assert isinstance(opened, WaitOpened)
-    assert opened.wait == "1.w1"
+    assert opened.wait == "4cb2b2696c1f"
     assert "1.0 h ago" in opened.reason
     assert book.next() == Rest()
 
@@ -121,7 +121,7 @@ def test_a_message_answers_the_wait_and_has_its_own_turn_afterwards() -> None:
     book = asked()
     book.resume(after_ms=10**9)
     message = book.say("go on")
-    assert book.records[-1].event == WaitAnswered(turn=1, wait="1.w1", answer="resume", by="ann")
+    assert book.records[-1].event == WaitAnswered(turn=1, wait="4cb2b2696c1f", answer="resume", by="ann")
     assert book.resume(after_ms=0) == (), "the worker that comes now was called, it resumes nothing"
     assert book.next() == CallModel(1, 1, 2)
     book.answer("here").finish()
@@ -135,7 +135,7 @@ def test_an_answer_given_long_ago_does_not_wake_old_work_either() -> None:
     book.say("go on")
     opened = book.resume(after_ms=10**9)[-1]
     assert isinstance(opened, WaitOpened)
-    assert opened.wait == "1.w2"
+    assert opened.wait == "d9d08415a809"
     check(book.records)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.config import Settings
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand, StopTurn
 from holdfast.domain.events import Mode, Problem, Record, session_stream
 from holdfast.domain.session import AgentMessage, Session, UserMessage
@@ -21,7 +20,7 @@ from holdfast.runtime.profiles import Agent, Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.tools.files import READ, WRITE
-from holdfast.runtime.tools.tool import AnyTool, Tool
+from holdfast.runtime.tools.tool import AnyTool, Done, Place, Tool
 from holdfast.store.port import Appended, CommandKey
 from holdfast.store.sqlite import SqliteStore
 
@@ -85,44 +84,41 @@ class PostArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     letter: str
 
 
-async def _post(cwd: Path, arguments: PostArguments) -> str:
-    with (cwd / "posted").open("a") as box:
+async def _post(place: Place, arguments: PostArguments) -> Done:
+    with (place.cwd / "posted").open("a") as box:
         box.write(arguments.letter + "\n")
-    return "posted"
+    return Done("posted")
 
 
-async def _stall(cwd: Path, arguments: PostArguments) -> str:
-    await _post(cwd, arguments)
+async def _stall(place: Place, arguments: PostArguments) -> Done:
+    await _post(place, arguments)
     await asyncio.Event().wait()
-    return ""
+    return Done("")
 
 
-async def _break(cwd: Path, arguments: PostArguments) -> str:
+async def _break(_: Place, arguments: PostArguments) -> Done:
     raise RuntimeError(f"a bug in a tool: {arguments.letter}")
 
 
-TOOLS: dict[str, AnyTool] = {
-    tool.name: tool
-    for tool in (
-        READ,
-        WRITE,
-        Tool("post", "Post a letter: it cannot be taken back.", "unsafe", PostArguments, _post),
-        Tool("stall", "Post a letter and never come back.", "unsafe", PostArguments, _stall),
-        Tool("break", "Has a bug.", "pure", PostArguments, _break),
-    )
-}
+TOOLS: list[AnyTool] = [
+    READ,
+    WRITE,
+    Tool("post", "Post a letter: it cannot be taken back.", "unsafe", PostArguments, _post),
+    Tool("stall", "Post a letter and never come back.", "unsafe", PostArguments, _stall),
+    Tool("break", "Has a bug.", "pure", PostArguments, _break),
+]
 
 
 class ScriptedProfiles(Profiles):
     """One agent for every profile."""
 
     def __init__(self, limits: Limits) -> None:
-        super().__init__(Settings())
+        super().__init__(Path("no config.toml"))
         self.model = ScriptModel()
         self._limits = limits
 
-    def agent(self, name: str) -> Agent:
-        return Agent(self.model, self._limits, tools=TOOLS)
+    def agent(self, session: Session) -> Agent:
+        return Agent(self.model, self._limits, rules={"*": "allow"}, own_tools=TOOLS)
 
 
 # --- the whole ------------------------------------------------------------------------------------

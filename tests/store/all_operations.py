@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from holdfast.config import Home, load_settings
+from holdfast.config import Home
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.events import session_stream
 from holdfast.lifecycle import doctor
@@ -49,7 +49,7 @@ async def life(home: Home, id: str) -> None:
         store,
         sessions=sessions,
         live=Live(store),
-        profiles=Profiles(load_settings(home.config)),
+        profiles=Profiles(home.config),
         clock=clock,
         holder="watched",
     )

@@ -38,12 +38,13 @@ class Agent:
     cwd: str = ""
     also: tuple[Path, ...] = ()
     rules: dict[str, Policy] = field(default_factory=dict)
+    own_tools: list[AnyTool] = field(default_factory=lambda: [*file_tools(), QUESTION])
     servers: McpServers | None = None
     server_names: tuple[str, ...] = ()
 
     async def tools(self) -> dict[str, AnyTool]:
         """What it can do; the tools of a server that is down are missing, and it says so when they are called."""
-        found: list[AnyTool] = [*file_tools(), QUESTION]
+        found = list(self.own_tools)
         if self.servers is not None and self.server_names:
             found += await self.servers.tools(list(self.server_names))
         return {tool.name: tool for tool in found}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from contextlib import suppress
 
 import click
@@ -13,7 +12,6 @@ from holdfast.cli.chat.attach import SHORT_ID, Opening
 from holdfast.cli.chat.keep import Cursors, Typed, folder
 from holdfast.cli.chat.talk import Chat, Screen
 from holdfast.cli.context import Cli
-from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.screen import clean, dim, plural
 from holdfast.cli.start import ensure
 from holdfast.config import environment, no_color
@@ -21,21 +19,11 @@ from holdfast.config import environment, no_color
 
 def talk(cli: Cli, *, session: str | None, new: bool, profile: str | None, cwd: str) -> int:
     """Attach to a session or begin one, and stay until the person leaves."""
-    _needs_terminal()
     ensure(cli.gateway)
     place = folder(cli.home)
     cursors = Cursors(place)
     opening = _opening(cli, cursors, session=session, new=new, profile=profile, cwd=cwd)
     return asyncio.run(_talk(cli, cursors, Typed(place), opening))
-
-
-def _needs_terminal() -> None:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise CliError(
-            "The chat needs a terminal on both sides.",
-            hint='`holdfast run "…"` asks one thing and prints the answer; `holdfast --help` shows the rest.',
-            code=USAGE,
-        )
 
 
 def _opening(cli: Cli, cursors: Cursors, *, session: str | None, new: bool, profile: str | None, cwd: str) -> Opening:

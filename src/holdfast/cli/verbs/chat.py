@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -33,6 +34,12 @@ def command(cli: Cli, session: str | None, new: bool, profile: str | None, cwd: 
         raise CliError(
             "An existing session has its agent and its directory already.",
             hint="leave SESSION out to begin one; /profile changes the agent of a session.",
+            code=USAGE,
+        )
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise CliError(
+            "The chat needs a terminal on both sides.",
+            hint='`holdfast run "…"` asks one thing and prints the answer; `holdfast --help` shows the rest.',
             code=USAGE,
         )
     from holdfast.cli.chat.enter import talk
