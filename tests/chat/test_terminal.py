@@ -31,7 +31,7 @@ def test_a_whole_conversation(gateway: GatewayProcess, cli: CommandLine, cwd: Pa
         seat.enter("say hello **world**")
         seat.until_idle(f"{PROMPT} say hello **world**\n\nhello world\n\n{PROMPT}")
 
-        seat.enter("slow 5 one two three four five six")
+        seat.enter("slow 4 one two three four five six")
         seat.until("\none two", "· running")
         seat.enter("say second")
         seat.enter("say third")
@@ -49,7 +49,7 @@ def test_a_whole_conversation(gateway: GatewayProcess, cli: CommandLine, cwd: Pa
         seat.type(CTRL_C)
         seat.until("No turn runs, so there is nothing to stop. Ctrl-D leaves.")
 
-        seat.enter("slow 4 the work goes on alone")
+        seat.enter("slow 3 the work goes on alone")
         seat.until("· running")
         session = only_session(gateway)
         assert f"detached; the work goes on (running); back: holdfast chat {session[:8]}" in seat.leave()
@@ -77,7 +77,7 @@ def test_the_gateway_is_killed_and_comes_back(gateway: GatewayProcess, cli: Comm
     """What is typed meanwhile is kept and sent once; the turn is resumed; nothing is shown twice."""
     with sit_down(cli, cwd=cwd) as seat:
         seat.until("idle")
-        seat.enter("slow 5 one two three four five six")
+        seat.enter("slow 4 one two three four five six")
         seat.until("\none two")
         session = only_session(gateway)
         gateway.kill9()
@@ -91,7 +91,7 @@ def test_the_gateway_is_killed_and_comes_back(gateway: GatewayProcess, cli: Comm
         assert "not sent" not in shown
         assert "gateway away" not in shown
         texts = [event["text"] for event in of_kind(gateway.events(session), "InputReceived")]
-        assert texts == ["slow 5 one two three four five six", "say typed while away"]
+        assert texts == ["slow 4 one two three four five six", "say typed while away"]
 
 
 def test_two_terminals_see_the_same_and_an_approval_is_answered_once(

@@ -108,7 +108,8 @@ def test_settings_that_are_no_text_are_explained(tmp_path: Path) -> None:
 
 def test_right_settings_are_read(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    assert load_settings(path) == Settings(profiles=load_settings(path).profiles)
+    default = load_settings(path)
+    assert default == Settings(profiles=default.profiles, providers=default.providers)
     path.write_text(
         "default_profile = 'mine'\ngateway.port = 0\n[resume]\nattempts = 0\nmax_age_minutes = 0\n"
         "[profiles.mine]\nmax_steps = 7\ninstructions = '''\nport = 99999999\n'''\n"
