@@ -33,9 +33,16 @@ def _table(values: dict[str, object], keys: tuple[str, ...]) -> None:
     tables = {name: value for name, value in values.items() if isinstance(value, dict)}
     plain = {name: value for name, value in values.items() if name not in tables}
     if keys and plain:
-        click.echo(f"\n[{'.'.join(keys)}]")
+        click.echo(f"\n[{'.'.join(map(_key, keys))}]")
     for name, value in plain.items():
         shown = json.dumps(value, ensure_ascii=False)
-        click.echo(dim(f"# {name} is not set") if value is None else f"{name} = {shown}")
+        click.echo(dim(f"# {name} is not set") if value is None else f"{_key(name)} = {shown}")
     for name, table in tables.items():
         _table(table, (*keys, name))
+
+
+def _key(name: str) -> str:
+    """Bare where TOML allows it, else quoted."""
+    import json
+
+    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else json.dumps(name)
