@@ -91,7 +91,7 @@ def _normal_text(text: str, cwd: str) -> str:
     for pattern, name in (
         (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
         (r"\d{13}-[0-9a-f]{16}", "CURSOR"),
-        (r"\b[0-9a-z]{20}\b", "INPUT"),
+        (r"\b[0-9a-z]{26}\b", "INPUT"),
         (r"\b[0-9a-f]{16}\b", "SESSION"),
     ):
         text = re.sub(pattern, name, text)
