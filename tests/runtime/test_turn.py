@@ -13,13 +13,16 @@ from holdfast.domain.events import (
     ModelFailed,
     ModelInterrupted,
     ModelRequested,
+    ModelResponded,
     ToolCallFinished,
     ToolCallStarted,
     TurnFinished,
     TurnStarted,
 )
 from holdfast.domain.step import Limits
-from tests.domain.history import check_ended
+from holdfast.store.port import Append, Appended
+from holdfast.store.sqlite import SqliteStore
+from tests.domain.history import check, check_ended
 from tests.eventually import eventually
 from tests.runtime.rig import ID, PROBLEM, STREAM, Rig, call, kinds, only, seen
 from tests.store.rebuilt import check_projections
@@ -202,6 +205,42 @@ async def test_a_stop_that_comes_with_the_answer_does_not_hurt(rig: Rig) -> None
         rig.model.go.clear()
     history = check_ended(await rig.records())
     assert {turn.outcome for turn in history.turns} <= {"done", "stopped"}
+
+
+class LateStore(SqliteStore):
+    """An answer is taken at once and committed late; whoever asked for it cannot take it back."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.taken, self.commit = asyncio.Event(), asyncio.Event()
+
+    async def append(self, append: Append) -> Appended:
+        if any(isinstance(event, ModelResponded) for write in append.writes for event in write.events):
+            return await asyncio.shield(asyncio.create_task(self._late(append)))
+        return await super().append(append)
+
+    async def _late(self, append: Append) -> Appended:
+        self.taken.set()
+        await self.commit.wait()
+        return await super().append(append)
+
+
+@pytest.mark.parametrize("by", ["a stop", "a goodbye"])
+async def test_a_cut_waits_for_the_write_that_is_under_way(tmp_path: Path, by: str) -> None:
+    store = LateStore(tmp_path / "holdfast.db")
+    rig = await Rig(tmp_path, store=store).start()
+    await rig.create("say hello")
+    await store.taken.wait()
+    cut = asyncio.create_task(rig.stop_turn() if by == "a stop" else rig.runner.stop())
+    for _ in range(20):
+        await rig.records()
+    store.commit.set()
+    await cut
+    await rig.until(lambda records: kinds(records)[-1] in ("TurnFinished", "TurnSuspended"))
+    history = check(await rig.records())
+    assert history.turns[0].text == "hello"
+    assert history.interruptions == 0
+    await rig.close()
 
 
 async def test_the_text_so_far_is_saved_while_it_speaks(rig: Rig) -> None:
