@@ -41,9 +41,10 @@ class CrashingStore(SqliteStore):
 
     async def append(self, append: Append) -> Appended:
         number = self._before(first=append.command is not None and append.command.id == self._command)
-        appended = await super().append(append)
-        self._crash_point("after", number)
-        return appended
+        try:
+            return await super().append(append)
+        finally:  # also when it lost a race and was refused
+            self._crash_point("after", number)
 
     async def claim(self, stream: str, *, holder: str) -> Lease:
         number = self._before()

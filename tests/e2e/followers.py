@@ -191,6 +191,8 @@ class Follower:
     log: list[bytes] = field(default_factory=list)
     spoken: list[Json] = field(default_factory=list)
     attached: int = 0
+    asked: int = 0
+    """How many model requests it has seen; each begins a text of its own."""
     cuts: int = 0
 
     async def follow(self, enough: Callable[[dict[str, Any]], bool], *, seconds: float = 60) -> None:
@@ -207,11 +209,12 @@ class Follower:
             async with aclosing(seen):
                 async for one in seen:
                     if one.kind == "delta":
-                        self.spoken.append({"attached": self.attached, "after": self.after} | one.json)
+                        self.spoken.append({"attached": self.attached, "asked": self.asked} | one.json)
                     elif one.kind == "record":
                         record = one.json
                         self.log.append(one.data)
                         self.after = record[self.cursor_of]
+                        self.asked += record["event"]["kind"] == "ModelRequested"
                         if enough(record):
                             return True
         except (*CUT, FileNotFoundError, KeyError):

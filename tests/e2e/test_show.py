@@ -100,7 +100,7 @@ def hears_everything(follower: Follower) -> None:
     """On each connection the words come from the beginning of the answer that is being spoken, without a hole."""
     heard: dict[tuple[int, int, int], str] = {}
     for delta in follower.spoken:
-        key = (delta["attached"], delta["turn"], delta["after"])
+        key = (delta["attached"], delta["turn"], delta["asked"])
         assert delta["offset"] == len(heard.get(key, ""))
         heard[key] = heard.get(key, "") + delta["text"]
     assert all(text in (" ".join(WORDS), "after that") or " ".join(WORDS).startswith(text) for text in heard.values())

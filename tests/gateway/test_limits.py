@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import statistics
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -134,3 +136,13 @@ def test_connections_are_counted(gateway: GatewayProcess) -> None:
         assert 38 <= len(friends) <= 40
         friends[0].sendall(status(gateway))
         assert read_answer(friends[0]).status == 200
+
+
+def test_an_answer_does_not_wait_for_an_acknowledgement(gateway: GatewayProcess) -> None:
+    """Nagle's algorithm would hold the answers on a kept connection back for 40 ms each."""
+    times = []
+    for _ in range(60):
+        began = time.perf_counter()
+        gateway.get("/v1/status")
+        times.append(time.perf_counter() - began)
+    assert statistics.median(times[20:]) < 0.03

@@ -91,7 +91,13 @@ def test_no_secret_is_in_the_log(tmp_path: Path) -> None:
         own = [("Host", f"127.0.0.1:{gateway.port}")]
         session = gateway.create(f"say my key is {SECRET}\nread {SECRET}\nfail")
         gateway.until_rest(session)
-        for path in (f"/v1/status?token={token}", f"/v1/{token}", f"/v1/search?q={SECRET}"):
+        for path in (
+            f"/v1/status?token={token}",
+            f"/v1/{token}",
+            f"/v1/search?q={SECRET}",
+            f"/v1/events?after={token}",
+            f"/v1/sessions/{token}/events?after={SECRET}",
+        ):
             gateway.request("GET", path)
             exchange(gateway.port, head("GET", path, own))
             exchange(gateway.port, head("GET", path, [*own, ("Authorization", f"Basic {token}"), *UPGRADE]))
