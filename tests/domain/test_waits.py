@@ -1,0 +1,183 @@
+"""Waits: retries that double, answers that count once, limits that end a turn, forks and undone turns."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from holdfast.domain.commands import AnswerWait, ChooseAgent, UndoTurn
+from holdfast.domain.decide import fork
+from holdfast.domain.errors import Conflict, Rejected
+from holdfast.domain.events import (
+    InputReceived,
+    Problem,
+    Record,
+    SessionCreated,
+    TurnFinished,
+    Usage,
+    WaitAnswered,
+    WaitOpened,
+)
+from holdfast.domain.session import Session, UserMessage, fold
+from holdfast.domain.step import CallModel, Finish, Limits, Rest, Sleep, next_step, retry, wait_id
+from tests.domain.book import Book, answer
+
+PROBLEM = Problem(code="rate_limit", message="Too many requests.")
+LIMITS = Limits(model_attempts=3)
+
+
+def asked() -> Book:
+    """A turn whose first model request is open."""
+    book = Book("hello").begin()
+    book.ask()
+    return book
+
+
+def opened(book: Book, **changes: object) -> WaitOpened:
+    turn = book.session.turn
+    assert turn is not None
+    fields: dict[str, object] = {
+        "turn": turn.number,
+        "wait": wait_id(book.session, turn),
+        "purpose": "question",
+        "reason": "Which one?",
+    }
+    wait = WaitOpened(**(fields | changes))  # type: ignore[arg-type]
+    book.write(wait)
+    return wait
+
+
+def test_a_retry_waits_as_long_as_the_provider_says_or_doubles_and_gives_up() -> None:
+    book = asked()
+    for attempt, pause in ((1, 1_000), (2, 2_000)):
+        turn = book.session.turn
+        assert turn is not None
+        assert turn.attempts == attempt
+        wait = retry(book.session, PROBLEM, after_ms=None, now=book.now, limits=LIMITS)
+        assert wait is not None
+        assert wait.until == book.now + pause
+        said = retry(book.session, PROBLEM, after_ms=20_000, now=book.now, limits=LIMITS)
+        assert said is not None
+        assert said.until == book.now + 20_000
+        book.write(wait)
+        step = next_step(book.session, LIMITS, now=book.now)
+        assert step == Sleep(1, wait.wait, wait.until, "try again")
+        book.write(WaitAnswered(turn=1, wait=wait.wait, answer="try again", by="the clock"))
+        assert next_step(book.session, LIMITS, now=book.now) == CallModel(1, 1, attempt + 1)
+        book.ask()
+    assert retry(book.session, PROBLEM, after_ms=None, now=book.now, limits=LIMITS) is None
+
+
+def test_a_wait_for_a_person_is_rest_and_is_answered_once() -> None:
+    book = asked()
+    wait = opened(book, call="1.1.0", choices=["left", "right"])
+    assert book.next() == Rest()
+    (answered,) = book.tell(AnswerWait(wait=wait.wait, answer=" 2 "))
+    assert isinstance(answered, WaitAnswered)
+    assert answered.answer == "right"
+    with pytest.raises(Conflict, match="ann answered this already: right"):
+        book.tell(AnswerWait(wait=wait.wait, answer="1"))
+
+
+@pytest.mark.parametrize("text", ["yes", "Allow", "allow please"])
+def test_an_approval_takes_no_other_words(text: str) -> None:
+    book = asked()
+    wait = opened(book, purpose="approval", call="1.1.0", pattern="write:*")
+    with pytest.raises(Rejected, match="allow, session, always, deny"):
+        book.tell(AnswerWait(wait=wait.wait, answer=text))
+    assert book.session.turn is not None
+    assert book.session.turn.wait == wait
+
+
+@pytest.mark.parametrize(("text", "allowed"), [("allow", set()), ("session", {"write:*"}), ("always", {"write:*"})])
+def test_what_an_approval_covers(text: str, allowed: set[str]) -> None:
+    book = asked()
+    wait = opened(book, purpose="approval", call="1.1.0", pattern="write:*")
+    book.tell(AnswerWait(wait=wait.wait, answer=text))
+    assert book.session.allowed == allowed
+
+
+def test_nobody_waits_for_a_turn_that_is_over() -> None:
+    book = asked()
+    wait = opened(book)
+    book.write(TurnFinished(turn=1, outcome="stopped", reason="stopped by ann"))
+    with pytest.raises(Conflict, match="its turn is over"):
+        book.tell(AnswerWait(wait=wait.wait, answer="left"))
+
+
+def test_ids_of_waits_are_unique_in_the_home_and_the_same_for_everybody() -> None:
+    book, same = asked(), asked()
+    other = fold(Session("fedcba9876543210"), [])
+    turn = book.session.turn
+    assert turn is not None
+    assert same.session.turn is not None
+    first = wait_id(book.session, turn)
+    assert first == wait_id(same.session, same.session.turn)
+    assert first != wait_id(other, turn)
+    opened(book)
+    assert wait_id(book.session, turn) != first
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        (Limits(steps=1), "step_limit"),
+        (Limits(tokens=10), "token_limit"),
+        (Limits(turn_ms=60_000), "time_limit"),
+    ],
+)
+def test_a_limit_ends_the_turn_between_two_steps(limits: Limits, code: str) -> None:
+    book = asked()
+    said = answer(CallModel(1, 1, 1), "", "t")
+    book.write(msgspec.structs.replace(said, usage=Usage(input_tokens=8, output_tokens=3)))
+    assert not isinstance(next_step(book.session, limits, now=book.now), Finish), "open calls come first"
+    book.start_call("1.1.0").finish_call("1.1.0")
+    step = next_step(book.session, limits, now=book.now + 60_000)
+    assert isinstance(step, Finish)
+    assert step.problem is not None
+    assert step.problem.code == code
+    assert isinstance(next_step(book.session, Limits(), now=book.now + 60_000), CallModel)
+
+
+def test_undo_takes_the_last_turns_out_of_the_context_one_by_one() -> None:
+    book = Book()
+    for text in ("one", "two"):
+        book.say(text)
+        book.begin().answer("done").finish()
+    book.tell(UndoTurn())
+    assert [m.text for m in book.session.messages if isinstance(m, UserMessage)] == ["one"]
+    book.tell(UndoTurn())
+    assert book.session.messages == []
+    with pytest.raises(Conflict, match="no turn to undo"):
+        book.tell(UndoTurn())
+
+
+def test_another_profile_forgets_the_chosen_model() -> None:
+    book = Book()
+    book.tell(ChooseAgent(model="mine:large"))
+    assert (book.session.profile, book.session.model) == ("demo", "mine:large")
+    book.tell(ChooseAgent(profile="coder"))
+    assert (book.session.profile, book.session.model) == ("coder", "")
+
+
+def test_a_fork_knows_the_same_and_goes_its_own_way() -> None:
+    book = Book("one").begin().answer("done")
+    book.finish()
+    book.say("two")
+    book.begin().ask()
+    opened(book)
+    book.say("left behind")
+    events = fork(book.records, session="fedcba9876543210", title="fork", by="ann")
+    kinds = [type(event) for _, event in events]
+    assert kinds[0] is SessionCreated
+    assert kinds[-1] is TurnFinished
+    assert [event.text for _, event in events if isinstance(event, InputReceived)] == ["one", "two"]
+    stream = "session/fedcba9876543210"
+    records = [Record(seq=n, stream=stream, version=n, at=at, event=event) for n, (at, event) in enumerate(events, 1)]
+    child = fold(Session("fedcba9876543210"), records)
+    assert child.turn is None
+    assert child.queue == []
+    users = [m.text for m in child.messages if isinstance(m, UserMessage)]
+    assert users == [m.text for m in book.session.messages if isinstance(m, UserMessage)]
+    waits = {event.wait for _, event in events if isinstance(event, WaitOpened)}
+    assert not waits & {record.event.wait for record in book.records if isinstance(record.event, WaitOpened)}

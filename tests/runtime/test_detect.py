@@ -1,0 +1,94 @@
+"""What a machine offers by itself: keys without their values, servers that answer in time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.config import ConfigError
+from holdfast.edit_settings import add_profile, allow_always, set_default
+from holdfast.runtime.detect import detect
+from holdfast.settings import ProviderSettings, Settings, load_settings
+
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY")
+
+
+async def serving(answer: bytes) -> tuple[asyncio.Server, str]:
+    """A server that says this to whoever asks."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    return server, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+
+
+def models(*names: str) -> bytes:
+    body = json.dumps({"object": "list", "data": [{"id": name} for name in names]}).encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" + body
+
+
+def only(**providers: ProviderSettings) -> Settings:
+    return replace(Settings(), providers=providers)
+
+
+async def test_a_key_is_named_and_never_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-very-secret")
+    keyed = {name: p for name, p in load_settings(tmp_path / "none").providers.items() if p.api_key_env}
+    [found] = await detect(only(**keyed))
+    assert (found.provider, found.how) == ("anthropic", "ANTHROPIC_API_KEY is set")
+    assert "secret" not in repr(found)
+    assert len(found.models) == 1
+
+
+async def test_a_server_is_asked_for_its_models() -> None:
+    server, url = await serving(models("nomic-embed-text", "qwen"))
+    async with server:
+        [found] = await detect(only(local=ProviderSettings(base_url=url)))
+    assert found.models == ("qwen",)
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 404 Not Found\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n<html>", b"\xff"])
+async def test_another_kind_of_server_is_left_alone(answer: bytes) -> None:
+    server, url = await serving(answer)
+    async with server:
+        assert await detect(only(local=ProviderSettings(base_url=url))) == []
+
+
+async def test_nobody_there_and_nobody_far_away_is_asked() -> None:
+    far = ProviderSettings(base_url="http://models.example.com/v1")
+    assert await detect(only(here=ProviderSettings(base_url="http://127.0.0.1:1/v1"), far=far)) == []
+
+
+def test_changes_keep_the_rest_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('# mine\n[profiles.a]  # first\nmodel = "demo"\n')
+    add_profile(path, "b", {"model": "demo", "instructions": "Be kind."})
+    allow_always(path, "a", "write:docs/*")
+    set_default(path, "b")
+    settings = load_settings(path)
+    assert settings.default_profile == "b"
+    assert settings.profiles["a"].tools == {"write:docs/*": "allow"}
+    assert "# mine" in path.read_text()
+    assert "# first" in path.read_text()
+
+
+def test_a_change_that_would_break_it_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('[profiles.a]\nmodel = "demo"\n')
+    with pytest.raises(ConfigError, match="nobody"):
+        set_default(path, "nobody")
+    with pytest.raises(ConfigError, match="nonsense"):
+        add_profile(path, "b", {"model": "nonsense"})
+    with pytest.raises(ConfigError, match="already"):
+        add_profile(path, "a", {"model": "demo"})
+    assert path.read_text() == '[profiles.a]\nmodel = "demo"\n'
+    assert list(tmp_path.iterdir()) == [path]
