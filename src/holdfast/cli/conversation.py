@@ -12,6 +12,7 @@ from holdfast.cli.context import Cli
 from holdfast.cli.errors import FAILED, CliError, Lost, NotRunning
 from holdfast.cli.follow import PATIENCE_SECONDS, Away, Back, Happened, Spoken, follow
 from holdfast.cli.gateway import Json, new_id
+from holdfast.cli.screen import clock
 from holdfast.cli.start import ensure
 
 SAY_SECONDS = 30.0
@@ -107,7 +108,21 @@ def _tell(live: LiveAnswer | None, session: str, event: Json) -> None:
     if live is not None:
         live.happened(event)
     if event["kind"] == "WaitOpened":
-        _remark(live, f"the turn waits for you: {event['reason']}; to go on: holdfast send {session} TEXT")
+        _remark(live, _waits(session, event))
+
+
+def _waits(session: str, event: Json) -> str:
+    """Why the turn stands still, and what somebody can do about it."""
+    match event["purpose"]:
+        case "retry":
+            return f"the turn tries again by itself at {clock(event['until'])}: {event['reason']}"
+        case "question":
+            choices = f" ({', '.join(event['choices'])})" if event["choices"] else ""
+            return f"the agent asks: {event['reason']}{choices}\nanswer with: holdfast answer {event['wait']} TEXT"
+        case "approval":
+            return f"{event['reason']}; answer with: holdfast answer {event['wait']} --allow or --deny"
+        case _:
+            return f"the turn waits for you: {event['reason']}; to go on: holdfast send {session} TEXT"
 
 
 def _remark(live: LiveAnswer | None, text: str) -> None:

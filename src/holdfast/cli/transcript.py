@@ -179,7 +179,8 @@ def remark(event: Json) -> tuple[str, str]:
             away = duration(event["away_ms"])
             return "resumed", f"turn {event['turn']} after {away} away, attempt {event['attempt']}: {event['cause']}"
         case "WaitOpened":
-            return "waiting", f"turn {event['turn']} waits for you: {event['reason']}"
+            whom = "tries again by itself" if event["purpose"] == "retry" else "waits for you"
+            return "waiting", f"turn {event['turn']} {whom}: {event['reason']}"
         case "WaitAnswered":
             return "answered", f"by {event['by']}: {event['answer']}; turn {event['turn']} goes on"
         case "TurnFinished":

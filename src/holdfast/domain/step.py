@@ -174,7 +174,7 @@ def retry(session: Session, problem: Problem, *, after_ms: int | None, now: int,
         turn=turn.number,
         wait=wait_id(session, turn),
         purpose="retry",
-        reason=f"{problem.message} Attempt {turn.attempts} of {limits.model_attempts}.",
+        reason=f"{problem.message.rstrip('.')}. Attempt {turn.attempts} of {limits.model_attempts}.",
         until=now + pause,
         default="try again",
     )
