@@ -19,6 +19,7 @@ from holdfast.runtime.tools.tool import AnyTool, Place, Result
 from holdfast.settings import Policy
 
 SHOWN = 2_000
+ARGUMENTS_SHOWN = 300
 
 
 def permission(
@@ -73,7 +74,7 @@ def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: 
         turn=turn.number,
         wait=wait_id(session, turn),
         purpose="approval",
-        reason=f"{_name(tool, subject)} needs a permission",
+        reason=f"{_name(tool, subject or call.arguments[:ARGUMENTS_SHOWN])} needs a permission",
         call=call.call,
         choices=["allow", "session", "always", "deny"],
         pattern=tool.name + about,
