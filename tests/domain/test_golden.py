@@ -107,7 +107,7 @@ EVENTS: list[AnyEvent] = [
         duration_ms=250,
     ),
     ModelInterrupted(turn=1, step=2, text="h", thinking="", reason="stopped by cli"),
-    ModelFailed(turn=1, step=2, problem=PROBLEM),
+    ModelFailed(turn=1, step=2, problem=PROBLEM, text="h"),
     ToolCallStarted(turn=1, call="1.2.0", tool="read", effect="pure"),
     ToolCallFinished(turn=1, call="1.2.0", tool="read", outcome="unknown", output="…", duration_ms=7),
     GatewayStarted(pid=4711, version="0.1.0", boot="b7d1"),

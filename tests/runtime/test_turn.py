@@ -101,7 +101,7 @@ async def test_a_failing_model_fails_the_turn_and_the_next_one_works(rig: Rig) -
     await rig.rest()
     await rig.say("say better", "again")
     records = await rig.rest()
-    assert only(records, ModelFailed) == [ModelFailed(turn=1, step=1, problem=PROBLEM)]
+    assert only(records, ModelFailed) == [ModelFailed(turn=1, step=1, problem=PROBLEM, text="before the failure")]
     assert [turn.outcome for turn in check_ended(records).turns] == ["failed", "done"]
 
 

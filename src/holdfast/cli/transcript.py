@@ -44,6 +44,9 @@ class Transcript:
             case "ModelInterrupted":
                 self._cut()
                 self._entry(record, "partial", event["text"], f"— cut: {event['reason']}")
+            case "ModelFailed" if event["text"]:
+                self._cut()
+                self._entry(record, "partial", event["text"], f"— cut: {event['problem']['message']}")
             case "ToolCallStarted":
                 self._open[event["call"]] = record
             case "ToolCallFinished":
@@ -164,7 +167,13 @@ def remark(event: Json) -> tuple[str, str]:
     """What is worth telling of the other events, and beside which word."""
     match event["kind"]:
         case "SessionCreated":
-            return "session", f"profile {event['profile']} in {event['cwd']}, by {event['by']}"
+            forked = f", forked from {event['parent']} at version {event['parent_version']}" if event["parent"] else ""
+            return "session", f"profile {event['profile']} in {event['cwd']}, by {event['by']}{forked}"
+        case "AgentChosen":
+            model = f" with {event['model']}" if event["model"] else ""
+            return "session", f"goes on with profile {event['profile']}{model}, by {event['by']}"
+        case "TurnUndone":
+            return "session", f"turn {event['turn']} undone by {event['by']}: the model does not see it any more"
         case "SessionRenamed":
             return "session", f"renamed to “{event['title']}” by {event['by']}"
         case "SessionArchived":

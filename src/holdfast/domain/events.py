@@ -245,11 +245,12 @@ class ModelInterrupted(Event, frozen=True):
 
 
 class ModelFailed(Event, frozen=True):
-    """The model gave no answer."""
+    """The model gave no whole answer; `text` is what had arrived of it."""
 
     turn: int
     step: int
     problem: Problem
+    text: str = ""
 
 
 class ToolCallStarted(Event, frozen=True):

@@ -154,7 +154,7 @@ class Worker:
         assert turn is not None
         partial = Partial(live.text, live.thinking) if live is not None else Partial()
         again = retry(self._session, error.problem, after_ms=error.after_ms, now=now, limits=agent.limits)
-        failed = ModelFailed(turn=turn.number, step=turn.step, problem=error.problem)
+        failed = ModelFailed(turn=turn.number, step=turn.step, problem=error.problem, text=partial.text)
         if not error.retry or again is None:
             return [failed]
         return [cut(turn, partial, error.problem.message) if partial.text else failed, again]

@@ -16,6 +16,7 @@ from pathlib import Path
 from holdfast.domain.errors import Conflict, Corrupt, Unavailable
 from holdfast.domain.events import (
     InputReceived,
+    ModelFailed,
     ModelInterrupted,
     ModelResponded,
     Record,
@@ -152,7 +153,7 @@ class SearchIndex:
                 self._add(record, "user", text)
             case ModelResponded(text=text) if text:
                 self._add(record, "agent", text)
-            case ModelInterrupted(text=text) if text:
+            case ModelInterrupted(text=text) | ModelFailed(text=text) if text:
                 self._add(record, "partial", text)
             case ToolCallFinished(output=text) if text:
                 self._add(record, "tool", text)
