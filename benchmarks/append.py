@@ -78,7 +78,7 @@ async def _command(plan: Plan, report: Report, store: SqliteStore, work: Workloa
     sessions = Sessions(store, SystemClock())
 
     async def tell() -> None:
-        caller = Caller(CommandKey(work.id(), "d" * 32), "bench")
+        caller = Caller(CommandKey(f"{SystemClock().now():011x}{work.id()}", "d" * 32), "bench")
         await sessions.tell(session, SendMessage(text=work.text()), caller)
 
     pairs = await alternate(bursts(tell), raw.burst, plan.rounds(40))

@@ -54,8 +54,8 @@ class Workload:
         return self._random.randbytes(bytes).hex()
 
     def message(self, stream: str) -> Append:
-        """One more thing said to a session, under a command id."""
-        id = self.id()
+        """One more thing said to a session, under a command id that begins with the time, as ours do."""
+        id = f"{now():011x}{self.id()}"
         event = InputReceived(input=id, text=self.text(), mode="queue", by="bench")
         return Append((Write(stream, (event,)),), now(), command=CommandKey(id, "d" * 32))
 
