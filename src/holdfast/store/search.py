@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from holdfast.domain.errors import Conflict, Corrupt, Unavailable
 from holdfast.domain.events import (
     InputReceived,
@@ -52,6 +54,14 @@ _BY_SCAN = """
 SELECT session, version, at, role, text FROM (SELECT * FROM texts ORDER BY seq DESC LIMIT :scan)
 WHERE instr(folded(text), :folded) ORDER BY seq DESC LIMIT :limit
 """
+
+_ADD_TEXTS = """
+INSERT INTO texts (seq, session, version, at, role, text)
+SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
+    json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]')
+FROM json_each(?)
+"""
+_ADD_GRAMS = "INSERT INTO grams (rowid, text) SELECT seq, text FROM texts WHERE seq BETWEEN ? AND ?"
 
 log = logging.getLogger(__name__)
 ReadLog = Callable[[int, int], Page]
@@ -130,8 +140,7 @@ class SearchIndex:
         try:
             with self._lock, self._db:
                 self._db.execute("BEGIN")
-                for record in records:
-                    self._index(record)
+                self._index(records)
                 self._db.execute("UPDATE cursor SET seq = ?", (records[-1].seq,))
         except sqlite3.DatabaseError as error:
             if not _damaged(error):
@@ -147,28 +156,37 @@ class SearchIndex:
             self._db = _create(self._path, self._unusable)
             self._cursor, self._unusable = 0, ""
 
-    def _index(self, record: Record) -> None:
-        match record.event:
-            case InputReceived(text=text):
-                self._add(record, "user", text)
-            case ModelResponded(text=text) if text:
-                self._add(record, "agent", text)
-            case ModelInterrupted(text=text) | ModelFailed(text=text) if text:
-                self._add(record, "partial", text)
-            case ToolCallFinished(output=text) if text:
-                self._add(record, "tool", text)
-            case SessionDeleted(session=session):
-                rows = self._db.execute("SELECT seq, text FROM texts WHERE session = ?", (session,)).fetchall()
-                self._db.executemany("INSERT INTO grams (grams, rowid, text) VALUES ('delete', ?, ?)", rows)
-                self._db.execute("DELETE FROM texts WHERE session = ?", (session,))
-            case _:
-                pass
+    def _index(self, records: list[Record]) -> None:
+        """A page in two statements: one that runs long leaves the interpreter to the writer, many short ones
+        would fight with it.
+        """
+        rows = [row for record in records if (row := _row(record)) is not None]
+        if rows:
+            self._db.execute(_ADD_TEXTS, (msgspec.json.encode(rows).decode(),))
+            self._db.execute(_ADD_GRAMS, (rows[0][0], rows[-1][0]))
+        for record in records:
+            if isinstance(record.event, SessionDeleted):
+                gone = (record.event.session,)
+                found = self._db.execute("SELECT seq, text FROM texts WHERE session = ?", gone).fetchall()
+                self._db.executemany("INSERT INTO grams (grams, rowid, text) VALUES ('delete', ?, ?)", found)
+                self._db.execute("DELETE FROM texts WHERE session = ?", gone)
 
-    def _add(self, record: Record, role: str, text: str) -> None:
-        session = record.stream.partition("/")[2]
-        row = (record.seq, session, record.version, record.at, role, text)
-        self._db.execute("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)", row)
-        self._db.execute("INSERT INTO grams (rowid, text) VALUES (?, ?)", (record.seq, text))
+
+def _row(record: Record) -> tuple[int, str, int, int, str, str] | None:
+    """What of a record can be found, if anything."""
+    match record.event:
+        case InputReceived(text=text):
+            role = "user"
+        case ModelResponded(text=text) if text:
+            role = "agent"
+        case ModelInterrupted(text=text) | ModelFailed(text=text) if text:
+            role = "partial"
+        case ToolCallFinished(output=text) if text:
+            role = "tool"
+        case _:
+            return None
+    session = record.stream.partition("/")[2]
+    return (record.seq, session, record.version, record.at, role, text.replace("\0", "\ufffd"))
 
 
 def _open(path: Path) -> sqlite3.Connection:

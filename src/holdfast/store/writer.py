@@ -84,11 +84,17 @@ class DoAppend:
     def run(self, tx: Transaction) -> Appended:
         """Check the command id, the lease and the versions; then insert."""
         append = self.append
-        if append.command is not None and (known := accepted(tx.connection, append.command)) is not None:
+        try:
+            if append.lease is not None:
+                tx.check(append.lease)
+            heads = [self._head(tx, index) for index in range(len(append.writes))]
+        except Conflict:
+            known = accepted(tx.connection, append.command) if append.command is not None else None
+            if known is None:
+                raise
             return known
-        if append.lease is not None:
-            tx.check(append.lease)
-        heads = [self._head(tx, index) for index in range(len(append.writes))]
+        if append.command is not None and (known := self._remember(tx, append.command, heads[0])) is not None:
+            return known
         records: list[Record] = []
         first: Appended | None = None
         for write, encoded, head in zip(append.writes, self.encoded, heads, strict=True):
@@ -101,11 +107,24 @@ class DoAppend:
                 first = Appended(write.stream, head + len(write.events), tx.last_seq)
         if first is None:
             raise ValueError("an append without writes")
-        if append.command is not None:
-            key = {"id": append.command.id, "digest": append.command.digest, "at": append.at}
-            tx.run("insert_command", key | {"seq": first.seq, "stream": first.stream, "version": first.version})
         tx.records.extend(records)
         return Appended(first.stream, first.version, first.seq, tuple(records))
+
+    def _remember(self, tx: Transaction, key: CommandKey, head: int) -> Appended | None:
+        """Write the command down; what it came to before, if it is known."""
+        write = self.append.writes[0]
+        count = len(write.events)
+        row = {
+            "id": key.id,
+            "digest": key.digest,
+            "seq": tx.last_seq + count,
+            "stream": write.stream,
+            "version": head + count,
+            "at": self.append.at,
+        }
+        if tx.run("insert_command", row).rowcount:
+            return None
+        return accepted(tx.connection, key)
 
     def _head(self, tx: Transaction, index: int) -> int:
         write = self.append.writes[index]

@@ -30,8 +30,9 @@ SELECT at FROM deleted WHERE stream = :stream;
 SELECT digest, seq, stream, version FROM commands WHERE id = :id;
 
 -- name: insert_command
--- Remember that this command was accepted, in the transaction of its events.
-INSERT INTO commands (id, digest, seq, stream, version, at) VALUES (:id, :digest, :seq, :stream, :version, :at);
+-- Remember that this command was accepted, in the transaction of its events; no row when it is known.
+INSERT INTO commands (id, digest, seq, stream, version, at) VALUES (:id, :digest, :seq, :stream, :version, :at)
+ON CONFLICT (id) DO NOTHING;
 
 -- name: raise_fence
 -- The next fencing token; it only grows.
