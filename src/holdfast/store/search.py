@@ -32,7 +32,7 @@ from holdfast.store.tail import Tail
 PAGE = 500
 SCAN = 20_000
 AROUND = 60
-COALESCE_SECONDS = 0.2
+COALESCE_SECONDS = 0.5
 RETRY_SECONDS = 5.0
 
 _SCHEMA = """
