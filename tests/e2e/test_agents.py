@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,23 @@ instructions = "You are being tested."
 def server() -> Iterator[Loopback]:
     with Loopback() as loopback:
         yield loopback
+
+
+@dataclass(frozen=True)
+class Running:
+    """A gateway for the tests that leave it alive: each start imports the model library anew."""
+
+    gateway: GatewayProcess
+    server: Loopback
+    work: Path
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    path = tmp_path_factory.mktemp("agents")
+    with Loopback() as loopback, gateway_for(path, loopback) as gateway:
+        gateway.start()
+        yield Running(gateway, loopback, path / "work")
 
 
 def gateway_for(tmp_path: Path, server: Loopback, wire: Wire = "openai") -> GatewayProcess:
@@ -100,24 +119,26 @@ def test_promise_1_an_approval_opened_before_kill_9_is_answered_after_it(
     assert "Be brief." in str(last)
 
 
-def test_an_answer_counts_once(tmp_path: Path, server: Loopback) -> None:
-    with gateway_for(tmp_path, server) as gateway:
-        server.script(Reply(Call("question", {"text": "Which one?", "choices": ["left", "right"]})), Reply("Thanks."))
-        gateway.start()
-        session = gateway.create("ask me", cwd=tmp_path / "work")
-        wait = waiting(gateway)
-        assert (wait["purpose"], wait["reason"], wait["choices"]) == ("question", "Which one?", ["left", "right"])
-        codes: list[int] = []
-        people = [
-            threading.Thread(target=lambda text=text: codes.append(answer(gateway, wait["id"], text)))
-            for text in ("1", "2", "something else")
-        ]
-        for person in people:
-            person.start()
-        for person in people:
-            person.join()
-        records = gateway.until_rest(session, seconds=60)
-        late = gateway.request("POST", "/v1/answers", json={"wait": wait["id"], "answer": "later"})
+def test_an_answer_counts_once(running: Running) -> None:
+    gateway = running.gateway
+    running.server.script(
+        Reply(Call("question", {"text": "Which one?", "choices": ["left", "right"]})), Reply("Thanks.")
+    )
+    session = gateway.create("ask me", cwd=running.work)
+    wait = waiting(gateway)
+    assert (wait["purpose"], wait["reason"], wait["choices"]) == ("question", "Which one?", ["left", "right"])
+    codes: list[int] = []
+
+    def say(text: str) -> None:
+        codes.append(answer(gateway, wait["id"], text))
+
+    people = [threading.Thread(target=say, args=(text,)) for text in ("1", "2", "something else")]
+    for person in people:
+        person.start()
+    for person in people:
+        person.join()
+    records = gateway.until_rest(session, seconds=60)
+    late = gateway.request("POST", "/v1/answers", json={"wait": wait["id"], "answer": "later"})
     assert sorted(codes) == [202, 409, 409]
     assert late.status_code == 409
     assert "answered this already" in late.json()["error"]["message"]
@@ -127,38 +148,32 @@ def test_an_answer_counts_once(tmp_path: Path, server: Loopback) -> None:
     assert answered["answer"] in ("left", "right", "something else")
 
 
-def test_denied_by_a_person_and_by_the_profile(tmp_path: Path, server: Loopback) -> None:
-    work = tmp_path / "work"
-    with gateway_for(tmp_path, server) as gateway:
-        server.script(
-            Reply(
-                Call("write", {"path": "a.txt", "content": "x"}), Call("edit", {"path": "a", "old": "x", "new": "y"})
-            ),
-            Reply("I understand."),
-        )
-        gateway.start()
-        session = gateway.create("try it", cwd=work)
-        body = {"wait": waiting(gateway)["id"], "answer": "deny", "note": "not today"}
-        assert gateway.request("POST", "/v1/answers", json=body).status_code == 202
-        records = gateway.until_rest(session, seconds=60)
+def test_denied_by_a_person_and_by_the_profile(running: Running) -> None:
+    gateway = running.gateway
+    running.server.script(
+        Reply(Call("write", {"path": "no.txt", "content": "x"}), Call("edit", {"path": "a", "old": "x", "new": "y"})),
+        Reply("I understand."),
+    )
+    session = gateway.create("try it", cwd=running.work)
+    body = {"wait": waiting(gateway)["id"], "answer": "deny", "note": "not today"}
+    assert gateway.request("POST", "/v1/answers", json=body).status_code == 202
+    records = gateway.until_rest(session, seconds=60)
     written, edited = of_kind(records, "ToolCallFinished")
     assert (written["outcome"], "not today" in written["output"]) == ("failed", True)
     assert (edited["outcome"], "does not allow" in edited["output"]) == ("failed", True)
-    assert not (work / "a.txt").exists()
+    assert not (running.work / "no.txt").exists()
 
 
-def test_always_is_kept_in_the_profile_and_session_in_the_session(tmp_path: Path, server: Loopback) -> None:
-    work = tmp_path / "work"
-    with gateway_for(tmp_path, server) as gateway:
-        write = Reply(Call("write", {"path": "docs/a.md", "content": "x"}))
-        server.script(write, Reply("one"), write, Reply("two"))
-        gateway.start()
-        first = gateway.create("first", cwd=work)
-        assert answer(gateway, waiting(gateway)["id"], "always") == 202
-        gateway.until_rest(first, seconds=60)
-        assert '"write:docs/*" = "allow"' in (gateway.home / "config.toml").read_text()
-        second = gateway.create("second", cwd=work)
-        records = gateway.until_rest(second, seconds=60)
+def test_always_is_kept_in_the_profile(running: Running) -> None:
+    gateway = running.gateway
+    write = Reply(Call("write", {"path": "docs/a.md", "content": "x"}))
+    running.server.script(write, Reply("one"), write, Reply("two"))
+    first = gateway.create("first", cwd=running.work)
+    assert answer(gateway, waiting(gateway)["id"], "always") == 202
+    gateway.until_rest(first, seconds=60)
+    assert '"write:docs/*" = "allow"' in (gateway.home / "config.toml").read_text()
+    second = gateway.create("second", cwd=running.work)
+    records = gateway.until_rest(second, seconds=60)
     assert "WaitOpened" not in kinds(records)
 
 
@@ -184,16 +199,15 @@ def test_promise_5_a_rate_limit_is_a_wait_that_everybody_sees(tmp_path: Path, se
     assert of_kind(records, "TurnFinished")[0]["outcome"] == "done"
 
 
-def test_stop_cancels_a_retry(tmp_path: Path, server: Loopback) -> None:
-    with gateway_for(tmp_path, server) as gateway:
-        server.script(Fail(429, "slow down", headers={"Retry-After": "600"}))
-        gateway.start()
-        session = gateway.create("hello", cwd=tmp_path / "work")
-        gateway.until_event(session, "WaitOpened", seconds=60)
-        gateway.command("POST", f"/v1/sessions/{session}/stop", {})
-        records = gateway.until_rest(session)
+def test_stop_cancels_a_retry(running: Running) -> None:
+    gateway, before = running.gateway, len(running.server.requests)
+    running.server.script(Fail(429, "slow down", headers={"Retry-After": "600"}))
+    session = gateway.create("hello", cwd=running.work)
+    gateway.until_event(session, "WaitOpened", seconds=60)
+    gateway.command("POST", f"/v1/sessions/{session}/stop", {})
+    records = gateway.until_rest(session)
     assert of_kind(records, "TurnFinished")[0]["outcome"] == "stopped"
-    assert len(server.requests) == 1
+    assert len(running.server.requests) == before + 1
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -240,36 +254,44 @@ def _wait_until_spoken(gateway: GatewayProcess, session: str, word: str) -> None
         (Fail(400, "maximum context length exceeded", code="context_length_exceeded"), "context_too_long"),
     ],
 )
-def test_an_error_is_shown_as_what_it_is(tmp_path: Path, server: Loopback, failure: Fail, code: str) -> None:
-    with gateway_for(tmp_path, server) as gateway:
-        server.script(failure)
-        gateway.start()
-        session = gateway.create("hello", cwd=tmp_path / "work")
-        records = gateway.until_rest(session, seconds=60)
+def test_an_error_is_shown_as_what_it_is(running: Running, failure: Fail, code: str) -> None:
+    gateway = running.gateway
+    running.server.script(failure)
+    session = gateway.create("hello", cwd=running.work)
+    records = gateway.until_rest(session, seconds=60)
     (failed,) = of_kind(records, "ModelFailed")
     assert failed["problem"]["code"] == code
     assert of_kind(records, "TurnFinished")[0]["outcome"] == "failed"
 
 
-def test_undo_fork_and_context(tmp_path: Path, server: Loopback) -> None:
-    with gateway_for(tmp_path, server) as gateway:
-        server.script(Reply("one"), Reply("two"), Reply("three"))
-        gateway.start()
-        session = gateway.create("first", cwd=tmp_path / "work")
-        gateway.until_rest(session, seconds=60)
-        middle = gateway.session(session)["version"]
-        gateway.send(session, "second")
-        gateway.until_rest(session)
-        fork = gateway.command("POST", f"/v1/sessions/{session}/fork", {"version": middle})["session"]
-        gateway.command("POST", f"/v1/sessions/{session}/undo", {})
-        seen = gateway.get(f"/v1/sessions/{session}/context")["messages"]
-        assert [message["text"] for message in seen] == ["first", "one"]
-        gateway.send(fork, "third")
-        records = gateway.until_rest(fork)
-        assert gateway.session(fork)["parent"] == session
-    texts = [message["content"] for message in server.requests[-1].body["messages"] if message["role"] != "system"]
-    assert texts == ["first", "one", "third"]
+def test_undo_fork_and_context(running: Running) -> None:
+    gateway = running.gateway
+    running.server.script(Reply("one"), Reply("two"), Reply("three"))
+    session = gateway.create("first", cwd=running.work)
+    gateway.until_rest(session, seconds=60)
+    middle = gateway.session(session)["version"]
+    gateway.send(session, "second")
+    gateway.until_rest(session)
+    fork = gateway.command("POST", f"/v1/sessions/{session}/fork", {"version": middle})["session"]
+    gateway.command("POST", f"/v1/sessions/{session}/undo", {})
+    seen = gateway.get(f"/v1/sessions/{session}/context")["messages"]
+    assert [message["text"] for message in seen] == ["first", "one"]
+    gateway.send(fork, "third")
+    records = gateway.until_rest(fork)
+    assert gateway.session(fork)["parent"] == session
+    sent = running.server.requests[-1].body["messages"]
+    assert [message["content"] for message in sent if message["role"] != "system"] == ["first", "one", "third"]
     assert of_kind(records, "ModelResponded")[-1]["text"] == "three"
+
+
+def test_a_session_that_waited_can_be_forked(running: Running) -> None:
+    gateway = running.gateway
+    running.server.script(Reply(Call("question", {"text": "Well?"})), Reply("Good."))
+    session = gateway.create("ask", cwd=running.work)
+    assert answer(gateway, waiting(gateway)["id"], "yes") == 202
+    gateway.until_rest(session, seconds=60)
+    fork = gateway.command("POST", f"/v1/sessions/{session}/fork", {})["session"]
+    assert kinds(gateway.events(fork))[1:] == kinds(gateway.events(session))[1:]
 
 
 def test_settings_are_read_anew_and_an_error_keeps_the_last_good_ones(tmp_path: Path, server: Loopback) -> None:
@@ -290,3 +312,27 @@ def test_settings_are_read_anew_and_an_error_keeps_the_last_good_ones(tmp_path: 
         gateway.send(session, "say hi")
         records = gateway.until_rest(session, seconds=60)
     assert of_kind(records, "TurnFinished")[-1]["problem"]["code"] == "unknown_profile"
+
+
+def test_promise_7_killed_inside_a_tool_call_the_outcome_is_unknown(tmp_path: Path, server: Loopback) -> None:
+    """A tool that may not be repeated: it is not run again, and the model is told that nobody knows."""
+    work, script = tmp_path / "work", Path(__file__).parents[1] / "tools" / "mcp_server.py"
+    with gateway_for(tmp_path, server) as gateway:
+        config = gateway.home / "config.toml"
+        tools = f'[mcp.test]\ncommand = ["{sys.executable}", "{script}"]\n'
+        allowed = config.read_text().replace('"write" = "ask"', '"*" = "allow"')
+        config.write_text(allowed.replace("[profiles.tester]\n", f'{tools}[profiles.tester]\nmcp = ["test"]\n'))
+        begun = work / "begun"
+        server.script(Reply(Call("test__slow", {"path": str(begun), "seconds": 600})), Reply("I see."))
+        gateway.start()
+        session = gateway.create("do it", cwd=work)
+        until(begun.exists, "the tool has begun", seconds=60)
+        gateway.kill9()
+        gateway.start()
+        records = gateway.until_rest(session, seconds=60)
+    (finished,) = of_kind(records, "ToolCallFinished")
+    assert finished["outcome"] == "unknown"
+    assert len(of_kind(records, "ToolCallStarted")) == 1
+    (result,) = tool_results(server.requests[1].body, "openai")
+    assert "unknown" in result
+    assert of_kind(records, "TurnFinished")[0]["outcome"] == "done"
