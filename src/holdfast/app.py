@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import secrets
-import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -183,6 +182,12 @@ def _who_answers(profiles: Profiles) -> str:
     return f"New sessions use the profile {name} with {model}: {how}."
 
 
+def _program() -> str:
+    """What to type: out of a checkout its own path, since `make run` alone has it on the path."""
+    here, program = Path.cwd(), Path(sys.argv[0]).absolute()
+    return str(program.relative_to(here)) if program.is_relative_to(here) else "holdfast"
+
+
 def _announce(home: Home, gateway: Gateway, *, background: bool) -> None:
     """Write the address where every client looks for it, and greet whoever sits in front."""
     address = {"pid": os.getpid(), "url": gateway.url, "version": __version__, "started_at": gateway.started_at}
@@ -192,7 +197,7 @@ def _announce(home: Home, gateway: Gateway, *, background: bool) -> None:
     log.info("gateway %s listens on %s, home %s", __version__, gateway.url, home.path)
     if background:
         return
-    program = "holdfast" if shutil.which("holdfast") else sys.argv[0]
+    program = _program()
     sys.stdout.write(
         f"Holdfast {__version__} is running at {gateway.url} (home {home.path}).\n"
         f"{_who_answers(gateway.profiles)}\n"
