@@ -1,4 +1,4 @@
-"""Part 2, end to end: a real gateway, the real model port, and a model server on loopback."""
+"""Agents, end to end: a real gateway, the real model port, and a model server on loopback."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def tool_results(body: Json, wire: Wire) -> list[str]:
 def test_promise_1_an_approval_opened_before_kill_9_is_answered_after_it(
     tmp_path: Path, server: Loopback, wire: Wire
 ) -> None:
-    """Show 1: read, then write with an approval; killed while it waits; answered after the restart."""
+    """Read, then write with an approval; killed while it waits; answered after the restart."""
     work = tmp_path / "work"
     with gateway_for(tmp_path, server, wire) as gateway:
         (work / "notes.txt").write_text("forty-two")
@@ -178,7 +178,7 @@ def test_always_is_kept_in_the_profile(running: Running) -> None:
 
 
 def test_promise_5_a_rate_limit_is_a_wait_that_everybody_sees(tmp_path: Path, server: Loopback) -> None:
-    """Show 2: Retry-After becomes a durable wait; it survives a kill and goes on by itself."""
+    """Retry-After becomes a durable wait; it survives a kill and goes on by itself."""
     with gateway_for(tmp_path, server) as gateway:
         server.script(Fail(429, "slow down", headers={"Retry-After": "4"}), Reply("Here I am."))
         gateway.start()
@@ -212,7 +212,7 @@ def test_stop_cancels_a_retry(running: Running) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_promise_1_killed_inside_a_stream(tmp_path: Path, server: Loopback, wire: Wire) -> None:
-    """Show 2 of part 1 on a real port: the partial as partial, the earlier tool result as a tool result."""
+    """On a real port: the partial as partial, the earlier tool result as a tool result."""
     work = tmp_path / "work"
     with gateway_for(tmp_path, server, wire) as gateway:
         (work / "notes.txt").write_text("forty-two")

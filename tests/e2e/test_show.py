@@ -1,4 +1,4 @@
-"""What the issue shows: a conversation survives kill -9, SIGTERM and a closed terminal, with everybody watching."""
+"""A conversation survives kill -9, SIGTERM and a closed terminal, with everybody watching."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def end(gateway: GatewayProcess, how: str) -> float:
 
 @pytest.mark.parametrize("how", ENDS)
 async def test_promise_1_and_4_a_slow_turn_survives(tmp_path: Path, how: str) -> None:
-    """Show 2 and 3: in the middle of an answer, with two followers, and with a message queued meanwhile."""
+    """In the middle of an answer, with two followers, and with a message queued meanwhile."""
     with GatewayProcess(tmp_path / "home").start() as gateway:
         port = gateway.port
         session = gateway.create(SLOW)
