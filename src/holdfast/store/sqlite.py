@@ -283,6 +283,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
         "foreign_keys=ON",
         "journal_size_limit=67108864",
         "cell_size_check=ON",
+        "wal_autocheckpoint=4000",
         "temp_store=MEMORY",
         "trusted_schema=OFF",
         "fullfsync=ON",

@@ -1,7 +1,9 @@
-"""The one thread that writes: many appends, one transaction, one fsync.
+"""The one writer: many appends, one transaction, one fsync.
 
-Whatever waits in the queue when the last commit is through goes into the next one. An operation
-checks everything before its first statement that changes anything, so that a refused one leaves its
+Whatever waits when the last commit is through goes into the next one. A disk that syncs within
+`QUICK` is written to from the loop itself, since handing over to a thread and back costs more than
+the sync; for a slower one the writer's thread does it, and the loop goes on. An operation checks
+everything before its first statement that changes anything, so that a refused one leaves its
 neighbours in the same transaction untouched. When the disk refuses, nobody in the batch is told
 "done", the connection is opened anew (a failed fsync may have dropped pages), and a probe finds out
 when it works again.
@@ -10,23 +12,24 @@ when it works again.
 from __future__ import annotations
 
 import asyncio
-import queue
 import sqlite3
-import threading
 import time
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from holdfast.domain.errors import Conflict, Fenced, HoldfastError, Unavailable
-from holdfast.domain.events import Record, SessionDeleted, encode, session_stream
+from holdfast.domain.events import AnyEvent, Record, SessionDeleted, encode, session_stream
 from holdfast.store.port import Append, Appended, CommandKey, Health, Lease, PartialText
 from holdfast.store.projections import project
 from holdfast.store.queries import queries
 from holdfast.store.tail import Tail
 
 PROBE_SECONDS = 2.0
+QUICK, SLOW = 0.0015, 0.005
+"""Seconds of a sync: below the first the loop commits by itself; a longer one than the second counts as that."""
 BATCH = 512
 KNOWN_HEADS = 10_000
 Connect = Callable[[], sqlite3.Connection]
@@ -67,6 +70,29 @@ class Transaction:
             head = self.heads[stream] = self.value("head", {"stream": stream})
         return head
 
+    def insert(self, stream: str, version: int, at: int, event: AnyEvent, body: bytes, command: str | None) -> Record:
+        """One event, and what it does to the projections."""
+        seq = self.last_seq + 1
+        data = b'{"seq":%d,"stream":"%b","version":%d,"at":%d,"event":%b}' % (seq, stream.encode(), version, at, body)
+        row = {
+            "seq": seq,
+            "stream": stream,
+            "version": version,
+            "at": at,
+            "kind": type(event).__name__,
+            "data": data,
+            "crc": zlib.crc32(data),
+            "command_id": command,
+        }
+        self.run("insert_event", row)
+        self.last_seq, self.heads[stream] = seq, version
+        record = Record(seq=seq, stream=stream, version=version, at=at, event=event)
+        for query, parameters in project(record):
+            self.run(query, parameters)
+        if isinstance(event, SessionDeleted):
+            self.heads.pop(session_stream(event.session), None)
+        return record
+
     def check(self, lease: Lease) -> None:
         """Promise 2: only the holder of the lease writes what is done."""
         row = self.run("lease_token", {"stream": lease.stream}).fetchone()
@@ -95,20 +121,17 @@ class DoAppend:
             return known
         if append.command is not None and (known := self._remember(tx, append.command, heads[0])) is not None:
             return known
+        command = append.command.id if append.command is not None else None
         records: list[Record] = []
-        first: Appended | None = None
+        ends: list[int] = []
         for write, encoded, head in zip(append.writes, self.encoded, heads, strict=True):
-            for version, (event, data) in enumerate(zip(write.events, encoded, strict=True), head + 1):
-                at = write.times[version - head - 1] if write.times else append.at
-                record = Record(seq=tx.last_seq + 1, stream=write.stream, version=version, at=at, event=event)
-                self._insert(tx, record, data)
-                records.append(record)
-            if first is None:
-                first = Appended(write.stream, head + len(write.events), tx.last_seq)
-        if first is None:
-            raise ValueError("an append without writes")
-        tx.records.extend(records)
-        return Appended(first.stream, first.version, first.seq, tuple(records))
+            for index, (event, data) in enumerate(zip(write.events, encoded, strict=True)):
+                at = write.times[index] if write.times else append.at
+                records.append(tx.insert(write.stream, head + 1 + index, at, event, data, command))
+            ends.append(tx.last_seq)
+        tx.records += records
+        first = append.writes[0]
+        return Appended(first.stream, heads[0] + len(first.events), ends[0], tuple(records))
 
     def _remember(self, tx: Transaction, key: CommandKey, head: int) -> Appended | None:
         """Write the command down; what it came to before, if it is known."""
@@ -137,28 +160,6 @@ class DoAppend:
         if head == 0 and tx.run("deleted_at", {"stream": write.stream}).fetchone() is not None:
             raise Conflict(f"{write.stream} was deleted.")
         return head
-
-    def _insert(self, tx: Transaction, record: Record, body: bytes) -> None:
-        where = (record.seq, record.stream.encode(), record.version, record.at, body)
-        data = b'{"seq":%d,"stream":"%b","version":%d,"at":%d,"event":%b}' % where
-        tx.run(
-            "insert_event",
-            {
-                "seq": record.seq,
-                "stream": record.stream,
-                "version": record.version,
-                "at": record.at,
-                "kind": type(record.event).__name__,
-                "data": data,
-                "crc": zlib.crc32(data),
-                "command_id": self.append.command.id if self.append.command is not None else None,
-            },
-        )
-        tx.last_seq, tx.heads[record.stream] = record.seq, record.version
-        for query, parameters in project(record):
-            tx.run(query, parameters)
-        if isinstance(record.event, SessionDeleted):
-            tx.heads.pop(session_stream(record.event.session), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +202,15 @@ class DoPartial:
         tx.run("save_partial", row | {"stream": self.lease.stream, "at": partial.at})
 
 
+@dataclass(frozen=True, slots=True)
+class DoProbe:
+    """Write something that means nothing."""
+
+    def run(self, tx: Transaction) -> object:
+        """The fence may skip a number."""
+        return tx.run("probe")
+
+
 def accepted(connection: sqlite3.Connection, key: CommandKey) -> Appended | None:
     """What a command came to, if it was accepted before."""
     row = connection.execute(queries()["find_command"], {"id": key.id}).fetchone()
@@ -229,65 +239,91 @@ class _Request(Generic[T]):
 
 
 class Writer:
-    """Owns the only connection that writes."""
+    """Owns the only connection that writes: the loop has it, or while `_away` the thread."""
 
     def __init__(self, connect: Connect, tail: Tail, loop: asyncio.AbstractEventLoop) -> None:
         self._connect = connect
         self._tail = tail
         self._loop = loop
-        self._queue: queue.SimpleQueue[_Request[object] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="holdfast-writer", daemon=True)
+        self._waiting: list[_Request[object]] = []
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="holdfast-writer")
+        self._away = False
         self._closed = False
+        self._idle = asyncio.Event()
+        self._prober: asyncio.TimerHandle | None = None
         self.health = Health()
         self._heads: dict[str, int] = {}
         self.commits = 0
         self.commit_seconds = 0.0
+        self._sync_seconds = SLOW
         self._connection = connect()
         self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
-        self._thread.start()
 
     async def do(self, operation: Operation[T]) -> T:
         """Run an operation in the next transaction; return when it is durable."""
         if self._closed:
             raise Unavailable("The gateway is shutting down.")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.put(_Request(operation, future))  # type: ignore[arg-type]
+        if not self._waiting and not self._away:
+            self._loop.call_soon(self._next)
+        self._waiting.append(_Request(operation, future))  # type: ignore[arg-type]
         return await future
 
     async def close(self) -> None:
         """Finish what was taken, then stop."""
-        if not self._closed:
-            self._closed = True
-            self._queue.put(None)
-            await asyncio.to_thread(self._thread.join)
+        self._closed = True
+        while self._waiting or self._away:
+            self._idle.clear()
+            await self._idle.wait()
+        self._thread.shutdown()
+        await asyncio.to_thread(self._connection.close)
 
-    # --- on the writer's thread -----------------------------------------------------------------
+    # --- on the loop ----------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        open_ = True
-        while open_:
-            batch, open_ = self._gather()
-            if batch:
-                records = self._commit(batch)
-                self._loop.call_soon_threadsafe(self._tell, batch, records)
-        self._connection.close()
+    def _next(self) -> None:
+        """Commit what waits: here, if the disk is quick."""
+        batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+        if self._sync_seconds < QUICK and self.health.writable:
+            self._tell(batch, self._commit(batch))
+        else:
+            self._hand(batch)
 
-    def _gather(self) -> tuple[list[_Request[object]], bool]:
-        batch: list[_Request[object]] = []
-        while len(batch) < BATCH:
-            try:
-                if batch:
-                    request = self._queue.get_nowait()
-                else:
-                    request = self._queue.get(timeout=None if self.health.writable else PROBE_SECONDS)
-            except queue.Empty:
-                if not batch:
-                    self._probe()
-                return batch, True
-            if request is None:
-                return batch, False
-            batch.append(request)
-        return batch, True
+    def _hand(self, batch: list[_Request[object]]) -> None:
+        self._away = True
+        self._thread.submit(self._commit_away, batch)
+
+    def _back(self, batch: list[_Request[object]], records: list[Record]) -> None:
+        self._away = False
+        self._tell(batch, records)
+
+    def _tell(self, batch: list[_Request[object]], records: list[Record]) -> None:
+        """The followers, then whoever waits; those may have more to write before the next commit."""
+        if records:
+            self._tail.committed(records)
+        for request in batch:
+            if request.future.done():
+                continue
+            if request.error is not None:
+                request.future.set_exception(request.error)
+            else:
+                request.future.set_result(request.result)
+        if self._waiting:
+            self._loop.call_soon(self._next)
+        elif not self.health.writable and self._prober is None:
+            self._prober = self._loop.call_later(PROBE_SECONDS, self._probe)
+        self._idle.set()
+
+    def _probe(self) -> None:
+        """Find out whether the disk takes writes again, unless somebody is finding out already."""
+        self._prober = None
+        if not self._waiting and not self._away and not self._closed:
+            self._hand([_Request(DoProbe(), self._loop.create_future())])
+
+    # --- on the writer's thread, or on the loop -------------------------------------------------
+
+    def _commit_away(self, batch: list[_Request[object]]) -> None:
+        records = self._commit(batch)
+        self._loop.call_soon_threadsafe(self._back, batch, records)
 
     def _commit(self, batch: list[_Request[object]]) -> list[Record]:
         """Run a batch in one transaction; what it wrote."""
@@ -300,14 +336,17 @@ class Writer:
                     request.result = request.operation.run(tx)
                 except HoldfastError as refused:
                     request.error = refused
+            written = time.perf_counter()
             self._connection.execute("COMMIT")
         except Exception as error:
             return self._failed(batch, error)
+        ended = time.perf_counter()
         self._last_seq = tx.last_seq
         if len(self._heads) > KNOWN_HEADS:
             self._heads.clear()
         self.commits += 1
-        self.commit_seconds += time.perf_counter() - started
+        self.commit_seconds += ended - started
+        self._sync_seconds += (min(ended - written, SLOW) - self._sync_seconds) / 4
         self.health = Health()
         return tx.records
 
@@ -341,30 +380,6 @@ class Writer:
             self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
         except sqlite3.Error:
             self._connection.close()  # stays unhealthy: the next batch or probe opens it again
-
-    def _probe(self) -> None:
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.execute(queries()["probe"])
-            self._connection.execute("COMMIT")
-        except sqlite3.Error:
-            self._reopen()
-        else:
-            self.health = Health()
-
-    # --- on the loop ----------------------------------------------------------------------------
-
-    def _tell(self, batch: list[_Request[object]], records: list[Record]) -> None:
-        """The followers, then whoever waits: one call for both, since waking the loop is dear."""
-        if records:
-            self._tail.committed(records)
-        for request in batch:
-            if request.future.done():
-                continue
-            if request.error is not None:
-                request.future.set_exception(request.error)
-            else:
-                request.future.set_result(request.result)
 
 
 def _disk_trouble(error: sqlite3.Error) -> bool:
