@@ -67,6 +67,15 @@ def test_the_17th_stranger_is_turned_away_and_friends_stay(gateway: GatewayProce
         assert exchange(gateway.port, status(gateway)).status == 200
 
 
+def test_many_friends_may_come_at_once(gateway: GatewayProcess) -> None:
+    """Each is unknown until its head is read; that alone makes none of them a stranger."""
+    with ExitStack() as stack:
+        friends = strangers(gateway, stack, 2 * STRANGERS)
+        for friend in friends:
+            friend.sendall(status(gateway))
+        assert {read_answer(friend).status for friend in friends} == {200}
+
+
 def test_a_silent_connection_is_cut_and_one_that_showed_its_credential_is_not(gateway: GatewayProcess) -> None:
     with ExitStack() as stack:
         friend, silent, slow, public = strangers(gateway, stack, 4)

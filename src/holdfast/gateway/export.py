@@ -18,7 +18,7 @@ from holdfast.domain.events import (
 )
 from holdfast.store.port import Store
 
-PAGE = 500
+PAGE = 5000
 
 
 async def as_jsonl(store: Store, session: str) -> Response:

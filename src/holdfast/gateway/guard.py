@@ -21,7 +21,11 @@ PUBLIC = frozenset({"/", "/healthz"})
 MAX_CONNECTIONS = 1_200
 MAX_STRANGERS = 16
 STRANGER_SECONDS = 5.0
+SILENT_SECONDS = 0.25
+"""So long a new connection is nobody yet: many friends may come at once, and their heads take a moment."""
 HEAD_LIMIT = 64 * 1024
+TOO_MANY = b"503 Service Unavailable\r\nretry-after: 1"
+Client = tuple[str, int]
 SECURITY_HEADERS = [
     (b"holdfast-version", __version__.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -51,7 +55,8 @@ class Guard:
         self._hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost", "[::1]")}
         self._origins = {b"http://" + host for host in self._hosts}
         self._token = token.encode()
-        self._strangers: dict[tuple[str, int], tuple[asyncio.Transport, asyncio.TimerHandle]] = {}
+        self._strangers: dict[Client, asyncio.TimerHandle] = {}
+        self._counted: set[Client] = set()
 
     def check(self, scope: Scope) -> Refusal | None:
         """Decide on headers alone. The order matters: no credential is looked at for a foreign page."""
@@ -80,23 +85,27 @@ class Guard:
 
     # --- strangers: connections that have not shown a credential yet --------------------------------
 
-    def came(self, client: tuple[str, int], transport: asyncio.Transport) -> bool:
-        """A new connection. It has a few seconds; False when there are too many of its kind."""
-        if len(self._strangers) >= MAX_STRANGERS:
-            return False
-        timer = asyncio.get_running_loop().call_later(STRANGER_SECONDS, self._too_late, client)
-        self._strangers[client] = (transport, timer)
-        return True
+    def came(self, client: Client, door: Door) -> None:
+        """A new connection."""
+        timer = asyncio.get_running_loop().call_later(SILENT_SECONDS, self._silent, client, door)
+        self._strangers[client] = timer
 
-    def left(self, client: tuple[str, int]) -> None:
+    def left(self, client: Client) -> None:
         """It showed its credential, or went away."""
-        known = self._strangers.pop(client, None)
-        if known is not None:
-            known[1].cancel()
+        timer = self._strangers.pop(client, None)
+        if timer is not None:
+            timer.cancel()
+        self._counted.discard(client)
 
-    def _too_late(self, client: tuple[str, int]) -> None:
-        transport, _ = self._strangers.pop(client)
-        transport.close()
+    def _silent(self, client: Client, door: Door) -> None:
+        """It is a stranger. It has a few seconds, unless there are too many of its kind."""
+        if len(self._counted) >= MAX_STRANGERS:
+            self.left(client)
+            door.turn_away(TOO_MANY)
+            return
+        self._counted.add(client)
+        left = STRANGER_SECONDS - SILENT_SECONDS
+        self._strangers[client] = asyncio.get_running_loop().call_later(left, door.transport.close)
 
 
 class GuardMiddleware:
@@ -146,9 +155,10 @@ class Door(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Let in, or turn away at the door."""
         super().connection_made(transport)
-        full = len(self.connections) > MAX_CONNECTIONS
-        if full or self.client is None or not self._guard.came(self.client, transport):
-            self._turn_away(b"503 Service Unavailable\r\nretry-after: 1")
+        if len(self.connections) > MAX_CONNECTIONS or self.client is None:
+            self.turn_away(TOO_MANY)
+        else:
+            self._guard.came(self.client, self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Gone."""
@@ -176,13 +186,14 @@ class Door(HttpToolsProtocol):
         if self._head is not None:
             self._head += len(data)
             if self._head > HEAD_LIMIT and not self.transport.is_closing():
-                self._turn_away(b"431 Request Header Fields Too Large")
+                self.turn_away(b"431 Request Header Fields Too Large")
+
+    def turn_away(self, status: bytes) -> None:
+        """Close it, and say why."""
+        headers = b"".join(b"%b: %b\r\n" % header for header in SECURITY_HEADERS)
+        self.transport.write(b"HTTP/1.1 %b\r\ncontent-length: 0\r\nconnection: close\r\n%b\r\n" % (status, headers))
+        self.transport.close()
 
     def _leave(self) -> None:
         if self.client is not None:
             self._guard.left(self.client)
-
-    def _turn_away(self, status: bytes) -> None:
-        headers = b"".join(b"%b: %b\r\n" % header for header in SECURITY_HEADERS)
-        self.transport.write(b"HTTP/1.1 %b\r\ncontent-length: 0\r\nconnection: close\r\n%b\r\n" % (status, headers))
-        self.transport.close()

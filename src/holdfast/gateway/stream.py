@@ -20,7 +20,7 @@ from holdfast.domain.events import session_stream
 from holdfast.runtime.live import Live, LiveText
 from holdfast.store.port import Page, Store, Subscription
 
-PAGE = 500
+PAGE = 5000
 SHARED_PAGES = 16
 HEARTBEAT_SECONDS = 10.0
 encode = msgspec.json.Encoder().encode
