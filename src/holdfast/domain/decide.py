@@ -30,6 +30,7 @@ from holdfast.domain.events import (
     SessionRenamed,
     SessionRestored,
     StopRequested,
+    TurnDetached,
     TurnUndone,
     WaitAnswered,
     WaitOpened,
@@ -70,7 +71,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: str) -> list[tup
         match record.event:
             case InputReceived(input=input) if input in waiting:
                 continue
-            case SessionArchived() | SessionRestored() | SessionRenamed() | StopRequested():
+            case SessionArchived() | SessionRestored() | SessionRenamed() | StopRequested() | TurnDetached():
                 continue
             case WaitOpened(wait=wait) | WaitAnswered(wait=wait) as event:
                 renamed = msgspec.structs.replace(event, wait=_wait_of_fork(session, wait))

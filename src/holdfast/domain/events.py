@@ -5,7 +5,7 @@ stored is what a client replays. A field may be added with a default; a kind or 
 renamed (golden files in tests/golden guard this).
 
 *Said* events (inputs, stop) come from whoever took the command. *Done* events (turn, model, tool)
-come only from the holder of the session's lease.
+come only from the holder of the session's lease. Not here: what happens to tasks (`task.py`).
 """
 
 from __future__ import annotations
@@ -15,27 +15,14 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.domain.fact import Event, Fact
+from holdfast.domain.task import TaskEvent, TaskPruned
+
 Mode = Literal["queue", "steer", "interrupt"]
 Outcome = Literal["done", "failed", "stopped"]
 CallOutcome = Literal["done", "failed", "unknown"]
 Purpose = Literal["resume", "question", "approval", "retry"]
 Effect = Literal["pure", "idempotent", "keyed", "unsafe"]
-
-
-class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A part of an event."""
-
-
-class Event(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    gc=False,
-    tag_field="kind",
-    tag=True,
-):
-    """Base of all events; `kind` on the wire is the class name."""
 
 
 class Usage(Fact, frozen=True):
@@ -77,6 +64,8 @@ class SessionCreated(Event, frozen=True):
     parent: str = ""
     """The session that it was forked from; what follows it up to `parent_version` was copied."""
     parent_version: int = 0
+    task: str = ""
+    """The agent task whose work this session is."""
 
 
 class SessionRenamed(Event, frozen=True):
@@ -114,11 +103,26 @@ class SessionRestored(Event, frozen=True):
 
 
 class InputReceived(Event, frozen=True):
-    """A person said something. `input` is the id of the command that carried it."""
+    """Somebody said something. `input` is the id of the command that carried it."""
 
     input: str
     text: str
     mode: Mode
+    by: str
+
+
+class NoteReceived(Event, frozen=True):
+    """The runtime has something to tell: a task ended. It starts no turn, the model hears it in the next one."""
+
+    text: str
+    task: str
+
+
+class TurnDetached(Event, frozen=True):
+    """A person made the running turn a task of its own; it moves nowhere and goes on."""
+
+    turn: int
+    task: str
     by: str
 
 
@@ -192,7 +196,7 @@ class WaitOpened(Event, frozen=True):
     purpose: Purpose
     reason: str
     call: str = ""
-    choices: list[str] = []
+    choices: list[str] = msgspec.field(default_factory=list)
     until: int | None = None
     default: str | None = None
     """The answer when the time has come."""
@@ -271,8 +275,10 @@ class ToolCallFinished(Event, frozen=True):
     outcome: CallOutcome
     output: str
     duration_ms: int
-    files: list[str] = []
+    files: list[str] = msgspec.field(default_factory=list)
     """The files that it changed, as far as is known."""
+    task: str = ""
+    """The command or the agent that it started."""
 
 
 # --- the system stream --------------------------------------------------------------------------
@@ -318,6 +324,8 @@ SessionEvent = (
     | WaitOpened
     | WaitAnswered
     | StopRequested
+    | NoteReceived
+    | TurnDetached
     | TurnUndone
     | AgentChosen
     | SessionCreated
@@ -325,8 +333,8 @@ SessionEvent = (
     | SessionArchived
     | SessionRestored
 )
-SystemEvent = GatewayStarted | GatewayStopped | SessionDeleted
-AnyEvent = SessionEvent | SystemEvent
+SystemEvent = GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned
+AnyEvent = SessionEvent | TaskEvent | SystemEvent
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):

@@ -18,24 +18,24 @@ from holdfast.domain.events import (
     Call,
     CallOutcome,
     Effect,
-    GatewayStarted,
-    GatewayStopped,
     InputReceived,
     InputsJoined,
     ModelFailed,
     ModelInterrupted,
     ModelRequested,
     ModelResponded,
+    NoteReceived,
     Problem,
     Record,
     SessionArchived,
     SessionCreated,
-    SessionDeleted,
     SessionRenamed,
     SessionRestored,
     StopRequested,
+    SystemEvent,
     ToolCallFinished,
     ToolCallStarted,
+    TurnDetached,
     TurnFinished,
     TurnResumed,
     TurnStarted,
@@ -44,6 +44,7 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
+from holdfast.domain.task import TaskEvent
 
 Activity = Literal["idle", "queued", "running", "waiting", "suspended"]
 
@@ -143,6 +144,12 @@ class Turn:
     """Crashes in a row without progress in between; a goodbye does not count."""
     interruptions: list[tuple[int, int, int, str]] = field(default_factory=list)
     """Every resume of this turn: version, time, how long nobody worked, and why."""
+    task: str = ""
+    """The task that it is: its session's, or its own since somebody detached it."""
+    files: list[str] = field(default_factory=list)
+    """The files that its tools changed, as far as they know."""
+    said: str = ""
+    """The last thing that the agent said."""
 
     @property
     def last_done(self) -> Happened:
@@ -193,6 +200,10 @@ class Session:
     """The event that archived it, while it is."""
     messages: list[Message] = field(default_factory=list)
     queue: list[QueuedInput] = field(default_factory=list)
+    notes: list[NoteReceived] = field(default_factory=list)
+    """What the model will be told at the beginning of its next turn."""
+    task: str = ""
+    """The agent task whose work this session is."""
     turns: int = 0
     turn: Turn | None = None
     last_turn: LastTurn | None = None
@@ -243,6 +254,7 @@ def evolve(session: Session, record: Record) -> None:
             session.messages.append(ToolResult(e.turn, e.call, e.tool, e.outcome, e.output))
             if session.turn is not None:
                 session.turn.open_calls.pop(e.call, None)
+                session.turn.files += e.files
             _progress(session, record)
         case InputReceived() as e:
             session.queue.append(QueuedInput(e, Happened(record.version, record.at)))
@@ -257,7 +269,9 @@ def evolve(session: Session, record: Record) -> None:
             turn.last = record
         case TurnStarted() as e:
             session.turns = e.turn
-            session.turn = Turn(e.turn, Happened(record.version, record.at), record)
+            session.turn = Turn(e.turn, Happened(record.version, record.at), record, task=session.task)
+            session.messages += [Note(e.turn, note.text) for note in session.notes]
+            session.notes = []
             _take(session, e.turn, e.inputs)
         case TurnFinished() as e:
             ended = Happened(record.version, record.at)
@@ -301,8 +315,13 @@ def evolve(session: Session, record: Record) -> None:
         case StopRequested() as e:
             if session.turn is not None and session.turn.number == e.turn:
                 session.turn.stop, session.turn.stop_asked = e, Happened(record.version, record.at)
+        case NoteReceived() as e:
+            session.notes.append(e)
+        case TurnDetached() as e:
+            if session.turn is not None and session.turn.number == e.turn:
+                session.turn.task = e.task
         case SessionCreated() as e:
-            session.title, session.profile, session.cwd = e.title, e.profile, e.cwd
+            session.title, session.profile, session.cwd, session.task = e.title, e.profile, e.cwd, e.task
         case SessionRenamed() as e:
             session.title = e.title
         case AgentChosen() as e:
@@ -314,10 +333,10 @@ def evolve(session: Session, record: Record) -> None:
             session.put_away = Happened(record.version, record.at)
         case SessionRestored():
             session.put_away = None
-        case GatewayStarted() | GatewayStopped() | SessionDeleted() as e:
-            raise ValueError(f"{type(e).__name__} does not belong into a session")
-        case _ as never:
-            assert_never(never)
+        case other:
+            if isinstance(other, TaskEvent | SystemEvent):
+                raise TypeError(f"{type(other).__name__} does not belong into a session")
+            assert_never(other)
 
 
 def _turn(session: Session) -> Turn:
@@ -336,6 +355,7 @@ def _progress(session: Session, record: Record) -> None:
 def _responded(session: Session, event: ModelResponded) -> None:
     session.messages.append(AgentMessage(event.turn, event.text, event.thinking, event.calls, event.signature))
     turn = _turn(session)
+    turn.said = event.text or turn.said
     turn.tokens += event.usage.input_tokens + event.usage.output_tokens
     turn.asked, turn.answered, turn.yielded = False, True, not event.calls
     turn.open_calls = {call.call: OpenCall(call) for call in event.calls}

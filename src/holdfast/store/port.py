@@ -94,6 +94,19 @@ class SessionCursor:
     id: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFilter:
+    """Which tasks; what is empty fits everything."""
+
+    kind: str = ""
+    state: str = ""
+    session: str = ""
+    text: str = ""
+    since: int = 0
+    foreground: bool = False
+    """Also the commands that a turn waits or waited for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A place where a search found something."""
@@ -201,6 +214,22 @@ class Store(Protocol):
 
     async def wait(self, prefix: str) -> Row:
         """One wait by id or unique prefix. NotFound, or Conflict if it fits several."""
+        ...
+
+    async def tasks(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[Row]:
+        """A page of the archive, newest first."""
+        ...
+
+    async def running_tasks(self) -> list[Row]:
+        """Everything that runs, oldest first, also what a turn waits for."""
+        ...
+
+    async def ended_tasks(self) -> list[Row]:
+        """What may be pruned: ended and not pinned, newest first."""
+        ...
+
+    async def task(self, prefix: str) -> Row:
+        """One task by id or unique prefix. NotFound, Gone, or Conflict if it fits several."""
         ...
 
     async def turns(self, session: str) -> list[Row]:

@@ -19,6 +19,7 @@ from holdfast.domain.events import (
     ModelInterrupted,
     ModelRequested,
     ModelResponded,
+    NoteReceived,
     Record,
     SessionArchived,
     SessionCreated,
@@ -28,6 +29,7 @@ from holdfast.domain.events import (
     StopRequested,
     ToolCallFinished,
     ToolCallStarted,
+    TurnDetached,
     TurnFinished,
     TurnResumed,
     TurnStarted,
@@ -37,11 +39,23 @@ from holdfast.domain.events import (
     WaitOpened,
     session_stream,
 )
+from holdfast.domain.task import (
+    ProcessStarted,
+    TaskContinued,
+    TaskDetached,
+    TaskEvent,
+    TaskFinished,
+    TaskPinned,
+    TaskPruned,
+    TaskStarted,
+    TaskStopRequested,
+    task_stream,
+)
 
 Change = tuple[str, dict[str, object]]
 NOT_REBUILT = frozenset({"drop_partial"})
 """The text so far is not in the log, so replaying the log must not touch it."""
-REBUILT = ("clear_sessions", "clear_turns", "clear_waits", "clear_deleted")
+REBUILT = ("clear_sessions", "clear_turns", "clear_waits", "clear_tasks", "clear_deleted")
 PREVIEW = 120
 
 
@@ -125,10 +139,69 @@ def project(record: Record) -> list[Change]:
                 "bury_stream",
             )
             return [(step, gone) for step in steps]
-        case ModelRequested() | ToolCallStarted() | ToolCallFinished() | StopRequested() | TurnUndone():
+        case (
+            ModelRequested()
+            | ToolCallStarted()
+            | ToolCallFinished()
+            | StopRequested()
+            | TurnUndone()
+            | NoteReceived()
+            | TurnDetached()
+        ):
             return [("touch_session", base)]
         case GatewayStarted() | GatewayStopped():
             return []
+        case TaskPruned() as e:
+            gone = {"task": e.task, "stream": task_stream(e.task), "at": record.at}
+            return [(step, gone) for step in ("delete_events", "delete_task", "bury_stream")]
+        case event:
+            return _of_task(event, {"task": session, "version": record.version, "at": record.at})
+
+
+def _of_task(event: TaskEvent, base: dict[str, object]) -> list[Change]:
+    match event:
+        case TaskStarted() as e:
+            row = {
+                "kind": e.of,
+                "title": e.title,
+                "command": e.command,
+                "argv": json.dumps(e.argv),
+                "cwd": e.cwd,
+                "by": e.by,
+                "session": e.session,
+                "call": e.call,
+                "worker": e.worker,
+                "foreground": int(e.foreground),
+                "lifetime": e.lifetime,
+                "until": e.until,
+                "notify": int(e.notify),
+            }
+            return [("start_task", base | row)]
+        case ProcessStarted() as e:
+            return [("task_process", base | {"pid": e.pid})]
+        case TaskDetached():
+            return [("task_detached", base)]
+        case TaskContinued():
+            return [("task_continued", base)]
+        case TaskStopRequested() as e:
+            return [("task_stopping", base | {"by": e.by, "reason": e.reason})]
+        case TaskPinned() as e:
+            return [("pin_task", base | {"pinned": int(e.pinned)})]
+        case TaskFinished() as e:
+            end = {
+                "state": e.outcome,
+                "reason": e.reason,
+                "exit_code": e.exit_code,
+                "signal": e.signal,
+                "evidence": e.evidence,
+                "output_bytes": e.output_bytes,
+                "dropped_bytes": e.dropped_bytes,
+                "preview": e.preview,
+                "summary": e.summary,
+                "files": None if e.files is None else json.dumps(e.files),
+                "survivors": json.dumps(e.survivors),
+            }
+            return [("finish_task", base | end)]
         case _ as never:
             assert_never(never)
 

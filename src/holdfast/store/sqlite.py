@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected, Unavailable
 from holdfast.domain.events import SYSTEM, Record, decode_many, session_stream
+from holdfast.domain.task import task_stream
 from holdfast.store.port import (
     Append,
     Appended,
@@ -31,6 +32,7 @@ from holdfast.store.port import (
     Row,
     SessionCursor,
     Subscription,
+    TaskFilter,
 )
 from holdfast.store.queries import migrations, queries
 from holdfast.store.search import SearchIndex
@@ -116,19 +118,48 @@ class SqliteStore:
 
     async def session(self, prefix: str) -> Row:
         """One session by id or unique prefix."""
-        row = await self._one("get_session", {"session": prefix})
+        return await self._by_prefix("session", session_stream, prefix)
+
+    async def _by_prefix(self, noun: str, stream_of: Callable[[str], str], prefix: str) -> Row:
+        row = await self._one(f"get_{noun}", {noun: prefix})
         if row is not None:
             return row
-        found = await self._rows("find_sessions", {"prefix": prefix, "beyond": prefix + "g"})
+        found = await self._rows(f"find_{noun}s", {"prefix": prefix, "beyond": prefix + "g"})
         if len(found) == 1:
-            return await self.session(str(found[0]["id"]))
+            return await self._by_prefix(noun, stream_of, str(found[0]["id"]))
         if found:
             listed = ", ".join(str(row["id"]) for row in found)
-            raise Conflict(f"{prefix} fits several sessions: {listed}.", hint="Give more characters.")
-        stream = session_stream(prefix)
+            raise Conflict(f"{prefix} fits several {noun}s: {listed}.", hint="Give more characters.")
+        stream = stream_of(prefix)
         if await self._rows("find_deleted", {"prefix": stream, "beyond": stream + "g"}):
-            raise Gone(f"Session {prefix} was deleted.", hint="`holdfast sessions` lists the others.")
-        raise NotFound(f"There is no session {prefix}.", hint="`holdfast sessions` lists them.")
+            raise Gone(f"{noun.capitalize()} {prefix} was deleted.", hint=f"`holdfast {noun}s` lists the others.")
+        raise NotFound(f"There is no {noun} {prefix}.", hint=f"`holdfast {noun}s` lists them.")
+
+    async def tasks(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[Row]:
+        """A page of the archive, newest first."""
+        where: dict[str, object] = {
+            "kind": wanted.kind,
+            "state": wanted.state,
+            "session": wanted.session,
+            "text": wanted.text.lower(),
+            "since": wanted.since,
+            "before_at": before.at,
+            "before_id": before.id,
+            "limit": limit,
+        }
+        return await self._rows("list_all_tasks" if wanted.foreground else "list_tasks", where)
+
+    async def running_tasks(self) -> list[Row]:
+        """Everything that runs, oldest first."""
+        return await self._rows("running_tasks", {})
+
+    async def ended_tasks(self) -> list[Row]:
+        """What may be pruned."""
+        return await self._rows("ended_tasks", {})
+
+    async def task(self, prefix: str) -> Row:
+        """One task by id or unique prefix."""
+        return await self._by_prefix("task", task_stream, prefix)
 
     async def sessions_at_work(self) -> list[Row]:
         """Every session that is not at rest."""

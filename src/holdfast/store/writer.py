@@ -22,6 +22,7 @@ from typing import Generic, Protocol, TypeVar
 
 from holdfast.domain.errors import Conflict, Fenced, HoldfastError, Unavailable
 from holdfast.domain.events import AnyEvent, Record, SessionDeleted, encode, session_stream
+from holdfast.domain.task import TaskPruned, task_stream
 from holdfast.store.port import Append, Appended, CommandKey, Health, Lease, PartialText
 from holdfast.store.projections import project
 from holdfast.store.queries import queries
@@ -89,8 +90,13 @@ class Transaction:
         record = Record(seq=seq, stream=stream, version=version, at=at, event=event)
         for query, parameters in project(record):
             self.run(query, parameters)
-        if isinstance(event, SessionDeleted):
-            self.heads.pop(session_stream(event.session), None)
+        match event:
+            case SessionDeleted(session=gone):
+                self.heads.pop(session_stream(gone), None)
+            case TaskPruned(task=gone):
+                self.heads.pop(task_stream(gone), None)
+            case _:
+                pass
         return record
 
     def check(self, lease: Lease) -> None:

@@ -83,6 +83,47 @@ CREATE TABLE waits (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX waits_open ON waits (session) WHERE state = 'open';
 
+-- Projection: one row per task. What nobody can know is NULL.
+CREATE TABLE tasks (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('process', 'agent')),
+    title TEXT NOT NULL,
+    command TEXT NOT NULL,
+    argv TEXT NOT NULL,
+    cwd TEXT NOT NULL,
+    started_by TEXT NOT NULL,
+    session TEXT NOT NULL,
+    call TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    foreground INTEGER NOT NULL CHECK (foreground IN (0, 1)),
+    lifetime TEXT NOT NULL CHECK (lifetime IN ('chapter', 'session', 'persist', 'until')),
+    until INTEGER,
+    notify INTEGER NOT NULL CHECK (notify IN (0, 1)),
+    state TEXT NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'done', 'failed', 'stopped', 'lost')),
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    version INTEGER NOT NULL,
+    pid INTEGER,
+    exit_code INTEGER,
+    signal TEXT NOT NULL DEFAULT '',
+    reason TEXT NOT NULL DEFAULT '',
+    evidence TEXT NOT NULL DEFAULT '',
+    stop_by TEXT NOT NULL DEFAULT '',
+    stop_reason TEXT NOT NULL DEFAULT '',
+    output_bytes INTEGER NOT NULL DEFAULT 0,
+    dropped_bytes INTEGER NOT NULL DEFAULT 0,
+    preview TEXT NOT NULL DEFAULT '',
+    summary TEXT NOT NULL DEFAULT '',
+    files TEXT,
+    survivors TEXT NOT NULL DEFAULT '[]',
+    pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
+    CHECK ((finished_at IS NULL) = (state = 'running')),
+    CHECK ((until IS NOT NULL) = (lifetime = 'until'))
+);
+CREATE INDEX tasks_by_start ON tasks (foreground, started_at DESC, id);
+CREATE INDEX tasks_by_session ON tasks (session, started_at DESC);
+CREATE INDEX tasks_running ON tasks (id) WHERE state = 'running';
+
 -- Projection: streams that were deleted on request; their cursors answer 410.
 CREATE TABLE deleted (
     stream TEXT PRIMARY KEY,

@@ -1,0 +1,178 @@
+"""Tasks: one entry for each piece of background work, whatever does it; what can happen to it, and its rules.
+
+A task is written down when it starts, not when it ends, and stays until somebody prunes it. Its stream
+is `task/<id>`; a session only refers to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2s
+from typing import Literal
+
+import msgspec
+
+from holdfast.domain.fact import Event
+
+TaskKind = Literal["process", "agent"]
+TaskState = Literal["running", "done", "failed", "stopped", "lost"]
+TaskOutcome = Literal["done", "failed", "stopped", "lost"]
+Lifetime = Literal["chapter", "session", "persist", "until"]
+
+NEVER_STARTED = "never started"
+TITLE = 80
+PREVIEW = 200
+
+
+class TaskStarted(Event, frozen=True):
+    """The intent, written before anything runs."""
+
+    task: str
+    of: TaskKind
+    title: str
+    command: str
+    """The command line, or what the agent was told."""
+    cwd: str
+    by: str
+    argv: list[str] = msgspec.field(default_factory=list)
+    """The command word by word; empty when a shell reads `command`."""
+    session: str = ""
+    """The session that started it, from a tool call or a chat."""
+    call: str = ""
+    worker: str = ""
+    """The session in which its agent works."""
+    foreground: bool = False
+    """A turn waits for it."""
+    lifetime: Lifetime = "persist"
+    until: int | None = None
+    notify: bool = False
+    """Whether its end wakes the session that started it."""
+
+
+class ProcessStarted(Event, frozen=True):
+    """The command runs; whoever finds this can tell it from any other process."""
+
+    task: str
+    pid: int
+    ticks: int
+    boot: str
+
+
+class TaskDetached(Event, frozen=True):
+    """Nobody waits for it any more: it goes on in the background."""
+
+    task: str
+    reason: str
+
+
+class TaskContinued(Event, frozen=True):
+    """Its agent was told more, and works again."""
+
+    task: str
+    turn: int
+
+
+class TaskStopRequested(Event, frozen=True):
+    """Somebody or a rule wants its end; written before the first signal."""
+
+    task: str
+    by: str
+    reason: str
+    force: bool
+
+
+class TaskPinned(Event, frozen=True):
+    """It is kept whatever is pruned, or not any more."""
+
+    task: str
+    pinned: bool
+    by: str
+
+
+class TaskFinished(Event, frozen=True):
+    """What came of it. What nobody can know is null, never invented."""
+
+    task: str
+    outcome: TaskOutcome
+    reason: str
+    exit_code: int | None = None
+    signal: str = ""
+    evidence: str = ""
+    """How the end is known, or why it is not."""
+    output_bytes: int = 0
+    dropped_bytes: int = 0
+    preview: str = ""
+    output: str | None = None
+    """All of it, when it is small and nobody else keeps it."""
+    summary: str = ""
+    files: list[str] | None = None
+    """The files that it changed; null is not known."""
+    survivors: list[int] = msgspec.field(default_factory=list)
+    """Processes that outlived being killed."""
+
+
+class TaskPruned(Event, frozen=True):
+    """A task, its output and its events were deleted because somebody or a rule asked for it."""
+
+    task: str
+    title: str
+    state: TaskState
+    bytes: int
+    by: str
+
+
+TaskEvent = TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskStopRequested | TaskPinned | TaskFinished
+
+
+def task_stream(task: str) -> str:
+    """The name of a task's stream."""
+    return "task/" + task
+
+
+def task_of_call(session: str, call: str, attempt: int = 1) -> str:
+    """The task of a tool call, the same for whoever computes it: so a call is found again and not repeated."""
+    return blake2s(f"{session}/{call}/{attempt}".encode(), digest_size=8).hexdigest()
+
+
+def title_of(text: str) -> str:
+    """One line for lists."""
+    line = " ".join(text[: 4 * TITLE].split())
+    return line if len(line) <= TITLE else line[: TITLE - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a command ended, as far as anybody can know."""
+
+    code: int | None = None
+    signal: str = ""
+    evidence: str = ""
+    lost: bool = False
+    failed: str = ""
+    """Why it could not be started at all."""
+
+
+def verdict(end: Exit, *, stopped: str) -> tuple[TaskOutcome, str]:
+    """One word for the end, and the reason in plain words. `stopped` says on whose word it was ended, if it was."""
+    if end.failed:
+        return "failed", end.failed
+    if end.lost:
+        return "lost", f"{stopped}; how it ended is not known" if stopped else end.evidence
+    how = f"killed by {end.signal}" if end.signal else f"exit code {end.code}"
+    if stopped:
+        return "stopped", f"{stopped}: {how}"
+    return ("done" if end.code == 0 else "failed"), how
+
+
+def note_of(task: str, title: str, finished: TaskFinished, *, of: TaskKind) -> str:
+    """What the session that started it is told when it ends."""
+    word = "command" if of == "process" else "agent"
+    lines = [f"The background {word} {task} ({title}) ended as {finished.outcome}: {finished.reason}."]
+    if finished.summary:
+        lines.append(f"It said: {finished.summary}")
+    elif finished.preview:
+        lines.append(f"Its output ends with: {finished.preview}")
+    if finished.files:
+        lines.append(f"Files changed: {', '.join(finished.files)}")
+    lines.append(f"(`process log {task}` has all of it.)" if of == "process" else f"(Task {task}.)")
+    return "\n".join(lines)

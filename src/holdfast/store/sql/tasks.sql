@@ -1,0 +1,79 @@
+-- Tasks: what happens to their rows, and what people look at.
+
+-- name: start_task
+-- Work begins.
+INSERT INTO tasks (id, kind, title, command, argv, cwd, started_by, session, call, worker, foreground, lifetime, until,
+    notify, started_at, version)
+VALUES (:task, :kind, :title, :command, :argv, :cwd, :by, :session, :call, :worker, :foreground, :lifetime, :until,
+    :notify, :at, :version);
+
+-- name: task_process
+-- Its command runs.
+UPDATE tasks SET pid = :pid, version = :version WHERE id = :task;
+
+-- name: task_detached
+-- Nobody waits for it any more.
+UPDATE tasks SET foreground = 0, version = :version WHERE id = :task;
+
+-- name: task_continued
+-- It works again.
+UPDATE tasks SET state = 'running', finished_at = NULL, reason = '', summary = '', stop_by = '', stop_reason = '',
+    version = :version
+WHERE id = :task;
+
+-- name: task_stopping
+-- Somebody wants its end.
+UPDATE tasks SET stop_by = :by, stop_reason = :reason, version = :version WHERE id = :task;
+
+-- name: pin_task
+-- Kept whatever is pruned, or not any more.
+UPDATE tasks SET pinned = :pinned, version = :version WHERE id = :task;
+
+-- name: finish_task
+-- It ended.
+UPDATE tasks SET state = :state, finished_at = :at, reason = :reason, exit_code = :exit_code, signal = :signal,
+    evidence = :evidence, output_bytes = :output_bytes, dropped_bytes = :dropped_bytes, preview = :preview,
+    summary = :summary, files = :files, survivors = :survivors, version = :version
+WHERE id = :task;
+
+-- name: delete_task
+-- Pruned.
+DELETE FROM tasks WHERE id = :task;
+
+-- name: clear_tasks
+-- For a rebuild.
+DELETE FROM tasks;
+
+-- name: list_tasks
+-- A page, newest first; an empty filter fits everything. Keyset paging by (started_at, id).
+SELECT * FROM tasks
+WHERE foreground = 0 AND (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
+    AND started_at >= :since AND (:kind = '' OR kind = :kind) AND (:state = '' OR state = :state)
+    AND (:session = '' OR session = :session OR worker = :session)
+    AND (:text = '' OR instr(lower(title || char(10) || command || char(10) || summary), :text) > 0)
+ORDER BY started_at DESC, id LIMIT :limit;
+
+-- name: list_all_tasks
+-- The same with the commands that a turn waits or waited for; told apart since the index begins with that.
+SELECT * FROM tasks
+WHERE (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
+    AND started_at >= :since AND (:kind = '' OR kind = :kind) AND (:state = '' OR state = :state)
+    AND (:session = '' OR session = :session OR worker = :session)
+    AND (:text = '' OR instr(lower(title || char(10) || command || char(10) || summary), :text) > 0)
+ORDER BY started_at DESC, id LIMIT :limit;
+
+-- name: running_tasks
+-- Everything that runs, oldest first.
+SELECT * FROM tasks WHERE state = 'running' ORDER BY started_at, id;
+
+-- name: get_task
+-- One task.
+SELECT * FROM tasks WHERE id = :task;
+
+-- name: find_tasks
+-- Ids by prefix; two are enough to know that it is ambiguous, ten make a helpful message.
+SELECT id, title FROM tasks WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
+
+-- name: ended_tasks
+-- What may be pruned: ended and not pinned, newest first.
+SELECT * FROM tasks WHERE state <> 'running' AND pinned = 0 ORDER BY finished_at DESC, id;
