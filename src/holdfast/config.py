@@ -53,11 +53,16 @@ class Home:
         """The gateway's log, one JSON object a line."""
         return self.path / "logs" / "gateway.log"
 
+    @property
+    def tasks(self) -> Path:
+        """The output of every command, one directory for each task."""
+        return self.path / "tasks"
+
     def prepare(self) -> None:
         """Create what is missing, 0700; refuse a home that others could change."""
         os.umask(0o077)
         try:
-            for path in (self.path, self.run, self.log.parent):
+            for path in (self.path, self.run, self.log.parent, self.tasks):
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(
@@ -94,3 +99,12 @@ def no_color() -> bool:
 def environment(name: str) -> str | None:
     """A variable of the environment, if it is set and not empty."""
     return os.environ.get(name) or None
+
+
+def command_environment(without: set[str]) -> dict[str, str]:
+    """What a command inherits: all of it but the names that hold keys, and our own."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in without and not name.startswith("HOLDFAST_")
+    }

@@ -6,7 +6,6 @@ is `task/<id>`; a session only refers to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import blake2s
 from typing import Literal
 
@@ -21,6 +20,8 @@ Lifetime = Literal["chapter", "session", "persist", "until"]
 
 NEVER_STARTED = "never started"
 TITLE = 80
+INLINE = 32_768
+"""So much output is kept in the event of a command that a turn waited for."""
 PREVIEW = 200
 
 
@@ -50,12 +51,10 @@ class TaskStarted(Event, frozen=True):
 
 
 class ProcessStarted(Event, frozen=True):
-    """The command runs; whoever finds this can tell it from any other process."""
+    """The command runs. Who it is for certain stands beside its output."""
 
     task: str
     pid: int
-    ticks: int
-    boot: str
 
 
 class TaskDetached(Event, frozen=True):
@@ -107,7 +106,7 @@ class TaskFinished(Event, frozen=True):
     summary: str = ""
     files: list[str] | None = None
     """The files that it changed; null is not known."""
-    survivors: list[int] = msgspec.field(default_factory=list)
+    survivors: list[str] = msgspec.field(default_factory=list)
     """Processes that outlived being killed."""
 
 
@@ -140,28 +139,17 @@ def title_of(text: str) -> str:
     return line if len(line) <= TITLE else line[: TITLE - 1] + "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """How a command ended, as far as anybody can know."""
+def verdict(*, code: int | None, signal: str, lost: str, stopped: str) -> tuple[TaskOutcome, str]:
+    """One word for the end of a command, and the reason in plain words.
 
-    code: int | None = None
-    signal: str = ""
-    evidence: str = ""
-    lost: bool = False
-    failed: str = ""
-    """Why it could not be started at all."""
-
-
-def verdict(end: Exit, *, stopped: str) -> tuple[TaskOutcome, str]:
-    """One word for the end, and the reason in plain words. `stopped` says on whose word it was ended, if it was."""
-    if end.failed:
-        return "failed", end.failed
-    if end.lost:
-        return "lost", f"{stopped}; how it ended is not known" if stopped else end.evidence
-    how = f"killed by {end.signal}" if end.signal else f"exit code {end.code}"
+    `stopped` says on whose word it was ended, if it was; `lost` why nobody knows how it ended, if nobody does.
+    """
+    if lost:
+        return "lost", f"{stopped}, and how it ended is not known: {lost}" if stopped else lost
+    how = f"killed by {signal}" if signal else f"exit code {code}"
     if stopped:
         return "stopped", f"{stopped}: {how}"
-    return ("done" if end.code == 0 else "failed"), how
+    return ("done" if code == 0 else "failed"), how
 
 
 def note_of(task: str, title: str, finished: TaskFinished, *, of: TaskKind) -> str:

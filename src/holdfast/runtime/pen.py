@@ -9,6 +9,7 @@ from holdfast.domain.errors import Conflict, Fenced, Unavailable
 from holdfast.domain.events import AnyEvent, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.step import Finish, Partial, close
+from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.live import Live
 from holdfast.runtime.sessions import Sessions
@@ -30,10 +31,19 @@ class Pen:
     """Writes under a lease; when the disk is full it waits with the ink still wet."""
 
     def __init__(
-        self, store: Store, sessions: Sessions, live: Live, clock: Clock, lease: Lease, leaving: asyncio.Event
+        self,
+        store: Store,
+        *,
+        sessions: Sessions,
+        archive: Archive,
+        live: Live,
+        clock: Clock,
+        lease: Lease,
+        leaving: asyncio.Event,
     ) -> None:
         self._store = store
         self._sessions = sessions
+        self._archive = archive
         self._live = live
         self._clock = clock
         self._lease = lease
@@ -68,8 +78,15 @@ class Pen:
         write = Write(session_stream(session.id), events)
         before = session.version
         while True:
+            writes = (write, *await self._archive.alongside(session, events))
             try:
-                appended = await self._store.append(Append((write,), self._clock.now(), lease=self._lease))
+                appended = await self._store.append(Append(writes, self._clock.now(), lease=self._lease))
+            except Fenced:
+                raise
+            except Conflict:
+                if len(writes) == 1:
+                    raise
+                continue  # who was to be told of a task's end was deleted in this very moment
             except Unavailable:
                 if await happens(self._leaving, within=RETRY_SECONDS):
                     raise  # a gateway that says goodbye does not wait for a sick disk

@@ -9,6 +9,7 @@ from holdfast.domain.errors import Fenced, HoldfastError, Unavailable
 from holdfast.domain.events import Problem, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.step import Finish, Rest, next_step
+from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.live import Live
 from holdfast.runtime.pen import Pen, happens
@@ -26,10 +27,19 @@ class Runner:
     """Starts a worker for every session that needs one; `start` and `stop` are its whole life."""
 
     def __init__(
-        self, store: Store, *, sessions: Sessions, live: Live, profiles: Profiles, clock: Clock, holder: str
+        self,
+        store: Store,
+        *,
+        sessions: Sessions,
+        archive: Archive,
+        live: Live,
+        profiles: Profiles,
+        clock: Clock,
+        holder: str,
     ) -> None:
         self._store = store
         self._sessions = sessions
+        self._archive = archive
         self._live = live
         self._profiles = profiles
         self._clock = clock
@@ -95,7 +105,15 @@ class Runner:
             if isinstance(next_step(session, self._profiles.agent(session).limits, now=self._clock.now()), Rest):
                 return
             lease = await self._store.claim(stream, holder=self._holder)
-            pen = Pen(self._store, self._sessions, self._live, self._clock, lease, self._leaving)
+            pen = Pen(
+                self._store,
+                sessions=self._sessions,
+                archive=self._archive,
+                live=self._live,
+                clock=self._clock,
+                lease=lease,
+                leaving=self._leaving,
+            )
             try:
                 await self._run(session, pen)
             finally:

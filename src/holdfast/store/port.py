@@ -228,6 +228,10 @@ class Store(Protocol):
         """What may be pruned: ended and not pinned, newest first."""
         ...
 
+    async def task_ids(self) -> set[str]:
+        """All of them."""
+        ...
+
     async def task(self, prefix: str) -> Row:
         """One task by id or unique prefix. NotFound, Gone, or Conflict if it fits several."""
         ...

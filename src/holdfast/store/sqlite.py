@@ -157,6 +157,10 @@ class SqliteStore:
         """What may be pruned."""
         return await self._rows("ended_tasks", {})
 
+    async def task_ids(self) -> set[str]:
+        """All of them."""
+        return {str(row["id"]) for row in await self._rows("task_ids", {})}
+
     async def task(self, prefix: str) -> Row:
         """One task by id or unique prefix."""
         return await self._by_prefix("task", task_stream, prefix)

@@ -77,3 +77,7 @@ SELECT id, title FROM tasks WHERE id >= :prefix AND id < :beyond ORDER BY id LIM
 -- name: ended_tasks
 -- What may be pruned: ended and not pinned, newest first.
 SELECT * FROM tasks WHERE state <> 'running' AND pinned = 0 ORDER BY finished_at DESC, id;
+
+-- name: task_ids
+-- All of them, to tell what a prune left behind.
+SELECT id FROM tasks;

@@ -1,0 +1,77 @@
+"""Which files a command changed, as far as git can tell: its status before and after. Else it is not known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+GIT_SECONDS = 5.0
+MANY = 500
+State = dict[str, list[object]]
+
+
+class Changes:
+    """Remembers beside a task's output how its directory looked when it began."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def remember(self, task: str, cwd: Path) -> None:
+        """Before the command starts. Where there is no git, nothing is kept."""
+        state = await asyncio.to_thread(_look, cwd)
+        if state is not None:
+            self._file(task).write_text(json.dumps(state))
+
+    def since(self, task: str, cwd: Path) -> list[str] | None:
+        """What looks different now; None is not known. Others may have worked there too."""
+        try:
+            before: State = json.loads(self._file(task).read_text())
+            self._file(task).unlink()
+        except (OSError, ValueError):
+            return None
+        after = _look(cwd)
+        if after is None:
+            return None
+        changed = {name for name in {*before, *after} if name and before.get(name) != after.get(name)}
+        if before.get("") != after.get(""):
+            changed |= _between(cwd, str(before[""][0]), str(after[""][0]))
+        return sorted(changed)[:MANY]
+
+    def _file(self, task: str) -> Path:
+        return self._root / f".before-{task}"
+
+
+def _look(cwd: Path) -> State | None:
+    """Every file that differs from the last commit, with its size and time; under '' the commit itself."""
+    top = _git(cwd, "rev-parse", "--show-toplevel")
+    status = _git(cwd, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+    if top is None or status is None:
+        return None
+    root = Path(top.strip())
+    found: State = {"": [(_git(cwd, "rev-parse", "HEAD") or "").strip()]}
+    for entry in filter(None, status.split("\0")):
+        name = entry[3:]
+        try:
+            stat = (root / name).lstat()
+            found[name] = [entry[:2], stat.st_size, stat.st_mtime_ns]
+        except OSError:
+            found[name] = [entry[:2]]
+    return found
+
+
+def _between(cwd: Path, old: str, new: str) -> set[str]:
+    if not old or not new:
+        return set()
+    names = _git(cwd, "diff", "--name-only", "-z", old, new)
+    return set(filter(None, (names or "").split("\0")))
+
+
+def _git(cwd: Path, *arguments: str) -> str | None:
+    command = ["git", "--no-optional-locks", "-C", str(cwd), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else None

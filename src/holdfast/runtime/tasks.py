@@ -1,0 +1,344 @@
+"""Tasks that are commands: started under a keeper, found again after a restart, ended, told of, pruned.
+
+    intent in the log → keeper → ProcessStarted … the command runs, whatever becomes of us … TaskFinished
+
+After a restart every task that the log calls running is looked up: it is followed on, or its end is
+written down as it was found, or that it is lost. Whoever wants its end says so in the log first.
+Not here: what is written when a task ends (`archive.py`), how a process is kept (`processes`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
+from holdfast.domain.task import (
+    INLINE,
+    NEVER_STARTED,
+    PREVIEW,
+    ProcessStarted,
+    TaskDetached,
+    TaskFinished,
+    TaskPinned,
+    TaskStarted,
+    TaskStopRequested,
+    verdict,
+)
+from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Ended, Lost, NeverStarted, Over
+from holdfast.processes.kill import KillReport
+from holdfast.processes.supervisor import Supervisor
+from holdfast.runtime.archive import Archive
+from holdfast.runtime.changes import Changes
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.plain import plain
+from holdfast.runtime.sessions import Sessions
+from holdfast.store.port import Appended, CommandKey, Row, Store
+
+STOP_GRACE_SECONDS = 5.0
+RETRY_SECONDS = 2.0
+PREVIEW_BYTES = 4096
+RUNTIME = "the runtime"
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How a command is to be started, beyond what is written down about it."""
+
+    env: Mapping[str, str] | None = None
+    """By default the gateway's own, without its keys."""
+    stdin: bool = False
+    """Whether its input stays open for whoever writes to it; else there is nothing to read."""
+    head: int = HEAD_BYTES
+    tail: int = TAIL_BYTES
+    """What is kept of a long output."""
+
+
+class Tasks:
+    """All commands of this home."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        archive: Archive,
+        supervisor: Supervisor,
+        root: Path,
+        sessions: Sessions,
+        clock: Clock,
+        environment: Callable[[], dict[str, str]],
+    ) -> None:
+        self.archive = archive
+        self.supervisor = supervisor
+        self._root = root
+        self._store = store
+        self._sessions = sessions
+        self._clock = clock
+        self._environment = environment
+        self._changes = Changes(root)
+        self._watched: dict[str, asyncio.Task[None]] = {}
+        self._kills: dict[str, asyncio.Task[KillReport]] = {}
+        self._foreground: dict[str, str] = {}
+        """The commands that a turn waits for, with their sessions."""
+        self._follower: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Find out what became of everything that ran, then listen for turns and sessions that end."""
+        ready = asyncio.Event()
+        self._follower = asyncio.create_task(self._follow(ready))
+        await ready.wait()
+        await self._clear_pruned()
+        for row in await self._store.running_tasks():
+            if row["kind"] == "process":
+                self._watch(row)
+                await self._stop_if_over(row)
+
+    async def stop(self) -> None:
+        """Let go; the commands run on."""
+        tasks = [*self._watched.values(), *self._kills.values()]
+        if self._follower is not None:
+            tasks.append(self._follower)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.supervisor.close()
+
+    # --- beginnings -----------------------------------------------------------------------------
+
+    async def run(self, started: TaskStarted, wish: Wish, *, command: CommandKey | None = None) -> Appended:
+        """Write the intent, then start the command. What goes wrong then is the end of the task, not an error."""
+        appended = await self.archive.begin(started, command=command)
+        if not appended.duplicate:
+            if not started.foreground:
+                await self._changes.remember(started.task, Path(started.cwd))
+            await self._launch(started, wish)
+        return appended
+
+    async def _launch(self, started: TaskStarted, wish: Wish) -> None:
+        task = started.task
+        command = Command(
+            id=task,
+            run=tuple(started.argv) or started.command,
+            cwd=Path(started.cwd),
+            env=self._environment() if wish.env is None else wish.env,
+            stdin="pipe" if wish.stdin else "nothing",
+            head=wish.head,
+            tail=wish.tail,
+        )
+        try:
+            running = await self.supervisor.start(command)
+        except HoldfastError as error:
+            reason = f"{NEVER_STARTED}: {error.message}"
+            await self._finish(TaskFinished(task=task, outcome="failed", reason=reason, evidence=error.hint, files=[]))
+            return
+        await self._write(lambda: self.archive.add(ProcessStarted(task=task, pid=running.pid)))
+        row = await self._store.task(task)
+        self._watch(row)
+
+    # --- ends -----------------------------------------------------------------------------------
+
+    async def ended(self, task: str) -> Row:
+        """The task, once it has ended and that is in the log."""
+        while (watch := self._watched.get(task)) is not None:
+            await asyncio.shield(watch)
+        return await self._store.task(task)
+
+    async def detach(self, task: str, reason: str) -> None:
+        """Nobody waits for it any more."""
+        await self.archive.add(TaskDetached(task=task, reason=reason))
+        self._foreground.pop(task, None)
+
+    async def end(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
+        """Want its end: written first, then signalled, then by force."""
+        if row["state"] != "running":
+            raise Conflict(f"Task {row['id']} ended already: {row['state']}, {row['reason']}.")
+        task = str(row["id"])
+        request = TaskStopRequested(task=task, by=by, reason=reason, force=force)
+        appended = await self.archive.add(request, command=command)
+        self._kill(task, force=force)
+        return appended
+
+    async def pin(self, row: Row, *, pinned: bool, by: str, command: CommandKey | None = None) -> Appended:
+        """Keep it whatever is pruned, or not any more."""
+        return await self.archive.add(TaskPinned(task=str(row["id"]), pinned=pinned, by=by), command=command)
+
+    def _kill(self, task: str, *, force: bool) -> None:
+        before = self._kills.get(task)
+        if before is not None and not before.done() and not force:
+            return
+        if before is not None:
+            before.cancel()
+        grace = 0.0 if force else STOP_GRACE_SECONDS
+        self._kills[task] = asyncio.create_task(self.supervisor.kill(task, grace=grace))
+
+    def _watch(self, row: Row) -> None:
+        task = str(row["id"])
+        if row["foreground"]:
+            self._foreground[task] = str(row["session"])
+        watch = self._watched[task] = asyncio.create_task(self._until_over(task), name=f"task {task}")
+        watch.add_done_callback(lambda _: self._forget(task))
+        if row["stop_by"]:
+            self._kill(task, force=False)
+        if row["until"] is not None:
+            seconds = max(0.0, (int(str(row["until"])) - self._clock.now()) / 1000)
+            asyncio.get_running_loop().call_later(seconds, self._time_is_over, task)
+
+    def _forget(self, task: str) -> None:
+        self._watched.pop(task, None)
+        self._foreground.pop(task, None)
+        self._kills.pop(task, None)
+
+    def _time_is_over(self, task: str) -> None:
+        watch = self._watched.get(task)
+        if watch is not None:
+            ending = asyncio.create_task(self._end_by_rule(task, "its time was over"))
+            watch.add_done_callback(lambda _: ending.cancel())
+
+    async def _end_by_rule(self, task: str, reason: str) -> None:
+        try:
+            await self.end(await self._store.task(task), by=RUNTIME, reason=reason, force=False)
+        except HoldfastError as error:
+            log.info("task %s was not stopped: %s", task, error)
+
+    async def _until_over(self, task: str) -> None:
+        over = await self.supervisor.wait(task)
+        report: KillReport | None = None
+        if (kill := self._kills.get(task)) is not None:
+            report = await asyncio.shield(kill)
+        row = await self._store.task(task)
+        await self._finish(await asyncio.to_thread(self._end_of, row, over, report))
+        if not self._keeps(row):
+            await self.supervisor.remove(task)
+
+    def _keeps(self, row: Row) -> bool:
+        """Whether its directory stays: not for a short command whose whole output is in the log."""
+        return not row["foreground"] or self._inline(str(row["id"])) is None
+
+    def _inline(self, task: str) -> str | None:
+        output = self.supervisor.output(task)
+        if output.size() > INLINE:
+            return None
+        try:
+            return output.read(0, INLINE).data.decode()
+        except UnicodeDecodeError:
+            return None
+
+    def _end_of(self, row: Row, over: Over, report: KillReport | None) -> TaskFinished:
+        task, output = str(row["id"]), self.supervisor.output(str(row["id"]))
+        stopped = f"stopped by {row['stop_by']} ({row['stop_reason']})" if row["stop_by"] else ""
+        match over:
+            case NeverStarted(reason=why):
+                reason = f"{NEVER_STARTED}: {why}"
+                return TaskFinished(task=task, outcome="failed", reason=reason, evidence=why, files=[])
+            case Ended(code=code):
+                number = over.signal
+                name = "" if number is None else signal_name(number)
+                evidence, lost = f"recorded by its {over.by}", ""
+            case Lost(evidence=evidence):
+                code, name, lost = None, "", evidence
+        outcome, reason = verdict(code=code, signal=name, lost=lost, stopped=stopped)
+        size = output.size()
+        return TaskFinished(
+            task=task,
+            outcome=outcome,
+            reason=reason,
+            exit_code=code,
+            signal=name,
+            evidence=evidence,
+            output_bytes=size,
+            dropped_bytes=output.read(output.head, 1).dropped if size > output.head else 0,
+            preview=plain(output.tail(3, PREVIEW_BYTES).data).strip()[-PREVIEW:],
+            output=self._inline(task) if row["foreground"] else None,
+            files=None if row["foreground"] else self._changes.since(task, Path(str(row["cwd"]))),
+            survivors=[f"{one.pid} {one.name}" for one in report.survivors] if report is not None else [],
+        )
+
+    async def _finish(self, finished: TaskFinished) -> None:
+        await self._write(lambda: self.archive.finish(finished))
+        log.info("task %s ended: %s, %s", finished.task, finished.outcome, finished.reason)
+
+    async def _write(self, append: Callable[[], Awaitable[object]]) -> None:
+        """A full disk does not lose an end: the command's own record stays until this is written."""
+        while True:
+            try:
+                await append()
+            except Unavailable as error:
+                log.warning("a task's event waits for the disk: %s", error)
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                return
+
+    # --- what ends with something else ----------------------------------------------------------
+
+    async def _follow(self, ready: asyncio.Event) -> None:
+        """A turn that ended takes the command with it that it waited for; a session its own ones."""
+        with self._store.subscribe(None) as changes:
+            ready.set()
+            while True:
+                await changes.wait()
+                for stream, kinds in changes.take().items():
+                    session = stream.removeprefix("session/")
+                    if "TurnFinished" in kinds:
+                        await self._stop_waited_for(session)
+                    if "SessionArchived" in kinds:
+                        await self._stop_of(session, "its session was archived")
+                    if "SessionDeleted" in kinds:
+                        await self._stop_orphans()
+
+    async def _stop_waited_for(self, session: str) -> None:
+        for task in [task for task, waiting in self._foreground.items() if waiting == session]:
+            await self._end_by_rule(task, "its turn ended")
+
+    async def _stop_of(self, session: str, reason: str) -> None:
+        for row in await self._store.running_tasks():
+            if row["session"] == session and row["kind"] == "process" and row["lifetime"] in ("session", "chapter"):
+                await self._end_by_rule(str(row["id"]), reason)
+
+    async def _stop_orphans(self) -> None:
+        """Sessions are deleted one at a time; which one it was matters less than that none is missed."""
+        for row in await self._store.running_tasks():
+            if row["kind"] == "process":
+                await self._stop_if_over(row)
+
+    async def _stop_if_over(self, row: Row) -> None:
+        """What should have ended while nobody was there to end it."""
+        session, task = str(row["session"]), str(row["id"])
+        if not session or row["lifetime"] in ("persist", "until"):
+            return
+        try:
+            state = await self._sessions.get(session)
+        except HoldfastError:
+            state = None
+        if state is None or not state.exists:
+            await self._end_by_rule(task, "its session was deleted")
+        elif state.archived:
+            await self._end_by_rule(task, "its session was archived")
+        elif row["foreground"] and not state.has_started(str(row["call"])):
+            await self._end_by_rule(task, "its turn ended")
+
+    async def _clear_pruned(self) -> None:
+        """Directories whose task was pruned when we were killed in the middle of it."""
+        known = await self._store.task_ids()
+        for path in self._root.iterdir():
+            if path.is_dir() and not path.name.startswith(".") and path.name not in known:
+                log.info("removing what a prune left behind: %s", path.name)
+                await self.supervisor.remove(path.name)
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL rather than 9."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def files_of(row: Row) -> list[str] | None:
+    """The files that a task changed; None is not known."""
+    return None if row["files"] is None else list(json.loads(str(row["files"])))

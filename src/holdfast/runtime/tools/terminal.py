@@ -1,0 +1,215 @@
+"""The tools `terminal` and `process`: commands that outlive the gateway.
+
+A command in the foreground goes through the same keeper as one in the background. The task of a call is
+found by the call's id: after a crash the call is carried out again, finds the command that it had started,
+and waits on. Past its timeout nothing is killed; the command becomes a background task, and the model is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Literal, assert_never
+
+import msgspec
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.events import Effect
+from holdfast.domain.task import NEVER_STARTED, Lifetime, TaskStarted, task_of_call, title_of
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.shelf import Shelf
+from holdfast.runtime.tasks import Tasks, Wish
+from holdfast.runtime.tools.tool import AnyTool, Done, Place, Tool, ToolFailed
+from holdfast.runtime.views import TaskView, table
+from holdfast.store.port import Row, TaskFilter
+
+TIMEOUT_SECONDS = 120
+LONGEST_SECONDS = 86_400
+ATTEMPTS = 5
+"""A command that a crash kept from starting is started anew; it never ran before."""
+
+
+class TerminalArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A command for the shell."""
+
+    command: Annotated[str, msgspec.Meta(min_length=1, description="What to run, read by the shell.")]
+    timeout: Annotated[
+        int,
+        msgspec.Meta(
+            ge=1, le=LONGEST_SECONDS, description="After so many seconds it goes on in the background; not killed."
+        ),
+    ] = TIMEOUT_SECONDS
+    background: Annotated[bool, msgspec.Meta(description="Do not wait for it: servers, long builds.")] = False
+    cwd: Annotated[str, msgspec.Meta(description="Where, inside of the working directory.")] = "."
+    lifetime: Annotated[
+        Literal["chapter", "session", "persist"],
+        msgspec.Meta(description="How long it may live: until the next reset, as long as the session, or on."),
+    ] = "session"
+    notify: Annotated[bool, msgspec.Meta(description="Wake this conversation when it ends in the background.")] = False
+    stdin: Annotated[bool, msgspec.Meta(description="Keep its input open, for `process` with action write.")] = False
+
+
+class ProcessArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something to do with a background task."""
+
+    action: Literal["list", "poll", "log", "wait", "kill", "write"]
+    task: Annotated[str, msgspec.Meta(description="The id of the task; for all but list.")] = ""
+    timeout: Annotated[
+        int, msgspec.Meta(ge=1, le=LONGEST_SECONDS, description="For wait: how many seconds at most.")
+    ] = TIMEOUT_SECONDS
+    offset: Annotated[int, msgspec.Meta(ge=0, description="For log: from which byte on; by default the end.")] = 0
+    text: Annotated[str, msgspec.Meta(description="For write: what to type; end a line with a newline.")] = ""
+
+
+def command_tools(tasks: Tasks, shelf: Shelf, clock: Clock) -> list[AnyTool]:
+    """Both of them."""
+    terminal, process = Terminal(tasks, shelf, clock), ProcessTool(tasks, shelf)
+    return [
+        Tool(
+            "terminal",
+            "Run a shell command. It keeps running when the server restarts; its whole output is kept.",
+            "keyed",
+            TerminalArguments,
+            terminal.run,
+            about="command",
+        ),
+        Tool(
+            "process",
+            "Look after background tasks: list, poll, log, wait, kill, write to their input.",
+            "pure",
+            ProcessArguments,
+            process.run,
+            about="action",
+            effects=_effect,
+        ),
+    ]
+
+
+def _effect(arguments: ProcessArguments) -> Effect:
+    match arguments.action:
+        case "list" | "poll" | "log" | "wait":
+            return "pure"
+        case "kill":
+            return "idempotent"
+        case "write":
+            return "unsafe"
+        case _ as never:
+            assert_never(never)
+
+
+class Terminal:
+    """Starts commands for agents."""
+
+    def __init__(self, tasks: Tasks, shelf: Shelf, clock: Clock) -> None:
+        self._tasks = tasks
+        self._shelf = shelf
+        self._clock = clock
+
+    async def run(self, place: Place, arguments: TerminalArguments) -> Done:
+        """Start it, unless this very call has started it before; then wait, or say where it is."""
+        for attempt in range(1, ATTEMPTS + 1):
+            task = task_of_call(place.session, place.call, attempt)
+            row = await self._tasks.archive.find(task)
+            if row is None:
+                await self._start(task, place, arguments)
+                row = await self._tasks.archive.find(task)
+            assert row is not None
+            if not self._kept_from_starting(row):
+                break
+        return await self._outcome(row, arguments)
+
+    async def _start(self, task: str, place: Place, arguments: TerminalArguments) -> None:
+        cwd = place.inside(arguments.cwd)
+        if not cwd.is_dir():
+            raise ToolFailed(f"{arguments.cwd} is not a directory.")
+        lifetime: Lifetime = arguments.lifetime
+        started = TaskStarted(
+            task=task,
+            of="process",
+            title=title_of(arguments.command),
+            command=arguments.command,
+            cwd=str(cwd),
+            by=f"the agent of session {place.session}",
+            session=place.session,
+            call=place.call,
+            foreground=not arguments.background,
+            lifetime=lifetime,
+            notify=arguments.notify,
+        )
+        await self._tasks.run(started, Wish(stdin=arguments.stdin))
+
+    def _kept_from_starting(self, row: Row) -> bool:
+        """A crash came first, and it will never run under this id; unlike one that cannot be started at all."""
+        return row["state"] == "failed" and str(row["reason"]).startswith(f"{NEVER_STARTED}: was cancelled")
+
+    async def _outcome(self, row: Row, arguments: TerminalArguments) -> Done:
+        task = str(row["id"])
+        if arguments.background:
+            if row["state"] != "running":
+                return Done(f"{await self._shelf.told(row)}", task=task)
+            return Done(f"It runs in the background as task {task}, pid {row['pid']}.", task=task)
+        left = int(str(row["started_at"])) / 1000 + arguments.timeout - self._clock.now() / 1000
+        try:
+            async with asyncio.timeout(max(0.0, left)):
+                row = await self._tasks.ended(task)
+        except TimeoutError:
+            await self._tasks.detach(task, f"it took longer than {arguments.timeout} s")
+            so_far = await self._shelf.text(await self._tasks.archive.find(task) or row)
+            text = f"It still runs after {arguments.timeout} s and goes on in the background as task {task}."
+            return Done(f"{text} So far it printed:\n{so_far}", task=task)
+        if str(row["reason"]).startswith(NEVER_STARTED):
+            raise ToolFailed(f"{row['reason']}.")
+        return Done(await self._shelf.told(row), task=task)
+
+
+class ProcessTool:
+    """Lets agents look after what runs: the same rows that people see."""
+
+    def __init__(self, tasks: Tasks, shelf: Shelf) -> None:
+        self._tasks = tasks
+        self._shelf = shelf
+
+    async def run(self, place: Place, arguments: ProcessArguments) -> Done:
+        """One action."""
+        if arguments.action == "list":
+            return Done(table(await self._shelf.running(), session=place.session))
+        if not arguments.task:
+            raise ToolFailed(f"{arguments.action} needs the id of a task; `list` shows them.")
+        try:
+            row = await self._shelf.find(arguments.task)
+            return Done(await self._act(row, arguments), task=str(row["id"]))
+        except HoldfastError as error:
+            raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
+
+    async def _act(self, row: Row, arguments: ProcessArguments) -> str:
+        task = str(row["id"])
+        match arguments.action:
+            case "poll":
+                return _sentence(await self._shelf.view(row)) + "\n" + await self._shelf.text(row, lines=20)
+            case "log":
+                return await self._shelf.text(row, offset=arguments.offset)
+            case "wait":
+                try:
+                    async with asyncio.timeout(arguments.timeout):
+                        row = await self._shelf.ended(task)
+                except TimeoutError:
+                    return f"It still runs after {arguments.timeout} s of waiting."
+                return await self._shelf.told(row)
+            case "kill":
+                await self._shelf.end(row, by=f"the agent of task {task}", reason="the agent asked for it", force=False)
+                row = await self._shelf.ended(task)
+                return f"{row['state']}: {row['reason']}"
+            case "write":
+                data = arguments.text.encode()
+                taken = await self._tasks.supervisor.write(task, data)
+                return f"It took {taken} of {len(data)} bytes."
+            case "list":
+                return table(await self._shelf.running(), session="")
+            case _ as never:
+                assert_never(never)
+
+
+def _sentence(view: TaskView) -> str:
+    return table([view], session=view.session)
+
+
+__all__ = ["ProcessArguments", "TaskFilter", "TerminalArguments", "command_tools"]
