@@ -1,0 +1,1 @@
+"""Commands that outlive us: started by a keeper, found again, followed, stopped. Knows nothing of the log."""

@@ -1,0 +1,122 @@
+"""The words of this room: what is asked for, and what can be found out about it. Each variant is closed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from holdfast.domain.errors import Rejected
+from holdfast.processes.keeper import BLOCK
+
+HEAD_BYTES = 1 << 20
+TAIL_BYTES = 4 << 20
+SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/sh")
+TASK_VARIABLE = "HOLDFAST_TASK"
+"""In the environment of every command: the id of the task, a dot, and a nonce that nobody else has."""
+ID = re.compile(r"[0-9a-f]{8,64}\Z")
+
+Witness = Literal["keeper", "understudy", "zombie", "pidfd"]
+"""Who says how it ended: a record on disk, or the kernel while somebody looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What is to be run. The environment is all that it gets, and is never written down."""
+
+    id: str
+    run: str | tuple[str, ...]
+    """A text for the shell (bash where there is one, else `/bin/sh`), or the words of an argv."""
+    cwd: Path
+    env: Mapping[str, str] = field(repr=False)
+    umask: int = 0o022
+    head: int = HEAD_BYTES
+    tail: int | None = TAIL_BYTES
+    """What is kept of a long output; with `None` nothing is dropped unless somebody discards it."""
+    stdin: Literal["nothing", "pipe"] = "nothing"
+    stderr: Literal["output", "apart"] = "output"
+
+    @property
+    def argv(self) -> list[str]:
+        """As the kernel gets it."""
+        if isinstance(self.run, str):
+            shell = next((path for path in SHELLS if Path(path).exists()), SHELLS[-1])
+            return [shell, "-c", "--", self.run]
+        return list(self.run)
+
+    def check(self) -> None:
+        """Refuse what could not be started anyway, or would be started as something else."""
+        check_id(self.id)
+        words = [*self.argv, str(self.cwd), *self.env.keys(), *self.env.values()]
+        if not self.run:
+            raise Rejected("There is no command in it.")
+        if any("\0" in word for word in words):
+            raise Rejected("A command, its directory and its environment cannot hold a NUL character.")
+        if any(not name or "=" in name for name in self.env):
+            raise Rejected("The name of an environment variable is empty or holds a '='.")
+        if not self.cwd.is_absolute():
+            raise Rejected(f"The working directory {self.cwd} is not an absolute path.")
+        if self.head < 0 or self.head % BLOCK or (self.tail is not None and self.tail < BLOCK):
+            raise Rejected(f"The head is a multiple of {BLOCK} bytes, the tail at least as much.")
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """It is alive."""
+
+    id: str
+    pid: int
+    started_at: float
+    """By the wall clock, for people; nothing is decided by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """It came to an end, and this is how."""
+
+    id: str
+    status: int
+    """The exit code; below 0 the signal that ended it."""
+    by: Witness
+    finished_at: float | None
+    """`None` when only the kernel was there to tell."""
+
+    @property
+    def code(self) -> int | None:
+        """The exit code, if it ended by itself."""
+        return self.status if self.status >= 0 else None
+
+    @property
+    def signal(self) -> int | None:
+        """The signal, if one ended it."""
+        return -self.status if self.status < 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class NeverStarted:
+    """Nothing of it ever ran, and never will."""
+
+    id: str
+    reason: str
+    errno: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """It is over, and nobody knows how. The evidence says why."""
+
+    id: str
+    evidence: str
+
+
+Over = Ended | NeverStarted | Lost
+Found = Running | Over
+
+
+def check_id(id: str) -> str:
+    """An id becomes a path, so it is hexadecimal and nothing else."""
+    if not ID.match(id):
+        raise Rejected(f"{id!r} is not the id of a task.")
+    return id

@@ -1,0 +1,346 @@
+"""The keeper of one command: starts it, holds what it needs, records its end. Runs by file path, alone.
+
+    understudy ── keeper ── command ── …
+
+The supervisor starts this file with the order on stdin (never on disk: it holds the environment). It
+prepares the spool directory and forks the keeper, which forks the command behind a gate. The gate opens
+when the `claim` is durable. It says who the command is, and it is linked into place, which succeeds once:
+a reconciler that links its own first has cancelled the command for good.
+
+The command holds the output itself, so that no byte goes through us. Keeper and understudy are both
+subreapers: what a command leaves behind becomes their child, and if the keeper is killed, the command
+becomes the child of the understudy, which does the rest with the same code. An end is peeked at, recorded,
+and only then reaped, so that a killed keeper takes no exit code with it. Both stay until the last
+descendant is gone, and sleep in `sigwaitinfo` meanwhile: an idle command costs no CPU.
+
+Nothing of our package is imported, and `_signal`, `_ctypes` and `marshal` instead of their friendlier
+relatives: that halves the memory and the time to start of something that exists once per command.
+"""
+
+from __future__ import annotations
+
+import _ctypes
+import _signal  # type: ignore[import-not-found]
+import fcntl
+import gc
+import marshal
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # at run time the typing module is dearer than all of this
+    from typing import Any, NoReturn
+
+ENTRY_BYTES = 512
+BLOCK = 4096
+BURST_SECONDS = 0.02
+"""A disk takes some 4 GB/s at best: between two looks at an output it grows by 80 MB."""
+BLIND_SECONDS = 0.25
+RETRY_SECONDS = 1.0
+RETRIES = 600
+OOM_SCORE = "500"
+PIPE_BYTES = 1 << 20
+DESCRIPTORS = 1 << 16
+PR_SET_CHILD_SUBREAPER = 36
+FS_IOC_UNRESVSP64 = 0x4030582B
+
+
+def boot_id() -> str:
+    """Which boot this is: pids and start ticks mean nothing in another one."""
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        return file.read().strip()
+
+
+def start_ticks(pid: int) -> int:
+    """When a process began, in ticks since the boot: with its pid, its name."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        text = file.read()
+    return int(text[text.rindex(b")") + 2 :].split()[19])
+
+
+def punch(file: int, start: int, end: int) -> None:
+    """Give the blocks of a range back; the size and all offsets stay as they are."""
+    order = sys.byteorder
+    numbers = [(0, 8), (start, 8), (end - start, 8), (0, 24)]
+    fcntl.ioctl(file, FS_IOC_UNRESVSP64, b"".join(number.to_bytes(size, order) for number, size in numbers))
+
+
+def sync_directory(path: str) -> None:
+    """Make names durable."""
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+class Output:
+    """A file that the command writes; what is above the cap is given back from its middle."""
+
+    def __init__(self, name: str, head: int, tail: int) -> None:
+        self.file = os.open(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._head = head
+        self._tail = tail
+        self._punched = head
+
+    def cap(self) -> None:
+        """Leave the head and the tail. One hole, and it always begins at the head: readers rely on it."""
+        size = os.fstat(self.file).st_size
+        if size < self._punched:
+            self._punched = self._head
+        if self._tail < 0 or size - self._punched <= 2 * self._tail:
+            return
+        end = (size - self._tail) // BLOCK * BLOCK
+        try:
+            punch(self.file, self._punched, end)
+        except OSError:
+            self._tail = -1  # a file system without holes: the supervisor sees the size and says so
+            return
+        self._punched = end
+
+
+class Keeper:
+    """What keeper and understudy have in common: they hold the files, reap, cap and record."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        self._order = order
+        self._command = 0
+        """The pid; the understudy learns it from the claim."""
+        self._understudy = os.getpid()
+        self._alive = True
+        self._entry = os.open("exit.pre", os.O_RDWR | os.O_CREAT, 0o600)
+        os.pwrite(self._entry, b" " * (ENTRY_BYTES - 1) + b"\n", 0)
+        os.fsync(self._entry)
+        head, tail = order["head"], order["tail"]
+        self._outputs = [Output("output.log", head, tail)]
+        if order["stderr"] == "apart":
+            self._outputs.append(Output("stderr.log", head, tail))
+        self._stdin = -1
+        if order["stdin"] == "pipe":
+            os.mkfifo("stdin", 0o600)
+            self._stdin = os.open("stdin", os.O_RDWR)  # a writer, too: nobody's death is the end of the input
+            fcntl.fcntl(self._stdin, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        self._directory = os.open(".", os.O_RDONLY)
+
+    # --- the start ------------------------------------------------------------------------------
+
+    def start(self, report: int) -> None:
+        """Fork the command behind its gate, claim the directory, open the gate."""
+        subreaper()
+        reader, gate = os.pipe()
+        command = os.fork()
+        if command == 0:
+            os.close(gate)
+            self._become(reader)
+        os.close(reader)
+        if self._claim(command):
+            self._command = command
+            tell(gate, "g")
+        os.close(gate)
+        os.close(report)
+
+    def _claim(self, command: int) -> bool:
+        """Say who the command is, durably; False if a reconciler was first."""
+        lines = (
+            f"pid {command} {start_ticks(command)}",
+            f"keeper {os.getpid()} {start_ticks(os.getpid())}",
+            f"understudy {self._understudy} {start_ticks(self._understudy)}",
+            f"boot {boot_id()}",
+            f"task {self._order['task']}",
+            f"head {self._order['head']}",
+            f"tail {self._order['tail']}",
+            f"began {time.time():.6f}",
+        )
+        file = os.open("claim.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.write(file, "\n".join(lines).encode() + b"\n")
+        os.fsync(file)
+        os.close(file)
+        try:
+            os.link("claim.new", "claim")
+        except FileExistsError:
+            return False
+        os.unlink("claim.new")
+        os.fsync(self._directory)
+        sync_directory("..")
+        return True
+
+    def _become(self, gate: int) -> NoReturn:
+        """In the child: wait at the gate, then be the command; whatever prevents it goes into the exit record."""
+        order = self._order
+        try:
+            os.setsid()
+            if os.read(gate, 1) != b"g":
+                self._never("the keeper died before the gate opened", 0)
+            stdin = os.open("stdin" if self._stdin >= 0 else os.devnull, os.O_RDONLY)
+            for file, number in ((stdin, 0), (self._outputs[0].file, 1), (self._outputs[-1].file, 2)):
+                os.dup2(file, number)
+            default_signals()
+            os.umask(order["umask"])
+            more_likely_to_be_killed_when_memory_ends()
+            try:
+                os.chdir(order["cwd"])
+            except OSError as error:
+                self._never(f"the working directory {order['cwd']}: {error.strerror}", error.errno)
+            os.execvpe(order["argv"][0], order["argv"], order["env"])
+        except OSError as error:
+            self._never(f"{order['argv'][0]}: {error.strerror}", error.errno)
+        except BaseException as error:
+            self._never(f"{type(error).__name__}: {error}", 0)
+
+    def _never(self, reason: str, number: int | None) -> NoReturn:
+        """The command did not begin: no exit code will be told, but this."""
+        text = f"never {number or 0} " + " ".join(reason.split())
+        os.pwrite(self._entry, text.encode("utf-8", "replace")[: ENTRY_BYTES - 1], 0)
+        os._exit(127)
+
+    # --- the wait -------------------------------------------------------------------------------
+
+    def wait(self, keeper: int = 0) -> None:
+        """Until the last descendant is gone. The understudy gives its keeper: it takes over when that dies."""
+        while self._reap(keeper):
+            if self._command == 0:
+                self._hear({_signal.SIGCHLD, _signal.SIGUSR1}, None)
+                continue
+            bell = self._bell()
+            for output in self._outputs:
+                output.cap()
+            rung = self._hear({_signal.SIGCHLD, _signal.SIGUSR1, _signal.SIGIO}, None if bell else BLIND_SECONDS)
+            if rung == _signal.SIGIO:
+                self._hear({_signal.SIGCHLD, _signal.SIGUSR1}, BURST_SECONDS)
+
+    def _bell(self) -> bool:
+        """Ask for one SIGIO when an output grows next; False where the kernel has no such thing."""
+        try:
+            fcntl.fcntl(self._directory, fcntl.F_NOTIFY, fcntl.DN_MODIFY)
+        except OSError:
+            return False
+        return True
+
+    def _hear(self, signals: set[int], seconds: float | None) -> int:
+        """The next of these signals, all of which are blocked; 0 if there was none in time."""
+        heard = _signal.sigwaitinfo(signals) if seconds is None else _signal.sigtimedwait(signals, seconds)
+        number: int = heard.si_signo if heard is not None else 0
+        if number == _signal.SIGUSR1 and self._stdin >= 0:
+            os.close(self._stdin)
+            self._stdin = -1
+        return number
+
+    def _reap(self, keeper: int) -> bool:
+        """Record the end of the command before it is reaped, reap the others; False when no child is left."""
+        while True:
+            try:
+                child = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return False
+            if child is None:
+                return True
+            if keeper and self._command == 0:
+                self._command = self._claimed(keeper)
+            if child.si_pid == self._command and self._alive:
+                status = child.si_status if child.si_code == os.CLD_EXITED else -child.si_status
+                self._record(status, "understudy" if keeper else "keeper")
+                self._alive = False
+            os.waitpid(child.si_pid, 0)
+
+    def _claimed(self, keeper: int) -> int:
+        """The pid of the command, if our keeper has claimed the directory."""
+        try:
+            with open("claim") as file:
+                lines = dict(line.split(" ", 1) for line in file)
+        except OSError:
+            return 0
+        if lines.get("keeper", "").split(" ")[0] != str(keeper):
+            return 0
+        return int(lines["pid"].split(" ")[0])
+
+    def _record(self, status: int, by: str) -> None:
+        """Into the place that was kept for it: in place, fsync, rename, fsync of the directory."""
+        for _ in range(RETRIES):
+            try:
+                if os.path.exists("exit"):
+                    return
+                if not os.pread(self._entry, ENTRY_BYTES, 0).startswith(b"never "):
+                    text = f"ended {status} {time.time():.6f} {by}\n"
+                    os.pwrite(self._entry, text.encode(), 0)
+                os.fsync(self._entry)
+                os.rename("exit.pre", "exit")
+                os.fsync(self._directory)
+                return
+            except FileNotFoundError:
+                return  # the directory was removed: nobody wants to know
+            except OSError:
+                time.sleep(RETRY_SECONDS)
+
+
+def subreaper() -> None:
+    """Orphans among our descendants become our children."""
+    itself = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
+    _ctypes.call_function(_ctypes.dlsym(itself, "prctl"), (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+
+
+def default_signals() -> None:
+    """As a shell would hand them on: Python ignores SIGPIPE, and whoever started us may have ignored more."""
+    for number in _signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP}:
+        _signal.signal(number, _signal.SIG_DFL)
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+
+
+def more_likely_to_be_killed_when_memory_ends() -> bool:
+    """Rather a hungry command than the gateway or its keeper."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write(OOM_SCORE)
+    except OSError:
+        return False
+    return True
+
+
+def quiet_stdio() -> int:
+    """Read nothing, say nothing; what is told to the supervisor goes to this descriptor, until it is closed."""
+    report = os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    os.close(null)
+    return report
+
+
+def tell(pipe: int, text: str) -> bool:
+    """Write to somebody who may be gone."""
+    try:
+        os.write(pipe, text.encode("utf-8", "replace"))
+    except OSError:
+        return False
+    return True
+
+
+def main(directory: str) -> None:
+    """Become understudy and keeper."""
+    os.closerange(3, DESCRIPTORS)  # what somebody let the gateway inherit is not for the command
+    with open(0, "rb", closefd=False) as file:
+        order = marshal.load(file)
+    report = quiet_stdio()
+    os.umask(0o077)
+    os.chdir(directory)
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, _signal.valid_signals())
+    try:
+        if os.path.exists("claim"):
+            return
+        kept = Keeper(order)
+        subreaper()
+        gc.disable()  # it would write to pages that keeper and understudy share
+        keeper = os.fork()
+        if keeper == 0:
+            kept.start(report)
+            kept.wait()
+            os._exit(0)
+        os.close(report)
+        kept.wait(keeper)
+    except OSError as error:
+        tell(report, f"{error.strerror}: {error.filename or ''}".strip(": "))
+        raise
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

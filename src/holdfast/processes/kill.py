@@ -1,0 +1,114 @@
+"""Ending a whole tree: ask, wait, then stop everything before killing it, and say who is left.
+
+Members are the descendants of the command and of its keepers (which inherit its orphans), and whoever
+carries its mark: the nonce in its environment, or its output as stdout or stderr. Those two find what the
+tree does not when the keepers are dead. Stopping first means that nobody can fork while we look again. The
+keepers are never signalled: they have an end to record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from dataclasses import dataclass
+
+from holdfast.processes.command import TASK_VARIABLE
+from holdfast.processes.proc import Identity, Process, descendants, marked, send, table, tree
+from holdfast.processes.spool import Claim, Spool
+
+LOOK_SECONDS = 0.02
+FORCE_SECONDS = 10.0
+EMPTY_ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Survivor:
+    """A process that is still there after it was killed."""
+
+    pid: int
+    name: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class KillReport:
+    """What was done to a tree."""
+
+    asked: int
+    """So many got SIGTERM."""
+    forced: int
+    """So many got SIGKILL, since they were still there after the grace."""
+    survivors: tuple[Survivor, ...]
+
+
+async def kill_tree(spool: Spool, claim: Claim, *, grace: float) -> KillReport:
+    """TERM to all of it, and after the grace KILL, until nobody is found twice in a row."""
+    loop = asyncio.get_running_loop()
+    members = await asyncio.to_thread(_members, spool, claim)
+    asked = sum(_ask(member) for member in members)
+    patience = loop.time() + grace
+    while members and loop.time() < patience:
+        await asyncio.sleep(LOOK_SECONDS)
+        members = await asyncio.to_thread(_members, spool, claim)
+    forced = await _force(spool, claim)
+    left = await asyncio.to_thread(_members, spool, claim)
+    return KillReport(asked, forced, tuple(Survivor(one.pid, one.name, one.state) for one in left))
+
+
+async def signal_group(claim: Claim, number: int) -> int:
+    """Signal the process group of the command; how many got it."""
+    everybody = await asyncio.to_thread(table)
+    group = [one for one in tree(everybody, claim.command, claim.keepers) if one.group == claim.command.pid]
+    return sum(send(one.identity, number) for one in group)
+
+
+async def _force(spool: Spool, claim: Claim) -> int:
+    loop = asyncio.get_running_loop()
+    stopped, killed = set[Identity](), set[Identity]()
+    deadline = loop.time() + FORCE_SECONDS
+    empty = 0
+    while empty < EMPTY_ROUNDS and loop.time() < deadline:
+        members = await asyncio.to_thread(_members, spool, claim)
+        empty = 0 if members else empty + 1
+        new = [one.identity for one in members if one.identity not in stopped]
+        for identity in new:
+            send(identity, signal.SIGSTOP)
+        stopped.update(new)
+        if new:
+            continue
+        for member in members:
+            if send(member.identity, signal.SIGKILL):
+                killed.add(member.identity)
+        await asyncio.sleep(LOOK_SECONDS / 4)
+    return len(killed)
+
+
+def _ask(member: Process) -> bool:
+    """TERM; one that is stopped must go on to hear it."""
+    asked = send(member.identity, signal.SIGTERM)
+    if asked and member.state == "T":
+        send(member.identity, signal.SIGCONT)
+    return asked
+
+
+def _members(spool: Spool, claim: Claim) -> list[Process]:
+    """The tree, and whoever carries the mark, with what descends from them."""
+    everybody = table()
+    found = {one.pid: one for one in tree(everybody, claim.command, claim.keepers)}
+    mark = f"{TASK_VARIABLE}={claim.task}".encode()
+    output = _inode(spool)
+    ours = {os.getpid(), *(keeper.pid for keeper in claim.keepers)}
+    others = [one for pid, one in everybody.items() if pid not in found and pid not in ours and not one.dead]
+    strays = [one for one in others if one.start >= claim.command.start and marked(one.pid, mark, output)]
+    found.update((one.pid, one) for one in strays)
+    found.update((one.pid, one) for one in descendants(everybody, [one.identity for one in strays]))
+    return list(found.values())
+
+
+def _inode(spool: Spool) -> tuple[int, int] | None:
+    try:
+        found = (spool.path / "output.log").stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,71 @@
+"""Starting a keeper: the order goes through memory, never through a file, and is whole before anybody reads it."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import secrets
+import sys
+from pathlib import Path
+
+from holdfast.domain.errors import Conflict
+from holdfast.processes.command import TASK_VARIABLE, Command
+from holdfast.processes.spool import Spool
+
+KEEPER = Path(__file__).with_name("keeper.py")
+REPORT_BYTES = 65_536
+
+
+def launch(spool: Spool, command: Command, keeper: Path) -> tuple[int, str]:
+    """Start it; its pid and its complaint. Returns when the command has begun or will not: the report is closed."""
+    try:
+        spool.path.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        raise Conflict(f"The task {spool.id} was started before.") from None
+    order = _order(command)
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as report:
+        try:
+            pid = os.posix_spawn(
+                sys.executable,
+                [sys.executable, "-I", "-S", str(keeper), str(spool.path)],
+                {},
+                file_actions=[(os.POSIX_SPAWN_DUP2, file, at) for file, at in ((order, 0), (writer, 1), (writer, 2))],
+                setsid=True,
+            )
+        finally:
+            os.close(order)
+            os.close(writer)
+        complaint = report.read(REPORT_BYTES)
+    return pid, complaint.decode("utf-8", "replace").strip()
+
+
+def reap(children: set[int]) -> None:
+    """Take leave of the keepers that are through; whoever is not our child is somebody else's to reap."""
+    for pid in list(children):
+        try:
+            gone, _ = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            gone = pid
+        if gone:
+            children.discard(pid)
+
+
+def _order(command: Command) -> int:
+    task = f"{command.id}.{secrets.token_hex(8)}"
+    order = {
+        "argv": command.argv,
+        "cwd": str(command.cwd),
+        "env": {**command.env, TASK_VARIABLE: task},
+        "head": command.head,
+        "stderr": command.stderr,
+        "stdin": command.stdin,
+        "tail": command.tail if command.tail is not None else -1,
+        "task": task,
+        "umask": command.umask,
+    }
+    memory = os.memfd_create("order")
+    with os.fdopen(memory, "wb", closefd=False) as file:
+        marshal.dump(order, file)
+    os.lseek(memory, 0, os.SEEK_SET)
+    return memory

@@ -1,0 +1,254 @@
+"""The directory of one command: `claim`, `exit`, `output.log`, maybe `stderr.log` and `stdin`; and how to read it.
+
+The output is only ever appended to, and our punching gives back blocks from its head on. So the one hole
+that is ours begins exactly at the head; any other is a sparse file that the command made itself, and its
+zeros are shown as what they are.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from holdfast.domain.errors import Corrupt, NotFound
+from holdfast.processes.command import Ended, NeverStarted, Witness, check_id
+from holdfast.processes.keeper import BLOCK, ENTRY_BYTES, punch, sync_directory
+from holdfast.processes.proc import Identity
+
+CANCELLED = "cancelled\n"
+REMOVED = ".removed"
+OUTPUTS = ("output.log", "stderr.log")
+Stream = Literal["output", "stderr"]
+WITNESSES: dict[str, Witness] = {"keeper": "keeper", "understudy": "understudy"}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who the command is, as its keeper wrote it down before the gate opened."""
+
+    command: Identity
+    keeper: Identity
+    understudy: Identity
+    boot: str
+    task: str
+    """The mark in the environment: id and nonce."""
+    head: int
+    tail: int | None
+    began: float
+
+    @property
+    def keepers(self) -> tuple[Identity, Identity]:
+        """Who records its end: the second one if the first is killed."""
+        return self.keeper, self.understudy
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A piece of an output: first what was dropped, if anything, then the bytes after it."""
+
+    offset: int
+    dropped: int
+    """So many bytes from the offset on were given back to the disk."""
+    data: bytes
+    size: int
+    """Of the whole output, with what was dropped."""
+
+    @property
+    def next(self) -> int:
+        """Where to read on."""
+        return self.offset + self.dropped + len(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A file that a command writes or wrote."""
+
+    path: Path
+    head: int
+
+    def size(self) -> int:
+        """How much was ever written."""
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def on_disk(self) -> int:
+        """What it takes of the disk."""
+        return self.path.stat().st_blocks * 512 if self.path.exists() else 0
+
+    def read(self, offset: int, limit: int) -> Window:
+        """From an offset on, at most so many bytes."""
+        try:
+            file = os.open(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return Window(offset, 0, b"", 0)
+        try:
+            while True:
+                hole = self._hole(file)
+                start = max(offset, hole) if offset >= self.head else offset
+                stop = min(start + limit, self.head) if start < self.head < hole else start + limit
+                data = os.pread(file, stop - start, start)
+                if self._hole(file) == hole or start + len(data) <= self.head:
+                    return Window(offset, start - offset, data, os.fstat(file).st_size)
+        finally:
+            os.close(file)
+
+    def tail(self, lines: int, limit: int = 65_536) -> Window:
+        """The last lines, as far as they lie within so many bytes of the end."""
+        start = max(0, self.size() - limit)
+        window = self.read(start, limit)
+        at = len(window.data)
+        for _ in range(lines):
+            before = window.data.rfind(b"\n", 0, at - 1) if at > 0 else -1
+            if before < 0:
+                return window
+            at = before + 1
+        skipped = window.dropped + at
+        return Window(window.offset + skipped, 0, window.data[at:], window.size)
+
+    def discard(self, before: int) -> None:
+        """Give back what lies between the head and this offset."""
+        end = min(before, self.size()) // BLOCK * BLOCK
+        if end > self.head:
+            file = os.open(self.path, os.O_WRONLY)
+            try:
+                punch(file, self.head, end)
+            finally:
+                os.close(file)
+
+    def _hole(self, file: int) -> int:
+        """Where our hole ends; at most the head if there is none."""
+        if _seek(file, self.head, os.SEEK_HOLE) != self.head:
+            return 0
+        data = _seek(file, self.head, os.SEEK_DATA)
+        return data if data is not None else os.fstat(file).st_size
+
+
+class Spool:
+    """One directory, by the id of its task."""
+
+    def __init__(self, root: Path, id: str) -> None:
+        self.id = check_id(id)
+        self.root = root
+        self.path = root / id
+
+    @property
+    def stdin(self) -> Path:
+        """The FIFO, if the command has one."""
+        return self.path / "stdin"
+
+    def output(self, stream: Stream = "output") -> Output:
+        """What it wrote."""
+        claim = self.claim()
+        head = claim.head if claim is not None else 0
+        return Output(self.path / f"{stream}.log", head)
+
+    def cancel(self) -> bool:
+        """Claim the directory in place of the keeper: True if it did not and now never will start a command."""
+        if (text := self._text("claim")) is not None:
+            return text == CANCELLED
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = self.path / "claim.cancel"
+        new.write_text(CANCELLED)
+        try:
+            os.link(new, self.path / "claim")
+        except FileExistsError:
+            return self._text("claim") == CANCELLED
+        finally:
+            new.unlink()
+        sync_directory(str(self.path))
+        sync_directory(str(self.root))
+        return True
+
+    def claim(self) -> Claim | None:
+        """Who the command is; `None` if it was never claimed, or cancelled."""
+        text = self._text("claim")
+        if text in (None, CANCELLED):
+            return None
+        try:
+            lines = dict(line.split(" ", 1) for line in text.splitlines())
+            tail = int(lines["tail"])
+            return Claim(
+                command=_identity(lines["pid"]),
+                keeper=_identity(lines["keeper"]),
+                understudy=_identity(lines["understudy"]),
+                boot=lines["boot"],
+                task=lines["task"],
+                head=int(lines["head"]),
+                tail=tail if tail >= 0 else None,
+                began=float(lines["began"]),
+            )
+        except (KeyError, ValueError) as error:
+            raise Corrupt(f"The claim of {self.id} cannot be read: {error}.") from error
+
+    def end(self) -> Ended | NeverStarted | None:
+        """How it ended, by the record; `None` while there is none."""
+        return self._parse(self._text("exit"))
+
+    def unfinished_end(self) -> NeverStarted | Ended | None:
+        """What was written into the kept place, when both keepers were killed before they could rename it."""
+        return self._parse(self._text("exit.pre"))
+
+    def remove(self) -> None:
+        """Take the directory away: first the name, in one step, then what is in it."""
+        gone = self.root / f"{REMOVED}.{self.id}"
+        if gone.exists():
+            shutil.rmtree(gone)
+        try:
+            self.path.rename(gone)
+        except FileNotFoundError:
+            raise NotFound(f"There is no output of {self.id}.") from None
+        sync_directory(str(self.root))
+        shutil.rmtree(gone)
+
+    def _parse(self, text: str | None) -> Ended | NeverStarted | None:
+        match (text or "").strip().split(" ", 3):
+            case ["ended", status, at, by] if by in WITNESSES:
+                return Ended(self.id, int(status), WITNESSES[by], float(at))
+            case ["never", number, *reason]:
+                return NeverStarted(self.id, f"could not start: {' '.join(reason)}", int(number))
+            case _:
+                return None
+
+    def _text(self, name: str) -> str | None:
+        try:
+            with (self.path / name).open("rb") as file:
+                return file.read(2 * ENTRY_BYTES).decode("utf-8", "replace")
+        except FileNotFoundError:
+            return None
+
+
+def _seek(file: int, offset: int, whence: int) -> int | None:
+    """Where the next hole or the next data begins; `None` beyond the end."""
+    try:
+        return os.lseek(file, offset, whence)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        return None
+
+
+def clear_removed(root: Path) -> None:
+    """Finish removals that were interrupted."""
+    for path in root.glob(f"{REMOVED}.*"):
+        shutil.rmtree(path)
+
+
+def spooled(root: Path) -> int:
+    """What all outputs take of the disk."""
+    total = 0
+    if root.exists():
+        for entry in os.scandir(root):
+            for name in OUTPUTS:
+                try:
+                    total += Path(entry.path, name).stat().st_blocks * 512
+                except OSError:
+                    continue
+    return total
+
+
+def _identity(text: str) -> Identity:
+    pid, start = text.split(" ")
+    return Identity(int(pid), int(start))

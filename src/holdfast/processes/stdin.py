@@ -1,0 +1,59 @@
+"""The input of a command that has one: a FIFO which its keepers hold open, so that nobody's death is its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+from holdfast.domain.errors import Conflict, Rejected
+from holdfast.processes.proc import send
+from holdfast.processes.spool import Claim, Spool
+
+PAUSE_SECONDS = 0.01
+
+
+async def write(spool: Spool, data: bytes, *, within: float) -> int:
+    """Write it; how many bytes were taken before the time was over. The rest was not."""
+    file = _open(spool)
+    deadline = asyncio.get_running_loop().time() + within
+    done = 0
+    try:
+        while done < len(data):
+            try:
+                done += os.write(file, data[done:])
+            except BlockingIOError:
+                if asyncio.get_running_loop().time() > deadline:
+                    break
+                await asyncio.sleep(PAUSE_SECONDS)
+    except BrokenPipeError:
+        raise Conflict(f"The command {spool.id} does not read its input any more.") from None
+    finally:
+        os.close(file)
+    return done
+
+
+def close(spool: Spool, claim: Claim) -> None:
+    """The end of the input: the name goes first, so that nobody writes to it again, then both keepers let go."""
+    if spool.stdin.exists():
+        spool.stdin.rename(_closed(spool))
+    elif not _closed(spool).exists():
+        raise Rejected(f"The command {spool.id} has no input.")
+    for keeper in claim.keepers:
+        send(keeper, signal.SIGUSR1)
+
+
+def _open(spool: Spool) -> int:
+    try:
+        return os.open(spool.stdin, os.O_WRONLY | os.O_NONBLOCK)
+    except FileNotFoundError:
+        if _closed(spool).exists():
+            raise Conflict(f"The input of {spool.id} was closed.") from None
+        raise Rejected(f"The command {spool.id} has no input.") from None
+    except OSError:
+        raise Conflict(f"Nobody reads the input of {spool.id} any more.") from None
+
+
+def _closed(spool: Spool) -> Path:
+    return spool.path / "stdin.closed"

@@ -1,0 +1,338 @@
+"""Starts commands, finds them again after a restart, waits for their ends, follows, feeds and kills them.
+
+    start ─→ keeper ─→ Running ─ pidfd ─→ Ended | Lost
+    attach ─→ Running | Ended | NeverStarted | Lost
+
+A command is the child of its keeper and not ours: closing this, or being killed, changes nothing for it.
+Whoever calls `start` has written the intent down before, under the same id; after a crash `attach` says
+what became of it. Waiting costs nothing: the loop hears of an end through one pidfd for each command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.domain.errors import Conflict, NotFound, Rejected, Unavailable
+from holdfast.processes import stdin
+from holdfast.processes.activity import Activity, Meter, NotYet
+from holdfast.processes.command import Command, Found, NeverStarted, Over, Running
+from holdfast.processes.keeper import boot_id
+from holdfast.processes.kill import KillReport, kill_tree, signal_group
+from holdfast.processes.launch import KEEPER, launch, reap
+from holdfast.processes.proc import alive, process, require_proc
+from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed, spooled
+from holdfast.processes.verdict import decide, find, judge
+
+TICK_SECONDS = 1.0
+ALONE_SECONDS = 0.05
+"""How often an output is capped whose keepers are both dead."""
+RECORD_SECONDS = 10.0
+FOLLOW_SECONDS = 0.1
+USAGE_SECONDS = 5.0
+BUSY = (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a new command is refused."""
+
+    live: int = 200
+    """So many run at once; each costs about 5 MB for its keepers."""
+    free_bytes: int = 512 << 20
+    """What must be free on the disk."""
+    spool_bytes: int = 20 << 30
+    """What all outputs may take together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the outputs take of the disk, and what is left."""
+
+    spooled: int
+    free: int
+
+
+@dataclass(slots=True)
+class _Watch:
+    """A live command, as long as somebody could ask for its end."""
+
+    spool: Spool
+    claim: Claim
+    over: asyncio.Future[Over]
+    pidfd: int | None
+
+
+class Supervisor:
+    """All commands below one directory. One of these at a time: the home is locked by its owner."""
+
+    def __init__(self, root: Path, limits: Limits | None = None, *, keeper: Path = KEEPER) -> None:
+        require_proc()
+        self._root = root
+        self._limits = limits or Limits()
+        self._keeper = keeper
+        self._meter = Meter()
+        self._live: dict[str, _Watch] = {}
+        self._starting: dict[str, asyncio.Task[Running]] = {}
+        self._settling: set[asyncio.Task[None]] = set()
+        self._children: set[int] = set()
+        self._ticker: asyncio.Task[None] | None = None
+        self._usage = Usage(0, 0)
+        self._looked_at: float | None = None
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        clear_removed(root)
+
+    # --- beginnings -----------------------------------------------------------------------------
+
+    async def start(self, command: Command) -> Running:
+        """Run it. Returns when its identity is durable and it has begun; raises if it did not and never will."""
+        command.check()
+        await self._admit()
+        if command.id in self._starting:
+            raise Conflict(f"The task {command.id} is being started.")
+        task = asyncio.create_task(self._start(command))
+        self._starting[command.id] = task
+        task.add_done_callback(lambda _: self._starting.pop(command.id))
+        return await asyncio.shield(task)  # a caller that gives up does not leave half a start behind
+
+    async def _start(self, command: Command) -> Running:
+        spool = Spool(self._root, command.id)
+        try:
+            pid, complaint = await asyncio.to_thread(launch, spool, command, self._keeper)
+        except OSError as error:
+            raise Unavailable(f"The keeper of {spool.id} could not start: {error.strerror}.") from error
+        self._children.add(pid)
+        end = spool.end() or spool.unfinished_end()
+        if isinstance(end, NeverStarted):
+            raise (Unavailable if end.errno in BUSY else Rejected)(f"The command {end.reason}.")
+        if spool.cancel():
+            raise Unavailable(f"The keeper of {spool.id} could not start: {complaint or 'it was killed'}.")
+        claim = _claimed(spool)
+        self._watch(spool, claim)
+        return Running(spool.id, claim.command.pid, claim.began)
+
+    async def _admit(self) -> None:
+        """Refuse a new command where it would endanger those that run, and say why."""
+        if len(self._live) + len(self._starting) >= self._limits.live:
+            raise Unavailable(f"{self._limits.live} commands are running, which is the limit.")
+        usage = self._usage
+        if self._looked_at is None or asyncio.get_running_loop().time() - self._looked_at > USAGE_SECONDS:
+            usage = await self.usage()
+        if usage.free < self._limits.free_bytes:
+            raise Unavailable(
+                f"Only {usage.free >> 20} MiB are free on the disk; a command needs {self._limits.free_bytes >> 20}.",
+                hint="Free some space.",
+            )
+        if usage.spooled > self._limits.spool_bytes:
+            raise Unavailable(
+                f"The outputs of all commands take {usage.spooled >> 20} MiB; "
+                f"{self._limits.spool_bytes >> 20} are allowed.",
+                hint="Remove old tasks.",
+            )
+
+    async def attach(self, id: str) -> Found:
+        """What became of a command: after a restart, or at any time. One that had not begun never will."""
+        if id in self._live:
+            watch = self._live[id]
+            return Running(id, watch.claim.command.pid, watch.claim.began)
+        if id in self._starting:
+            return await asyncio.shield(self._starting[id])
+        spool = Spool(self._root, id)
+        found = find(spool)
+        if found is None:  # gone, and about to be recorded
+            return await _over(spool, _claimed(spool), None)
+        if isinstance(found, Running):
+            self._watch(spool, _claimed(spool))
+        return found
+
+    # --- ends -----------------------------------------------------------------------------------
+
+    def live(self) -> list[str]:
+        """The ids of all commands that run."""
+        return list(self._live)
+
+    async def wait(self, id: str) -> Over:
+        """How it ended, once it has."""
+        if id not in self._live:
+            found = await self.attach(id)
+            if not isinstance(found, Running):
+                return found
+        return await asyncio.shield(self._live[id].over)
+
+    def _watch(self, spool: Spool, claim: Claim) -> None:
+        loop = asyncio.get_running_loop()
+        watch = _Watch(spool, claim, loop.create_future(), _open_pidfd(claim))
+        self._live[spool.id] = watch
+        if watch.pidfd is None:
+            self._gone(watch)
+        else:
+            loop.add_reader(watch.pidfd, self._gone, watch)
+        if self._ticker is None:
+            self._ticker = asyncio.create_task(self._tick())
+
+    def _gone(self, watch: _Watch) -> None:
+        if watch.pidfd is not None:
+            asyncio.get_running_loop().remove_reader(watch.pidfd)
+        task = asyncio.create_task(self._settle(watch))
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+
+    async def _settle(self, watch: _Watch) -> None:
+        over = await _over(watch.spool, watch.claim, watch.pidfd)
+        self._live.pop(watch.spool.id, None)
+        _close_pidfd(watch)
+        watch.over.set_result(over)
+        reap(self._children)
+
+    # --- output ---------------------------------------------------------------------------------
+
+    def output(self, id: str, stream: Stream = "output") -> Output:
+        """What it wrote so far."""
+        return Spool(self._root, id).output(stream)
+
+    async def follow(self, id: str, offset: int, *, limit: int = 65_536) -> AsyncIterator[Window]:
+        """The output from an offset on, as it is written, until the command has ended and all of it was read."""
+        output = self.output(id)
+        while True:
+            watch = self._live.get(id)
+            window = output.read(offset, limit)
+            if window.next > offset:
+                offset = window.next
+                yield window
+            elif watch is None:
+                return
+            else:
+                await asyncio.wait({watch.over}, timeout=FOLLOW_SECONDS)
+
+    def discard(self, id: str, *, before: int) -> None:
+        """Give back what was written between the head and this offset; offsets do not shift."""
+        self.output(id).discard(before)
+
+    # --- input ----------------------------------------------------------------------------------
+
+    async def write(self, id: str, data: bytes, *, within: float = 5.0) -> int:
+        """Write to its input; how many bytes it took in time."""
+        return await stdin.write(self._alive(id).spool, data, within=within)
+
+    def close_stdin(self, id: str) -> None:
+        """The end of its input."""
+        watch = self._alive(id)
+        stdin.close(watch.spool, watch.claim)
+
+    # --- stopping -------------------------------------------------------------------------------
+
+    async def signal(self, id: str, number: int) -> int:
+        """Signal the process group of the command; how many processes got it."""
+        return await signal_group(self._alive(id).claim, number)
+
+    async def kill(self, id: str, *, grace: float = 5.0) -> KillReport:
+        """End the whole tree, also what an ended command left behind."""
+        spool = Spool(self._root, id)
+        claim = spool.claim()
+        if claim is None or claim.boot != boot_id():
+            return KillReport(0, 0, ())
+        return await kill_tree(spool, claim, grace=grace)
+
+    # --- the house ------------------------------------------------------------------------------
+
+    async def activities(self) -> dict[str, Activity | NotYet]:
+        """What each live command is doing, by what it did since this was asked last."""
+        live = {id: (watch.claim, watch.spool.path) for id, watch in self._live.items()}
+        return await asyncio.to_thread(self._meter.read, live)
+
+    async def usage(self) -> Usage:
+        """What the outputs take of the disk."""
+        disk = os.statvfs(self._root)
+        self._usage = Usage(await asyncio.to_thread(spooled, self._root), disk.f_bavail * disk.f_frsize)
+        self._looked_at = asyncio.get_running_loop().time()
+        return self._usage
+
+    async def remove(self, id: str) -> None:
+        """Take the directory of an ended command away."""
+        if id in self._live or id in self._starting:
+            raise Conflict(f"The command {id} is running.")
+        spool = Spool(self._root, id)
+        if isinstance(find(spool) if spool.path.exists() else None, Running):
+            raise Conflict(f"The command {id} is running.")
+        await asyncio.to_thread(spool.remove)
+
+    async def close(self) -> None:
+        """Let go of everything; the commands run on."""
+        await asyncio.gather(*self._starting.values(), return_exceptions=True)
+        tasks = [*self._settling, *([self._ticker] if self._ticker is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for watch in self._live.values():
+            if watch.pidfd is not None:
+                asyncio.get_running_loop().remove_reader(watch.pidfd)
+            _close_pidfd(watch)
+            watch.over.cancel()
+        self._live.clear()
+        reap(self._children)
+
+    async def _tick(self) -> None:
+        """Reap keepers, and cap what grows without any."""
+        while True:
+            alone = [(output, watch.claim.tail) for watch in self._live.values() for output in _over_its_cap(watch)]
+            for output, tail in alone:
+                await asyncio.to_thread(output.discard, output.size() - (tail or 0))
+            reap(self._children)
+            await asyncio.sleep(ALONE_SECONDS if alone else TICK_SECONDS)
+
+    def _alive(self, id: str) -> _Watch:
+        if id not in self._live:
+            raise NotFound(f"No command {id} is running.")
+        return self._live[id]
+
+
+def _claimed(spool: Spool) -> Claim:
+    claim = spool.claim()
+    if claim is None:
+        raise Unavailable(f"The task {spool.id} was cancelled.")
+    return claim
+
+
+async def _over(spool: Spool, claim: Claim, pidfd: int | None) -> Over:
+    """The process is gone: wait for its record, then for other evidence, then say that it is lost."""
+    deadline = asyncio.get_running_loop().time() + RECORD_SECONDS
+    pause = 0.001
+    while (over := judge(spool, claim, pidfd=pidfd)) is None:
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, 0.1)
+        if asyncio.get_running_loop().time() > deadline:
+            return decide(spool, claim, pidfd=pidfd)
+    return over
+
+
+def _open_pidfd(claim: Claim) -> int | None:
+    """A descriptor of the command; `None` if it is gone."""
+    try:
+        descriptor = os.pidfd_open(claim.command.pid)
+    except OSError:
+        return None
+    found = process(claim.command.pid)
+    if found is None or found.identity != claim.command:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _close_pidfd(watch: _Watch) -> None:
+    if watch.pidfd is not None:
+        os.close(watch.pidfd)
+        watch.pidfd = None
+
+
+def _over_its_cap(watch: _Watch) -> list[Output]:
+    """Outputs with nobody there to cap them. One cheap look for each command that is within its cap."""
+    claim = watch.claim
+    if claim.tail is None:
+        return []
+    outputs = [Output(watch.spool.path / name, claim.head) for name in OUTPUTS]
+    over = [output for output in outputs if output.on_disk() > claim.head + 2 * claim.tail]
+    return over if over and not any(map(alive, claim.keepers)) else []

@@ -1,0 +1,61 @@
+"""What became of a command, by the evidence, best first: the record, the processes, the kernel's memory, nothing.
+
+Nothing is invented: without evidence it is lost, and the verdict says what was looked at.
+"""
+
+from __future__ import annotations
+
+from holdfast.domain.errors import Corrupt
+from holdfast.processes.command import Ended, Found, Lost, NeverStarted, Over, Running
+from holdfast.processes.keeper import boot_id
+from holdfast.processes.proc import alive, pidfd_status, zombie_status
+from holdfast.processes.spool import Claim, Spool
+
+CANCELLED = "cancelled before it began"
+
+
+def find(spool: Spool) -> Found | None:
+    """At a start: what this directory says; `None` while a keeper is about to record an end.
+
+    A directory without a claim is claimed here and now, so that a keeper on its way finds it taken.
+    """
+    end = spool.end()
+    if end is not None:
+        return end
+    if spool.cancel():
+        return NeverStarted(spool.id, CANCELLED)
+    try:
+        claim = spool.claim()
+    except Corrupt as error:
+        return Lost(spool.id, error.message)
+    if claim is None:
+        return NeverStarted(spool.id, CANCELLED)
+    if claim.boot == boot_id() and alive(claim.command):
+        return Running(spool.id, claim.command.pid, claim.began)
+    return judge(spool, claim)
+
+
+def judge(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> Over | None:
+    """How a command that is gone came to its end; `None` if a keeper still lives that will say so."""
+    waiting = claim.boot == boot_id() and any(map(alive, claim.keepers))
+    end = spool.end()  # after the look at the keepers: one that was gone has written before
+    if end is not None:
+        return end
+    return None if waiting else decide(spool, claim, pidfd=pidfd)
+
+
+def decide(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> Over:
+    """The verdict without a record, by what else there is."""
+    end = spool.unfinished_end()
+    if end is not None:
+        return end
+    if claim.boot != boot_id():
+        return Lost(spool.id, "reboot: it was running when the machine went down, and no end was recorded")
+    status = zombie_status(claim.command)
+    if status is not None:
+        return Ended(spool.id, status, "zombie", None)
+    status = pidfd_status(pidfd) if pidfd is not None else None
+    if status is not None:
+        return Ended(spool.id, status, "pidfd", None)
+    keepers = " and ".join(f"{one.pid} {'lives' if alive(one) else 'is dead'}" for one in claim.keepers)
+    return Lost(spool.id, f"pid {claim.command.pid} is gone without a record; of its keepers {keepers}")

@@ -1,0 +1,110 @@
+"""Real commands under a real supervisor, and nothing of them left behind."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from holdfast.processes.command import Command, Ended, Over, Running
+from holdfast.processes.keeper import boot_id
+from holdfast.processes.proc import Identity, alive, marked, send, table
+from holdfast.processes.spool import Claim, Spool
+from holdfast.processes.supervisor import Limits, Supervisor
+from tests.eventually import eventually
+
+ENV = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+PYTHON = sys.executable
+
+
+def fresh() -> str:
+    return secrets.token_hex(8)
+
+
+class House:
+    """A directory of commands and whoever supervises it now."""
+
+    def __init__(self, root: Path, *, limits: Limits | None = None) -> None:
+        self.root = root / "tasks"
+        self.cwd = root
+        self.limits = limits
+        self.supervisor = Supervisor(self.root, limits)
+
+    async def restart(self) -> Supervisor:
+        """Another supervisor that knows nothing of the first."""
+        await self.supervisor.close()
+        self.supervisor = Supervisor(self.root, self.limits)
+        return self.supervisor
+
+    def command(self, run: str | tuple[str, ...], **more: Any) -> Command:
+        return replace(Command(id=fresh(), run=run, cwd=self.cwd, env=ENV), **more)
+
+    async def start(self, run: str | tuple[str, ...], **more: Any) -> Running:
+        return await self.supervisor.start(self.command(run, **more))
+
+    async def run(self, run: str | tuple[str, ...], **more: Any) -> tuple[Over, bytes]:
+        running = await self.start(run, **more)
+        over = await self.supervisor.wait(running.id)
+        return over, self.everything(running.id)
+
+    def spool(self, id: str) -> Spool:
+        return Spool(self.root, id)
+
+    def claim(self, id: str) -> Claim:
+        claim = self.spool(id).claim()
+        assert claim is not None
+        return claim
+
+    def everything(self, id: str) -> bytes:
+        """The whole output; fails if any of it was dropped."""
+        found, window = b"", self.supervisor.output(id).read(0, 1 << 20)
+        while window.data:
+            assert not window.dropped
+            found += window.data
+            window = self.supervisor.output(id).read(window.next, 1 << 20)
+        return found
+
+    def kill_keepers(self, id: str, *which: str) -> None:
+        claim = self.claim(id)
+        for name in which or ("keeper", "understudy"):
+            identity: Identity = getattr(claim, name)
+            send(identity, signal.SIGKILL)
+
+    async def keepers_gone(self, id: str, *which: str) -> None:
+        claim = self.claim(id)
+
+        async def gone() -> bool:
+            return not any(alive(getattr(claim, name)) for name in which or ("keeper", "understudy"))
+
+        await eventually(gone)
+
+    async def close(self) -> None:
+        """Kill what is left, by its id, and wait until nobody is there any more."""
+        ids = [path.name for path in self.root.iterdir() if not path.name.startswith(".")]
+        for id in ids:
+            assert not (await self.supervisor.kill(id, grace=0)).survivors
+        claims = [claim for id in ids if (claim := self.spool(id).claim()) is not None and claim.boot == boot_id()]
+
+        async def quiet() -> bool:
+            await self.supervisor.usage()
+            return not any(alive(keeper) for claim in claims for keeper in claim.keepers)
+
+        await eventually(quiet)
+        await self.supervisor.close()
+        assert not strays(claim.task for claim in claims)
+
+
+def strays(tasks: Iterable[str]) -> list[int]:
+    """Whoever carries one of these marks."""
+    marks = [f"HOLDFAST_TASK={task}".encode() for task in tasks]
+    return [pid for pid, one in table().items() if not one.dead and any(marked(pid, mark, None) for mark in marks)]
+
+
+def code(over: Over) -> int | None:
+    assert isinstance(over, Ended), over
+    return over.code

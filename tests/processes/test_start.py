@@ -1,0 +1,170 @@
+"""What a command gets, what it does not, and what is said when it cannot begin."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.errors import Conflict, Rejected, Unavailable
+from holdfast.processes.command import Ended, NeverStarted, Running
+from holdfast.processes.supervisor import Limits, Supervisor
+from tests.processes.house import ENV, PYTHON, House, code, fresh
+
+
+async def test_a_shell_text_and_an_argv(house: House) -> None:
+    over, output = await house.run("echo out; echo err >&2; exit 7")
+    assert isinstance(over, Ended)
+    assert (over.code, over.signal, over.by, output) == (7, None, "keeper", b"out\nerr\n")
+    over, output = await house.run(("printf", "%s|", "a b", "$HOME", ""))
+    assert (code(over), output) == (0, b"a b|$HOME||")
+    over, output = await house.run("-x 2>/dev/null; echo a text is never an option")
+    assert output == b"a text is never an option\n"
+
+
+async def test_a_signal_is_not_an_exit_code(house: House) -> None:
+    over, _ = await house.run("kill -SEGV $$")
+    assert isinstance(over, Ended)
+    assert (over.code, over.signal) == (None, 11)
+    over, _ = await house.run("exit 139")
+    assert code(over) == 139
+
+
+@pytest.mark.parametrize(
+    ("run", "more", "reason"),
+    [
+        (("no-such-command",), {}, "no-such-command: No such file or directory"),
+        (("/etc/passwd",), {}, "/etc/passwd: Permission denied"),
+        (("true",), {"cwd": Path("/no/such/place")}, "the working directory /no/such/place: No such file or directory"),
+        (("echo", "x" * 1_000_000), {}, "echo: Argument list too long"),
+        ("echo " + "x" * 1_000_000, {}, "Argument list too long"),
+    ],
+    ids=["not found", "not executable", "cwd missing", "argument too long", "text too long"],
+)
+async def test_what_cannot_begin_says_why_and_has_no_exit_code(
+    house: House, run: str | tuple[str, ...], more: dict[str, Path], reason: str
+) -> None:
+    command = house.command(run, **more)
+    with pytest.raises(Rejected, match="could not start") as refused:
+        await house.supervisor.start(command)
+    assert reason in refused.value.message
+    supervisor = await house.restart()
+    found = await supervisor.attach(command.id)
+    assert isinstance(found, NeverStarted)
+    assert reason in found.reason
+
+
+async def test_the_shell_saying_127_is_an_exit_code(house: House) -> None:
+    over, output = await house.run("no-such-command")
+    assert code(over) == 127
+    assert b"not found" in output
+
+
+async def test_surroundings_are_those_of_a_user(house: House) -> None:
+    script = "umask; pwd; env | grep -c HOLDFAST_TASK; cat /proc/$$/oom_score_adj; ls /proc/self/fd | wc -l"
+    over, output = await house.run(script, umask=0o027)
+    assert code(over) == 0
+    umask, cwd, tasks, oom, descriptors = output.decode().split()
+    assert (umask, cwd, tasks, oom) == ("0027", str(house.cwd), "1", "500")
+    assert int(descriptors) == 4, "stdin, stdout, stderr and what ls opened"
+    over, output = await house.run("grep -E '^Sig(Blk|Ign)' /proc/$$/status")
+    assert {line.split()[1] for line in output.decode().splitlines()} == {"0" * 16}
+    over, output = await house.run("yes | head -1; echo ${PIPESTATUS[0]}")
+    assert output == b"y\n141\n", "SIGPIPE ends a writer, as in any shell"
+    over, output = await house.run("cat; echo end")
+    assert output == b"end\n", "stdin is /dev/null"
+
+
+async def test_it_has_a_session_of_its_own(house: House) -> None:
+    running = await house.start(("sleep", "100"))
+    assert os.getsid(running.pid) == running.pid
+    assert len({os.getsid(pid) for pid in (running.pid, house.claim(running.id).keeper.pid, os.getpid())}) == 3
+
+
+async def test_the_environment_is_never_on_disk(house: House) -> None:
+    secret = fresh()
+    running = await house.start("sleep 100; echo $SECRET", env={**ENV, "SECRET": secret})
+    spool = house.spool(running.id).path
+    assert stat.S_IMODE(spool.stat().st_mode) == 0o700
+    for path in spool.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert secret.encode() not in path.read_bytes()
+    for keeper in house.claim(running.id).keepers:
+        assert secret.encode() not in Path(f"/proc/{keeper.pid}/environ").read_bytes()
+        assert secret.encode() not in Path(f"/proc/{keeper.pid}/cmdline").read_bytes()
+
+
+async def test_an_id_is_used_once(house: House) -> None:
+    command = house.command("echo once >> ran")
+    await house.supervisor.start(command)
+    with pytest.raises(Conflict):
+        await house.supervisor.start(command)
+    await house.supervisor.wait(command.id)
+    assert (house.cwd / "ran").read_text() == "once\n"
+
+
+async def test_a_cancelled_one_never_runs(house: House) -> None:
+    command = house.command("echo once >> ran")
+    assert isinstance(await house.supervisor.attach(command.id), NeverStarted)
+    with pytest.raises(Conflict):
+        await house.supervisor.start(command)
+    assert isinstance(await house.supervisor.attach(command.id), NeverStarted)
+    assert not (house.cwd / "ran").exists()
+
+
+@pytest.mark.parametrize("id", ["", "..", "../../etc", "a" * 7, "A" * 16, "a" * 65, "abcdefgh\n", "/etc/passwd"])
+async def test_an_id_is_no_path(house: House, id: str) -> None:
+    with pytest.raises(Rejected):
+        await house.supervisor.start(house.command("true", id=id))
+    for ask in (house.supervisor.attach, house.supervisor.remove, house.supervisor.kill, house.supervisor.wait):
+        with pytest.raises(Rejected):
+            await ask(id)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"run": ""}, {"run": ()}, {"run": ("a\0b",)}, {"cwd": Path("here")}, {"env": {"A=B": "x"}}, {"head": 100}],
+    ids=str,
+)
+async def test_nonsense_is_refused_before_anything_happens(house: House, more: dict[str, object]) -> None:
+    command = house.command("true")
+    with pytest.raises(Rejected):
+        await house.supervisor.start(house.command(**{"run": "true", "id": command.id, **more}))
+    assert not list(house.root.iterdir())
+
+
+async def test_a_new_one_is_refused_where_it_would_endanger_the_others(tmp_path: Path) -> None:
+    few = House(tmp_path / "few", limits=Limits(live=1))
+    await few.start(("sleep", "100"))
+    with pytest.raises(Unavailable, match="1 commands are running"):
+        await few.start("true")
+    await few.close()
+    full = Supervisor(tmp_path / "full", Limits(free_bytes=1 << 60))
+    with pytest.raises(Unavailable, match="free on the disk"):
+        await full.start(few.command("true"))
+    await full.close()
+    fat = House(tmp_path / "fat", limits=Limits(spool_bytes=1 << 20))
+    await fat.run(("head", "-c", "3000000", "/dev/zero"))
+    await fat.supervisor.usage()
+    with pytest.raises(Unavailable, match="outputs of all commands take"):
+        await fat.start("true")
+    await fat.close()
+
+
+async def test_a_caller_that_gives_up_leaves_no_half_start(house: House) -> None:
+    command = house.command("echo once >> ran; sleep 100")
+    starting = asyncio.create_task(house.supervisor.start(command))
+    await asyncio.sleep(0)
+    starting.cancel()
+    found = await house.supervisor.attach(command.id)
+    assert isinstance(found, Running | NeverStarted)
+    assert isinstance(found, Running) == (command.id in house.supervisor.live())
+
+
+async def test_a_big_environment_goes_through_memory(house: House) -> None:
+    env = ENV | {f"V{number}": "x" * 100_000 for number in range(10)}
+    over, output = await house.run((PYTHON, "-c", "import os; print(len(os.environ['V9']))"), env=env)
+    assert (code(over), output) == (0, b"100000\n")
