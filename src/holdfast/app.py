@@ -18,7 +18,7 @@ from pathlib import Path
 from socket import socket as Socket
 
 from holdfast import __version__
-from holdfast.config import ConfigError, Home
+from holdfast.config import ConfigError, Home, command_environment
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent, GatewayStarted, GatewayStopped
 from holdfast.gateway.guard import Guard
@@ -26,12 +26,17 @@ from holdfast.gateway.logs import start_logging
 from holdfast.gateway.server import Server, listen
 from holdfast.gateway.state import Gateway
 from holdfast.gateway.stream import Streams
+from holdfast.processes.supervisor import Supervisor
+from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.live import Live
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.provider import warm_up
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Sessions
+from holdfast.runtime.shelf import Shelf
+from holdfast.runtime.tasks import Tasks
+from holdfast.runtime.tools.terminal import command_tools
 from holdfast.settings import DEMO, Settings, load_settings
 from holdfast.store.lock import HomeLock
 from holdfast.store.port import Append, Store, Write
@@ -85,9 +90,26 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
     bound = _bind(port if port is not None else settings.gateway.port)
     store = open_store(home.database)
     try:
-        sessions, live = Sessions(store, clock), Live(store)
+        sessions, live, archive = Sessions(store, clock), Live(store), Archive(store, clock)
+        tasks = Tasks(
+            store,
+            archive=archive,
+            supervisor=Supervisor(home.tasks),
+            root=home.tasks,
+            sessions=sessions,
+            clock=clock,
+            environment=lambda: command_environment(profiles.settings.key_names),
+        )
+        shelf = Shelf(store, tasks=tasks, sessions=sessions, clock=clock)
+        profiles.tools += command_tools(tasks, shelf, clock)
         runner = Runner(
-            store, sessions=sessions, live=live, profiles=profiles, clock=clock, holder=f"gateway {os.getpid()}"
+            store,
+            sessions=sessions,
+            archive=archive,
+            live=live,
+            profiles=profiles,
+            clock=clock,
+            holder=f"gateway {os.getpid()}",
         )
         number = bound.getsockname()[1]
         gateway = Gateway(
@@ -95,6 +117,8 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
             sessions=sessions,
             streams=Streams(store, live),
             runner=runner,
+            tasks=tasks,
+            shelf=shelf,
             profiles=profiles,
             clock=clock,
             home=str(home.path),
@@ -106,6 +130,7 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
         server = Server(gateway, Guard(port=number, token=_token(home)))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         await profiles.detect()
+        await tasks.start()
         await runner.start()
         _announce(home, gateway, background=background)
         warming = asyncio.create_task(_warm_up(profiles))
@@ -129,6 +154,7 @@ async def _say_goodbye(gateway: Gateway, serving: asyncio.Task[None]) -> None:
     log.info("goodbye: suspending %d sessions", len(gateway.runner.working))
     suspending = asyncio.create_task(gateway.runner.stop())
     await asyncio.wait({suspending}, timeout=SUSPEND_SECONDS)
+    await gateway.tasks.stop()
     await serving
     try:
         async with asyncio.timeout(SUSPEND_SECONDS):

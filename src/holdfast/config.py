@@ -104,7 +104,5 @@ def environment(name: str) -> str | None:
 def command_environment(without: set[str]) -> dict[str, str]:
     """What a command inherits: all of it but the names that hold keys, and our own."""
     return {
-        name: value
-        for name, value in os.environ.items()
-        if name not in without and not name.startswith("HOLDFAST_")
+        name: value for name, value in os.environ.items() if name not in without and not name.startswith("HOLDFAST_")
     }

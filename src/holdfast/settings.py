@@ -114,6 +114,12 @@ class Settings:
     mcp: dict[str, McpSettings] = field(default_factory=dict)
     profiles: dict[str, ProfileSettings] = field(default_factory=dict)
 
+    @property
+    def key_names(self) -> set[str]:
+        """The variables that hold keys: no command inherits them."""
+        providers = {provider.api_key_env for provider in self.providers.values()}
+        return {name for name in (*providers, *(server.bearer_env for server in self.mcp.values())) if name}
+
 
 BUILT_IN_PROVIDERS = {
     "openai": ProviderSettings(base_url="https://api.openai.com/v1", api_key_env="OPENAI_API_KEY"),

@@ -13,6 +13,7 @@ from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand,
 from holdfast.domain.events import Mode, Problem, Record, session_stream
 from holdfast.domain.session import AgentMessage, Session, UserMessage
 from holdfast.domain.step import Limits
+from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.live import Live
 from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
@@ -157,6 +158,7 @@ class Rig:
         self.runner = Runner(
             self.store,
             sessions=self.sessions,
+            archive=Archive(self.store, self.clock),
             live=self.live,
             profiles=self.profiles,
             clock=self.clock,

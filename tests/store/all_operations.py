@@ -16,6 +16,7 @@ from holdfast.config import Home
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.events import session_stream
 from holdfast.lifecycle import doctor
+from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.live import Live
 from holdfast.runtime.profiles import Profiles
@@ -48,6 +49,7 @@ async def life(home: Home, id: str) -> None:
     runner = Runner(
         store,
         sessions=sessions,
+        archive=Archive(store, clock),
         live=Live(store),
         profiles=Profiles(home.config),
         clock=clock,

@@ -14,6 +14,8 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Sessions
+from holdfast.runtime.shelf import Shelf
+from holdfast.runtime.tasks import Tasks
 from holdfast.store.port import Store
 
 
@@ -25,6 +27,8 @@ class Gateway:
     sessions: Sessions
     streams: Streams
     runner: Runner
+    tasks: Tasks
+    shelf: Shelf
     profiles: Profiles
     clock: Clock
     home: str

@@ -110,4 +110,3 @@ class Archive:
             return (await self._store.session(session))["id"] == session
         except HoldfastError:
             return False
-

@@ -22,6 +22,11 @@ HELP = """I am the demo agent: a script, no AI. I read your message line by line
   slow SECONDS TEXT   say it word by word over that time
   read PATH           read a file with the tool `read`
   write PATH TEXT     write a file with the tool `write`
+  sh COMMAND          run it with the tool `terminal`, and wait
+  bg COMMAND          run it in the background
+  tasks               what runs in the background
+  wait TASK           wait until a task has ended
+  delegate TEXT       let another demo agent do it in the background
   count               how many of your messages I have seen, and the first of them
   echo                repeat your message before this one
   fail                fail, as a model does that is out of order"""
@@ -113,6 +118,16 @@ def _tool_call(line: Line) -> WantedCall | None:
         case "write" if line.rest:
             path, _, content = line.rest.partition(" ")
             return WantedCall("write", json.dumps({"path": path, "content": content + "\n"}))
+        case "sh" if line.rest:
+            return WantedCall("terminal", json.dumps({"command": line.rest}))
+        case "bg" if line.rest:
+            return WantedCall("terminal", json.dumps({"command": line.rest, "background": True}))
+        case "tasks" if not line.rest:
+            return WantedCall("process", json.dumps({"action": "list"}))
+        case "wait" if line.rest:
+            return WantedCall("process", json.dumps({"action": "wait", "task": line.rest, "timeout": 86_400}))
+        case "delegate" if line.rest:
+            return WantedCall("delegate", json.dumps({"prompt": line.rest}))
         case _:
             return None
 

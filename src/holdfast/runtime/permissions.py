@@ -15,7 +15,7 @@ from holdfast.domain.events import Call, WaitOpened
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.step import wait_id
 from holdfast.runtime.tools.question import QUESTION
-from holdfast.runtime.tools.tool import AnyTool, Place, Result
+from holdfast.runtime.tools.tool import AnyTool, Place, Result, effect_of
 from holdfast.settings import Policy
 
 SHOWN = 2_000
@@ -36,7 +36,7 @@ def permission(
             return Result("done", "\n".join(filter(None, (answer.answer, answer.note))))
         return _question(session, turn, call)
     subject = tool.subject(call.arguments, place)
-    policy = _policy(tool, subject, rules)
+    policy = _policy(tool, call, subject, rules)
     if policy == "deny":
         denied = f"The profile {session.profile!r} does not allow {_name(tool, subject)}."
         if session.has_started(call.call):
@@ -51,11 +51,11 @@ def permission(
     return tool
 
 
-def _policy(tool: AnyTool, subject: str, rules: dict[str, Policy]) -> Policy:
+def _policy(tool: AnyTool, call: Call, subject: str, rules: dict[str, Policy]) -> Policy:
     fitting = [pattern for pattern in rules if _fits(pattern, tool.name, subject)]
     if fitting:
         return rules[max(fitting, key=lambda pattern: (":" in pattern, len(pattern)))]
-    return "allow" if tool.effect == "pure" else "ask"
+    return "allow" if effect_of(tool, call.arguments) == "pure" else "ask"
 
 
 def _fits(pattern: str, name: str, subject: str) -> bool:
@@ -68,8 +68,7 @@ def _name(tool: AnyTool, subject: str) -> str:
 
 
 def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: str) -> WaitOpened:
-    place = dirname(subject)
-    about = f":{place}/*" if place else ":*" if subject else ""
+    about = _beyond(tool, subject)
     return WaitOpened(
         turn=turn.number,
         wait=wait_id(session, turn),
@@ -79,6 +78,14 @@ def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: 
         choices=["allow", "session", "always", "deny"],
         pattern=tool.name + about,
     )
+
+
+def _beyond(tool: AnyTool, subject: str) -> str:
+    """What a person is asked to allow beyond this call: a directory; of a command, just this very one."""
+    if tool.name == "terminal":
+        return ":" + "".join(f"[{char}]" if char in "*?[" else char for char in subject)
+    place = dirname(subject)
+    return f":{place}/*" if place else ":*" if subject else ""
 
 
 def _question(session: Session, turn: Turn, call: Call) -> WaitOpened | Result:

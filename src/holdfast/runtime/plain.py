@@ -17,12 +17,3 @@ def plain(data: bytes) -> str:
     """Without escape sequences, without control and direction characters; of a line that was overwritten, the last."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     return _CONTROL.sub("", _OVERWRITTEN.sub("", _ESCAPES.sub("", text)))
-
-
-def bounded_output(head: bytes, tail: bytes, total: int, limit: int) -> str:
-    """Head and tail of an output, with what lies between stated; `tail` is empty when `head` is all of it."""
-    if not tail:
-        return plain(head)
-    left_out = total - len(head) - len(tail)
-    middle = f"\n[… {left_out} of {total} bytes left out …]\n" if left_out > 0 else ""
-    return (plain(head) + middle + plain(tail))[-limit:] if limit else plain(head) + middle + plain(tail)

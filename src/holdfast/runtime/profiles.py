@@ -38,7 +38,7 @@ class Agent:
     cwd: str = ""
     also: tuple[Path, ...] = ()
     rules: dict[str, Policy] = field(default_factory=dict)
-    own_tools: list[AnyTool] = field(default_factory=lambda: [*file_tools(), QUESTION])
+    own_tools: list[AnyTool] = field(default_factory=list)
     servers: McpServers | None = None
     server_names: tuple[str, ...] = ()
 
@@ -51,7 +51,7 @@ class Agent:
 
     def place(self, session: Session) -> Place:
         """Where its tools work."""
-        return Place(Path(self.cwd or session.cwd), self.also)
+        return Place(Path(self.cwd or session.cwd), self.also, session.id)
 
 
 class MissingModel:
@@ -74,6 +74,8 @@ class Profiles:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.tools: list[AnyTool] = [*file_tools(), QUESTION]
+        """What every agent can do, if its permissions allow it; the gateway adds more."""
         self._demo = DemoModel()
         self._models: dict[tuple[str, ProviderSettings, str], ProviderModel] = {}
         self._servers = McpServers()
@@ -131,6 +133,7 @@ class Profiles:
             cwd=profile.cwd,
             also=tuple(Path(path).expanduser().resolve() for path in profile.also),
             rules=profile.tools,
+            own_tools=self.tools,
             servers=self._servers,
             server_names=tuple(profile.mcp),
         )

@@ -16,6 +16,7 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import assert_never
 
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
 from holdfast.domain.task import (
@@ -232,16 +233,18 @@ class Tasks:
     def _end_of(self, row: Row, over: Over, report: KillReport | None) -> TaskFinished:
         task, output = str(row["id"]), self.supervisor.output(str(row["id"]))
         stopped = f"stopped by {row['stop_by']} ({row['stop_reason']})" if row["stop_by"] else ""
+        code, name, evidence, lost = None, "", "", ""
         match over:
             case NeverStarted(reason=why):
                 reason = f"{NEVER_STARTED}: {why}"
-                return TaskFinished(task=task, outcome="failed", reason=reason, evidence=why, files=[])
-            case Ended(code=code):
-                number = over.signal
-                name = "" if number is None else signal_name(number)
-                evidence, lost = f"recorded by its {over.by}", ""
-            case Lost(evidence=evidence):
-                code, name, lost = None, "", evidence
+                return TaskFinished(task=task, outcome="failed", reason=reason, files=[])
+            case Ended():
+                code, name = over.code, "" if over.signal is None else signal_name(over.signal)
+                evidence = f"recorded by its {over.by}"
+            case Lost():
+                evidence = lost = over.evidence
+            case _ as never:
+                assert_never(never)
         outcome, reason = verdict(code=code, signal=name, lost=lost, stopped=stopped)
         size = output.size()
         return TaskFinished(

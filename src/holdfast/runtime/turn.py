@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextlib import aclosing
+from dataclasses import replace
 from typing import assert_never
 
 from holdfast.domain.events import (
@@ -58,7 +59,7 @@ from holdfast.runtime.pen import Pen
 from holdfast.runtime.permissions import permission
 from holdfast.runtime.profiles import Agent, Profiles
 from holdfast.runtime.prompt import prompt, responded
-from holdfast.runtime.tools.tool import AnyTool, Place, Result
+from holdfast.runtime.tools.tool import AnyTool, Place, Result, effect_of
 from holdfast.store.port import PartialText, Subscription
 
 SAVE_SECONDS = 0.25
@@ -179,6 +180,7 @@ class Worker:
                 outcome=result.outcome,
                 output=result.output,
                 files=result.files,
+                task=result.task,
                 duration_ms=self._clock.now() - started,
             )
             await self._write(finished)
@@ -186,9 +188,10 @@ class Worker:
     async def _carry_out(self, tool: AnyTool, place: Place, call: Call) -> Result:
         """The intent first, then the effect. After a crash the intent is there already."""
         turn = self._session.turns
+        effect = effect_of(tool, call.arguments)
         if not self._session.has_started(call.call):
-            await self._write(ToolCallStarted(turn=turn, call=call.call, tool=call.tool, effect=tool.effect))
-        return await tool.call(place, call.arguments)
+            await self._write(ToolCallStarted(turn=turn, call=call.call, tool=call.tool, effect=effect))
+        return await tool.call(replace(place, call=call.call), call.arguments)
 
     async def _sleep(self, step: Sleep) -> None:
         """Until it is time, unless somebody answers first: then the log says so, and ours is refused."""

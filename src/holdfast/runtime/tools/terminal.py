@@ -15,12 +15,13 @@ import msgspec
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import Effect
 from holdfast.domain.task import NEVER_STARTED, Lifetime, TaskStarted, task_of_call, title_of
+from holdfast.processes.verdict import CANCELLED
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Tasks, Wish
 from holdfast.runtime.tools.tool import AnyTool, Done, Place, Tool, ToolFailed
 from holdfast.runtime.views import TaskView, table
-from holdfast.store.port import Row, TaskFilter
+from holdfast.store.port import Row
 
 TIMEOUT_SECONDS = 120
 LONGEST_SECONDS = 86_400
@@ -106,16 +107,16 @@ class Terminal:
 
     async def run(self, place: Place, arguments: TerminalArguments) -> Done:
         """Start it, unless this very call has started it before; then wait, or say where it is."""
-        for attempt in range(1, ATTEMPTS + 1):
+        attempt = 1
+        while True:
             task = task_of_call(place.session, place.call, attempt)
             row = await self._tasks.archive.find(task)
             if row is None:
                 await self._start(task, place, arguments)
-                row = await self._tasks.archive.find(task)
-            assert row is not None
-            if not self._kept_from_starting(row):
-                break
-        return await self._outcome(row, arguments)
+                row = await self._shelf.find(task)
+            if not self._kept_from_starting(row) or attempt == ATTEMPTS:
+                return await self._outcome(row, arguments)
+            attempt += 1
 
     async def _start(self, task: str, place: Place, arguments: TerminalArguments) -> None:
         cwd = place.inside(arguments.cwd)
@@ -139,7 +140,7 @@ class Terminal:
 
     def _kept_from_starting(self, row: Row) -> bool:
         """A crash came first, and it will never run under this id; unlike one that cannot be started at all."""
-        return row["state"] == "failed" and str(row["reason"]).startswith(f"{NEVER_STARTED}: was cancelled")
+        return row["reason"] == f"{NEVER_STARTED}: {CANCELLED}"
 
     async def _outcome(self, row: Row, arguments: TerminalArguments) -> Done:
         task = str(row["id"])
@@ -176,11 +177,11 @@ class ProcessTool:
             raise ToolFailed(f"{arguments.action} needs the id of a task; `list` shows them.")
         try:
             row = await self._shelf.find(arguments.task)
-            return Done(await self._act(row, arguments), task=str(row["id"]))
+            return Done(await self._act(place, row, arguments), task=str(row["id"]))
         except HoldfastError as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
 
-    async def _act(self, row: Row, arguments: ProcessArguments) -> str:
+    async def _act(self, place: Place, row: Row, arguments: ProcessArguments) -> str:
         task = str(row["id"])
         match arguments.action:
             case "poll":
@@ -195,7 +196,8 @@ class ProcessTool:
                     return f"It still runs after {arguments.timeout} s of waiting."
                 return await self._shelf.told(row)
             case "kill":
-                await self._shelf.end(row, by=f"the agent of task {task}", reason="the agent asked for it", force=False)
+                by = f"the agent of session {place.session}"
+                await self._shelf.end(row, by=by, reason="it asked for the end", force=False)
                 row = await self._shelf.ended(task)
                 return f"{row['state']}: {row['reason']}"
             case "write":
@@ -210,6 +212,3 @@ class ProcessTool:
 
 def _sentence(view: TaskView) -> str:
     return table([view], session=view.session)
-
-
-__all__ = ["ProcessArguments", "TaskFilter", "TerminalArguments", "command_tools"]

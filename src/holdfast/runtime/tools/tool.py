@@ -30,6 +30,9 @@ class Place:
 
     cwd: Path
     also: tuple[Path, ...] = ()
+    session: str = ""
+    call: str = ""
+    """Which call of which session it is: by this, what it started is found again."""
 
     def inside(self, path: str) -> Path:
         """The path, if it lies in the working directory (or what else is open) after all links are followed."""
@@ -57,6 +60,7 @@ class Done:
 
     output: str
     files: list[str] = field(default_factory=list)
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class Result:
     outcome: CallOutcome
     output: str
     files: list[str] = field(default_factory=list)
+    task: str = ""
+    """The command or the agent that it started."""
 
 
 class AnyTool(Protocol):
@@ -106,6 +112,17 @@ class Tool(Generic[Arguments]):
     run: Callable[[Place, Arguments], Coroutine[None, None, Done]]
     about: str = "path"
     """The argument that a permission's pattern is compared with."""
+    effects: Callable[[Arguments], Effect] | None = None
+    """For a tool that does several things: the effect of each call."""
+
+    def effect_of(self, arguments: str) -> Effect:
+        """What may be done about a call after a crash."""
+        if self.effects is None:
+            return self.effect
+        try:
+            return self.effects(msgspec.json.decode(arguments or "{}", type=self.arguments))
+        except msgspec.MsgspecError:
+            return self.effect
 
     @property
     def spec(self) -> ToolSpec:
@@ -142,7 +159,12 @@ class Tool(Generic[Arguments]):
             return Result("failed", str(error))
         except OSError as error:
             return Result("failed", f"{error.strerror or error}: {error.filename or ''}".strip(": "))
-        return Result("done", bounded(done.output), done.files)
+        return Result("done", bounded(done.output), done.files, done.task)
+
+
+def effect_of(tool: AnyTool, arguments: str) -> Effect:
+    """What may be done about one call after a crash."""
+    return tool.effect_of(arguments) if isinstance(tool, Tool) else tool.effect
 
 
 def printable(name: str) -> str:

@@ -1,0 +1,151 @@
+"""The archive as people and agents use it: look, read, wait, end, whatever does the work.
+
+Not here: commands (`tasks.py`), what is written (`archive.py`), pruning (`prune.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from holdfast.domain.commands import StopTurn
+from holdfast.domain.errors import Conflict, NotFound
+from holdfast.domain.task import TaskFinished, task_stream
+from holdfast.processes.activity import Activity, NotYet
+from holdfast.processes.spool import Window
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.plain import plain
+from holdfast.runtime.sessions import Caller, Sessions
+from holdfast.runtime.tasks import Tasks
+from holdfast.runtime.views import TaskView, view
+from holdfast.store.port import Appended, CommandKey, Row, SessionCursor, Store, TaskFilter
+
+LOOK_SECONDS = 2.0
+HALF = 15_000
+"""Bytes from the beginning, and as many from the end, of an output that a model is shown."""
+
+
+class Shelf:
+    """Every task, whatever its kind."""
+
+    def __init__(self, store: Store, *, tasks: Tasks, sessions: Sessions, clock: Clock) -> None:
+        self._store = store
+        self._tasks = tasks
+        self._sessions = sessions
+        self._clock = clock
+        self._seen: dict[str, Activity | NotYet] = {}
+        self._seen_at: float | None = None
+        self._looking = asyncio.Lock()
+
+    # --- looking --------------------------------------------------------------------------------
+
+    async def find(self, prefix: str) -> Row:
+        """One task by id or unique prefix."""
+        return await self._store.task(prefix)
+
+    async def running(self, *, foreground: bool = False) -> list[TaskView]:
+        """Everything that runs now, oldest first."""
+        rows = [row for row in await self._store.running_tasks() if foreground or not row["foreground"]]
+        return await self.views(rows)
+
+    async def page(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[TaskView]:
+        """A page of the archive, newest first."""
+        return await self.views(await self._store.tasks(wanted, before=before, limit=limit))
+
+    async def view(self, row: Row) -> TaskView:
+        """One of them."""
+        return (await self.views([row]))[0]
+
+    async def views(self, rows: list[Row]) -> list[TaskView]:
+        """Rows with what is known right now."""
+        alive = any(row["state"] == "running" and row["kind"] == "process" for row in rows)
+        activities = await self._activities() if alive else {}
+        now = self._clock.now()
+        shown = []
+        for row in rows:
+            task, running = str(row["id"]), row["state"] == "running"
+            size = self._tasks.supervisor.output(task).size() if running and row["kind"] == "process" else None
+            shown.append(view(row, now=now, output_bytes=size, activity=activities.get(task) if running else None))
+        return shown
+
+    async def _activities(self) -> dict[str, Activity | NotYet]:
+        """One look for everybody who asks within a moment."""
+        async with self._looking:
+            now = asyncio.get_running_loop().time()
+            if self._seen_at is None or now - self._seen_at > LOOK_SECONDS:
+                self._seen = await self._tasks.supervisor.activities()
+                self._seen_at = now
+            return self._seen
+
+    # --- reading --------------------------------------------------------------------------------
+
+    async def window(self, row: Row, *, offset: int, limit: int) -> Window:
+        """A piece of its output, as it was written."""
+        kept = await self._kept(row)
+        if kept is not None:
+            return Window(offset, 0, kept[offset : offset + limit], len(kept))
+        return await asyncio.to_thread(self._tasks.supervisor.output(str(row["id"])).read, offset, limit)
+
+    async def tail(self, row: Row, *, lines: int, limit: int) -> Window:
+        """Its last lines."""
+        kept = await self._kept(row)
+        if kept is None:
+            return await asyncio.to_thread(self._tasks.supervisor.output(str(row["id"])).tail, lines, limit)
+        last = b"".join(kept.splitlines(keepends=True)[-lines:])[-limit:]
+        return Window(len(kept) - len(last), 0, last, len(kept))
+
+    async def _kept(self, row: Row) -> bytes | None:
+        """The output that is in the log itself; for an agent, what it said last."""
+        if row["state"] == "running":
+            return b"" if row["kind"] == "agent" else None
+        if row["kind"] == "agent":
+            return str(row["summary"]).encode()
+        records = await self._store.load(task_stream(str(row["id"])), after=0)
+        last = next((r.event for r in reversed(records) if isinstance(r.event, TaskFinished)), None)
+        return last.output.encode() if last is not None and last.output is not None else None
+
+    async def text(self, row: Row, *, offset: int | None = None, lines: int = 0) -> str:
+        """Its output for a model: bounded, plain, with the total stated."""
+        if lines:
+            found = await self.tail(row, lines=lines, limit=2 * HALF)
+            return f"{plain(found.data)}[{found.size} bytes in all]"
+        head = await self.window(row, offset=offset or 0, limit=HALF if offset is None else 2 * HALF)
+        if offset is not None or head.next >= head.size:
+            more = f"\n[bytes {head.next - len(head.data)} to {head.next} of {head.size}]" if offset is not None else ""
+            return self._marked(head) + more
+        tail = await self.window(row, offset=max(head.next, head.size - HALF), limit=HALF)
+        left = head.size - len(head.data) - len(tail.data)
+        middle = f"\n[… {left} of {head.size} bytes left out …]\n" if left else ""
+        return plain(head.data) + middle + plain(tail.data)
+
+    def _marked(self, window: Window) -> str:
+        mark = f"[bytes {window.offset} to {window.offset + window.dropped} were dropped]\n" if window.dropped else ""
+        return mark + plain(window.data)
+
+    async def told(self, row: Row) -> str:
+        """How it ended and what it printed, for a model."""
+        text = await self.text(row)
+        lead = text if text.endswith("\n") or not text else text + "\n"
+        return f"{lead}[{row['state']}: {row['reason']}]"
+
+    # --- waiting and ending ---------------------------------------------------------------------
+
+    async def ended(self, task: str) -> Row:
+        """The task, once it has ended."""
+        row = await self._store.task(task)
+        if row["kind"] == "process":
+            return await self._tasks.ended(str(row["id"]))
+        with self._store.subscribe(task_stream(str(row["id"]))) as changes:
+            while (row := await self._store.task(task))["state"] == "running":
+                await changes.wait()
+                changes.take()
+        return row
+
+    async def end(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
+        """Want its end. An agent's turn is stopped; what it had started in the background goes on."""
+        if row["kind"] == "process":
+            return await self._tasks.end(row, by=by, reason=reason, force=force, command=command)
+        if row["state"] != "running":
+            raise Conflict(f"Task {row['id']} ended already: {row['state']}, {row['reason']}.")
+        if command is None:
+            raise NotFound("An agent task is stopped by a person.", hint=f"`holdfast stop {row['worker']}`.")
+        return await self._sessions.tell(str(row["worker"]), StopTurn(), Caller(command, by))

@@ -1,0 +1,126 @@
+"""A task as everybody sees it: the agent, the command line, the API, the guard. One shape, one way to put it."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+
+from holdfast.processes.activity import Activity, NotYet
+from holdfast.store.port import Row
+
+
+class TaskView(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the archive. What nobody can know is null."""
+
+    id: str
+    kind: str
+    title: str
+    command: str
+    argv: list[str]
+    cwd: str
+    state: str
+    started_by: str
+    session: str
+    call: str
+    worker: str
+    foreground: bool
+    lifetime: str
+    until: int | None
+    notify: bool
+    pinned: bool
+    started_at: int
+    finished_at: int | None
+    duration_ms: int
+    pid: int | None
+    exit_code: int | None
+    signal: str
+    reason: str
+    evidence: str
+    ended_by: str
+    output_bytes: int
+    dropped_bytes: int
+    preview: str
+    summary: str
+    files: list[str] | None
+    survivors: list[str]
+    activity: str
+    activity_detail: str
+    activity_evidence: str
+
+
+def view(row: Row, *, now: int, output_bytes: int | None, activity: Activity | NotYet | None) -> TaskView:
+    """A row of the archive, with what is known of it right now."""
+    started, finished = int(str(row["started_at"])), row["finished_at"]
+    end = now if finished is None else int(str(finished))
+    word, detail, evidence = seen(activity)
+    shown = row | {
+        "argv": json.loads(str(row["argv"])),
+        "files": None if row["files"] is None else json.loads(str(row["files"])),
+        "survivors": json.loads(str(row["survivors"])),
+        "foreground": bool(row["foreground"]),
+        "notify": bool(row["notify"]),
+        "pinned": bool(row["pinned"]),
+        "duration_ms": max(0, end - started),
+        "ended_by": f"{row['stop_by']} ({row['stop_reason']})" if row["stop_by"] else "",
+        "activity": word,
+        "activity_detail": detail,
+        "activity_evidence": evidence,
+    }
+    if output_bytes is not None:
+        shown["output_bytes"] = output_bytes
+    return msgspec.convert(shown, TaskView)
+
+
+def seen(activity: Activity | NotYet | None) -> tuple[str, str, str]:
+    """A word, a detail and the evidence; empty for what is not alive."""
+    match activity:
+        case None:
+            return "", "", ""
+        case NotYet():
+            return "unknown", "", "seen once so far; a rate needs two looks"
+        case Activity(word=word, detail=detail, evidence=found):
+            parts = [f"cpu {found.cpu:.0%}", f"io {size(int(found.io))}/s", f"output {size(found.output)}"]
+            return word, detail or "", f"{', '.join(parts)} in {found.seconds:.0f} s"
+
+
+def table(views: list[TaskView], *, session: str) -> str:
+    """The list for an agent: those of its own session first, others marked."""
+    if not views:
+        return "Nothing runs in the background."
+    own = [view for view in views if view.session == session]
+    others = [view for view in views if view.session != session]
+    return "\n".join([*(_line(view, "") for view in own), *(_line(view, " (of another session)") for view in others)])
+
+
+def _line(view: TaskView, mark: str) -> str:
+    parts = [view.id, view.kind, view.state if view.state != "running" else f"running {age(view.duration_ms)}"]
+    if view.activity:
+        parts.append(" ".join(filter(None, (view.activity, view.activity_detail))))
+    if view.pid is not None and view.state == "running":
+        parts.append(f"pid {view.pid}")
+    if view.state != "running":
+        parts.append(view.reason)
+    return f"{', '.join(parts)}, {size(view.output_bytes)} of output: {view.title}{mark}"
+
+
+def age(milliseconds: int) -> str:
+    """For people: 4 s, 12 m, 3 h 10 m, 5 d."""
+    seconds = milliseconds // 1000
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} m"
+    if seconds < 86_400:
+        return f"{seconds // 3600} h {seconds % 3600 // 60} m"
+    return f"{seconds // 86_400} d"
+
+
+def size(count: int) -> str:
+    """For people: 812 B, 3.4 kB, 17 MB."""
+    number = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000 or unit == "GB":
+            return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
+        number /= 1000
+    raise AssertionError
