@@ -29,13 +29,17 @@ from holdfast.gateway.stream import Streams
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.live import Live
+from holdfast.runtime.mirror import Mirror
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.provider import warm_up
+from holdfast.runtime.prune import Pruning
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Tasks
+from holdfast.runtime.tools.delegate import Delegate
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.settings import DEMO, Settings, load_settings
 from holdfast.store.lock import HomeLock
@@ -101,7 +105,9 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
             environment=lambda: command_environment(profiles.settings.key_names),
         )
         shelf = Shelf(store, tasks=tasks, sessions=sessions, clock=clock)
-        profiles.tools += command_tools(tasks, shelf, clock)
+        delegation = Delegation(store, archive=archive, sessions=sessions, clock=clock)
+        profiles.tools += [*command_tools(tasks, shelf, clock), Delegate(delegation, shelf, profiles).tool]
+        mirror = Mirror(store, sessions=sessions, root=home.tasks)
         runner = Runner(
             store,
             sessions=sessions,
@@ -119,6 +125,8 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
             runner=runner,
             tasks=tasks,
             shelf=shelf,
+            delegation=delegation,
+            pruning=Pruning(store, tasks.supervisor, clock),
             profiles=profiles,
             clock=clock,
             home=str(home.path),
@@ -131,11 +139,13 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         await profiles.detect()
         await tasks.start()
+        await mirror.start()
         await runner.start()
         _announce(home, gateway, background=background)
         warming = asyncio.create_task(_warm_up(profiles))
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _say_goodbye(gateway, serving)
+        await mirror.stop()
         await warming
     finally:
         await profiles.close()

@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.events import Mode
+from holdfast.domain.task import Lifetime, TaskOutcome
 
 TEXT_LIMIT = 1_000_000
 TITLE_LIMIT = 200
@@ -92,7 +93,72 @@ class DeleteSession(Command, frozen=True):
     """Delete the session with all its events, for good."""
 
 
+class DetachTurn(Command, frozen=True):
+    """Make the running turn a task of its own: it moves nowhere, and its end is kept in the archive."""
+
+
+class StartCommand(Command, frozen=True):
+    """Run a command that is kept: a text for the shell, or its words. It outlives the gateway."""
+
+    command: Text | None = None
+    argv: Annotated[list[str], msgspec.Meta(min_length=1, max_length=10_000)] | None = None
+    name: Title | None = None
+    cwd: Path | None = None
+    env: dict[str, str] | None = None
+    """All that it gets; by default the gateway's own without its keys. It is never written down."""
+    lifetime: Lifetime = "persist"
+    until: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    session: Name | None = None
+    notify: bool = False
+    stdin: bool = False
+
+
+class StartAgent(Command, frozen=True):
+    """Let an agent work on something in the background, in a session of its own."""
+
+    prompt: Text
+    profile: Name | None = None
+    cwd: Path | None = None
+    title: Title | None = None
+    session: Name | None = None
+    """The session that is told of its end."""
+    notify: bool = False
+
+
+class StopTask(Command, frozen=True):
+    """End a task: a command is asked, then after 5 s forced; with `force` at once."""
+
+    force: bool = False
+
+
+class WriteTask(Command, frozen=True):
+    """Type something into a command that keeps its input open."""
+
+    text: Annotated[str, msgspec.Meta(max_length=65_536)] = ""
+    close: bool = False
+
+
+class PinTask(Command, frozen=True):
+    """Keep a task whatever is pruned, or not any more."""
+
+    pinned: bool = True
+
+
+class PruneTasks(Command, frozen=True):
+    """Delete ended tasks with their output. All conditions that are given must hold; pinned ones stay.
+
+    Without `confirm` it only says what would go.
+    """
+
+    older_than_ms: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    larger_than: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    keep_last: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    state: TaskOutcome | None = None
+    confirm: bool = False
+
+
 SessionCommand = (
     SendMessage | StopTurn | AnswerWait | ChooseAgent | UndoTurn | RenameSession | ArchiveSession | RestoreSession
 )
-AnyCommand = CreateSession | SessionCommand | ForkSession | DeleteSession
+TaskCommand = StartCommand | StartAgent | StopTask | WriteTask | PinTask | PruneTasks
+AnyCommand = CreateSession | SessionCommand | ForkSession | DetachTurn | DeleteSession | TaskCommand

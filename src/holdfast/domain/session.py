@@ -103,6 +103,8 @@ class OpenCall:
     call: Call
     effect: Effect | None = None
     """The effect class, once the intent was written; None while it has not been started."""
+    started: int | None = None
+    """When that was."""
 
 
 class Happened(Part, frozen=True):
@@ -218,10 +220,14 @@ class Session:
         """Whether it is out of the default list."""
         return self.put_away is not None
 
+    def started_at(self, call: str) -> int | None:
+        """When the intent of an open tool call was written, if it was."""
+        open_call = self.turn.open_calls.get(call) if self.turn is not None else None
+        return open_call.started if open_call is not None else None
+
     def has_started(self, call: str) -> bool:
         """Whether the intent of an open tool call was written."""
-        open_call = self.turn.open_calls.get(call) if self.turn is not None else None
-        return open_call is not None and open_call.effect is not None
+        return self.started_at(call) is not None
 
     @property
     def activity(self) -> Activity:
@@ -260,7 +266,7 @@ def evolve(session: Session, record: Record) -> None:
             session.queue.append(QueuedInput(e, Happened(record.version, record.at)))
         case ToolCallStarted() as e:
             turn = _turn(session)
-            turn.open_calls[e.call].effect = e.effect
+            turn.open_calls[e.call].effect, turn.open_calls[e.call].started = e.effect, record.at
             turn.last = record
         case ModelRequested() as e:
             turn = _turn(session)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from holdfast.domain.session import AgentMessage, Message, Note, Session, ToolResult, UserMessage
-from holdfast.gateway.contract import ContextMessage, ModelContext
+from holdfast.gateway.shapes import ContextMessage, ModelContext
 from holdfast.runtime.model import ToolSpec
 from holdfast.runtime.profiles import Agent
 from holdfast.runtime.prompt import prompt

@@ -11,7 +11,9 @@ from starlette.requests import HTTPConnection
 
 from holdfast.gateway.stream import Streams
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.profiles import Profiles
+from holdfast.runtime.prune import Pruning
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.shelf import Shelf
@@ -29,6 +31,8 @@ class Gateway:
     runner: Runner
     tasks: Tasks
     shelf: Shelf
+    delegation: Delegation
+    pruning: Pruning
     profiles: Profiles
     clock: Clock
     home: str

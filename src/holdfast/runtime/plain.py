@@ -16,4 +16,35 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 def plain(data: bytes) -> str:
     """Without escape sequences, without control and direction characters; of a line that was overwritten, the last."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    return _without(text)
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+_UNFINISHED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]{0,4096})?\Z")
+
+
+def coloured(data: bytes) -> str:
+    """For a screen: of all that a terminal would obey only colours are left."""
+    pieces, at = [], 0
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    for colour in _COLOUR.finditer(text):
+        pieces += [_without(text[at : colour.start()]), colour.group()]
+        at = colour.end()
+    return "".join([*pieces, _without(text[at:])])
+
+
+def whole(data: bytes) -> bytes:
+    """Without half a character or half an escape sequence at its end: the rest of it is yet to come."""
+    data = _UNFINISHED.sub(b"", data)
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte >= 0xC0:
+            needed = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return data[:-back] if needed > back else data
+        if byte < 0x80:
+            break
+    return data
+
+
+def _without(text: str) -> str:
     return _CONTROL.sub("", _OVERWRITTEN.sub("", _ESCAPES.sub("", text)))

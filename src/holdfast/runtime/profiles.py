@@ -51,7 +51,7 @@ class Agent:
 
     def place(self, session: Session) -> Place:
         """Where its tools work."""
-        return Place(Path(self.cwd or session.cwd), self.also, session.id)
+        return Place(Path(self.cwd or session.cwd), self.also, profile=session.profile, session=session.id)
 
 
 class MissingModel:

@@ -17,9 +17,11 @@ from holdfast.runtime.plain import plain
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.tasks import Tasks
 from holdfast.runtime.views import TaskView, view
-from holdfast.store.port import Appended, CommandKey, Row, SessionCursor, Store, TaskFilter
+from holdfast.store.port import Appended, CommandKey, OutputFound, Row, SessionCursor, Store, TaskFilter
 
 LOOK_SECONDS = 2.0
+FOLLOW_SECONDS = 0.1
+SEARCHED_BYTES = 1 << 20
 HALF = 15_000
 """Bytes from the beginning, and as many from the end, of an output that a model is shown."""
 
@@ -84,6 +86,29 @@ class Shelf:
         if kept is not None:
             return Window(offset, 0, kept[offset : offset + limit], len(kept))
         return await asyncio.to_thread(self._tasks.supervisor.output(str(row["id"])).read, offset, limit)
+
+    async def more(self, row: Row, *, offset: int, limit: int, seconds: float) -> Window:
+        """The same, but when there is nothing behind the offset yet, wait a while for it."""
+        loop = asyncio.get_running_loop()
+        patience = loop.time() + seconds
+        while True:
+            window = await self.window(row, offset=offset, limit=limit)
+            if window.next > offset or row["state"] != "running" or loop.time() >= patience:
+                return window
+            await asyncio.sleep(FOLLOW_SECONDS)
+            row = await self._store.task(str(row["id"]))
+
+    async def search(self, text: str, *, limit: int) -> list[OutputFound]:
+        """Where a text occurs in an output: of what runs in its last bytes, of what ended in what is indexed."""
+        found = []
+        for row in reversed(await self._store.running_tasks()):
+            if row["kind"] == "process":
+                recent = await self.tail(row, lines=100_000, limit=SEARCHED_BYTES)
+                if (at := (clean := plain(recent.data)).casefold().find(text.casefold())) >= 0:
+                    found.append(OutputFound(str(row["id"]), " ".join(clean[max(0, at - 60) : at + 120].split())))
+        indexed = await self._store.search_outputs(text, limit=limit)
+        known = {one.task for one in found}
+        return (found + [one for one in indexed if one.task not in known])[:limit]
 
     async def tail(self, row: Row, *, lines: int, limit: int) -> Window:
         """Its last lines."""

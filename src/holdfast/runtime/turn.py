@@ -166,7 +166,7 @@ class Worker:
         """One after the other. Who needs a permission or an answer lets the whole turn wait for it."""
         tools, place = await agent.tools(), agent.place(self._session)
         for call in calls:
-            started = self._clock.now()
+            started = self._session.started_at(call.call) or self._clock.now()
             result = permission(self._session, call, tools=tools, rules=agent.rules, place=place)
             if isinstance(result, WaitOpened):
                 await self._write(result)

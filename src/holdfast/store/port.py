@@ -119,6 +119,14 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputFound:
+    """A task in whose output a search found something."""
+
+    task: str
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """Whether the store takes writes, and if not, since when and why."""
 
@@ -246,6 +254,10 @@ class Store(Protocol):
 
     async def search(self, text: str, *, limit: int) -> list[Hit]:
         """Where a text occurs, newest first; at most a second behind the log."""
+        ...
+
+    async def search_outputs(self, text: str, *, limit: int) -> list[OutputFound]:
+        """The ended tasks in whose output a text occurs, newest first."""
         ...
 
     @property

@@ -117,7 +117,7 @@ def project(record: Record) -> list[Change]:
             end = base | {"turn": e.turn, "state": e.outcome, "reason": e.reason}
             return [("finish_turn", end), ("close_waits", end), ("session_turn", end)]
         case SessionCreated() as e:
-            born = {"title": e.title, "profile": e.profile, "cwd": e.cwd, "parent": e.parent}
+            born = {"title": e.title, "profile": e.profile, "cwd": e.cwd, "parent": e.parent, "task": e.task}
             return [("create_session", base | born)]
         case AgentChosen() as e:
             return [("choose_agent", base | {"profile": e.profile, "model": e.model})]

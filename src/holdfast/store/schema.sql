@@ -31,6 +31,7 @@ CREATE TABLE sessions (
     model TEXT NOT NULL DEFAULT '',
     cwd TEXT NOT NULL,
     parent TEXT NOT NULL DEFAULT '',
+    task TEXT NOT NULL DEFAULT '',
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     version INTEGER NOT NULL,

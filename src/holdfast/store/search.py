@@ -26,11 +26,14 @@ from holdfast.domain.events import (
     ToolCallFinished,
     decode_many,
 )
-from holdfast.store.port import Hit, Page
+from holdfast.domain.task import TaskFinished, TaskPruned, task_stream
+from holdfast.store.port import Hit, OutputFound, Page
 from holdfast.store.tail import Tail
 
 PAGE = 500
 SCAN = 20_000
+OUTPUT_BYTES = 524_288
+"""So much of the beginning and of the end of an output can be found."""
 AROUND = 60
 COALESCE_SECONDS = 0.5
 RETRY_SECONDS = 5.0
@@ -48,11 +51,12 @@ INSERT OR IGNORE INTO cursor VALUES (1, 0);
 """
 _BY_GRAMS = """
 SELECT t.session, t.version, t.at, t.role, t.text FROM grams g JOIN texts t ON t.seq = g.rowid
-WHERE grams MATCH :match ORDER BY g.rowid DESC LIMIT :limit
+WHERE grams MATCH :match AND (t.role = 'output') = :outputs ORDER BY g.rowid DESC LIMIT :limit
 """
 _BY_SCAN = """
-SELECT session, version, at, role, text FROM (SELECT * FROM texts ORDER BY seq DESC LIMIT :scan)
-WHERE instr(folded(text), :folded) ORDER BY seq DESC LIMIT :limit
+SELECT session, version, at, role, text FROM (
+    SELECT * FROM texts WHERE (role = 'output') = :outputs ORDER BY seq DESC LIMIT :scan
+) WHERE instr(folded(text), :folded) ORDER BY seq DESC LIMIT :limit
 """
 
 _ADD_TEXTS = """
@@ -72,6 +76,7 @@ class SearchIndex:
 
     def __init__(self, path: Path, read_log: ReadLog, tail: Tail) -> None:
         self._path = path
+        self._outputs = path.with_name("tasks")
         self._read_log = read_log
         self._tail = tail
         self._closing = threading.Event()
@@ -88,21 +93,29 @@ class SearchIndex:
         return self._cursor
 
     def search(self, text: str, limit: int) -> list[Hit]:
-        """Where a text occurs, newest first; letters match in either case."""
+        """Where a text occurs in a conversation, newest first; letters match in either case."""
+        rows = self._find(text, limit, outputs=False)
+        return [Hit(session, version, at, role, _snippet(body, text)) for session, version, at, role, body in rows]
+
+    def search_outputs(self, text: str, limit: int) -> list[OutputFound]:
+        """In which task's output a text occurs, newest first."""
+        rows = self._find(text, limit, outputs=True)
+        return [OutputFound(stream.removeprefix("task/"), _snippet(body, text)) for stream, _, _, _, body in rows]
+
+    def _find(self, text: str, limit: int, *, outputs: bool) -> list[tuple[str, int, int, str, str]]:
         if len(text) >= 3 and "\0" not in text:
             match = '"' + text.replace('"', '""') + '"'
-            query, parameters = _BY_GRAMS, {"match": match, "limit": limit}
+            query, parameters = _BY_GRAMS, {"match": match, "limit": limit, "outputs": outputs}
         else:
-            query, parameters = _BY_SCAN, {"folded": text.casefold(), "scan": SCAN, "limit": limit}
+            query, parameters = _BY_SCAN, {"folded": text.casefold(), "scan": SCAN, "limit": limit, "outputs": outputs}
         try:
             with self._lock:
-                rows = self._db.execute(query, parameters).fetchall()
+                return self._db.execute(query, parameters).fetchall()
         except sqlite3.DatabaseError as error:
             if _damaged(error):
                 self._unusable = str(error)
                 self._tail.ticked.set()
             raise Unavailable(f"The search index cannot be read: {error}.", hint="It repairs itself.") from error
-        return [Hit(session, version, at, role, _snippet(body, text)) for session, version, at, role, body in rows]
 
     def close(self) -> None:
         """Stop following; what is missing is caught up at the next start."""
@@ -165,11 +178,33 @@ class SearchIndex:
             self._db.execute(_ADD_TEXTS, (msgspec.json.encode(rows).decode(),))
             self._db.execute(_ADD_GRAMS, (rows[0][0], rows[-1][0]))
         for record in records:
-            if isinstance(record.event, SessionDeleted):
-                gone = (record.event.session,)
+            if isinstance(record.event, TaskFinished):
+                self._add_output(record, record.event)
+            elif isinstance(record.event, SessionDeleted | TaskPruned):
+                event = record.event
+                gone = (event.session if isinstance(event, SessionDeleted) else task_stream(event.task),)
                 found = self._db.execute("SELECT seq, text FROM texts WHERE session = ?", gone).fetchall()
                 self._db.executemany("INSERT INTO grams (grams, rowid, text) VALUES ('delete', ?, ?)", found)
                 self._db.execute("DELETE FROM texts WHERE session = ?", gone)
+
+    def _add_output(self, record: Record, ended: TaskFinished) -> None:
+        """What a command printed, within bounds: of a long output its beginning and its end."""
+        text = _bounded(self._outputs / ended.task / "output.log") if ended.output is None else ended.output
+        if text:
+            row = (record.seq, record.stream, record.version, record.at, "output", text.replace("\0", ""))
+            self._db.execute("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)", row)
+            self._db.execute(_ADD_GRAMS, (record.seq, record.seq))
+
+
+def _bounded(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            head = file.read(OUTPUT_BYTES)
+            size = file.seek(0, 2)
+            file.seek(max(len(head), size - OUTPUT_BYTES))
+            return (head + file.read(OUTPUT_BYTES)).decode("utf-8", "replace")
+    except OSError:  # pruned meanwhile, or it never ran
+        return ""
 
 
 def _row(record: Record) -> tuple[int, str, int, int, str, str] | None:

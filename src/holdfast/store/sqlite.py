@@ -27,6 +27,7 @@ from holdfast.store.port import (
     Health,
     Hit,
     Lease,
+    OutputFound,
     Page,
     PartialText,
     Row,
@@ -198,6 +199,10 @@ class SqliteStore:
     async def search(self, text: str, *, limit: int) -> list[Hit]:
         """Where a text occurs, newest first."""
         return await asyncio.to_thread(self._index.search, text, limit)
+
+    async def search_outputs(self, text: str, *, limit: int) -> list[OutputFound]:
+        """The ended tasks in whose output a text occurs, newest first."""
+        return await asyncio.to_thread(self._index.search_outputs, text, limit)
 
     async def indexed(self) -> int:
         """How far the search index has come, for those who must wait for it."""

@@ -6,7 +6,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from holdfast.gateway.answers import answer
-from holdfast.gateway.contract import DetectedModel, ModelList, Profile, ProfileList, returns
+from holdfast.gateway.contract import returns
+from holdfast.gateway.shapes import DetectedModel, ModelList, Profile, ProfileList
 from holdfast.gateway.state import At
 
 router = APIRouter(prefix="/v1", tags=["agents"])

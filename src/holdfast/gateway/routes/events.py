@@ -13,8 +13,9 @@ from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from holdfast.domain.errors import HoldfastError, Rejected
 from holdfast.gateway.answers import of_error
-from holdfast.gateway.contract import EventPage, returns
+from holdfast.gateway.contract import returns
 from holdfast.gateway.routes.sessions import find
+from holdfast.gateway.shapes import EventPage
 from holdfast.gateway.state import At, Gateway, gateway_of
 from holdfast.gateway.stream import Frame, Streams, as_message, as_sse, seq_of
 

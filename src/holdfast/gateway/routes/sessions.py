@@ -29,7 +29,9 @@ from holdfast.domain.events import SessionDeleted, decode, session_stream
 from holdfast.domain.why import why
 from holdfast.gateway.answers import answer
 from holdfast.gateway.context import context
-from holdfast.gateway.contract import (
+from holdfast.gateway.contract import returns, takes, told
+from holdfast.gateway.export import as_jsonl, as_markdown
+from holdfast.gateway.shapes import (
     Accepted,
     ModelContext,
     Queued,
@@ -41,11 +43,7 @@ from holdfast.gateway.contract import (
     Statement,
     Turn,
     Why,
-    returns,
-    takes,
-    told,
 )
-from holdfast.gateway.export import as_jsonl, as_markdown
 from holdfast.gateway.state import At, Gateway
 from holdfast.runtime.sessions import Caller
 from holdfast.store.port import Appended, Row, SessionCursor
@@ -98,7 +96,7 @@ async def create_session(at: At, request: Request) -> Response:
     if profile not in at.profiles.names:
         raise Rejected(f"There is no profile {profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
     cwd = Path(command.cwd) if command.cwd is not None else Path.home()
-    if not _is_directory(cwd):
+    if not is_directory(cwd):
         raise Rejected(f"cwd {str(cwd)!r} is not the absolute path of a directory.")
     appended = await at.sessions.create(
         command, session=secrets.token_hex(8), profile=profile, cwd=str(cwd), caller=caller
@@ -107,7 +105,8 @@ async def create_session(at: At, request: Request) -> Response:
     return accepted(session, appended, caller, message=command.text is not None)
 
 
-def _is_directory(path: Path) -> bool:
+def is_directory(path: Path) -> bool:
+    """Whether it is one, by its absolute path."""
     try:
         return path.is_absolute() and path.is_dir()
     except OSError:  # too long, or in a place that is not ours to see

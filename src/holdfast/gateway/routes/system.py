@@ -10,9 +10,10 @@ from starlette.responses import HTMLResponse, Response
 from holdfast import __version__
 from holdfast.domain.events import SYSTEM
 from holdfast.gateway.answers import answer
-from holdfast.gateway.contract import Goodbye, Health, Statement, Status, Why, describe, returns
+from holdfast.gateway.contract import describe, returns
 from holdfast.gateway.metrics import exposition
 from holdfast.gateway.routes.sessions import statements
+from holdfast.gateway.shapes import Goodbye, Health, Statement, Status, Why
 from holdfast.gateway.state import At
 
 router = APIRouter(tags=["system"])

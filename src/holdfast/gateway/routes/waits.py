@@ -15,8 +15,9 @@ from holdfast.domain.commands import AnswerWait
 from holdfast.domain.errors import NotFound
 from holdfast.edit_settings import allow_always
 from holdfast.gateway.answers import answer
-from holdfast.gateway.contract import Inbox, Waiting, returns, takes, told
+from holdfast.gateway.contract import returns, takes, told
 from holdfast.gateway.routes.sessions import accepted
+from holdfast.gateway.shapes import Inbox, Waiting
 from holdfast.gateway.state import At, Gateway
 from holdfast.store.port import Row
 

@@ -30,6 +30,7 @@ class Place:
 
     cwd: Path
     also: tuple[Path, ...] = ()
+    profile: str = ""
     session: str = ""
     call: str = ""
     """Which call of which session it is: by this, what it started is found again."""

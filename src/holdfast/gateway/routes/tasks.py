@@ -1,0 +1,283 @@
+"""Tasks: start, look, read, wait, write, stop, pin, prune."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
+
+from holdfast.domain.commands import (
+    DetachTurn,
+    PinTask,
+    PruneTasks,
+    StartAgent,
+    StartCommand,
+    StopTask,
+    WriteTask,
+)
+from holdfast.domain.errors import NotFound, Rejected
+from holdfast.domain.task import TaskStarted, title_of
+from holdfast.gateway.answers import answer
+from holdfast.gateway.contract import returns, takes, told
+from holdfast.gateway.routes.sessions import CURSOR, find, is_directory
+from holdfast.gateway.shapes import Dropped, OutputHit, OutputHits, OutputPage, Pruned, Taken, TaskAccepted, TaskPage
+from holdfast.gateway.state import At, Gateway
+from holdfast.runtime.plain import coloured, whole
+from holdfast.runtime.prune import Rule, kept_bytes
+from holdfast.runtime.tasks import Wish
+from holdfast.runtime.views import TaskView
+from holdfast.store.port import Appended, Row, SessionCursor, TaskFilter
+
+TASK_ID = re.compile(r"[0-9a-f]{4,32}\Z")
+LONGEST_WAIT = 60
+OUTPUT_LIMIT = 1 << 20
+router = APIRouter(prefix="/v1", tags=["tasks"])
+
+
+async def find_task(at: Gateway, prefix: str) -> Row:
+    """The task that an id or a unique prefix of it names."""
+    if not TASK_ID.match(prefix):
+        raise NotFound(f"{prefix[:80]!r} is not the id of a task.", hint="`holdfast tasks` lists them.")
+    return await at.shelf.find(prefix)
+
+
+def accepted(task: str, appended: Appended, *, session: str = "") -> Response:
+    """202: it is on disk."""
+    shape = TaskAccepted(
+        task=task,
+        session=session,
+        stream=appended.stream,
+        version=appended.version,
+        seq=appended.seq,
+        duplicate=appended.duplicate,
+    )
+    return answer(shape, status=202)
+
+
+async def _parent(at: Gateway, given: str | None) -> str:
+    return str((await find(at, given))["id"]) if given is not None else ""
+
+
+def _cwd(given: str | None) -> str:
+    cwd = Path(given) if given is not None else Path.home()
+    if not is_directory(cwd):
+        raise Rejected(f"cwd {str(cwd)!r} is not the absolute path of a directory.")
+    return str(cwd)
+
+
+@router.post("/tasks", **takes(StartCommand, TaskAccepted))
+async def start_command(at: At, request: Request) -> Response:
+    """Run a command that outlives the gateway."""
+    command, caller = await told(request, StartCommand, subject="")
+    if (command.command is None) == (command.argv is None):
+        raise Rejected("Give either `command`, a text for the shell, or `argv`, its words.")
+    if (command.until is not None) != (command.lifetime == "until"):
+        raise Rejected("`until` is the time for the lifetime `until`, and only for that.")
+    shown = command.command if command.command is not None else " ".join(command.argv or [])
+    started = TaskStarted(
+        task=secrets.token_hex(8),
+        of="process",
+        title=command.name or title_of(shown),
+        command=shown,
+        argv=command.argv or [],
+        cwd=_cwd(command.cwd),
+        by=caller.by,
+        session=await _parent(at, command.session),
+        lifetime=command.lifetime,
+        until=command.until,
+        notify=command.notify,
+    )
+    wish = Wish(env=command.env, stdin=command.stdin)
+    appended = await at.tasks.run(started, wish, command=caller.key)
+    return accepted(appended.stream.removeprefix("task/"), appended, session=started.session)
+
+
+@router.post("/tasks/agents", **takes(StartAgent, TaskAccepted))
+async def start_agent(at: At, request: Request) -> Response:
+    """Let an agent work on something in the background, in a session of its own."""
+    command, caller = await told(request, StartAgent, subject="")
+    profile = command.profile or at.profiles.default
+    if profile not in at.profiles.names:
+        raise Rejected(f"There is no profile {profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
+    task = secrets.token_hex(8)
+    started = TaskStarted(
+        task=task,
+        of="agent",
+        title=command.title or title_of(command.prompt),
+        command=command.prompt,
+        cwd=_cwd(command.cwd),
+        by=caller.by,
+        session=await _parent(at, command.session),
+        worker=task,
+        notify=command.notify,
+    )
+    appended = await at.delegation.start(started, profile=profile, caller=caller)
+    task = appended.stream.removeprefix("task/")
+    return accepted(task, appended, session=task)
+
+
+@router.post("/sessions/{id}/detach", **takes(DetachTurn, TaskAccepted))
+async def detach_turn(at: At, id: str, request: Request) -> Response:
+    """Make the running turn a task of its own."""
+    session = str((await find(at, id))["id"])
+    _, caller = await told(request, DetachTurn, subject=session)
+    appended = await at.delegation.detach(session, task=secrets.token_hex(8), caller=caller)
+    return accepted(appended.stream.removeprefix("task/"), appended, session=session)
+
+
+def _wanted(
+    kind: Literal["", "process", "agent"] = "",
+    state: Literal["", "running", "done", "failed", "stopped", "lost"] = "",
+    text: Annotated[str, Query(max_length=500, description="In the title, the command or the summary.")] = "",
+    since: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    all: Annotated[bool, Query(description="Also commands that a turn waits or waited for.")] = False,
+) -> TaskFilter:
+    return TaskFilter(kind=kind, state=state, text=text, since=since, foreground=all)
+
+
+@router.get("/tasks", **returns(TaskPage))
+async def list_tasks(
+    at: At,
+    wanted: Annotated[TaskFilter, Depends(_wanted)],
+    session: Annotated[str, Query(max_length=32)] = "",
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    before: Annotated[str, Query(pattern=CURSOR, description="`next` of the page before.")] = "",
+) -> Response:
+    """A page of the archive, newest first."""
+    at_ms, _, id = before.partition("-")
+    cursor = SessionCursor(int(at_ms), id) if before else SessionCursor()
+    wanted = replace(wanted, session=await _parent(at, session or None))
+    views = await at.shelf.page(wanted, before=cursor, limit=limit)
+    following = f"{views[-1].started_at}-{views[-1].id}" if len(views) == limit else None
+    return answer(TaskPage(views, following))
+
+
+@router.get("/tasks/search", **returns(OutputHits))
+async def search_outputs(
+    at: At,
+    q: Annotated[str, Query(min_length=1, max_length=500)],
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> Response:
+    """Where a text occurs in the output of any task, newest first."""
+    hits = []
+    for hit in await at.shelf.search(q, limit=limit):
+        row = await at.shelf.find(hit.task)
+        hits.append(
+            OutputHit(task=hit.task, title=str(row["title"]), at=int(str(row["started_at"])), snippet=hit.snippet)
+        )
+    return answer(OutputHits(hits))
+
+
+@router.post("/tasks/prune", **takes(PruneTasks, Pruned))
+async def prune_tasks(at: At, request: Request) -> Response:
+    """Delete ended tasks with their output; without `confirm` only say what would go."""
+    command, caller = await told(request, PruneTasks, subject="")
+    rule = Rule(
+        older_than_ms=command.older_than_ms,
+        larger_than=command.larger_than,
+        keep_last=command.keep_last,
+        state=command.state,
+    )
+    if command.confirm:
+        rows = await at.pruning.prune(rule, by=caller.by, command=caller.key)
+    else:
+        rows = await at.pruning.preview(rule)
+    views = await at.shelf.views(rows[:500])
+    shape = Pruned(pruned=command.confirm, count=len(rows), bytes=sum(map(kept_bytes, rows)), tasks=views)
+    return answer(shape, status=202)
+
+
+@router.get("/tasks/{id}", **returns(TaskView))
+async def show_task(at: At, id: str) -> Response:
+    """One task."""
+    return answer(await at.shelf.view(await find_task(at, id)))
+
+
+@router.get("/tasks/{id}/wait", **returns(TaskView))
+async def wait_for_task(at: At, id: str, seconds: Annotated[int, Query(ge=0, le=LONGEST_WAIT)] = 30) -> Response:
+    """The task when it has ended, or as it is after so many seconds."""
+    task = str((await find_task(at, id))["id"])
+    try:
+        async with asyncio.timeout(seconds):
+            await at.shelf.ended(task)
+    except TimeoutError:
+        pass
+    return answer(await at.shelf.view(await at.shelf.find(task)))
+
+
+@router.get("/tasks/{id}/output", **returns(OutputPage, media=("application/octet-stream",)))
+async def task_output(
+    at: At,
+    id: str,
+    offset: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    limit: Annotated[int, Query(ge=64, le=OUTPUT_LIMIT)] = 65_536,
+    tail: Annotated[int, Query(ge=0, le=100_000, description="Only so many last lines, instead of an offset.")] = 0,
+    wait: Annotated[int, Query(ge=0, le=LONGEST_WAIT, description="Wait so many seconds for more.")] = 0,
+    raw: Annotated[bool, Query(description="The bytes as they were written; what was dropped is left out.")] = False,
+) -> Response:
+    """A piece of the output: clean for a screen, or raw. Ask again from `next` on."""
+    row = await find_task(at, id)
+    if tail:
+        window = await at.shelf.tail(row, lines=tail, limit=OUTPUT_LIMIT)
+    else:
+        window = await at.shelf.more(row, offset=offset, limit=limit, seconds=wait)
+    row = await at.shelf.find(str(row["id"]))
+    over = row["state"] != "running"
+    if raw:
+        headers = {
+            "holdfast-next": str(window.next),
+            "holdfast-size": str(window.size),
+            "holdfast-state": str(row["state"]),
+        }
+        return Response(window.data, headers=headers, media_type="application/octet-stream")
+    data = window.data if over and window.next >= window.size else whole(window.data) or window.data
+    start = window.offset + window.dropped
+    page = OutputPage(
+        offset=window.offset,
+        next=start + len(data),
+        size=window.size,
+        state=str(row["state"]),
+        dropped=Dropped(window.offset, start) if window.dropped else None,
+        text=coloured(data),
+    )
+    return answer(page)
+
+
+@router.post("/tasks/{id}/stop", **takes(StopTask, TaskAccepted))
+async def stop_task(at: At, id: str, request: Request) -> Response:
+    """End it: ask, then force."""
+    row = await find_task(at, id)
+    command, caller = await told(request, StopTask, subject=str(row["id"]))
+    known = await at.store.find_command(caller.key)
+    if known is not None:
+        return accepted(str(row["id"]), known)
+    reason = "killed" if command.force else "stopped"
+    appended = await at.shelf.end(row, by=caller.by, reason=reason, force=command.force, command=caller.key)
+    return accepted(str(row["id"]), appended, session=str(row["worker"]))
+
+
+@router.post("/tasks/{id}/write", **takes(WriteTask, Taken))
+async def write_task(at: At, id: str, request: Request) -> Response:
+    """Type something into its input. Not kept, and not repeated: a retry types it again."""
+    row = await find_task(at, id)
+    command, _ = await told(request, WriteTask, subject=str(row["id"]))
+    data = command.text.encode()
+    taken = await at.tasks.supervisor.write(str(row["id"]), data) if data else 0
+    if command.close:
+        at.tasks.supervisor.close_stdin(str(row["id"]))
+    return answer(Taken(bytes=taken, of=len(data)), status=202)
+
+
+@router.post("/tasks/{id}/pin", **takes(PinTask, TaskAccepted))
+async def pin_task(at: At, id: str, request: Request) -> Response:
+    """Keep it whatever is pruned, or not any more."""
+    row = await find_task(at, id)
+    command, caller = await told(request, PinTask, subject=str(row["id"]))
+    appended = await at.tasks.pin(row, pinned=command.pinned, by=caller.by, command=caller.key)
+    return accepted(str(row["id"]), appended)

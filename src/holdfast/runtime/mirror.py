@@ -1,0 +1,123 @@
+"""Agent tasks as files: `tasks/<id>/log.jsonl` has their tool calls, `summary.txt` what they said last.
+
+The files follow the log, with the version of their last line as cursor: what a crash left out is added
+at the next start. Nothing reads them but people.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from pathlib import Path
+
+import msgspec
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.events import ToolCallFinished, ToolCallStarted, decode, session_stream
+from holdfast.runtime.sessions import Sessions
+from holdfast.store.port import Row, SessionCursor, Store, TaskFilter
+
+PAGE = 500
+RECENT = 50
+LOG, SUMMARY = "log.jsonl", "summary.txt"
+log = logging.getLogger(__name__)
+
+
+class _Line(msgspec.Struct):
+    version: int
+
+
+class Mirror:
+    """Follows every agent task; `start` and `stop` are its whole life."""
+
+    def __init__(self, store: Store, *, sessions: Sessions, root: Path) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._root = root
+        self._workers: dict[str, str] = {}
+        self._follower: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Catch up, then follow."""
+        ready = asyncio.Event()
+        self._follower = asyncio.create_task(self._follow(ready))
+        await ready.wait()
+
+    async def stop(self) -> None:
+        """Stop following; what is missing is added at the next start."""
+        if self._follower is not None:
+            self._follower.cancel()
+            await asyncio.gather(self._follower, return_exceptions=True)
+
+    async def _follow(self, ready: asyncio.Event) -> None:
+        with self._store.subscribe(None) as changes:
+            ready.set()
+            await self._catch_up()
+            while True:
+                await changes.wait()
+                for stream, kinds in changes.take().items():
+                    noun, _, id = stream.partition("/")
+                    with contextlib.suppress(HoldfastError):  # deleted or pruned meanwhile
+                        if noun == "session" and id in self._workers and "ToolCallFinished" in kinds:
+                            await self._write(self._workers[id], id)
+                        elif noun == "task" and kinds & {"TaskStarted", "TaskContinued", "TaskFinished"}:
+                            await self._look(await self._store.task(id))
+
+    async def _catch_up(self) -> None:
+        recent = await self._store.tasks(TaskFilter(kind="agent"), before=SessionCursor(), limit=RECENT)
+        for row in {str(row["id"]): row for row in (*recent, *await self._store.running_tasks())}.values():
+            if row["kind"] == "agent" and (
+                row["state"] == "running" or not (self._root / str(row["id"]) / SUMMARY).exists()
+            ):
+                with contextlib.suppress(HoldfastError):
+                    await self._look(row)
+
+    async def _look(self, row: Row) -> None:
+        task, worker = str(row["id"]), str(row["worker"])
+        if row["kind"] != "agent":
+            return
+        if row["state"] == "running":
+            self._workers[worker] = task
+        await self._write(task, worker)
+        if row["state"] != "running":
+            self._workers.pop(worker, None)
+            await asyncio.to_thread(_replace, self._root / task / SUMMARY, str(row["summary"]))
+
+    async def _write(self, task: str, worker: str) -> None:
+        file = self._root / task / LOG
+        after = await asyncio.to_thread(_last_version, file)
+        if after is None:
+            turn = (await self._sessions.get(worker)).turn
+            after = turn.started.version if turn is not None else 0
+        while lines := (await self._store.read(session_stream(worker), after=after, limit=PAGE)).lines:
+            after += len(lines)
+            wanted = [line for line in lines if isinstance(decode(line).event, ToolCallStarted | ToolCallFinished)]
+            await asyncio.to_thread(_append, file, wanted)
+
+
+def _last_version(file: Path) -> int | None:
+    """The version of the last whole line; half a line, left by a crash, is cut off."""
+    try:
+        with file.open("r+b") as stream:
+            data = stream.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            if len(whole) != len(data):
+                stream.truncate(len(whole))
+    except FileNotFoundError:
+        return None
+    last = whole.rstrip().rpartition(b"\n")[2]
+    return msgspec.json.decode(last, type=_Line).version if last else None
+
+
+def _append(file: Path, lines: list[bytes]) -> None:
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    with file.open("ab") as stream:
+        stream.write(b"".join(line + b"\n" for line in lines))
+
+
+def _replace(file: Path, text: str) -> None:
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.replace(file)

@@ -1,0 +1,72 @@
+"""The tool `delegate`: another agent works on something, in a session of its own, in the background."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.task import TaskStarted, task_of_call, title_of
+from holdfast.runtime.delegation import Delegation
+from holdfast.runtime.profiles import Profiles
+from holdfast.runtime.sessions import Caller
+from holdfast.runtime.shelf import Shelf
+from holdfast.runtime.tools.tool import Done, Place, Tool, ToolFailed
+from holdfast.store.port import CommandKey
+
+
+class DelegateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What another agent is to do."""
+
+    prompt: Annotated[str, msgspec.Meta(min_length=1, description="All that it needs to know; it sees nothing else.")]
+    profile: Annotated[str, msgspec.Meta(description="Which agent; by default the same as you.")] = ""
+    notify: Annotated[bool, msgspec.Meta(description="Wake this conversation when it is done.")] = True
+
+
+class Delegate:
+    """Starts agents for agents."""
+
+    def __init__(self, delegation: Delegation, shelf: Shelf, profiles: Profiles) -> None:
+        self._delegation = delegation
+        self._shelf = shelf
+        self._profiles = profiles
+
+    @property
+    def tool(self) -> Tool[DelegateArguments]:
+        """As agents have it."""
+        return Tool(
+            "delegate",
+            "Let another agent work on something in the background; you are told when it is done.",
+            "keyed",
+            DelegateArguments,
+            self.run,
+            about="prompt",
+        )
+
+    async def run(self, place: Place, arguments: DelegateArguments) -> Done:
+        """Start it, unless this very call has started it before."""
+        task = task_of_call(place.session, place.call)
+        profile = arguments.profile or place.profile
+        if profile not in self._profiles.names:
+            raise ToolFailed(f"There is no profile {profile!r}; there is: {', '.join(self._profiles.names)}.")
+        started = TaskStarted(
+            task=task,
+            of="agent",
+            title=title_of(arguments.prompt),
+            command=arguments.prompt,
+            cwd=str(place.cwd),
+            by=f"the agent of session {place.session}",
+            session=place.session,
+            call=place.call,
+            worker=task,
+            lifetime="session",
+            notify=arguments.notify,
+        )
+        key = CommandKey(f"delegate-{task}", task)
+        try:
+            await self._delegation.start(started, profile=profile, caller=Caller(key, started.by))
+            row = await self._shelf.find(task)
+        except HoldfastError as error:
+            raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
+        return Done(f"Task {task} is {row['state']}: the agent {profile} works on it in the background.", task=task)
