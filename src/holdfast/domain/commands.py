@@ -100,7 +100,7 @@ class DetachTurn(Command, frozen=True):
 class StartCommand(Command, frozen=True):
     """Run a command that is kept: a text for the shell, or its words. It outlives the gateway."""
 
-    command: Text | None = None
+    shell: Text | None = None
     argv: Annotated[list[str], msgspec.Meta(min_length=1, max_length=10_000)] | None = None
     name: Title | None = None
     cwd: Path | None = None

@@ -44,7 +44,7 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
-from holdfast.domain.task import TaskEvent
+from holdfast.domain.task import TaskEvent, from_task
 
 Activity = Literal["idle", "queued", "running", "waiting", "suspended"]
 
@@ -102,9 +102,8 @@ class OpenCall:
 
     call: Call
     effect: Effect | None = None
-    """The effect class, once the intent was written; None while it has not been started."""
     started: int | None = None
-    """When that was."""
+    """The effect class, once the intent was written, and when that was; None while it has not been started."""
 
 
 class Happened(Part, frozen=True):
@@ -319,8 +318,8 @@ def evolve(session: Session, record: Record) -> None:
             turn.resumes = 0
             turn.last = record
         case StopRequested() as e:
-            if session.turn is not None and session.turn.number == e.turn:
-                session.turn.stop, session.turn.stop_asked = e, Happened(record.version, record.at)
+            if (turn_now := session.turn) is not None and turn_now.number == e.turn:
+                turn_now.stop, turn_now.stop_asked = e, Happened(record.version, record.at)
         case NoteReceived() as e:
             session.notes.append(e)
         case TurnDetached() as e:
@@ -384,7 +383,8 @@ def _take(session: Session, turn: int, inputs: list[str]) -> None:
     taken, left = set(inputs), []
     for queued in session.queue:
         if queued.event.input in taken:
-            session.messages.append(UserMessage(turn, queued.event.text))
+            kind = Note if from_task(queued.event.by) else UserMessage
+            session.messages.append(kind(turn, queued.event.text))
         else:
             left.append(queued)
     session.queue = left

@@ -164,3 +164,8 @@ def note_of(task: str, title: str, finished: TaskFinished, *, of: TaskKind) -> s
         lines.append(f"Files changed: {', '.join(finished.files)}")
     lines.append(f"(`process log {task}` has all of it.)" if of == "process" else f"(Task {task}.)")
     return "\n".join(lines)
+
+
+def from_task(by: str) -> bool:
+    """Whether a message is the runtime's word about a task, and no person's."""
+    return by.startswith("task ")

@@ -10,7 +10,6 @@ Not here: what is written when a task ends (`archive.py`), how a process is kept
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Mapping
@@ -39,6 +38,7 @@ from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.plain import plain
 from holdfast.runtime.sessions import Sessions
+from holdfast.runtime.views import stopper
 from holdfast.store.port import Appended, CommandKey, Row, Store
 
 STOP_GRACE_SECONDS = 5.0
@@ -232,7 +232,7 @@ class Tasks:
 
     def _end_of(self, row: Row, over: Over, report: KillReport | None) -> TaskFinished:
         task, output = str(row["id"]), self.supervisor.output(str(row["id"]))
-        stopped = f"stopped by {row['stop_by']} ({row['stop_reason']})" if row["stop_by"] else ""
+        stopped = f"stopped by {stopper(row)}" if row["stop_by"] else ""
         code, name, evidence, lost = None, "", "", ""
         match over:
             case NeverStarted(reason=why):
@@ -340,8 +340,3 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def files_of(row: Row) -> list[str] | None:
-    """The files that a task changed; None is not known."""
-    return None if row["files"] is None else list(json.loads(str(row["files"])))

@@ -62,7 +62,7 @@ def view(row: Row, *, now: int, output_bytes: int | None, activity: Activity | N
         "notify": bool(row["notify"]),
         "pinned": bool(row["pinned"]),
         "duration_ms": max(0, end - started),
-        "ended_by": f"{row['stop_by']} ({row['stop_reason']})" if row["stop_by"] else "",
+        "ended_by": stopper(row),
         "activity": word,
         "activity_detail": detail,
         "activity_evidence": evidence,
@@ -70,6 +70,11 @@ def view(row: Row, *, now: int, output_bytes: int | None, activity: Activity | N
     if output_bytes is not None:
         shown["output_bytes"] = output_bytes
     return msgspec.convert(shown, TaskView)
+
+
+def stopper(row: Row) -> str:
+    """On whose word it was ended, and why if that is known; empty when it ended by itself."""
+    return f"{row['stop_by']} ({row['stop_reason']})" if row["stop_reason"] else str(row["stop_by"])
 
 
 def seen(activity: Activity | NotYet | None) -> tuple[str, str, str]:
@@ -81,7 +86,7 @@ def seen(activity: Activity | NotYet | None) -> tuple[str, str, str]:
             return "unknown", "", "seen once so far; a rate needs two looks"
         case Activity(word=word, detail=detail, evidence=found):
             parts = [f"cpu {found.cpu:.0%}", f"io {size(int(found.io))}/s", f"output {size(found.output)}"]
-            return word, detail or "", f"{', '.join(parts)} in {found.seconds:.0f} s"
+            return word, detail or "", f"{', '.join(parts)} in {found.seconds:.1f} s"
 
 
 def table(views: list[TaskView], *, session: str) -> str:

@@ -75,11 +75,11 @@ def _cwd(given: str | None) -> str:
 async def start_command(at: At, request: Request) -> Response:
     """Run a command that outlives the gateway."""
     command, caller = await told(request, StartCommand, subject="")
-    if (command.command is None) == (command.argv is None):
-        raise Rejected("Give either `command`, a text for the shell, or `argv`, its words.")
+    if (command.shell is None) == (command.argv is None):
+        raise Rejected("Give either `shell`, a text for the shell, or `argv`, its words.")
     if (command.until is not None) != (command.lifetime == "until"):
         raise Rejected("`until` is the time for the lifetime `until`, and only for that.")
-    shown = command.command if command.command is not None else " ".join(command.argv or [])
+    shown = command.shell if command.shell is not None else " ".join(command.argv or [])
     started = TaskStarted(
         task=secrets.token_hex(8),
         of="process",
@@ -257,7 +257,7 @@ async def stop_task(at: At, id: str, request: Request) -> Response:
     known = await at.store.find_command(caller.key)
     if known is not None:
         return accepted(str(row["id"]), known)
-    reason = "killed" if command.force else "stopped"
+    reason = "by force" if command.force else ""
     appended = await at.shelf.end(row, by=caller.by, reason=reason, force=command.force, command=caller.key)
     return accepted(str(row["id"]), appended, session=str(row["worker"]))
 
