@@ -23,7 +23,16 @@ from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.mcp import McpServer, McpServers
 from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.tool import AnyTool, Place
-from holdfast.settings import DEMO, DEMO_PROFILE, Policy, ProfileSettings, ProviderSettings, Settings, load_settings
+from holdfast.settings import (
+    DEMO,
+    DEMO_PROFILE,
+    Policy,
+    ProfileSettings,
+    ProviderSettings,
+    Settings,
+    Wire,
+    load_settings,
+)
 
 log = logging.getLogger(__name__)
 
@@ -109,6 +118,12 @@ class Profiles:
     def configured(self) -> set[str]:
         """Those that config.toml names."""
         return set(self._settings.profiles) - ({DEMO} if self._settings.profiles[DEMO] is DEMO_PROFILE else set())
+
+    @property
+    def wires(self) -> set[Wire]:
+        """What the providers of all profiles speak: only as much of the model library is needed."""
+        names = {profile.model.partition(":")[0] for profile in self.settings.profiles.values()}
+        return {self._settings.providers[name].wire for name in names - {DEMO}}
 
     async def detect(self) -> list[Detected]:
         """Look again at what this machine offers."""
