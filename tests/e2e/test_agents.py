@@ -36,7 +36,7 @@ def server() -> Iterator[Loopback]:
 
 @dataclass(frozen=True)
 class Running:
-    """A gateway for the tests that leave it alive: each start imports the model library anew."""
+    """A gateway for the tests that leave it alive. It is cold: it imports the model library itself, at its side."""
 
     gateway: GatewayProcess
     server: Loopback
@@ -46,18 +46,18 @@ class Running:
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     path = tmp_path_factory.mktemp("agents")
-    with Loopback() as loopback, gateway_for(path, loopback) as gateway:
+    with Loopback() as loopback, gateway_for(path, loopback, with_models=False) as gateway:
         gateway.start()
         yield Running(gateway, loopback, path / "work")
 
 
-def gateway_for(tmp_path: Path, server: Loopback, wire: Wire = "openai") -> GatewayProcess:
+def gateway_for(tmp_path: Path, server: Loopback, wire: Wire = "openai", *, with_models: bool = True) -> GatewayProcess:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text(CONFIG.format(wire=wire, url=server.base_url(wire)))
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "AGENTS.md").write_text("Be brief.")
-    return GatewayProcess(home)
+    return GatewayProcess(home, with_models=with_models)
 
 
 def waiting(gateway: GatewayProcess) -> Json:

@@ -89,7 +89,9 @@ async def test_a_wrong_key_names_where_it_comes_from(model: ProviderModel, serve
     server.script(Fail(401, f"Incorrect API key provided: {KEY}"))
     problem = (await refused(model)).problem
     assert problem.message == "local does not accept the key: Incorrect API key provided: *** (401)"
-    assert problem.hint.startswith("Check the key of local, which comes from LOCAL_KEY; after a change `holdfast restart`")
+    assert problem.hint.startswith(
+        "Check the key of local, which comes from LOCAL_KEY; after a change `holdfast restart`"
+    )
 
 
 async def test_the_words_are_short_and_on_one_line(model: ProviderModel, server: Loopback) -> None:
