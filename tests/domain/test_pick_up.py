@@ -66,14 +66,14 @@ def test_a_started_effect_that_may_be_repeated_is_run_again(effect: Effect) -> N
     book = Book("one").begin().answer("", "t").start_call("1.1.0", effect)
     assert kinds(book.resume()) == ["TurnResumed"]
     assert isinstance(book.next(), RunTools)
-    assert book.session.has_started("1.1.0"), "its intent is not written for a second time"
+    assert book.session.started("1.1.0"), "its intent is not written for a second time"
 
 
 def test_a_call_that_was_not_started_is_simply_run() -> None:
     book = Book("one").begin().answer("", "t")
     assert kinds(book.resume()) == ["TurnResumed"]
     assert isinstance(book.next(), RunTools)
-    assert not book.session.has_started("1.1.0")
+    assert not book.session.started("1.1.0")
 
 
 # --- the budget -----------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from holdfast.runtime.profiles import Agent, Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.tools.files import READ, WRITE
-from holdfast.runtime.tools.tool import AnyTool, Done, Place, Tool
+from holdfast.runtime.tools.place import Place
+from holdfast.runtime.tools.tool import AnyTool, Done, Tool
 from holdfast.store.port import Appended, CommandKey
 from holdfast.store.sqlite import SqliteStore
 

@@ -207,10 +207,10 @@ class Session:
         """Whether it is out of the default list."""
         return self.put_away is not None
 
-    def has_started(self, call: str) -> bool:
-        """Whether the intent of an open tool call was written."""
+    def started(self, call: str) -> Effect | None:
+        """The effect class of an open tool call whose intent was written."""
         open_call = self.turn.open_calls.get(call) if self.turn is not None else None
-        return open_call is not None and open_call.effect is not None
+        return open_call.effect if open_call is not None else None
 
     @property
     def activity(self) -> Activity:

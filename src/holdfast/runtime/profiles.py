@@ -6,23 +6,26 @@ the last good settings stay in force and the error is shown.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
+from os.path import expanduser
 from pathlib import Path
 
-from holdfast.config import ConfigError
+from holdfast.config import ConfigError, environment
 from holdfast.domain.events import Problem
 from holdfast.domain.session import Session
 from holdfast.domain.step import Limits
 from holdfast.runtime.demo import DemoModel
 from holdfast.runtime.detect import Detected, detect
 from holdfast.runtime.model import Answer, Delta, Model, ModelError, ModelRequest
-from holdfast.runtime.provider import Provider, ProviderModel
+from holdfast.runtime.provider import SECRET_LENGTH, Provider, ProviderModel
 from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.mcp import McpServer, McpServers
+from holdfast.runtime.tools.place import SYSTEM, Place
 from holdfast.runtime.tools.question import QUESTION
-from holdfast.runtime.tools.tool import AnyTool, Place
+from holdfast.runtime.tools.tool import AnyTool
 from holdfast.settings import (
     DEMO,
     DEMO_PROFILE,
@@ -50,6 +53,9 @@ class Agent:
     own_tools: list[AnyTool] = field(default_factory=lambda: [*file_tools(), QUESTION])
     servers: McpServers | None = None
     server_names: tuple[str, ...] = ()
+    closed: tuple[Path, ...] = SYSTEM
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    """What must not be in the log, and how it is called."""
 
     async def tools(self) -> dict[str, AnyTool]:
         """What it can do; the tools of a server that is down are missing, and it says so when they are called."""
@@ -58,9 +64,21 @@ class Agent:
             found += await self.servers.tools(list(self.server_names))
         return {tool.name: tool for tool in found}
 
-    def place(self, session: Session) -> Place:
-        """Where its tools work."""
-        return Place(Path(self.cwd or session.cwd), self.also)
+    def place(self, session: Session, call: str = "") -> Place:
+        """Where its tools work, or one call of them."""
+        return Place(Path(self.cwd or session.cwd), self.also, self.closed, mark=f"{session.id}-{call}" if call else "")
+
+    def hide(self, output: str) -> str:
+        """The output of a tool without the keys that it came across."""
+        for secret, name in self.secrets.items():
+            output = output.replace(secret, f"[hidden: {name}]")
+        return output
+
+    async def tidy(self, session: Session) -> None:
+        """Take away what the tool calls left behind that were killed in the middle."""
+        cut = [open.call for open in session.turn.open_calls.values() if open.effect] if session.turn else []
+        for tool, call in ((tool, call) for call in cut for tool in self.own_tools if tool.name == call.tool):
+            await asyncio.to_thread(tool.tidy, self.place(session, call.call), call.arguments)
 
 
 class MissingModel:
@@ -83,6 +101,7 @@ class Profiles:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._closed = (path.parent.absolute(), *SYSTEM)
         self._demo = DemoModel()
         self._models: dict[tuple[str, ProviderSettings, str], ProviderModel] = {}
         self._servers = McpServers()
@@ -138,16 +157,18 @@ class Profiles:
         if profile is None:
             known = ", ".join(self.names)
             message = f"There is no profile {session.profile!r} any more; there is: {known}."
-            return Agent(_missing("unknown_profile", message), limits)
+            return Agent(_missing("unknown_profile", message), limits, rules={"*": "deny"}, closed=self._closed)
         return Agent(
             model=self._model(session.model or profile.model),
             limits=limits,
             instructions=profile.instructions,
-            cwd=profile.cwd,
-            also=tuple(Path(path).expanduser().resolve() for path in profile.also),
+            cwd=_of_the_user(profile.cwd),
+            also=tuple(Path(_of_the_user(path)).resolve() for path in profile.also),
             rules=profile.tools,
             servers=self._servers,
             server_names=tuple(profile.mcp),
+            closed=self._closed,
+            secrets=self._secrets,
         )
 
     async def close(self) -> None:
@@ -195,6 +216,12 @@ class Profiles:
 
     def _use(self, settings: Settings) -> None:
         self._settings = settings
+        keys = {provider.key(): provider.api_key_env for provider in settings.providers.values()}
+        tokens = {environment(server.bearer_env): server.bearer_env for server in settings.mcp.values()}
+        known = (keys | tokens).items()
+        self._secrets = {
+            value: f"the value of {name}" for value, name in known if value and len(value) >= SECRET_LENGTH
+        }
         servers = [
             McpServer(
                 name=name, command=server.command, url=server.url, env=server.variables(), headers=server.headers()
@@ -209,6 +236,10 @@ class Profiles:
         except OSError:
             return (0, 0)
         return (found.st_mtime_ns, found.st_size)
+
+
+def _of_the_user(path: str) -> str:
+    return expanduser(path)  # noqa: PTH111 (that one fails on `~somebody` whom nobody knows)
 
 
 def _limits(settings: Settings, profile: ProfileSettings | None) -> Limits:
