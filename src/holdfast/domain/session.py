@@ -139,6 +139,8 @@ class Turn:
     answers: dict[str, WaitAnswered] = field(default_factory=dict)
     """What people answered to the calls of this step."""
     tokens: int = 0
+    stood_still_ms: int = 0
+    """How long nobody worked on it: it waited for a person, or no gateway was there."""
     resumes: int = 0
     """Crashes in a row without progress in between; a goodbye does not count."""
     interruptions: list[tuple[int, int, int, str]] = field(default_factory=list)
@@ -285,6 +287,7 @@ def evolve(session: Session, record: Record) -> None:
         case TurnResumed() as e:
             turn = _turn(session)
             turn.suspended, turn.resumes = "", e.attempt
+            turn.stood_still_ms += e.away_ms
             turn.interruptions.append((record.version, record.at, e.away_ms, e.cause))
             session.messages.append(Note(e.turn, _resume_note(e)))
             turn.last = record
@@ -295,6 +298,8 @@ def evolve(session: Session, record: Record) -> None:
             turn.last = record
         case WaitAnswered() as e:
             turn = _turn(session)
+            if turn.wait is not None and turn.wait.until is None:
+                turn.stood_still_ms += record.at - turn.last.at
             _answered(session, turn, e)
             turn.resumes = 0
             turn.last = record

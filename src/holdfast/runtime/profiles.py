@@ -247,7 +247,7 @@ def _limits(settings: Settings, profile: ProfileSettings | None) -> Limits:
     return Limits(
         steps=chosen.max_steps,
         tokens=chosen.max_tokens,
-        turn_ms=chosen.max_minutes * 60_000,
+        minutes=chosen.max_minutes,
         resume_attempts=settings.resume.attempts,
         resume_age_ms=settings.resume.max_age_minutes * 60_000,
     )
