@@ -27,6 +27,7 @@ from holdfast.store.sqlite import SqliteStore
 
 ID = "0123456789abcdef"
 STREAM = session_stream(ID)
+SECRET = "the-key-of-a-provider"
 PROBLEM = Problem(code="scripted", message="The script says so.")
 
 
@@ -119,7 +120,7 @@ class ScriptedProfiles(Profiles):
         self._limits = limits
 
     def agent(self, session: Session) -> Agent:
-        return Agent(self.model, self._limits, rules={"*": "allow"}, own_tools=TOOLS)
+        return Agent(self.model, self._limits, rules={"*": "allow"}, own_tools=TOOLS, secrets={SECRET: "a key"})
 
 
 # --- the whole ------------------------------------------------------------------------------------
