@@ -155,8 +155,8 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
 
 async def _warm_up(profiles: Profiles) -> None:
     """Import the model library when somebody will need it: that takes seconds, so it is done beside the work."""
-    if any(profile.model != DEMO for profile in profiles.settings.profiles.values()):
-        await asyncio.to_thread(warm_up)
+    if wires := profiles.wires:
+        await asyncio.to_thread(warm_up, wires)
 
 
 async def _say_goodbye(gateway: Gateway, serving: asyncio.Task[None]) -> None:

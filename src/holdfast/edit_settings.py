@@ -9,8 +9,10 @@ from holdfast.config import ConfigError
 from holdfast.settings import load_settings
 
 
-def allow_always(path: Path, profile: str, pattern: str) -> None:
-    """Allow whatever fits the pattern, in every session of the profile."""
+def allow_always(path: Path, profile: str, pattern: str, *, model: str) -> None:
+    """Allow whatever fits the pattern, in every session of the profile; one that was only detected is written down."""
+    if profile not in load_settings(path).profiles:
+        _edit(path, ["profiles", profile], {"model": model})
     _edit(path, ["profiles", profile, "tools"], {pattern: "allow"})
 
 

@@ -134,7 +134,7 @@ class Hand:
                 version = session.version
                 return [ModelRequested(turn=number, step=step, attempt=attempt, model="m", context_version=version)]
             case RunTools(number, [call, *_]):
-                if call.tool == "t" and not session.has_started(call.call):
+                if call.tool == "t" and session.turn is not None and session.turn.open_calls[call.call].effect is None:
                     return [ToolCallStarted(turn=number, call=call.call, tool=call.tool, effect=effect)]
                 outcome: CallOutcome = "done" if call.tool == "t" else "failed"
                 return [

@@ -123,7 +123,7 @@ def test_ids_of_waits_are_unique_in_the_home_and_the_same_for_everybody() -> Non
     [
         (Limits(steps=1), "step_limit"),
         (Limits(tokens=10), "token_limit"),
-        (Limits(turn_ms=60_000), "time_limit"),
+        (Limits(minutes=1), "time_limit"),
     ],
 )
 def test_a_limit_ends_the_turn_between_two_steps(limits: Limits, code: str) -> None:
@@ -137,6 +137,18 @@ def test_a_limit_ends_the_turn_between_two_steps(limits: Limits, code: str) -> N
     assert step.problem is not None
     assert step.problem.code == code
     assert isinstance(next_step(book.session, Limits(), now=book.now + 60_000), CallModel)
+
+
+def test_only_the_time_that_it_worked_counts() -> None:
+    """A person who answers the next morning, and a gateway that was off, do not use up the turn's time."""
+    book, limits = asked(), Limits(minutes=2)
+    book.resume(after_ms=600_000)
+    wait = opened(book)
+    book.now += 600_000
+    book.tell(AnswerWait(wait=wait.wait, answer="left"))
+    book.answer("", "t").start_call("1.1.0").finish_call("1.1.0")
+    assert isinstance(next_step(book.session, limits, now=book.now + 60_000), CallModel)
+    assert isinstance(next_step(book.session, limits, now=book.now + 180_000), Finish)
 
 
 def test_undo_takes_the_last_turns_out_of_the_context_one_by_one() -> None:

@@ -32,11 +32,13 @@ class GatewayProcess:
         constants: Mapping[str, object] = {},
         arguments: tuple[str, ...] = (),
         log_next_to: Path | None = None,
+        with_models: bool = False,
     ) -> None:
         self.home = home
         self.stderr_file = (log_next_to or home).with_suffix(".stderr")
         self.script = script
         self.arguments = arguments
+        self._with_models = with_models
         self.constants = dict(constants)
         self._process: Child | None = None
         self._client: httpx.Client | None = None
@@ -46,7 +48,7 @@ class GatewayProcess:
     def spawn(self, port: int | None = 0) -> Child:
         """Start a process and do not wait for anything."""
         arguments = [str(self.script), str(self.home), "" if port is None else str(port), json.dumps(self.constants)]
-        return nursery().spawn([*arguments, *self.arguments], stderr=self.stderr_file)
+        return nursery(with_models=self._with_models).spawn([*arguments, *self.arguments], stderr=self.stderr_file)
 
     def start(self, port: int | None = 0) -> Self:
         """Start it and wait until it has written its address."""

@@ -1,6 +1,7 @@
 """Gateways are slow to start because of what they import. A nursery has imported it all and forks them.
 
-Run as a program it reads one request a line and answers each: `spawn` forks a child that runs a script,
+There are two: the model library takes seconds more, so only gateways that will need it come from the one that has it.
+Run as a program a nursery reads one request a line and answers each: `spawn` forks a child that runs a script,
 `reap` tells how a dead child ended. A child is a process like any other: it may be killed and leaves nothing.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import json
 import os
 import runpy
@@ -18,6 +20,14 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+
+MODELS = (
+    "pydantic_ai.direct",
+    "pydantic_ai.models.anthropic",
+    "pydantic_ai.models.openai",
+    "pydantic_ai.providers.openai_compatible",
+    "holdfast.runtime.tools.mcp_wire",
+)
 
 
 class Child:
@@ -54,12 +64,12 @@ class Child:
 
 
 class Nursery:
-    """One for each process that runs tests; it ends with it."""
+    """At most two for each process that runs tests; they end with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *imports: str) -> None:
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__, *imports], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def spawn(self, arguments: list[str], *, stderr: Path) -> Child:
@@ -76,17 +86,16 @@ class Nursery:
 
 
 @functools.cache
-def nursery() -> Nursery:
-    return Nursery()
+def nursery(*, with_models: bool = False) -> Nursery:
+    return Nursery("holdfast.app", *(MODELS if with_models else ()))
 
 
 # --- the program ------------------------------------------------------------------------------------
 
 
 def main() -> None:
-    import holdfast.app
-
-    assert holdfast.app is not None
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
     for line in sys.stdin:
         request = json.loads(line)
         if "spawn" in request:

@@ -10,33 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.gateway import GatewayProcess, Json, check_whole, kinds, of_kind, until
+from tests.e2e.agents import WIRES, answer, gateway_for, tool_results, waiting
+from tests.e2e.gateway import GatewayProcess, check_whole, kinds, of_kind, until
 from tests.provider.loopback import Call, Fail, Hang, Loopback, Reply, Text, Wire
-
-WIRES: list[Wire] = ["openai", "anthropic"]
-CONFIG = """
-default_profile = "tester"
-[providers.loop]
-wire = "{wire}"
-base_url = "{url}"
-[profiles.tester]
-model = "loop:loopback"
-instructions = "You are being tested."
-[profiles.tester.tools]
-"write" = "ask"
-"edit" = "deny"
-"""
-
-
-@pytest.fixture
-def server() -> Iterator[Loopback]:
-    with Loopback() as loopback:
-        yield loopback
 
 
 @dataclass(frozen=True)
 class Running:
-    """A gateway for the tests that leave it alive: each start imports the model library anew."""
+    """A gateway for the tests that leave it alive. It is cold: it imports the model library itself, at its side."""
 
     gateway: GatewayProcess
     server: Loopback
@@ -46,39 +27,9 @@ class Running:
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     path = tmp_path_factory.mktemp("agents")
-    with Loopback() as loopback, gateway_for(path, loopback) as gateway:
+    with Loopback() as loopback, gateway_for(path, loopback, with_models=False) as gateway:
         gateway.start()
         yield Running(gateway, loopback, path / "work")
-
-
-def gateway_for(tmp_path: Path, server: Loopback, wire: Wire = "openai") -> GatewayProcess:
-    home = tmp_path / "home"
-    home.mkdir(mode=0o700)
-    (home / "config.toml").write_text(CONFIG.format(wire=wire, url=server.base_url(wire)))
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "AGENTS.md").write_text("Be brief.")
-    return GatewayProcess(home)
-
-
-def waiting(gateway: GatewayProcess) -> Json:
-    """The one thing in the inbox."""
-    found = until(lambda: gateway.get("/v1/inbox")["waits"], "something waits", seconds=60)
-    assert len(found) == 1
-    return dict(found[0])
-
-
-def answer(gateway: GatewayProcess, wait: str, text: str) -> int:
-    return gateway.request("POST", "/v1/answers", json={"wait": wait, "answer": text}).status_code
-
-
-def tool_results(body: Json, wire: Wire) -> list[str]:
-    """The tool results of a request, as tool results and nothing else."""
-    if wire == "openai":
-        return [str(message["content"]) for message in body["messages"] if message["role"] == "tool"]
-    parts = [
-        part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]
-    ]
-    return [str(part["content"]) for part in parts if part["type"] == "tool_result"]
 
 
 @pytest.mark.parametrize("wire", WIRES)

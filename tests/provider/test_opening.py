@@ -26,6 +26,17 @@ def test_importing_the_port_does_not_import_the_library() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_only_what_speaks_the_wire_is_imported() -> None:
+    """The SDK of the other wire is a second of work and 40 MB."""
+    for wire, other in (("openai", "anthropic"), ("anthropic", "openai")):
+        code = (
+            "import sys, holdfast.runtime.provider as p\n"
+            f"p.warm_up([{wire!r}])\n"
+            f"assert {wire!r} in sys.modules and {other!r} not in sys.modules\n"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_the_key_never_shows() -> None:
     assert KEY not in repr(Provider("local", "openai", None, KEY))
     assert KEY not in repr(ProviderModel(Provider("local", "openai", None, KEY), "m"))

@@ -89,7 +89,9 @@ async def test_a_wrong_key_names_where_it_comes_from(model: ProviderModel, serve
     server.script(Fail(401, f"Incorrect API key provided: {KEY}"))
     problem = (await refused(model)).problem
     assert problem.message == "local does not accept the key: Incorrect API key provided: *** (401)"
-    assert problem.hint == "Check the key of local, which comes from LOCAL_KEY."
+    assert problem.hint.startswith(
+        "Check the key of local, which comes from LOCAL_KEY; after a change `holdfast restart`"
+    )
 
 
 async def test_the_words_are_short_and_on_one_line(model: ProviderModel, server: Loopback) -> None:
@@ -160,6 +162,21 @@ async def test_a_quota_is_waited_for_when_it_is_soon_back(
 
 
 # --- the network --------------------------------------------------------------------------------
+
+
+async def test_who_asks_to_wait_for_a_day_is_not_waited_for(model: ProviderModel, server: Loopback) -> None:
+    server.script(Fail(429, "slow down", headers={"Retry-After": "86400"}))
+    error = await refused(model)
+    assert (error.problem.code, error.retry) == ("rate_limit", False)
+    assert "It asks to wait 86400 s." in error.problem.message
+
+
+@pytest.mark.parametrize("flood", [Text(["x" * 500_000] * 10), Call("write", "x" * 5_000_000)])
+async def test_an_answer_without_end_is_broken_off(model: ProviderModel, server: Loopback, flood: Text | Call) -> None:
+    server.script(Reply(flood, Hang()))
+    error = await refused(model)
+    assert (error.problem.code, error.retry) == ("bad_answer", False)
+    assert "longer than 4000000 characters" in error.problem.message
 
 
 @pytest.mark.parametrize("answer", [Silence(), Reply(Hang()), Reply(Text(["Hel", "lo"]), Hang())])

@@ -21,12 +21,14 @@ from holdfast.runtime.profiles import Agent, Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.tools.files import READ, WRITE
-from holdfast.runtime.tools.tool import AnyTool, Done, Place, Tool
+from holdfast.runtime.tools.place import Place
+from holdfast.runtime.tools.tool import AnyTool, Done, Tool
 from holdfast.store.port import Appended, CommandKey
 from holdfast.store.sqlite import SqliteStore
 
 ID = "0123456789abcdef"
 STREAM = session_stream(ID)
+SECRET = "the-key-of-a-provider"
 PROBLEM = Problem(code="scripted", message="The script says so.")
 
 
@@ -119,7 +121,7 @@ class ScriptedProfiles(Profiles):
         self._limits = limits
 
     def agent(self, session: Session) -> Agent:
-        return Agent(self.model, self._limits, rules={"*": "allow"}, own_tools=TOOLS)
+        return Agent(self.model, self._limits, rules={"*": "allow"}, own_tools=TOOLS, secrets={SECRET: "a key"})
 
 
 # --- the whole ------------------------------------------------------------------------------------

@@ -72,13 +72,22 @@ def test_changes_keep_the_rest_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text('# mine\n[profiles.a]  # first\nmodel = "demo"\n')
     add_profile(path, "b", {"model": "demo", "instructions": "Be kind."})
-    allow_always(path, "a", "write:docs/*")
+    allow_always(path, "a", "write:docs/*", model="demo")
     set_default(path, "b")
     settings = load_settings(path)
     assert settings.default_profile == "b"
     assert settings.profiles["a"].tools == {"write:docs/*": "allow"}
     assert "# mine" in path.read_text()
     assert "# first" in path.read_text()
+
+
+def test_always_keeps_the_model_of_a_profile_that_was_only_detected(tmp_path: Path) -> None:
+    """It is in no file yet; without its model the demo agent would answer from then on."""
+    path = tmp_path / "config.toml"
+    allow_always(path, "openai", "write:docs/*", model="openai:gpt-5.5")
+    allow_always(path, "openai", "edit:*", model="openai:gpt-5.5")
+    found = load_settings(path).profiles["openai"]
+    assert (found.model, found.tools) == ("openai:gpt-5.5", {"write:docs/*": "allow", "edit:*": "allow"})
 
 
 def test_a_change_that_would_break_it_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:

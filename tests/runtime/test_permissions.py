@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.events import Call, ToolCallStarted, WaitAnswered, WaitOpened
-from holdfast.runtime.permissions import permission
+from holdfast.domain.events import Call, WaitAnswered, WaitOpened
+from holdfast.runtime.permissions import Permitted, permission
 from holdfast.runtime.tools.files import file_tools
+from holdfast.runtime.tools.mcp import McpServer, McpTool, Server
+from holdfast.runtime.tools.mcp_connection import Offered
+from holdfast.runtime.tools.place import Place
 from holdfast.runtime.tools.question import QUESTION
-from holdfast.runtime.tools.tool import AnyTool, Place, Result
+from holdfast.runtime.tools.tool import AnyTool, Result
 from holdfast.settings import Policy
 from tests.domain.book import Book
 
 TOOLS: dict[str, AnyTool] = {tool.name: tool for tool in (*file_tools(), QUESTION)}
-Found = AnyTool | Result | WaitOpened
+Found = Permitted | Result | WaitOpened
 
 
 def called(tool: str, **arguments: object) -> tuple[Book, Call]:
@@ -51,6 +54,19 @@ def word(found: Found) -> str:
         ("write", "docs/../src/a.py", {"write": "ask", "write:docs/*": "allow"}, "ask"),
         ("read", ".env", {"read:.env": "deny"}, "failed"),
         ("read", "./x/../.env", {"read:.env": "deny"}, "failed"),
+        ("write", "docs/deep/a.md", {"write:docs/*": "allow"}, "ask"),
+        ("write", "docs/deep/a.md", {"write:docs/**": "allow"}, "allow"),
+        ("write", "docs/.netrc", {"write:docs/*": "allow"}, "ask"),
+        ("write", "docs/.netrc", {"write:docs/**": "allow"}, "allow"),
+        ("write", ".env", {"write:*": "allow"}, "ask"),
+        ("write", "ab", {"write:a?": "allow"}, "allow"),
+        ("write", "a/", {"write:a?": "allow"}, "ask"),
+        ("read", "keys/deep/a", {"read:keys/*": "deny"}, "failed"),
+        ("read", "keys/.a", {"read:keys": "deny"}, "failed"),
+        ("read", "keys", {"read:keys": "deny"}, "failed"),
+        ("read", "keyboard", {"read:keys": "deny"}, "allow"),
+        ("write", "keys/deep/a", {"write:**": "allow", "write:keys/*": "ask"}, "ask"),
+        ("read", "../a", {"*": "allow"}, "failed"),
     ],
 )
 def test_rules(tmp_path: Path, tool: str, path: str, rules: dict[str, Policy], expected: str) -> None:
@@ -64,6 +80,57 @@ def test_a_link_does_not_lead_around_a_rule(tmp_path: Path) -> None:
     for path in ("innocent", str(tmp_path / ".env")):
         book, call = called("read", path=path)
         assert word(asked(book, call, {"read:.env": "deny"}, tmp_path)) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("path", "others", "fit"),
+    [
+        ("notes.txt", ["plan.txt", "docs/a.md", ".env", ".git/hooks/pre-commit"], "plan.txt"),
+        (".env", [".netrc", "plan.txt", ".git/config"], ".netrc"),
+        ("*/a", ["docs/a", "*/b", "*/.b"], "*/b"),
+        ("[x]/a", ["x/a", "[x]/b"], "[x]/b"),
+        ("?/**/a", ["d/e/b", "?/**/b"], "?/**/b"),
+        ("docs/a.md", ["docs/b.md", "docs/deep/c.md", "docs2/a.md"], "docs/b.md"),
+    ],
+)
+def test_who_allows_a_file_for_the_session_allows_its_neighbours_and_no_more(
+    tmp_path: Path, path: str, others: list[str], fit: str
+) -> None:
+    """Whatever characters a model puts into a name, they are no pattern."""
+    book, call = called("write", path=path, content="x")
+    wait = asked(book, call, {}, tmp_path)
+    assert isinstance(wait, WaitOpened)
+    book.write(wait)
+    book.write(WaitAnswered(turn=1, wait=wait.wait, answer="session", by="ann", pattern=wait.pattern))
+    fresh, _ = called("write")
+    for other in (path, *others):
+        later = Call(call="1.9.0", tool="write", arguments=json.dumps({"path": other, "content": ""}))
+        expected = "allow" if other in (path, fit) else "ask"
+        assert word(asked(book, later, {}, tmp_path)) == expected, other
+        assert word(asked(fresh, later, {wait.pattern: "allow"}, tmp_path)) == expected, "the same as a rule"
+
+
+@pytest.mark.parametrize("arguments", ["{}", "nonsense", '{"path": 7, "content": ""}', "[" * 100_000])
+def test_nobody_is_asked_about_a_call_that_cannot_be_carried_out(tmp_path: Path, arguments: str) -> None:
+    """A yes to arguments that do not fit would be a yes to any arguments."""
+    book, call = called("write")
+    found = asked(book, Call(call=call.call, tool="write", arguments=arguments), {}, tmp_path)
+    assert isinstance(found, Result)
+    assert (found.outcome, found.output[:25]) == ("failed", "The arguments do not fit:")
+
+
+async def test_what_was_allowed_is_what_is_done(tmp_path: Path) -> None:
+    """A link that leads elsewhere by the time that the tool runs does not get around the permission."""
+    (tmp_path / "a").write_text("a")
+    (tmp_path / ".env").write_text("secret")
+    (tmp_path / "link").symlink_to("a")
+    book, call = called("read", path="link")
+    found = asked(book, call, {"read:.env": "deny"}, tmp_path)
+    assert isinstance(found, Permitted)
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to(".env")
+    result = await found.tool.call(found.place, call.arguments)
+    assert result == Result("failed", "link leads to .env now; a was allowed.")
 
 
 @pytest.mark.parametrize(("answer", "expected"), [("allow", "allow"), ("session", "allow"), ("deny", "failed")])
@@ -82,11 +149,14 @@ def test_a_persons_word_counts(tmp_path: Path, answer: str, expected: str) -> No
     assert word(asked(book, later, {}, tmp_path)) == ("allow" if answer == "session" else "ask")
 
 
-def test_promise_7_a_permission_taken_away_after_a_crash_leaves_the_outcome_unknown(tmp_path: Path) -> None:
-    book, call = called("write", path="a", content="x")
-    book.write(ToolCallStarted(turn=1, call=call.call, tool="write", effect="idempotent"))
-    assert word(asked(book, call, {"write": "allow"}, tmp_path)) == "allow"
-    assert word(asked(book, call, {"write": "deny"}, tmp_path)) == "unknown"
+@pytest.mark.parametrize(("rules", "expected"), [({}, "ask"), ({"tracker__*": "allow"}, "allow")])
+def test_a_server_does_not_allow_its_own_tools(tmp_path: Path, rules: dict[str, Policy], expected: str) -> None:
+    """That it changes nothing is only its own word: enough to run it again after a crash, not to run it at all."""
+    offered = Offered("list", "List the tickets.", {}, "pure")
+    tool = McpTool("tracker__list", Server(McpServer(name="tracker"), 1), offered)
+    book, call = called("tracker__list")
+    found = permission(book.session, call, tools={tool.name: tool}, rules=rules, place=Place(tmp_path))
+    assert (tool.effect, word(found)) == ("pure", expected)
 
 
 def test_an_unknown_tool_is_told_what_there_is(tmp_path: Path) -> None:
@@ -96,7 +166,17 @@ def test_an_unknown_tool_is_told_what_there_is(tmp_path: Path) -> None:
     assert "read" in found.output
 
 
-@pytest.mark.parametrize("arguments", [{}, {"text": " "}, {"text": "?", "choices": 3}])
+def test_a_question_can_be_denied_but_its_answer_counts(tmp_path: Path) -> None:
+    book, call = called("question", text="Which?")
+    assert word(asked(book, call, {"*": "deny"}, tmp_path)) == "failed"
+    wait = asked(book, call, {}, tmp_path)
+    assert isinstance(wait, WaitOpened)
+    book.write(wait)
+    book.write(WaitAnswered(turn=1, wait=wait.wait, answer="left", by="ann"))
+    assert asked(book, call, {"*": "deny"}, tmp_path) == Result("done", "left")
+
+
+@pytest.mark.parametrize("arguments", [{}, {"text": " "}, {"text": "?", "choices": 3}, {"text": ["deep"]}])
 def test_a_question_that_is_none(tmp_path: Path, arguments: dict[str, object]) -> None:
     book, call = called("question", **arguments)
     assert word(asked(book, call, {}, tmp_path)) == "failed"

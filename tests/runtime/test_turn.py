@@ -24,7 +24,7 @@ from holdfast.store.port import Append, Appended
 from holdfast.store.sqlite import SqliteStore
 from tests.domain.history import check, check_ended
 from tests.eventually import eventually
-from tests.runtime.rig import ID, PROBLEM, STREAM, Rig, call, kinds, only, seen
+from tests.runtime.rig import ID, PROBLEM, SECRET, STREAM, Rig, call, kinds, only, seen
 from tests.store.rebuilt import check_projections
 
 
@@ -94,6 +94,14 @@ async def test_a_call_that_cannot_be_carried_out_is_an_outcome(rig: Rig, wanted:
     assert outcome == "failed"
     assert says in output
     assert history.turns[0].text == "I see"
+
+
+async def test_a_key_in_a_file_does_not_get_into_the_log(rig: Rig, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(f"KEY={SECRET}\n")
+    await rig.create("call " + call("read", path=".env"))
+    records = await rig.rest()
+    assert await outcomes(rig) == [("done", "KEY=[hidden: a key]\n")]
+    assert SECRET not in str(records)
 
 
 async def test_a_failing_model_fails_the_turn_and_the_next_one_works(rig: Rig) -> None:

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.runtime.tools.mcp import McpServers
-from holdfast.runtime.tools.tool import AnyTool, Place, Result
+from holdfast.runtime.tools.place import Place
+from holdfast.runtime.tools.tool import AnyTool, Result
 
 NOBODY = 65534
 PLACE = Place(Path("/"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.runtime.tools.files import EDIT, LIST, READ, SEARCH, WRITE
-from holdfast.runtime.tools.tool import Place, ToolFailed
+from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.runtime.tools.tool import AnyTool, Tool
 
 from .calling import call
 
@@ -141,3 +143,64 @@ async def test_a_search_does_not_reach_out(world: World, path: str) -> None:
     assert result.outcome == "failed"
     assert "outside of the working directory" in result.output
     assert (await call(SEARCH, world.cwd, pattern="secret")).output.startswith("No matches.")
+
+
+class Swapped(Place):
+    """Between the look and the use somebody puts a link in the place of a directory."""
+
+    def inside(self, path: str) -> Path:
+        target = super().inside(path)
+        (self.cwd / "a").rename(self.cwd / "a-before")
+        (self.cwd / "a").symlink_to("../home")
+        return target
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        (READ, {"path": "a/file"}),
+        (LIST, {"path": "a"}),
+        (SEARCH, {"path": "a", "pattern": "secret"}),
+        (SEARCH, {"path": "a/file", "pattern": "secret"}),
+        (WRITE, {"path": "a/file", "content": "mine"}),
+        (WRITE, {"path": "a/new/file", "content": "mine"}),
+        (EDIT, {"path": "a/file", "old": "secret", "new": "known"}),
+    ],
+    ids=lambda value: value.name if isinstance(value, Tool) else value["path"],
+)
+async def test_a_link_that_is_put_there_in_between_leads_nowhere(
+    world: World, tool: AnyTool, arguments: dict[str, str]
+) -> None:
+    world.build()
+    before = world.outside()
+    result = await tool.call(Swapped(world.cwd), json.dumps(arguments))
+    assert result.outcome == "failed", result.output
+    assert SECRET not in result.output
+    assert world.outside() == before
+    assert (world.cwd / "a-before" / "file").read_text() == "inside"
+
+
+async def test_what_is_closed_stays_closed_wherever_one_works(world: World, tmp_path: Path) -> None:
+    world.build()
+    place = Place(world.cwd, closed=(world.cwd / "a",))
+    arguments: list[tuple[AnyTool, dict[str, str]]] = [
+        (READ, {"path": "a/file"}),
+        (READ, {"path": "in/file"}),
+        (LIST, {"path": "a"}),
+        (WRITE, {"path": "a/new", "content": ""}),
+        (EDIT, {"path": "a/file", "old": "i", "new": "o"}),
+    ]
+    for tool, wanted in arguments:
+        result = await tool.call(place, json.dumps(wanted))
+        assert (result.outcome, "is closed to tools" in result.output) == ("failed", True)
+    everything = Place(tmp_path, also=(Path("/"),))
+    for path in ("/proc/self/environ", f"/proc/{os.getpid()}/environ", "/proc"):
+        assert "is closed to tools" in (await READ.call(everything, json.dumps({"path": path}))).output
+
+
+async def test_a_hard_link_is_read_but_its_other_end_is_not_written(world: World) -> None:
+    world.build()
+    (world.cwd / "hard").hardlink_to(world.around[2])
+    await call(WRITE, world.cwd, path="hard", content="mine")
+    assert (world.cwd / "hard").read_text() == "mine"
+    assert world.around[2].read_text() == SECRET

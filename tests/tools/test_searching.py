@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.runtime.tools.files import SEARCH
+from holdfast.runtime.tools.place import Place
 from holdfast.runtime.tools.searching import search_tool
 from holdfast.runtime.tools.tool import OUTPUT_LIMIT
 
@@ -47,6 +49,22 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "binary").write_bytes(b"\0needle\n")
     (tmp_path / "link").symlink_to("a.py")
     return tmp_path
+
+
+@pytest.mark.usefixtures("engine")
+async def test_what_is_closed_is_not_searched(tree: Path) -> None:
+    """The home of Holdfast may lie in the working directory; its token must not be found."""
+    home = tree / "src" / "[a] home*"
+    home.mkdir()
+    (home / "token").write_text("needle\n")
+    place = Place(tree, closed=(home,))
+    found = await SEARCH.call(place, '{"pattern": "needle"}')
+    assert "src/b.ts:1:needle();" in found.output
+    assert "home" not in found.output
+    below = await SEARCH.call(place, '{"pattern": "needle", "path": "src"}')
+    assert "home" not in below.output
+    inside = await SEARCH.call(place, json.dumps({"pattern": "needle", "path": "src/[a] home*"}))
+    assert (inside.outcome, "is closed to tools" in inside.output) == ("failed", True)
 
 
 @pytest.mark.usefixtures("engine")
@@ -167,6 +185,6 @@ async def test_a_scan_that_nobody_waits_for_ends_by_itself(tmp_path: Path) -> No
     (tmp_path / "b").write_text("x" * 60 + "\n")
     script = Path(sys.modules[search_tool.__module__].__file__ or "").with_name("scan.py")
     wish = '{"pattern": "(x+x+)+y", "literal": false, "ignore_case": false, "glob": "", "file": "",'
-    wish += ' "skipped": [], "seconds": 1}'
+    wish += ' "skipped": [], "closed": [], "seconds": 1}'
     scan = await asyncio.create_subprocess_exec(sys.executable, "-I", "-S", str(script), wish, cwd=tmp_path)
     assert await asyncio.wait_for(scan.wait(), 10) < 0

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from holdfast.runtime.tools.files import EDIT, READ, SEARCH, WRITE, file_tools
+from holdfast.runtime.tools.place import Place, ToolFailed, printable
 from holdfast.runtime.tools.question import QUESTION
-from holdfast.runtime.tools.tool import OUTPUT_LIMIT, AnyTool, Place, bounded, printable
+from holdfast.runtime.tools.tool import OUTPUT_LIMIT, AnyTool, bounded
 
 from .calling import failed
 
@@ -60,12 +61,12 @@ def test_the_subject_of_a_call_is_where_its_path_really_leads(tmp_path: Path) ->
     (tmp_path / "docs" / "link").symlink_to("../.env")
     place = Place(tmp_path)
     for path in (".env", "./.env", "docs/../.env", str(tmp_path / ".env"), "docs/link", "missing/../.env"):
-        assert WRITE.subject(json.dumps({"path": path, "content": ""}), place) == ".env"
-    assert WRITE.subject(json.dumps({"path": "docs/../.env", "content": ""})) == ".env"
-    assert WRITE.subject(json.dumps({"path": "docs/../../x", "content": ""}), place) == "../x"
-    assert WRITE.subject("nonsense", place) == ""
-    assert QUESTION.subject(json.dumps({"text": "a//b?"}), place) == "a//b?"
-    assert SEARCH.subject(json.dumps({"pattern": "x"}), place) == "."
+        assert WRITE.subject(place, json.dumps({"path": path, "content": ""})) == ".env"
+    assert QUESTION.subject(place, json.dumps({"text": "a//b?"})) == "a//b?"
+    assert SEARCH.subject(place, json.dumps({"pattern": "x"})) == "."
+    for arguments in ("nonsense", json.dumps({"path": "docs/../../x", "content": ""})):
+        with pytest.raises(ToolFailed):
+            WRITE.subject(place, arguments)
 
 
 def test_what_else_is_open_is_inside_too(tmp_path: Path) -> None:

@@ -141,6 +141,8 @@ class Turn:
     answers: dict[str, WaitAnswered] = field(default_factory=dict)
     """What people answered to the calls of this step."""
     tokens: int = 0
+    stood_still_ms: int = 0
+    """How long nobody worked on it: it waited for a person, or no gateway was there."""
     resumes: int = 0
     """Crashes in a row without progress in between; a goodbye does not count."""
     interruptions: list[tuple[int, int, int, str]] = field(default_factory=list)
@@ -219,14 +221,9 @@ class Session:
         """Whether it is out of the default list."""
         return self.put_away is not None
 
-    def started_at(self, call: str) -> int | None:
-        """When the intent of an open tool call was written, if it was."""
-        open_call = self.turn.open_calls.get(call) if self.turn is not None else None
-        return open_call.started if open_call is not None else None
-
-    def has_started(self, call: str) -> bool:
-        """Whether the intent of an open tool call was written."""
-        return self.started_at(call) is not None
+    def open_call(self, call: str) -> OpenCall | None:
+        """A tool call of the current step that has no outcome yet."""
+        return self.turn.open_calls.get(call) if self.turn is not None else None
 
     @property
     def activity(self) -> Activity:
@@ -304,6 +301,7 @@ def evolve(session: Session, record: Record) -> None:
         case TurnResumed() as e:
             turn = _turn(session)
             turn.suspended, turn.resumes = "", e.attempt
+            turn.stood_still_ms += e.away_ms
             turn.interruptions.append((record.version, record.at, e.away_ms, e.cause))
             session.messages.append(Note(e.turn, _resume_note(e)))
             turn.last = record
@@ -314,6 +312,8 @@ def evolve(session: Session, record: Record) -> None:
             turn.last = record
         case WaitAnswered() as e:
             turn = _turn(session)
+            if turn.wait is not None and turn.wait.until is None:
+                turn.stood_still_ms += record.at - turn.last.at
             _answered(session, turn, e)
             turn.resumes = 0
             turn.last = record
@@ -397,5 +397,4 @@ def _cut_note(event: ModelInterrupted) -> str:
 
 
 def _resume_note(event: TurnResumed) -> str:
-    seconds = event.away_ms / 1000
-    return f"You were interrupted ({event.cause}) and nothing was done for {seconds:.0f} s. Go on."
+    return f"You were interrupted ({event.cause}) and nothing was done for {event.away_ms / 1000:.0f} s. Go on."

@@ -25,6 +25,7 @@ from holdfast.domain.events import (
 from holdfast.domain.session import OpenCall, Session, Turn
 
 AGAIN_AFTER_CRASH = frozenset({"pure", "idempotent", "keyed"})
+MINUTE_MS = 60_000
 JUST_ANSWERED_MS = 60_000
 """However short the age limit is, a person's answer is not old at once."""
 
@@ -36,8 +37,8 @@ class Limits:
     steps: int = 100
     tokens: int = 0
     """0 is no limit."""
-    turn_ms: int = 0
-    """0 is no limit."""
+    minutes: int = 0
+    """0 is no limit; the time that it waits for a person, or is not running at all, does not count."""
     model_attempts: int = 8
     resume_attempts: int = 3
     resume_age_ms: int = 6 * 3_600_000
@@ -150,8 +151,9 @@ def _over_limit(turn: Turn, limits: Limits, now: int) -> Problem | None:
     if limits.tokens and turn.tokens >= limits.tokens:
         message = f"It used {turn.tokens} tokens; its profile allows {limits.tokens} a turn."
         return Problem(code="token_limit", message=message, hint=hint)
-    if limits.turn_ms and now - turn.started.at >= limits.turn_ms:
-        message = f"It worked for {(now - turn.started.at) // 60_000} minutes, the most that its profile allows."
+    worked = (now - turn.started.at - turn.stood_still_ms) // MINUTE_MS
+    if limits.minutes and worked >= limits.minutes:
+        message = f"It worked for {worked} minutes; its profile allows {limits.minutes} a turn."
         return Problem(code="time_limit", message=message, hint=hint)
     return None
 

@@ -15,8 +15,8 @@ CHARACTERS_A_TOKEN = 4
 
 def context(session: Session, agent: Agent, tools: list[ToolSpec]) -> ModelContext:
     """The next request to the model, in words and in figures."""
-    cwd = agent.place(session).cwd
-    request = prompt(session, turn=session.turns, instructions=agent.instructions, cwd=cwd, tools=tools)
+    place = agent.place(session)
+    request = prompt(session, turn=session.turns, instructions=agent.instructions, place=place, tools=tools)
     shown = [_shown(message) for message in request.messages]
     described = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in tools)
     characters = len(request.instructions) + described + sum(message.characters for message in shown)

@@ -6,24 +6,36 @@ the last good settings stay in force and the error is shown.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
+from os.path import expanduser
 from pathlib import Path
 
-from holdfast.config import ConfigError
+from holdfast.config import ConfigError, environment
 from holdfast.domain.events import Problem
 from holdfast.domain.session import Session
 from holdfast.domain.step import Limits
 from holdfast.runtime.demo import DemoModel
 from holdfast.runtime.detect import Detected, detect
 from holdfast.runtime.model import Answer, Delta, Model, ModelError, ModelRequest
-from holdfast.runtime.provider import Provider, ProviderModel
+from holdfast.runtime.provider import SECRET_LENGTH, Provider, ProviderModel
 from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.mcp import McpServer, McpServers
+from holdfast.runtime.tools.place import SYSTEM, Place
 from holdfast.runtime.tools.question import QUESTION
-from holdfast.runtime.tools.tool import AnyTool, Place
-from holdfast.settings import DEMO, DEMO_PROFILE, Policy, ProfileSettings, ProviderSettings, Settings, load_settings
+from holdfast.runtime.tools.tool import AnyTool
+from holdfast.settings import (
+    DEMO,
+    DEMO_PROFILE,
+    Policy,
+    ProfileSettings,
+    ProviderSettings,
+    Settings,
+    Wire,
+    load_settings,
+)
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +53,9 @@ class Agent:
     own_tools: list[AnyTool] = field(default_factory=list)
     servers: McpServers | None = None
     server_names: tuple[str, ...] = ()
+    closed: tuple[Path, ...] = SYSTEM
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    """What must not be in the log, and how it is called."""
 
     async def tools(self) -> dict[str, AnyTool]:
         """What it can do; the tools of a server that is down are missing, and it says so when they are called."""
@@ -49,9 +64,29 @@ class Agent:
             found += await self.servers.tools(list(self.server_names))
         return {tool.name: tool for tool in found}
 
-    def place(self, session: Session) -> Place:
-        """Where its tools work."""
-        return Place(Path(self.cwd or session.cwd), self.also, profile=session.profile, session=session.id)
+    def place(self, session: Session, call: str = "") -> Place:
+        """Where its tools work, or one call of them."""
+        return Place(
+            Path(self.cwd or session.cwd),
+            self.also,
+            self.closed,
+            profile=session.profile,
+            session=session.id,
+            call=call,
+            mark=f"{session.id}-{call}" if call else "",
+        )
+
+    def hide(self, output: str) -> str:
+        """The output of a tool without the keys that it came across."""
+        for secret, name in self.secrets.items():
+            output = output.replace(secret, f"[hidden: {name}]")
+        return output
+
+    async def tidy(self, session: Session) -> None:
+        """Take away what the tool calls left behind that were killed in the middle."""
+        cut = [open.call for open in session.turn.open_calls.values() if open.effect] if session.turn else []
+        for tool, call in ((tool, call) for call in cut for tool in self.own_tools if tool.name == call.tool):
+            await asyncio.to_thread(tool.tidy, self.place(session, call.call), call.arguments)
 
 
 class MissingModel:
@@ -76,6 +111,7 @@ class Profiles:
         self.path = path
         self.tools: list[AnyTool] = [*file_tools(), QUESTION]
         """What every agent can do, if its permissions allow it; the gateway adds more."""
+        self._closed = (path.parent.absolute(), *SYSTEM)
         self._demo = DemoModel()
         self._models: dict[tuple[str, ProviderSettings, str], ProviderModel] = {}
         self._servers = McpServers()
@@ -112,6 +148,12 @@ class Profiles:
         """Those that config.toml names."""
         return set(self._settings.profiles) - ({DEMO} if self._settings.profiles[DEMO] is DEMO_PROFILE else set())
 
+    @property
+    def wires(self) -> set[Wire]:
+        """What the providers of all profiles speak: only as much of the model library is needed."""
+        names = {profile.model.partition(":")[0] for profile in self.settings.profiles.values()}
+        return {self._settings.providers[name].wire for name in names - {DEMO}}
+
     async def detect(self) -> list[Detected]:
         """Look again at what this machine offers."""
         self.detected = await detect(self._settings)
@@ -125,17 +167,19 @@ class Profiles:
         if profile is None:
             known = ", ".join(self.names)
             message = f"There is no profile {session.profile!r} any more; there is: {known}."
-            return Agent(_missing("unknown_profile", message), limits)
+            return Agent(_missing("unknown_profile", message), limits, rules={"*": "deny"}, closed=self._closed)
         return Agent(
             model=self._model(session.model or profile.model),
             limits=limits,
             instructions=profile.instructions,
-            cwd=profile.cwd,
-            also=tuple(Path(path).expanduser().resolve() for path in profile.also),
+            cwd=_of_the_user(profile.cwd),
+            also=tuple(Path(_of_the_user(path)).resolve() for path in profile.also),
             rules=profile.tools,
             own_tools=self.tools,
             servers=self._servers,
             server_names=tuple(profile.mcp),
+            closed=self._closed,
+            secrets=self._secrets,
         )
 
     async def close(self) -> None:
@@ -183,6 +227,12 @@ class Profiles:
 
     def _use(self, settings: Settings) -> None:
         self._settings = settings
+        keys = {provider.key(): provider.api_key_env for provider in settings.providers.values()}
+        tokens = {environment(server.bearer_env): server.bearer_env for server in settings.mcp.values()}
+        known = (keys | tokens).items()
+        self._secrets = {
+            value: f"the value of {name}" for value, name in known if value and len(value) >= SECRET_LENGTH
+        }
         servers = [
             McpServer(
                 name=name, command=server.command, url=server.url, env=server.variables(), headers=server.headers()
@@ -199,12 +249,16 @@ class Profiles:
         return (found.st_mtime_ns, found.st_size)
 
 
+def _of_the_user(path: str) -> str:
+    return expanduser(path)  # noqa: PTH111 (that one fails on `~somebody` whom nobody knows)
+
+
 def _limits(settings: Settings, profile: ProfileSettings | None) -> Limits:
     chosen = profile or ProfileSettings()
     return Limits(
         steps=chosen.max_steps,
         tokens=chosen.max_tokens,
-        turn_ms=chosen.max_minutes * 60_000,
+        minutes=chosen.max_minutes,
         resume_attempts=settings.resume.attempts,
         resume_age_ms=settings.resume.max_age_minutes * 60_000,
     )

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from holdfast.domain.events import Call, ModelResponded
 from holdfast.domain.session import Session
 from holdfast.domain.step import CallModel
 from holdfast.runtime.model import Answer, ModelRequest, ToolSpec
+from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.runtime.tools.reading import open_text
 
 AGENTS_FILE = "AGENTS.md"
 AGENTS_LIMIT = 32_000
 
 
-def prompt(session: Session, *, turn: int, instructions: str, cwd: Path, tools: list[ToolSpec]) -> ModelRequest:
+def prompt(session: Session, *, turn: int, instructions: str, place: Place, tools: list[ToolSpec]) -> ModelRequest:
     """Everything that one call depends on: who it is, where it works, what was said, what it can do."""
-    parts = [instructions.strip(), f"Your working directory is {cwd}.", _of_the_directory(cwd)]
+    parts = [instructions.strip(), f"Your working directory is {place.cwd}.", _of_the_directory(place)]
     return ModelRequest(turn, "\n\n".join(filter(None, parts)), list(session.messages), tools)
 
 
-def _of_the_directory(cwd: Path) -> str:
+def _of_the_directory(place: Place) -> str:
     """What the project tells every agent; a file that cannot be read is said to be so."""
-    path = cwd / AGENTS_FILE
     try:
-        text = path.read_text("utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
+        path = place.inside(AGENTS_FILE)
+        if not path.exists():
+            return ""
+        with open_text(place, path, AGENTS_FILE) as file:
+            text = file.read(4 * AGENTS_LIMIT).decode("utf-8", "replace")
+            more = len(text) > AGENTS_LIMIT or file.read(1)
+    except ToolFailed as error:
+        return f"{AGENTS_FILE} of the working directory cannot be read: {error}"
     except OSError as error:
         return f"{AGENTS_FILE} of the working directory cannot be read: {error.strerror}."
-    cut = f"\n[… {len(text) - AGENTS_LIMIT} characters left out]" if len(text) > AGENTS_LIMIT else ""
+    cut = "\n[… the rest is left out]" if more else ""
     return f"{AGENTS_FILE} of the working directory says:\n{text[:AGENTS_LIMIT]}{cut}"
 
 

@@ -2,8 +2,8 @@
 
     our messages  →  the library's messages  →  one streamed request  →  Delta …  →  Answer, or a ModelError
 
-Only this file knows the library, and it imports it inside functions: that costs seconds, so
-`warm_up` does it in a thread. Nothing is tried twice here: a ModelError says whether that makes sense.
+Only this file and `provider_messages.py` (the arrows) know the library. They import it inside functions:
+that costs seconds, so `warm_up` does it in a thread. Nothing is tried twice here: a ModelError says whether it may be.
 """
 
 from __future__ import annotations
@@ -11,15 +11,24 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import msgspec
-
-from holdfast.domain.events import Call, Problem, Usage
-from holdfast.domain.session import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.domain.events import Problem
 from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
+from holdfast.runtime.provider_messages import (
+    GLUE,
+    QUOTE,
+    as_object,
+    piece_of,
+    seal_of,
+    sound,
+    to_history,
+    to_parameters,
+    usage_of,
+)
+from holdfast.settings import Wire
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,18 +37,14 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 120.0
-QUOTA_WAIT_SECONDS = 3600.0
+WAIT_SECONDS = 3600.0
+"""Who asks to wait longer is not waited for; the person is told."""
+ANSWER_CHARS = 4_000_000
 SECRET_LENGTH = 8  # a shorter key is the placeholder of a server that needs none
-QUOTE = 400
 HOME = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
-GLUE = {"openai": "", "anthropic": "\n\n"}
-"""Between the parts of an answer: OpenAI cuts one string into pieces, Anthropic's blocks are paragraphs."""
-NOTE = "[note from the runtime] "
-ANY: dict[str, object] = {"type": "object", "properties": {}}
-OUTCOMES = {"done": "", "failed": "[failed] ", "unknown": "[outcome unknown] "}
-LOST = "[outcome unknown] It was interrupted before a result was written; it may or may not have happened."
+WRONG_KEY = "Check the key of {name}{source}; after a change `holdfast restart`, then send a message to go on."
 PROBLEMS = {
-    "wrong_key": ("{name} does not accept the key", "Check the key of {name}{source}.", False, "Authentication"),
+    "wrong_key": ("{name} does not accept the key", WRONG_KEY, False, "Authentication"),
     "unknown_model": ("{name} has no model {model!r}", "Check its name, and the address {host}.", False, "NotFound"),
     "quota": ("The quota at {name} is used up", "Wait, or look at your plan there.", False, "QuotaExceeded"),
     "rate_limit": ("{name} asks to go slower", "", True, "RateLimit"),
@@ -61,7 +66,7 @@ class Provider:
     """Who serves a model, and what it speaks."""
 
     name: str
-    wire: Literal["openai", "anthropic"]
+    wire: Wire
     base_url: str | None
     api_key: str = field(repr=False)
     key_source: str = ""
@@ -79,12 +84,16 @@ class Provider:
         return found[1] if found else self.url
 
 
-def warm_up() -> None:
-    """Import the library: seconds of work, to be done in a thread."""
+def warm_up(wires: Iterable[Wire] = ("openai", "anthropic")) -> None:
+    """Import the library, as much as is needed: seconds of work and 40 MB a wire, to be done in a thread."""
     import pydantic_ai.direct
-    import pydantic_ai.models.anthropic
-    import pydantic_ai.models.openai
-    import pydantic_ai.providers.openai_compatible  # noqa: F401
+
+    for wire in wires:
+        if wire == "anthropic":
+            import pydantic_ai.models.anthropic
+        else:
+            import pydantic_ai.models.openai
+            import pydantic_ai.providers.openai_compatible  # noqa: F401
 
 
 class ProviderModel:
@@ -107,6 +116,7 @@ class ProviderModel:
         if not re.fullmatch(r"[!-~]*", self._provider.api_key):
             self._fail("wrong_key", "it has characters that no key has")
         last: dict[str, int] = {}
+        size = 0
         try:
             async with self._opening:
                 if self._opened is None:
@@ -114,17 +124,22 @@ class ProviderModel:
                 model = self._opened[1]
             from pydantic_ai.direct import model_request_stream
 
-            history = list(_history(request.messages, self._provider, by=self.name, system=model.system))
-            async with model_request_stream(model, history, model_request_parameters=_parameters(request)) as answer:
+            history = list(to_history(request.messages, self._provider.wire, by=self.name, system=model.system))
+            async with model_request_stream(model, history, model_request_parameters=to_parameters(request)) as answer:
                 async for event in answer:
-                    kind, index, piece = _piece(event)
-                    if piece:
+                    kind, index, piece = piece_of(event)
+                    size += len(piece)
+                    if size > ANSWER_CHARS:
+                        break
+                    if piece and kind != "call":
                         lead = GLUE[self._provider.wire] if last.get(kind, index) != index else ""
                         last[kind] = index
-                        yield Delta(**{kind: lead + _sound(piece)})
+                        yield Delta(**{kind: lead + sound(piece)})
                 response = answer.get()
         except Exception as error:  # on garbage the library raises whatever its parsing stumbles over
             self._explain(error)
+        if size > ANSWER_CHARS:
+            self._fail("bad_answer", f"it is longer than {ANSWER_CHARS} characters", retry=False)
         yield self._answer(response)
 
     async def close(self) -> None:
@@ -142,17 +157,17 @@ class ProviderModel:
             self._fail("refused", str(details.get("refusal") or "its filter stopped the answer"))
         if finish == "error":
             self._fail("provider_down", "it broke off the answer")
-        texts = [_sound(part.content) for part in response.parts if part.part_kind == "text" and part.content]
-        thoughts = [_sound(part.content) for part in response.parts if part.part_kind == "thinking" and part.content]
+        texts = [sound(part.content) for part in response.parts if part.part_kind == "text" and part.content]
+        thoughts = [sound(part.content) for part in response.parts if part.part_kind == "thinking" and part.content]
         text, thinking = GLUE[self._provider.wire].join(texts), GLUE[self._provider.wire].join(thoughts)
         wanted = [(call.tool_name, call.args or ("" if finish == "length" else "{}")) for call in response.tool_calls]
-        calls = [WantedCall(tool, _sound(args) if isinstance(args, str) else json.dumps(args)) for tool, args in wanted]
-        if finish == "length" and any(_as_object(call.arguments) is None for call in calls):
+        calls = [WantedCall(tool, sound(args) if isinstance(args, str) else json.dumps(args)) for tool, args in wanted]
+        if finish == "length" and any(as_object(call.arguments) is None for call in calls):
             self._fail("cut_by_length", "in the middle of a tool call")
         if not (text.strip() or thinking.strip() or calls):
             self._fail("cut_by_length" if finish == "length" else "bad_answer", "it is empty")
         finish = "tool_calls" if finish == "tool_call" else str(finish or "stop")
-        return Answer(text, thinking, _sealed(response, self.name), calls, finish, _usage(response))
+        return Answer(text, thinking, seal_of(response, self.name), calls, finish, usage_of(response))
 
     def _explain(self, error: Exception) -> NoReturn:
         from pydantic_ai.exceptions import ModelHTTPError, ModelTimeoutError
@@ -164,8 +179,8 @@ class ProviderModel:
             said = f"{said} ({error.status_code}){guess}"
         elif isinstance(error, ModelTimeoutError) and error.phase == "read":
             said = f"no data for {self._idle:g} s"
-        soon = after is not None and after <= QUOTA_WAIT_SECONDS
-        self._fail(code, said, after=after, retry=soon if code == "quota" else None)
+        retry = None if after is None else after <= WAIT_SECONDS and (code == "quota" or PROBLEMS[code][2])
+        self._fail(code, said, after=after, retry=retry)
 
     def _fail(self, code: str, said: str, *, after: float | None = None, retry: bool | None = None) -> NoReturn:
         """Say it without the key, which a provider may repeat; the library's error may hold it and is left out."""
@@ -174,7 +189,7 @@ class ProviderModel:
         names = {"name": provider.name, "model": self._model, "host": provider.host, "source": source}
         if len(provider.api_key) >= SECRET_LENGTH:
             said = said.replace(provider.api_key, "***")
-        said = " ".join(_sound(said).split())
+        said = " ".join(sound(said).split())
         said = said if len(said) <= QUOTE else f"{said[:QUOTE]}…"
         wait = f" It asks to wait {after:.0f} s." if after is not None else ""
         problem = Problem(code=code, message=f"{words.format(**names)}: {said}{wait}", hint=hint.format(**names))
@@ -183,7 +198,7 @@ class ProviderModel:
 
 
 def _build(provider: Provider, model: str, idle: float) -> tuple[httpx2.AsyncClient, models.Model]:
-    warm_up()
+    warm_up([provider.wire])
     import httpx2
 
     client = httpx2.AsyncClient(
@@ -222,151 +237,6 @@ def _anthropic(url: str, key: str, model: str, client: httpx2.AsyncClient) -> mo
     if (served.model_profile(model) or {}).get("anthropic_binds_thinking_blocks"):  # and undo changes what to
         chosen["anthropic_thinking"] = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
     return AnthropicModel(model, provider=served, settings=chosen)
-
-
-# --- from our messages to the wire --------------------------------------------------------------
-
-
-class _Seal(msgspec.Struct):
-    """What a model wants back with its own earlier answer; kept in our opaque `signature`."""
-
-    by: str = ""
-    thinking: list[tuple[int, str, str]] = []
-    """Each part of the thinking: its length, its id, the provider's seal on it."""
-    calls: list[object] = []
-    """What was attached to each tool call."""
-
-
-def _parameters(request: ModelRequest) -> models.ModelRequestParameters:
-    from pydantic_ai.messages import InstructionPart
-    from pydantic_ai.models import ModelRequestParameters
-    from pydantic_ai.tools import ToolDefinition
-
-    tools = [
-        ToolDefinition(name=t.name, description=t.description, parameters_json_schema=ANY | t.parameters, strict=False)
-        for t in request.tools
-    ]
-    instructions = [InstructionPart(request.instructions)] if request.instructions.strip() else []
-    return ModelRequestParameters(function_tools=tools, instruction_parts=instructions)
-
-
-def _history(messages: list[Message], provider: Provider, *, by: str, system: str) -> Iterator[wire.ModelMessage]:
-    """Our messages as the library's; the last one is always something to answer to.
-
-    Results follow their calls at once; what else was said meanwhile comes after them, as one text.
-    A call without a result gets one that says so: no provider takes a loose call.
-    """
-    from pydantic_ai import messages as m
-
-    results = {message.call: message for message in messages if isinstance(message, ToolResult)}
-    returns: list[wire.ToolReturnPart] = []
-    texts: list[str] = []
-    for message in messages:
-        match message:
-            case UserMessage(text=text) if text.strip():
-                texts.append(text)
-            case Note(text=text):
-                texts.append(NOTE + text)
-            case AgentMessage(text=text, calls=calls) if text.strip() or calls:
-                if returns or texts:
-                    yield m.ModelRequest([*returns, *map(m.UserPromptPart, ["\n\n".join(texts)] if texts else [])])
-                yield _said_before(message, provider, by=by, system=system)
-                returns, texts = [_result(call, results.get(call.call), provider) for call in calls], []
-            case _:
-                continue  # empty, nothing but thinking, or a result, which stands behind its call
-    if not returns and not texts:
-        texts.append(NOTE + "Go on.")
-    yield m.ModelRequest([*returns, *map(m.UserPromptPart, ["\n\n".join(texts)] if texts else [])])
-
-
-def _said_before(message: AgentMessage, provider: Provider, *, by: str, system: str) -> wire.ModelResponse:
-    from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
-
-    try:
-        seal = msgspec.json.decode(message.signature or "{}", type=_Seal)
-    except msgspec.MsgspecError:
-        seal = _Seal()
-    if seal.by != by:
-        seal = _Seal()  # it is another model's: its thinking stays with us
-    parts: list[wire.ModelResponsePart] = []
-    at = 0
-    for length, id, signature in seal.thinking:
-        thought = message.thinking[at : at + length]
-        at += length + len(GLUE[provider.wire]) if length else 0
-        if signature or id not in ("", "content"):  # else it came as text between tags
-            parts.append(ThinkingPart(thought, id=id or None, signature=signature or None, provider_name=system))
-    if message.text.strip():
-        parts.append(TextPart(message.text))
-    for index, call in enumerate(message.calls):
-        part = ToolCallPart(_safe(call.tool), _as_object(call.arguments or "{}") or {}, _safe(f"call_{call.call}"))
-        if index < len(seal.calls) and seal.calls[index] is not None:
-            part.provider_name, part.provider_details = system, {"extra_content": seal.calls[index]}
-        parts.append(part)
-    return ModelResponse(parts, provider_name=system)
-
-
-def _result(call: Call, result: ToolResult | None, provider: Provider) -> wire.ToolReturnPart:
-    from pydantic_ai.messages import ToolReturnPart
-
-    text = LOST if result is None else OUTCOMES[result.outcome] + result.output
-    text = text if text.strip() else "(no output)"
-    if _as_object(call.arguments or "{}") is None:
-        text = f"{text}\n[your arguments were not a JSON object: {call.arguments[:QUOTE]}]"
-    flag = result is not None and result.outcome == "failed" and provider.wire == "anthropic"
-    return ToolReturnPart(_safe(call.tool), text, _safe(f"call_{call.call}"), outcome="failed" if flag else "success")
-
-
-def _safe(name: str) -> str:
-    """What both wires take; a name that a model made up may be one that they refuse to read again."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
-
-
-def _as_object(arguments: str) -> dict[str, object] | None:
-    """The arguments, or None when they are not an object that can be sent again as JSON."""
-    try:
-        parsed = json.loads(arguments)
-        json.dumps(parsed, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
-        return None
-    return parsed if isinstance(parsed, dict) else None
-
-
-# --- from the wire to our answer ----------------------------------------------------------------
-
-
-def _piece(event: wire.ModelResponseStreamEvent) -> tuple[str, int, str]:
-    """What is new in it: text or thinking, of which part, and the piece itself."""
-    from pydantic_ai import messages as m
-
-    match event:
-        case m.PartStartEvent(part=m.TextPart() | m.ThinkingPart() as part):
-            return part.part_kind, event.index, part.content
-        case m.PartDeltaEvent(delta=m.TextPartDelta() | m.ThinkingPartDelta() as delta):
-            return delta.part_delta_kind, event.index, delta.content_delta or ""
-        case _:
-            return "", 0, ""
-
-
-def _sound(text: str) -> str:
-    """Without halves of characters, which cannot be stored or sent."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _sealed(response: wire.ModelResponse, by: str) -> str:
-    thoughts = [part for part in response.parts if part.part_kind == "thinking"]
-    thinking = [(len(_sound(part.content)), part.id or "", part.signature or "") for part in thoughts]
-    calls = [(call.provider_details or {}).get("extra_content") for call in response.tool_calls]
-    if not any(id or signature for _, id, signature in thinking) and not any(calls):
-        return ""
-    return msgspec.json.encode(_Seal(by, thinking, calls if any(calls) else [])).decode()
-
-
-def _usage(response: wire.ModelResponse) -> Usage:
-    try:
-        cost = float(response.cost().total_price)
-    except (LookupError, ValueError, AssertionError):  # a model without a price, or an answer without usage
-        cost = None
-    return Usage(input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens, cost=cost)
 
 
 def _code(error: Exception, said: str) -> str:

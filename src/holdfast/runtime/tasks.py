@@ -322,7 +322,7 @@ class Tasks:
             await self._end_by_rule(task, "its session was deleted")
         elif state.archived:
             await self._end_by_rule(task, "its session was archived")
-        elif row["foreground"] and not state.has_started(str(row["call"])):
+        elif row["foreground"] and state.open_call(str(row["call"])) is None:
             await self._end_by_rule(task, "its turn ended")
 
     async def _clear_pruned(self) -> None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextlib import aclosing
-from dataclasses import replace
 from typing import assert_never
 
 from holdfast.domain.events import (
@@ -36,7 +35,7 @@ from holdfast.domain.events import (
     WaitOpened,
     session_stream,
 )
-from holdfast.domain.session import Session
+from holdfast.domain.session import OpenCall, Session
 from holdfast.domain.step import (
     Begin,
     CallModel,
@@ -56,10 +55,10 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.live import Live
 from holdfast.runtime.model import Answer, ModelError, ModelRequest
 from holdfast.runtime.pen import Pen
-from holdfast.runtime.permissions import permission
+from holdfast.runtime.permissions import Permitted, permission
 from holdfast.runtime.profiles import Agent, Profiles
 from holdfast.runtime.prompt import prompt, responded
-from holdfast.runtime.tools.tool import AnyTool, Place, Result, effect_of
+from holdfast.runtime.tools.tool import Result, effect_of, second_try
 from holdfast.store.port import PartialText, Subscription
 
 SAVE_SECONDS = 0.25
@@ -115,8 +114,8 @@ class Worker:
 
     async def _call_model(self, agent: Agent, step: CallModel) -> None:
         tools = [tool.spec for tool in (await agent.tools()).values()]
-        cwd = agent.place(self._session).cwd
-        request = prompt(self._session, turn=step.turn, instructions=agent.instructions, cwd=cwd, tools=tools)
+        place = agent.place(self._session)
+        request = prompt(self._session, turn=step.turn, instructions=agent.instructions, place=place, tools=tools)
         asked = ModelRequested(
             turn=step.turn,
             step=step.step,
@@ -164,34 +163,37 @@ class Worker:
 
     async def _run_tools(self, agent: Agent, turn: int, calls: list[Call]) -> None:
         """One after the other. Who needs a permission or an answer lets the whole turn wait for it."""
-        tools, place = await agent.tools(), agent.place(self._session)
+        tools = await agent.tools()
         for call in calls:
-            started = self._session.started_at(call.call) or self._clock.now()
+            opened = self._session.open_call(call.call) or OpenCall(call)
+            started, cut_before = opened.started or self._clock.now(), opened.effect
+            place = agent.place(self._session, call.call)
             result = permission(self._session, call, tools=tools, rules=agent.rules, place=place)
             if isinstance(result, WaitOpened):
                 await self._write(result)
                 return
-            if not isinstance(result, Result):
-                result = await self._carry_out(result, place, call)
+            if isinstance(result, Permitted):
+                result = await self._carry_out(result, call)
+            result = second_try(result, cut_before)
             finished = ToolCallFinished(
                 turn=turn,
                 call=call.call,
                 tool=call.tool,
                 outcome=result.outcome,
-                output=result.output,
+                output=agent.hide(result.output),
                 files=result.files,
                 task=result.task,
                 duration_ms=self._clock.now() - started,
             )
             await self._write(finished)
 
-    async def _carry_out(self, tool: AnyTool, place: Place, call: Call) -> Result:
+    async def _carry_out(self, permitted: Permitted, call: Call) -> Result:
         """The intent first, then the effect. After a crash the intent is there already."""
-        turn = self._session.turns
-        effect = effect_of(tool, call.arguments)
-        if not self._session.has_started(call.call):
+        turn, opened = self._session.turns, self._session.open_call(call.call)
+        if opened is None or opened.effect is None:
+            effect = effect_of(permitted.tool, call.arguments)
             await self._write(ToolCallStarted(turn=turn, call=call.call, tool=call.tool, effect=effect))
-        return await tool.call(replace(place, call=call.call), call.arguments)
+        return await permitted.tool.call(permitted.place, call.arguments)
 
     async def _sleep(self, step: Sleep) -> None:
         """Until it is time, unless somebody answers first: then the log says so, and ours is refused."""
@@ -204,6 +206,7 @@ class Worker:
     async def _pick_up(self, left_behind: PartialText | None) -> None:
         """A turn that somebody else left open: say what is known, then go on or wait for a person."""
         agent = self._profiles.agent(self._session)
+        await agent.tidy(self._session)
         partial = Partial(left_behind.text, left_behind.thinking, left_behind.at) if left_behind else Partial()
         await self._write(*pick_up(self._session, partial, now=self._clock.now(), limits=agent.limits))
 

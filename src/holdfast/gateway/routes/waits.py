@@ -49,8 +49,11 @@ async def answer_wait(at: At, request: Request) -> Response:
 
 def _keep(at: Gateway, profile: str, pattern: str) -> None:
     """The answer counts in its session in any case; in the profile only if that can be written."""
+    known = at.profiles.settings.profiles.get(profile)
+    if known is None:
+        return  # it was removed meanwhile, and nobody wants it back because of a permission
     try:
-        allow_always(at.profiles.path, profile, pattern)
+        allow_always(at.profiles.path, profile, pattern, model=known.model)
     except (ConfigError, OSError) as error:
         log.error("profile %s could not be changed to allow %s: %s", profile, pattern, error)
 

@@ -12,7 +12,8 @@ from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.sessions import Caller
 from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tools.tool import Done, Place, Tool, ToolFailed
+from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.runtime.tools.tool import Done, Tool
 from holdfast.store.port import CommandKey
 
 

@@ -24,7 +24,9 @@ from holdfast.domain.events import Effect
 from holdfast.runtime.model import ToolSpec
 from holdfast.runtime.tools.mcp_connection import Connection, Lost, McpServer, Offered, Refused, ServerDown
 from holdfast.runtime.tools.mcp_results import to_result
-from holdfast.runtime.tools.tool import AnyTool, Place, Result, bounded
+from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.runtime.tools.tool import AnyTool, Result, bounded, failure
+from holdfast.settings import Policy
 
 __all__ = ["McpServer", "McpServers"]
 
@@ -146,7 +148,7 @@ class Server:
             if offered.effect == "pure":
                 return Result("failed", f"{said} The tool changes nothing, so nothing was changed.")
             return Result("unknown", f"{said} It may or may not have had its effect.")
-        return to_result(answer)
+        return to_result(answer, hide=self.definition.without_secrets)
 
     async def connected(self) -> Connection:
         """The connection, opened now if there is none."""
@@ -193,16 +195,25 @@ class McpTool:
         """As the model sees it."""
         return ToolSpec(self.name, bounded(self.offered.description, DESCRIPTION_LENGTH), self.offered.parameters)
 
-    def subject(self, arguments: str, place: Place | None = None) -> str:  # noqa: ARG002
+    @property
+    def usual(self) -> Policy:
+        """Its hints say what to do after a crash; whether it may be called at all is not for the server to say."""
+        return "ask"
+
+    def subject(self, place: Place, arguments: str) -> str:  # noqa: ARG002
         """What its arguments mean is only known to the server."""
+        _parse(arguments)
         return ""
+
+    def tidy(self, place: Place, arguments: str) -> None:
+        """What it leaves behind is only known to the server."""
 
     async def call(self, place: Place, arguments: str) -> Result:  # noqa: ARG002
         """Ask the server."""
         try:
-            parsed = msgspec.json.decode(arguments or "{}", type=dict[str, Any])
-        except (msgspec.MsgspecError, RecursionError) as error:
-            return Result("failed", f"The arguments do not fit: {error}.")
+            parsed = _parse(arguments)
+        except ToolFailed as error:
+            return failure(error)
         return await self.server.call(self.offered, parsed)
 
 
@@ -228,9 +239,17 @@ class Unavailable:
         said = f"{self.server.down} Call this to try again."
         return ToolSpec(self.name, bounded(said, DESCRIPTION_LENGTH), {"type": "object", "properties": {}})
 
-    def subject(self, arguments: str, place: Place | None = None) -> str:  # noqa: ARG002
+    @property
+    def usual(self) -> Policy:
+        """Nobody needs to be asked."""
+        return "allow"
+
+    def subject(self, place: Place, arguments: str) -> str:  # noqa: ARG002
         """Nothing."""
         return ""
+
+    def tidy(self, place: Place, arguments: str) -> None:
+        """Nothing."""
 
     async def call(self, place: Place, arguments: str) -> Result:  # noqa: ARG002
         """Try again."""
@@ -239,6 +258,13 @@ class Unavailable:
         if self.server.problem:
             return Result("failed", self.server.down)
         return Result("done", f"It is available now, with {len(offered)} tools, from the next step on.")
+
+
+def _parse(arguments: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(arguments or "{}", type=dict[str, Any])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ToolFailed(f"The arguments do not fit: {error}.") from error
 
 
 def _name(server: str, tool: str) -> str:

@@ -43,11 +43,12 @@ class McpServer:
     headers: dict[str, str] = field(default_factory=dict, repr=False)
 
     def without_secrets(self, text: str) -> str:
-        """A message of the server, or about it, that may be shown."""
+        """A message of the server, or about it, that may be shown. A path that it was given is no secret."""
         secrets = {*self.env.values(), *self.headers.values(), self.url}
         secrets |= {word for value in self.headers.values() for word in value.split()}
-        for secret in sorted((value for value in secrets if len(value) > SECRET_LENGTH), key=len, reverse=True):
-            text = text.replace(secret, "[hidden]")
+        for secret in sorted(secrets, key=len, reverse=True):
+            if len(secret) > SECRET_LENGTH and not secret.startswith("/"):
+                text = text.replace(secret, "[hidden]")
         return text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, assert_never
 
 from holdfast.runtime.tools.tool import Result, bounded
@@ -11,15 +12,15 @@ if TYPE_CHECKING:
     from mcp_types import BlobResourceContents, CallToolResult, ContentBlock, TextResourceContents
 
 
-def to_result(answer: CallToolResult) -> Result:
-    """The outcome, with the text bounded."""
+def to_result(answer: CallToolResult, *, hide: Callable[[str], str]) -> Result:
+    """The outcome, with the text bounded and without the secrets that the server was given."""
     texts = [block.text for block in answer.content if block.type == "text"]
     parts = [_describe(block) for block in answer.content]
     if answer.structured_content is not None and not _is_said(answer.structured_content, texts):
         parts.append(json.dumps(answer.structured_content, ensure_ascii=False))
     text = "\n".join(parts) or "[no output]"
     clean = text.encode("utf-8", "backslashreplace").decode()
-    return Result("failed" if answer.is_error else "done", bounded(clean))
+    return Result("failed" if answer.is_error else "done", bounded(hide(clean)))
 
 
 def _is_said(structured: Any, texts: list[str]) -> bool:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.runtime.tools.tool import Done, Place, Tool, ToolFailed
+from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.runtime.tools.tool import Done, Tool
 
 
 class QuestionArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,8 +17,9 @@ from typing import Annotated, BinaryIO
 
 import msgspec
 
+from holdfast.runtime.tools.place import Place, ToolFailed, printable
 from holdfast.runtime.tools.threads import in_thread
-from holdfast.runtime.tools.tool import OUTPUT_LIMIT, Done, Place, Tool, ToolFailed, printable
+from holdfast.runtime.tools.tool import OUTPUT_LIMIT, Done, Tool
 
 LINES = 2_000
 WINDOW_CHARS = OUTPUT_LIMIT - 2_000
@@ -28,6 +29,7 @@ HEAD = 8_192
 COUNTED_BYTES = 256 * CHUNK
 ENTRIES = 1_000
 SEEN_ENTRIES = 200_000
+FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ReadArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,13 +78,13 @@ async def _read(place: Place, arguments: ReadArguments) -> Done:
     first, count = arguments.offset or 1, arguments.limit or LINES
 
     def work(stop: threading.Event) -> Window:
-        with open_text(place.inside(arguments.path), arguments.path) as file:
+        with open_text(place, place.inside(arguments.path), arguments.path) as file:
             return _window(file, arguments.path, first=first, count=count, stop=stop)
 
     return Done((await in_thread(work)).text())
 
 
-def open_text(path: Path, name: str) -> BinaryIO:
+def open_text(place: Place, path: Path, name: str) -> BinaryIO:
     """A regular file that does not look binary, opened without ever waiting for another end."""
     if not path.exists():
         raise ToolFailed(f"{name} does not exist.")
@@ -90,7 +92,8 @@ def open_text(path: Path, name: str) -> BinaryIO:
         raise ToolFailed(f"{name} is a directory.")
     if not path.is_file():
         raise ToolFailed(f"{name} is not a regular file.")
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+    with place.directory(path.parent) as parent:
+        file = os.fdopen(os.open(path.name, FILE, dir_fd=parent), "rb")
     try:
         _check_text(file, name)
     except BaseException:
@@ -103,7 +106,7 @@ def _check_text(file: BinaryIO, name: str) -> None:
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode):
         raise ToolFailed(f"{name} is not a regular file.")
-    if b"\0" in file.read(HEAD):
+    if b"\0" in (file.read(HEAD) or b""):  # None is a file of the system that has nothing to say now
         raise ToolFailed(f"{name} is not text ({found.st_size} bytes).")
     file.seek(0)
 
@@ -194,43 +197,45 @@ def _decode(piece: bytes, name: str, number: int) -> str:
 
 
 async def _list(place: Place, arguments: ListArguments) -> Done:
-    return Done(await in_thread(lambda stop: _entries(place.inside(arguments.path), arguments.path, stop)))
+    return Done(await in_thread(lambda stop: _entries(place, arguments.path, stop)))
 
 
-def _entries(path: Path, name: str, stop: threading.Event) -> str:
+def _entries(place: Place, name: str, stop: threading.Event) -> str:
+    path = place.inside(name)
     if not path.exists():
         raise ToolFailed(f"{name} does not exist.")
     if not path.is_dir():
         raise ToolFailed(f"{name} is not a directory.")
     found: list[tuple[bool, str]] = []
     more = ""
-    with os.scandir(path) as entries:
-        for entry in entries:
-            if stop.is_set() or len(found) == SEEN_ENTRIES:
-                more = "more than "
+    with place.directory(path) as directory:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if stop.is_set() or len(found) == SEEN_ENTRIES:
+                    more = "more than "
+                    break
+                found.append((not entry.is_dir(follow_symlinks=False), entry.name))
+        lines, room = list[str](), WINDOW_CHARS
+        for _, entry_name in nsmallest(ENTRIES, found):
+            line = _entry(directory, entry_name)
+            room -= len(line) + 1
+            if room < 0:
                 break
-            found.append((not entry.is_dir(follow_symlinks=False), entry.name))
+            lines.append(line)
     if not found:
         return "[the directory is empty]"
-    lines, room = list[str](), WINDOW_CHARS
-    for _, entry_name in nsmallest(ENTRIES, found):
-        line = _entry(path, entry_name)
-        room -= len(line) + 1
-        if room < 0:
-            break
-        lines.append(line)
     if len(lines) < len(found) or more:
         lines.insert(0, f"[the first {len(lines)} of {more}{len(found)} entries]")
     return "\n".join(lines)
 
 
-def _entry(directory: Path, name: str) -> str:
+def _entry(directory: int, name: str) -> str:
     """One line: type, size, name; a link with where it points."""
-    path, hidden = directory / name, "  (hidden)" if name.startswith(".") else ""
+    hidden = "  (hidden)" if name.startswith(".") else ""
     try:
-        found = path.lstat()
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISLNK(found.st_mode):
-            return f"link  {'':>12}  {printable(name)} -> {printable(str(path.readlink()))}{hidden}"
+            return f"link  {'':>12}  {printable(name)} -> {printable(os.readlink(name, dir_fd=directory))}{hidden}"
     except OSError as error:
         return f"?     {'':>12}  {printable(name)}  ({error.strerror}){hidden}"
     if stat.S_ISDIR(found.st_mode):

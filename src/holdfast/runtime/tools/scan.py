@@ -30,25 +30,26 @@ def main() -> int:
         print(f"regex parse error: {error}", file=sys.stderr)  # noqa: T201
         return 2
     kept, dropped = _globs(wish["glob"])
-    for name in [wish["file"]] if wish["file"] else _files(set(wish["skipped"])):
+    for name in [wish["file"]] if wish["file"] else _files(set(wish["skipped"]), set(wish["closed"])):
         if (kept is None or kept.fullmatch(name)) and (dropped is None or not dropped.fullmatch(name)):
             _search(name, pattern)
     return 0
 
 
-def _files(skipped: set[str]) -> Iterator[str]:
+def _files(skipped: set[str], closed: set[str]) -> Iterator[str]:
     """All files below, without links."""
     for directory, directories, names in os.walk(".", onerror=_complain):
-        directories[:] = sorted(name for name in directories if name not in skipped)
+        below = f"{directory}/"[2:]
+        directories[:] = sorted(name for name in directories if name not in skipped and below + name not in closed)
         for name in sorted(names):
-            path = f"{directory}/{name}"[2:]
+            path = below + name
             if os.path.isfile(path) and not os.path.islink(path):  # noqa: PTH113, PTH114
                 yield path
 
 
 def _search(name: str, pattern: re.Pattern[str]) -> None:
     try:
-        with open(name, "rb") as file:  # noqa: PTH123
+        with os.fdopen(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             if b"\0" in file.read(HEAD):
                 return
             file.seek(0)

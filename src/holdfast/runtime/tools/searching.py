@@ -22,9 +22,10 @@ from typing import IO, Annotated
 
 import msgspec
 
+from holdfast.runtime.tools.place import Place, ToolFailed, printable
 from holdfast.runtime.tools.reading import WINDOW_CHARS, open_text
 from holdfast.runtime.tools.threads import in_thread
-from holdfast.runtime.tools.tool import Done, Place, Tool, ToolFailed, printable
+from holdfast.runtime.tools.tool import Done, Tool
 
 MATCHES = 100
 SECONDS = 30
@@ -76,9 +77,10 @@ async def _search(place: Place, arguments: SearchArguments, seconds: int) -> Don
             raise ToolFailed(f"The {name} must be one line of text.")
     where, file, shown = await in_thread(lambda _: _locate(place, arguments.path))
     why_not = ""
-    for command in _commands(arguments, file, seconds):
+    for command in _commands(arguments, file, place.closed_below(where), seconds):
         found = Found(shown, arguments.limit)
-        await _run(command, where, found, seconds)
+        with place.directory(where) as directory:
+            await _run(command, f"/proc/self/fd/{directory}", found, seconds)
         why_not = next((line for line in found.complaints if BAD_PATTERN in line), "")
         if not why_not:
             return Done(found.text())
@@ -90,11 +92,11 @@ def _locate(place: Place, path: str) -> tuple[Path, str, str]:
     target = place.inside(path)
     if target.is_dir():
         return target, "", place.shown(target)
-    open_text(target, path).close()
+    open_text(place, target, path).close()
     return target.parent, target.name, place.shown(target.parent)
 
 
-def _commands(arguments: SearchArguments, file: str, seconds: int) -> Iterator[list[str]]:
+def _commands(arguments: SearchArguments, file: str, closed: list[str], seconds: int) -> Iterator[list[str]]:
     """How it can be done, the best first. What ripgrep does not understand, Python may."""
     ripgrep = shutil.which("rg")
     if ripgrep is not None:
@@ -106,6 +108,7 @@ def _commands(arguments: SearchArguments, file: str, seconds: int) -> Iterator[l
             *(["--ignore-case"] if arguments.ignore_case else []),
             *([f"--glob={arguments.glob}"] if arguments.glob else []),
             *(f"--glob=!{name}/" for name in SKIPPED),
+            *(f"--glob=!/{_literally(path)}/" for path in closed),
             f"--regexp={arguments.pattern}",
             f"./{file}",
         ]
@@ -116,12 +119,18 @@ def _commands(arguments: SearchArguments, file: str, seconds: int) -> Iterator[l
         "glob": arguments.glob or "",
         "file": file,
         "skipped": SKIPPED,
+        "closed": closed,
         "seconds": seconds + 5,
     }
     yield [sys.executable, "-I", "-S", str(SCAN), json.dumps(wish)]
 
 
-async def _run(command: list[str], where: Path, found: Found, seconds: int) -> None:
+def _literally(path: str) -> str:
+    """A path as a glob that means just it."""
+    return re.sub(r"([^\w/.-])", r"\\\1", path)
+
+
+async def _run(command: list[str], where: str, found: Found, seconds: int) -> None:
     with tempfile.TemporaryFile() as complaints:
         process = await asyncio.create_subprocess_exec(
             *command,

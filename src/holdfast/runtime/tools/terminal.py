@@ -19,7 +19,8 @@ from holdfast.processes.verdict import CANCELLED
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Tasks, Wish
-from holdfast.runtime.tools.tool import AnyTool, Done, Place, Tool, ToolFailed
+from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.runtime.tools.tool import AnyTool, Done, Tool
 from holdfast.runtime.views import TaskView, table
 from holdfast.store.port import Row
 
@@ -76,7 +77,7 @@ def command_tools(tasks: Tasks, shelf: Shelf, clock: Clock) -> list[AnyTool]:
         Tool(
             "process",
             "Look after background tasks: list, poll, log, wait, kill, write to their input.",
-            "pure",
+            "idempotent",
             ProcessArguments,
             process.run,
             about="action",

@@ -6,53 +6,19 @@ A failing tool is an outcome that the model is told about, not an exception that
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
-from pathlib import Path
-from posixpath import normpath
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
 from holdfast.domain.events import CallOutcome, Effect
 from holdfast.runtime.model import ToolSpec
+from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.settings import Policy
 
 OUTPUT_LIMIT = 50_000
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
-
-
-class ToolFailed(Exception):
-    """The tool says in plain words why it did not do it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a tool works: the working directory, and what else the profile opens to it."""
-
-    cwd: Path
-    also: tuple[Path, ...] = ()
-    profile: str = ""
-    session: str = ""
-    call: str = ""
-    """Which call of which session it is: by this, what it started is found again."""
-
-    def inside(self, path: str) -> Path:
-        """The path, if it lies in the working directory (or what else is open) after all links are followed."""
-        if not self.cwd.is_dir():
-            raise ToolFailed(f"The working directory {self.cwd} does not exist.")
-        root = self.cwd.resolve()
-        try:
-            target = (root / Path(path).expanduser()).resolve()
-        except (OSError, RuntimeError, ValueError) as error:
-            raise ToolFailed(f"{path!r} is not a usable path: {error}.") from error
-        for open_to_it in (root, *(also.resolve() for also in self.also)):
-            if target == open_to_it or open_to_it in target.parents:
-                return target
-        raise ToolFailed(f"{path} lies outside of the working directory {root}.")
-
-    def shown(self, target: Path) -> str:
-        """A path that is inside, as the log names it: relative to the working directory if it lies in it."""
-        root = self.cwd.resolve()
-        return printable((target.relative_to(root) if target.is_relative_to(root) else target).as_posix())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +28,7 @@ class Done:
     output: str
     files: list[str] = field(default_factory=list)
     task: str = ""
+    """The command or the agent that it started or looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +39,7 @@ class Result:
     output: str
     files: list[str] = field(default_factory=list)
     task: str = ""
-    """The command or the agent that it started."""
+    """The command or the agent that it started or looked at."""
 
 
 class AnyTool(Protocol):
@@ -93,8 +60,20 @@ class AnyTool(Protocol):
         """As the model sees it."""
         ...
 
-    def subject(self, arguments: str, place: Place | None = None) -> str:
-        """What a call is about, for permissions by pattern: a path, say. Empty when there is none."""
+    @property
+    def usual(self) -> Policy:
+        """What holds while no rule speaks of it."""
+        ...
+
+    def subject(self, place: Place, arguments: str) -> str:
+        """What a call is about, for permissions by pattern: a path, say. Empty when there is none.
+
+        A call that cannot be carried out whatever anybody allows raises `ToolFailed`: nobody is asked about it.
+        """
+        ...
+
+    def tidy(self, place: Place, arguments: str) -> None:
+        """Take away what a call that was killed may have left behind."""
         ...
 
     async def call(self, place: Place, arguments: str) -> Result:
@@ -113,17 +92,10 @@ class Tool(Generic[Arguments]):
     run: Callable[[Place, Arguments], Coroutine[None, None, Done]]
     about: str = "path"
     """The argument that a permission's pattern is compared with."""
+    clean: Callable[[Place, Arguments], None] | None = None
+    """Takes away what a call that was killed may have left behind."""
     effects: Callable[[Arguments], Effect] | None = None
     """For a tool that does several things: the effect of each call."""
-
-    def effect_of(self, arguments: str) -> Effect:
-        """What may be done about a call after a crash."""
-        if self.effects is None:
-            return self.effect
-        try:
-            return self.effects(msgspec.json.decode(arguments or "{}", type=self.arguments))
-        except msgspec.MsgspecError:
-            return self.effect
 
     @property
     def spec(self) -> ToolSpec:
@@ -131,46 +103,67 @@ class Tool(Generic[Arguments]):
         _, components = msgspec.json.schema_components([self.arguments])
         return ToolSpec(self.name, self.description, components[self.arguments.__name__])
 
-    def subject(self, arguments: str, place: Place | None = None) -> str:
-        """The argument that it is about; arguments that do not fit fail later, when it is called.
+    @property
+    def usual(self) -> Policy:
+        """What changes nothing is allowed."""
+        return "allow" if self.effect == "pure" else "ask"
+
+    def subject(self, place: Place, arguments: str) -> str:
+        """The argument that it is about.
 
         A path is named as the place shows it, after all links are followed: `docs/../.env`, an absolute
         path or a link must not get around a pattern.
         """
-        try:
-            value = str(getattr(msgspec.json.decode(arguments or "{}", type=self.arguments), self.about, ""))
-        except msgspec.MsgspecError:
-            return ""
-        if self.about != "path":
-            return value
-        try:
-            return normpath(value) if place is None else place.shown(place.inside(value))
-        except (ToolFailed, OSError):
-            return normpath(value)
+        value = str(getattr(self._parse(arguments), self.about, ""))
+        return place.shown(place.inside(value)) if self.about == "path" else value
+
+    def tidy(self, place: Place, arguments: str) -> None:
+        """Most leave nothing behind."""
+        if self.clean is not None:
+            with suppress(ToolFailed, OSError):
+                self.clean(place, self._parse(arguments))
 
     async def call(self, place: Place, arguments: str) -> Result:
         """Check the arguments, do it, and bound the output."""
         try:
-            parsed = msgspec.json.decode(arguments or "{}", type=self.arguments)
-        except msgspec.MsgspecError as error:
-            return Result("failed", f"The arguments do not fit: {error}.")
-        try:
-            done = await self.run(place, parsed)
-        except ToolFailed as error:
-            return Result("failed", str(error))
-        except OSError as error:
-            return Result("failed", f"{error.strerror or error}: {error.filename or ''}".strip(": "))
+            done = await self.run(place, self._parse(arguments))
+        except (ToolFailed, OSError) as error:
+            return failure(error)
         return Result("done", bounded(done.output), done.files, done.task)
+
+    def _parse(self, arguments: str) -> Arguments:
+        try:
+            return msgspec.json.decode(arguments or "{}", type=self.arguments)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise ToolFailed(f"The arguments do not fit: {error}.") from error
 
 
 def effect_of(tool: AnyTool, arguments: str) -> Effect:
     """What may be done about one call after a crash."""
-    return tool.effect_of(arguments) if isinstance(tool, Tool) else tool.effect
+    if not isinstance(tool, Tool) or tool.effects is None:
+        return tool.effect
+    try:
+        return tool.effects(msgspec.json.decode(arguments or "{}", type=tool.arguments))
+    except (msgspec.MsgspecError, RecursionError):
+        return tool.effect
 
 
-def printable(name: str) -> str:
-    """A file's name on one line: what cannot be printed, or is no text at all, is escaped."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
+def failure(error: ToolFailed | OSError) -> Result:
+    """A call that was not carried out, and why."""
+    if isinstance(error, ToolFailed):
+        return Result("failed", bounded(str(error)))
+    return Result("failed", bounded(f"{error.strerror or error}: {error.filename or ''}".strip(": ")))
+
+
+def second_try(result: Result, effect: Effect | None) -> Result:
+    """The result of a call that was cut before, with this effect: if it fails now, nobody knows of the first time.
+
+    Unless it is found by its key: then it is the same time.
+    """
+    if effect in (None, "pure", "keyed") or result.outcome != "failed":
+        return result
+    said = f"It was cut while it ran, and may or may not have had its effect then. Now: {result.output}"
+    return replace(result, outcome="unknown", output=said)
 
 
 def bounded(text: str, limit: int = OUTPUT_LIMIT) -> str:

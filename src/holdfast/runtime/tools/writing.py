@@ -3,26 +3,31 @@
 Writing the same file again gives the same file, so `write` is repeated after a crash. An `edit` that has
 happened cannot be told from one that never fitted, and one whose new text holds the old would be
 done twice: it is `unsafe`, so after a crash the model is told that nobody knows, and reads the file.
+
+The new content is written under a name of the call first. If the gateway is killed in between, the worker that
+picks the call up finds it by that name and takes it away (`_tidy`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
+import secrets
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
+from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.runtime.tools.reading import open_text
 from holdfast.runtime.tools.threads import in_thread
-from holdfast.runtime.tools.tool import Done, Place, Tool, ToolFailed
+from holdfast.runtime.tools.tool import Done, Tool
 
 EDIT_BYTES = 20_000_000
 SHOWN_LINES = 10
-UMASK = 0o022
+FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE_MODE = 0o644
 """Files of the user are made like the user's own, not with the gateway's 077."""
 
 
@@ -45,8 +50,8 @@ class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 async def _write(place: Place, arguments: WriteArguments) -> Done:
     def work(stop: threading.Event) -> Done:
         path, data = place.inside(arguments.path), arguments.content.encode()
-        _make_room(path, arguments.path, stop)
-        _replace(path, data)
+        _check_room(path, arguments.path, stop)
+        _replace(place, path, data)
         return Done(f"Wrote {len(data)} bytes to {arguments.path}.", [place.shown(path)])
 
     return await in_thread(work)
@@ -55,14 +60,14 @@ async def _write(place: Place, arguments: WriteArguments) -> Done:
 async def _edit(place: Place, arguments: EditArguments) -> Done:
     def work(stop: threading.Event) -> Done:
         path = place.inside(arguments.path)
-        return Done(_edit_file(path, arguments, stop), [place.shown(path)])
+        return Done(_edit_file(place, path, arguments, stop), [place.shown(path)])
 
     return await in_thread(work)
 
 
-def _edit_file(path: Path, arguments: EditArguments, stop: threading.Event) -> str:
+def _edit_file(place: Place, path: Path, arguments: EditArguments, stop: threading.Event) -> str:
     name = arguments.path
-    with open_text(path, name) as file:
+    with open_text(place, path, name) as file:
         before = os.fstat(file.fileno())
         if before.st_size > EDIT_BYTES:
             raise ToolFailed(f"{name} has {before.st_size} bytes; up to {EDIT_BYTES} can be edited.")
@@ -82,12 +87,12 @@ def _edit_file(path: Path, arguments: EditArguments, stop: threading.Event) -> s
             f"The old text is not unique: it is {len(lines)} times in {name}, at {_shown(lines)}; nothing was changed. "
             "Give more of the text around it, or all=true to replace it everywhere."
         )
-    _make_room(path, name, stop)
+    _check_room(path, name, stop)
     after = path.stat()
     if (after.st_mtime_ns, after.st_size, after.st_ino) != (before.st_mtime_ns, before.st_size, before.st_ino):
         raise ToolFailed(f"{name} was changed by somebody else meanwhile; nothing was changed. Read it again.")
     times = text.count(old)
-    _replace(path, text.replace(old, new).encode())
+    _replace(place, path, text.replace(old, new).encode())
     return f"Replaced it {f'{times} times' if times > 1 else 'once'} in {name}, at {_shown(lines)}."
 
 
@@ -130,8 +135,8 @@ def _hint(text: str, old: str) -> str:
     return "Read the file again; it may have changed."
 
 
-def _make_room(path: Path, name: str, stop: threading.Event) -> None:
-    """See that a file can be put there, and make the directories that are missing."""
+def _check_room(path: Path, name: str, stop: threading.Event) -> None:
+    """See that a file can be put there."""
     if path.is_dir():
         raise ToolFailed(f"{name} is a directory.")
     if path.exists():
@@ -141,35 +146,49 @@ def _make_room(path: Path, name: str, stop: threading.Event) -> None:
             raise ToolFailed(f"{name} is read-only.")
     if stop.is_set():
         raise ToolFailed("It was stopped before anything was changed.")
-    missing = [parent for parent in path.parents if not parent.exists()]
-    for parent in reversed(missing):
-        with contextlib.suppress(FileExistsError):
-            parent.mkdir()
-            parent.chmod(0o777 & ~UMASK)
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(place: Place, path: Path, data: bytes) -> None:
     """Whole or not at all: a crash in the middle leaves the old file. Mode and owner stay."""
-    old = path.stat() if path.exists() else None
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".holdfast-", delete=False) as temporary:
-        written = Path(temporary.name)
-        try:
-            temporary.write(data)
-            temporary.flush()
-            if old is not None and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
-                with contextlib.suppress(PermissionError):
-                    os.chown(written, old.st_uid, old.st_gid)
-            written.chmod(old.st_mode & 0o777 if old is not None else 0o666 & ~UMASK)
-            os.fsync(temporary.fileno())
-            written.replace(path)
-        except BaseException:
-            written.unlink(missing_ok=True)
-            raise
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with place.directory(path.parent, make=True) as directory:
+        new = _new_name(place)
+        if place.mark:
+            with suppress(FileNotFoundError):
+                os.unlink(new, dir_fd=directory)  # of the same call, which was killed and is run again
+        with os.fdopen(os.open(new, FRESH, 0o600, dir_fd=directory), "wb") as file:
+            try:
+                file.write(data)
+                file.flush()
+                _dress(file.fileno(), path.name, directory)
+                os.fsync(file.fileno())
+                os.replace(new, path.name, src_dir_fd=directory, dst_dir_fd=directory)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(new, dir_fd=directory)
+                raise
         os.fsync(directory)
-    finally:
-        os.close(directory)
+
+
+def _new_name(place: Place) -> str:
+    return f".holdfast-{place.mark or secrets.token_hex(8)}"
+
+
+def _dress(file: int, name: str, directory: int) -> None:
+    """Give it the mode and the owner of the file that it replaces."""
+    try:
+        old = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        os.fchmod(file, FILE_MODE)
+        return
+    if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+        with suppress(PermissionError):
+            os.fchown(file, old.st_uid, old.st_gid)
+    os.fchmod(file, old.st_mode & 0o777)
+
+
+def _tidy(place: Place, arguments: WriteArguments | EditArguments) -> None:
+    with place.directory(place.inside(arguments.path).parent) as directory:
+        os.unlink(_new_name(place), dir_fd=directory)
 
 
 WRITE = Tool(
@@ -178,6 +197,7 @@ WRITE = Tool(
     "idempotent",
     WriteArguments,
     _write,
+    clean=_tidy,
 )
 EDIT = Tool(
     "edit",
@@ -186,4 +206,5 @@ EDIT = Tool(
     "unsafe",
     EditArguments,
     _edit,
+    clean=_tidy,
 )

@@ -1,0 +1,70 @@
+"""Profiles as agents: what they may reach, and what must not be seen of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.session import Session
+from holdfast.runtime.profiles import Profiles
+from holdfast.runtime.tools.files import READ
+
+KEY = "sk-0123456789abcdef"
+CONFIG = """
+[providers.mine]
+base_url = "http://127.0.0.1:1/v1"
+api_key_env = "MINE_KEY"
+[mcp.tracker]
+url = "http://127.0.0.1:1/mcp"
+bearer_env = "TRACKER_TOKEN"
+[profiles.coder]
+model = "mine:m"
+cwd = "~/work"
+also = ["~/shared", "~nobody-knows-me/x"]
+"""
+
+
+@pytest.fixture
+def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Profiles:
+    """The home lies in the working directory, as for somebody who works in their home directory."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MINE_KEY", KEY)
+    monkeypatch.setenv("TRACKER_TOKEN", "tracker-token")
+    (tmp_path / "work" / ".holdfast" / "run").mkdir(parents=True)
+    (tmp_path / "work" / ".holdfast" / "run" / "token").write_text("the owner's token")
+    config = tmp_path / "work" / ".holdfast" / "config.toml"
+    config.write_text(CONFIG)
+    return Profiles(config)
+
+
+def session(profile: str) -> Session:
+    return Session("0", profile=profile, cwd="/")
+
+
+def test_a_tilde_is_the_home_of_the_user(profiles: Profiles, tmp_path: Path) -> None:
+    place = profiles.agent(session("coder")).place(session("coder"))
+    assert place.cwd == tmp_path / "work"
+    assert place.also[0] == tmp_path / "shared"
+
+
+async def test_the_home_of_holdfast_is_closed_to_tools(profiles: Profiles) -> None:
+    """Its token opens every door, and its settings say what is allowed."""
+    place = profiles.agent(session("coder")).place(session("coder"))
+    for path in (".holdfast/run/token", ".holdfast/config.toml", "./.holdfast"):
+        result = await READ.call(place, json.dumps({"path": path}))
+        assert (result.outcome, "is closed to tools" in result.output) == ("failed", True)
+
+
+def test_keys_are_not_in_the_output_of_a_tool(profiles: Profiles) -> None:
+    agent = profiles.agent(session("coder"))
+    assert agent.hide(f"KEY={KEY} tracker-token x") == (
+        "KEY=[hidden: the value of MINE_KEY] [hidden: the value of TRACKER_TOKEN] x"
+    )
+    assert KEY not in repr(agent)
+
+
+def test_a_profile_that_is_gone_allows_nothing(profiles: Profiles) -> None:
+    """What it denied is not known any more."""
+    assert profiles.agent(session("gone")).rules == {"*": "deny"}
