@@ -41,8 +41,6 @@ async def _talk(cli: Cli, cursors: Cursors, typed: Typed, opening: Opening) -> i
         await screen.run(chat)
     finally:
         chat.close()
-    if chat.failed is not None:
-        raise chat.failed
     if not screen.hung_up:
         with suppress(OSError):
             _goodbye(chat)
@@ -71,10 +69,13 @@ def _what_goes_on(chat: Chat) -> str:
 
 def _goodbye(chat: Chat) -> None:
     """What becomes of the work, how to come back, and what was never sent."""
-    if chat.session:
+    if chat.session and not chat.ended:
         back = f"back: holdfast chat {chat.session[:SHORT_ID]}"
         click.echo(dim(f"\ndetached; {_what_goes_on(chat)}; {back}"))
     for letter in chat.unsent:
-        click.echo(f"not sent: {clean(letter.text)}")
+        in_doubt = letter.id == chat.in_doubt
+        click.echo(f"{'perhaps sent' if in_doubt else 'not sent'}: {clean(letter.text)}")
+        if in_doubt:
+            click.echo(dim("No answer came. `holdfast sessions` shows it if it arrived."))
     if chat.unsent:
         click.echo(dim(f"{plural(len(chat.unsent), 'message')} could not be sent: no gateway answered."))

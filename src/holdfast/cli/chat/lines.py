@@ -39,8 +39,8 @@ class Lines:
         self._chat = chat
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, chat.stop)
-        for number in (signal.SIGHUP, signal.SIGTERM):
-            loop.add_signal_handler(number, self._hang_up)
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+        loop.add_signal_handler(signal.SIGTERM, self.leave)
         chat.start()
         loop.add_reader(sys.stdin.fileno(), self._read)
         try:

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 from rich.color import ColorSystem
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
@@ -225,8 +224,3 @@ def argument_lines(arguments: str, *, most: int) -> list[str]:
 def _at_most(lines: list[str], most: int) -> list[str]:
     left_out = len(lines) - most
     return lines if left_out <= 0 else [*lines[:most], f"… {plural(left_out, 'more line')}"]
-
-
-def opened(block_lines: list[str], *, most: int) -> RenderableType:
-    """Something that was folded, unfolded."""
-    return Padding(Group(*(Text(line, style="dim") for line in _at_most(block_lines, most))), (0, 0, 0, 2))
