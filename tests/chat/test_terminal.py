@@ -52,7 +52,7 @@ def test_a_whole_conversation(gateway: GatewayProcess, cli: CommandLine, cwd: Pa
         seat.enter("slow 3 the work goes on alone")
         seat.until("· running")
         session = only_session(gateway)
-        assert f"detached; the work goes on (running); back: holdfast chat {session[:8]}" in seat.leave()
+        assert f"detached; the work goes on (running)\nback: holdfast chat {session[:8]}" in seat.leave()
 
     gateway.until_rest(session)
     with sit_down(cli, "chat", session[:8], columns=120) as seat:

@@ -14,6 +14,8 @@ UNLIMITED = 100_000
 ELLIPSIS = "…"
 GAP = "  "
 MIN_COLUMN = 4
+SHORT_ID = 8
+"""So many characters of an id are shown; any unique prefix is taken."""
 _CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 # Characters that reorder text on the screen, so that it would read otherwise than it is.
 _CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))

@@ -16,11 +16,10 @@ from holdfast.cli.chat.slash import VERBS
 from holdfast.cli.chat.view import View
 from holdfast.cli.errors import CliError
 from holdfast.cli.gateway import Gateway
-from holdfast.cli.screen import one_line, shorten
+from holdfast.cli.screen import SHORT_ID, one_line, shorten
 
 FRESH_SECONDS = 5.0
 LISTED = 100
-SHORT_ID = 8
 MOST = 40
 SCANNED = 20_000
 SECONDS = 0.15

@@ -9,9 +9,8 @@ from holdfast.cli.chat.paint import argument_lines, tidy
 from holdfast.cli.chat.slash import VERBS
 from holdfast.cli.chat.view import Call, View
 from holdfast.cli.gateway import Gateway, Json
-from holdfast.cli.screen import Column, ago, clean, dim, moment, one_line, plural, table, terminal_width, wrap
+from holdfast.cli.screen import SHORT_ID, Column, ago, clean, dim, moment, one_line, plural, table, terminal_width, wrap
 
-SHORT_ID = 8
 LISTED = 20
 MOST_LINES = 400
 KEYS = (
@@ -126,16 +125,19 @@ def profiles(gateway: Gateway, here: str) -> list[Block]:
 
 def export(gateway: Gateway, session: str, name: str) -> list[Block]:
     """Write the conversation to a file that is not there yet."""
-    path = Path(name).expanduser() if name else Path(f"holdfast-{session[:SHORT_ID]}.md")
+    path = Path(name or f"holdfast-{session[:SHORT_ID]}.md")
     form = "jsonl" if path.suffix == ".jsonl" else "markdown"
     content = gateway.text(f"/v1/sessions/{session}/export", format=form)
     try:
+        path = path.expanduser()
         with path.open("xb") as file:
             file.write(content)
     except FileExistsError:
         return [Remark(f"{path} is there already; name another file.", "bad")]
     except OSError as error:
         return [Remark(f"{path}: {error.strerror}.", "bad")]
+    except (RuntimeError, ValueError) as error:  # the home of nobody; a zero byte
+        return [Remark(f"{path}: {error}", "bad")]
     return [Remark(f"wrote {path.absolute()}: {len(content):,} bytes of {form}")]
 
 
