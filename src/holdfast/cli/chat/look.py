@@ -185,7 +185,7 @@ def _inside(call: Call) -> list[str]:
 
 
 def _indented(lines: list[str]) -> list[str]:
-    shown = [part for line in lines[:MOST_LINES] for part in wrap(line, terminal_width() - 2)]
-    more = len(lines) - MOST_LINES
+    shown = [part for line in lines for part in wrap(line, terminal_width() - 2)]
+    more = len(shown) - MOST_LINES
     cut = [f"… {plural(more, 'more line')}; `holdfast sessions export` has all"] if more > 0 else []
-    return [dim(f"  {line}") for line in [*shown, *cut]]
+    return [dim(f"  {line}") for line in [*shown[:MOST_LINES], *cut]]
