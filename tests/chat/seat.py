@@ -15,7 +15,7 @@ from tests.cli.commandline import PROGRAM, CommandLine
 
 SECONDS = 25.0
 PROMPT = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
-CTRL_C, CTRL_D, ALT_ENTER = "\x03", "\x04", "\x1b\r"
+CTRL_C, CTRL_D, ALT_ENTER, UP = "\x03", "\x04", "\x1b\r", "\x1b[A"
 
 
 class Seat:
@@ -73,6 +73,12 @@ class Seat:
         self.child.close()
         assert self.child.exitstatus == code, shown
         return shown
+
+    def hang_up(self) -> None:
+        """The terminal is closed, as by the window's button; the chat ends by itself."""
+        self.child.ptyproc.fileobj.close()
+        self.child.ptyproc.wait()
+        assert self.child.ptyproc.exitstatus == 0
 
     @property
     def conversation(self) -> str:

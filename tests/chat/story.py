@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.cli.chat.blocks import Block
-from holdfast.cli.chat.speech import Delta
 from holdfast.cli.chat.view import View
+from holdfast.cli.follow import Spoken
 
 Json = dict[str, Any]
 
@@ -28,7 +28,7 @@ class Story:
 
     def spoken(self, text: str, *, offset: int = 0, thinking: str = "", thinking_offset: int = 0) -> list[Block]:
         assert self.view.turn is not None
-        return self._keep(self.view.spoken(Delta(self.view.turn.number, 1, offset, text, thinking_offset, thinking)))
+        return self._keep(self.view.spoken(Spoken(self.view.turn.number, 1, offset, text, thinking_offset, thinking)))
 
     def _keep(self, blocks: list[Block]) -> list[Block]:
         self.blocks += blocks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from holdfast.cli.chat.files import MOST, matches, mention
+from holdfast.cli.chat.complete import MOST, matches, mention
 from holdfast.cli.chat.keep import CURSORS, Cursors, Typed, folder
 from holdfast.config import Home
 

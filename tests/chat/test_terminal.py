@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +12,9 @@ from holdfast.cli.chat.outbox import Letter, Place, send
 from holdfast.cli.errors import Refused
 from holdfast.cli.gateway import Gateway
 from holdfast.config import Home
-from tests.chat.seat import ALT_ENTER, CTRL_C, PROMPT, sit_down
+from tests.chat.seat import ALT_ENTER, CTRL_C, CTRL_D, PROMPT, UP, sit_down
 from tests.cli.commandline import CommandLine
+from tests.cli.proxy import Proxy
 from tests.e2e.gateway import GatewayProcess, of_kind
 from tests.provider.loopback import Call, Loopback, Reply, Text, Think
 
@@ -52,7 +52,7 @@ def test_a_whole_conversation(gateway: GatewayProcess, cli: CommandLine, cwd: Pa
         seat.enter("slow 3 the work goes on alone")
         seat.until("· running")
         session = only_session(gateway)
-        assert f"detached; the work goes on (running); back: holdfast chat {session[:8]}" in seat.leave()
+        assert f"detached; the work goes on (running)\nback: holdfast chat {session[:8]}" in seat.leave()
 
     gateway.until_rest(session)
     with sit_down(cli, "chat", session[:8], columns=120) as seat:
@@ -122,15 +122,109 @@ def test_two_terminals_see_the_same_and_an_approval_is_answered_once(
     assert (cwd / "note.txt").read_text() == "hello\n"
 
 
-def test_closing_the_terminal_detaches(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+def test_closing_the_terminal_detaches_and_keeps_the_draft(
+    gateway: GatewayProcess, cli: CommandLine, cwd: Path
+) -> None:
     with sit_down(cli, cwd=cwd) as seat:
         seat.until("idle")
         seat.enter("slow 3 nobody stops this")
         seat.until("· running")
+        seat.type(f"half{ALT_ENTER}a thought")
+        seat.until("  a thought")
         session = only_session(gateway)
-        seat.child.kill(signal.SIGHUP)
-        seat.ended()
+        seat.hang_up()
     assert of_kind(gateway.until_rest(session), "TurnFinished")[0]["outcome"] == "done"
+    with sit_down(cli, cwd=cwd) as seat:
+        seat.until("idle")
+        seat.type(UP)
+        seat.until(f"{PROMPT} half\n  a thought")
+
+
+def test_a_session_that_somebody_deletes_takes_nothing_with_it(
+    gateway: GatewayProcess, cli: CommandLine, cwd: Path
+) -> None:
+    with sit_down(cli, cwd=cwd, columns=120) as seat:
+        seat.until("idle")
+        seat.enter("slow 30 doomed")
+        seat.until("· running")
+        seat.type("a long draft")
+        seat.until(f"{PROMPT} a long draft")
+        cli.ok("stop", only_session(gateway))
+        seat.until("stopped by")
+        cli.ok("sessions", "delete", only_session(gateway), "--yes")
+        seat.until("was deleted", "/new begins a session", f"{PROMPT} a long draft")
+        seat.type("\r")
+        seat.until(f"{PROMPT} a long draft\n  (not sent)")
+        seat.enter("/new")
+        seat.until("new session · demo · idle")
+        seat.enter("say here")
+        seat.until_idle("\n\nhere")
+        assert "detached; nothing is at work" in seat.leave()
+
+
+def test_what_is_typed_behind_a_command_goes_where_it_leads(
+    gateway: GatewayProcess, cli: CommandLine, cwd: Path
+) -> None:
+    with sit_down(cli, cwd=cwd) as seat:
+        seat.until("idle")
+        seat.enter("say first")
+        seat.until_idle("\n\nfirst")
+        session = only_session(gateway)
+        seat.type("/new\rsay second\r/rename Another\rsay third\r")
+        seat.until_idle("\n\nsecond", "renamed to “Another”", "\n\nthird")
+    assert len(of_kind(gateway.events(session), "InputReceived")) == 1
+    (other,) = (row["id"] for row in gateway.get("/v1/sessions")["sessions"] if row["id"] != session)
+    said = [event["kind"] for event in of_kind(gateway.events(other), "InputReceived", "SessionRenamed")]
+    assert said == ["InputReceived", "SessionRenamed", "InputReceived"]
+
+
+def test_ctrl_c_twice_stops_once(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    with sit_down(cli, cwd=cwd) as seat:
+        seat.until("idle")
+        seat.enter("slow 30 stop me")
+        seat.until("· running")
+        seat.type(CTRL_C + CTRL_C)
+        shown = seat.until_idle("This turn is being stopped already.", "stopped by cli")
+        assert "nothing to stop" not in shown
+    assert len(of_kind(gateway.events(only_session(gateway)), "StopRequested")) == 1
+
+
+def test_an_acknowledgement_that_never_came(gateway: GatewayProcess, cwd: Path) -> None:
+    """The session was begun, but nobody heard of it: the next try finds it, and nothing is said twice."""
+    with Proxy(gateway, drop_answers=1) as proxy, sit_down(CommandLine(proxy.home), cwd=cwd) as seat:
+        seat.until("idle")
+        seat.enter("say once")
+        seat.until_idle("\n\nonce")
+        assert proxy.posts == 2
+    records = gateway.events(only_session(gateway))
+    assert len(of_kind(records, "InputReceived")) == 1
+
+
+def test_a_refusal_shows_that_somebody_is_there_again(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    with sit_down(cli, "chat", "--profile", "careful", cwd=cwd) as seat:
+        seat.until("idle")
+        gateway.kill9()
+        seat.enter("say words that matter")
+        seat.until("gateway away, waiting…", "not sent yet say words that matter")
+        (gateway.home / "config.toml").write_text("[gateway]\nport = 0\n")
+        gateway.start()
+        seat.until("There is no profile", f"{PROMPT} say words that matter\n  (not sent)", gone="gateway away")
+        seat.leave()
+
+
+def test_a_gateway_that_is_stopped_for_good_loses_nothing(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    with sit_down(cli, cwd=cwd, columns=120) as seat:
+        seat.until("idle")
+        seat.enter("say one")
+        seat.until_idle("\n\none")
+        gateway.terminate()
+        seat.until("gateway away, waiting…")
+        seat.enter("say two")
+        seat.until("not sent yet say two")
+        seat.enter("/why")
+        seat.until("No gateway is running", "/start starts one.")
+        shown = seat.leave()
+        assert "not sent: say two\n1 message could not be sent: no gateway answered." in shown
 
 
 def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
@@ -195,7 +289,9 @@ def test_a_terminal_that_can_only_print(cli: CommandLine, cwd: Path) -> None:
         seat.until(f"{PROMPT} slow 30")
         seat.type(CTRL_C)
         seat.until("stopped by cli")
-        seat.leave()
+        seat.type("half a line")
+        seat.type(CTRL_D)
+        assert "not sent: half a line\n" in seat.leave()
         assert "\x1b" not in seat.raw
 
 

@@ -31,6 +31,7 @@ def test_an_empty_list_teaches(gateway: GatewayProcess) -> None:
 def test_tables_fit_the_terminal(cli: CommandLine) -> None:
     cli.ok("run", WIDE)
     cli.ok("run", "say " + "long " * 60)
+    until(lambda: len(cli.json("sessions", "search", "long long")["hits"]), "the search has caught up")
     for columns in (40, 80, 120):
         for arguments in (["sessions"], ["sessions", "search", "say"]):
             lines = cli.ok(*arguments, env={"COLUMNS": str(columns)}).splitlines()
@@ -46,11 +47,11 @@ def test_the_log_reads_as_a_conversation(cli: CommandLine, tmp_path: Path) -> No
     done = cli("run", "--json", "--cwd", str(tmp_path), "write a.txt hello\nread b.txt\nsay end\nfail")
     session = json.loads(done.stdout)["session"]
     lines = [line[17:] for line in cli.ok("sessions", "log", session).splitlines()]
-    assert lines[1] == f"session  profile demo in {tmp_path}, by cli"
-    assert lines[2:6] == ["you      write a.txt hello", "         read b.txt", "         say end", "         fail"]
-    assert any(line.startswith("tool     write path=a.txt content=hello · done · ") for line in lines)
-    assert any(line.startswith("tool     read path=b.txt · failed · ") for line in lines)
-    assert lines[-1].startswith("failed   turn 1: The demo agent failed because it was told to.")
+    assert lines[1] == f"session   profile demo in {tmp_path}, by cli"
+    assert lines[2:6] == ["you       write a.txt hello", "          read b.txt", "          say end", "          fail"]
+    assert any(line.startswith("tool      write path=a.txt content=hello · done · ") for line in lines)
+    assert any(line.startswith("tool      read path=b.txt · failed · ") for line in lines)
+    assert lines[-1].startswith("failed    turn 1: The demo agent failed because it was told to.")
 
 
 def test_the_log_has_versions_and_can_begin_after_one(cli: CommandLine) -> None:
@@ -82,30 +83,30 @@ def test_following_shows_what_comes_and_survives_a_kill(gateway: GatewayProcess)
     session = gateway.create("say first")
     gateway.until_rest(session)
     with cli.terminal("sessions", "log", session, "--follow") as terminal:
-        terminal.until("turn     1 done")
+        terminal.until("turn      1 done")
         gateway.kill9()
         terminal.until("the gateway is away")
         gateway.start()
         gateway.send(session, "slow 0.5 second answer")
-        terminal.until("turn     2 done")
+        terminal.until("turn      2 done")
         terminal.interrupt()
         assert terminal.wait() == 0
     assert terminal.text.count("say first") == 1
-    assert "agent    second answer (" in terminal.text
+    assert "agent     second answer (" in terminal.text
 
 
 def test_following_marks_a_cut_answer_as_partial(gateway: GatewayProcess) -> None:
     cli = CommandLine(gateway.home)
     session = gateway.create("slow 1.5 a b c d e f")
     with cli.terminal("sessions", "log", session, "-f") as terminal:
-        terminal.until("agent    a b c")
+        terminal.until("agent     a b c")
         gateway.kill9()
         gateway.start()
-        terminal.until("turn     1 done")
+        terminal.until("turn      1 done")
     entries = [line[17:] for line in terminal.text.splitlines()]
-    assert any(line.startswith("partial  a") and "— cut: the gateway was killed" in line for line in entries)
-    assert any(line.startswith("resumed  turn 1 after ") for line in entries)
-    assert any(line.startswith("agent    a b c d e f (") for line in entries)
+    assert any(line.startswith("partial   a") and "— cut: the gateway was killed" in line for line in entries)
+    assert any(line.startswith("resumed   turn 1 after ") for line in entries)
+    assert any(line.startswith("agent     a b c d e f (") for line in entries)
 
 
 def test_show_lists_turns_and_the_queue(shared: GatewayProcess, cli: CommandLine) -> None:

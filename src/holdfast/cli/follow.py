@@ -1,16 +1,17 @@
 """Following a session: a cursor into its log that survives the gateway.
 
 What was seen is never yielded again and nothing is left out. When the connection is cut it waits for
-the gateway, as long as its patience lasts, and goes on at its cursor.
+the gateway, as long as its patience lasts, and goes on at its cursor. `run`, `send --wait`, `sessions log` and
+the chat all follow like this.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from holdfast.cli.errors import UNREACHABLE, CliError, Lost, NotRunning
 from holdfast.cli.gateway import Gateway, Json
@@ -36,12 +37,14 @@ class Happened:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A piece of an answer that is still being spoken, and where in the answer it stands."""
+    """A piece of an answer that is still being spoken: text and thinking, each with its place in the whole."""
 
     turn: int
     step: int
     offset: int
     text: str
+    thinking_offset: int = 0
+    thinking: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +62,23 @@ class Back:
 Seen = Happened | Spoken | Away | Back
 
 
-def follow(gateway: Gateway, session: str, *, after: int, patience: float = PATIENCE_SECONDS) -> Iterator[Seen]:
-    """Everything after the cursor, then whatever comes, for ever."""
+def follow(
+    gateway: Gateway,
+    session: str,
+    *,
+    after: int,
+    patience: float = PATIENCE_SECONDS,
+    closed: threading.Event | None = None,
+) -> Iterator[Seen]:
+    """Everything after the cursor, then whatever comes, until somebody sets `closed`."""
+    closed = closed or threading.Event()
     away_since: float | None = None
     pause = FIRST_PAUSE
-    while True:
+    while not closed.is_set():
         try:
             for seen in _stream(gateway, session, after):
+                if closed.is_set():
+                    return
                 if away_since is not None:
                     away_since, pause = None, FIRST_PAUSE
                     yield Back()
@@ -80,7 +93,7 @@ def follow(gateway: Gateway, session: str, *, after: int, patience: float = PATI
                 yield Away(patience)
             if now - away_since >= patience:
                 raise _gave_up(session, after, patience) from error
-            time.sleep(pause)
+            closed.wait(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 
 
@@ -95,7 +108,7 @@ def _stream(gateway: Gateway, session: str, after: int) -> Iterator[Happened | S
             elif name == b"data":
                 data = value
             elif line == b"" and data:
-                seen = _seen(kind, json.loads(data), after)
+                seen = _seen(kind, data, after)
                 if isinstance(seen, Happened):
                     after += 1
                 yield seen
@@ -105,16 +118,21 @@ def _stream(gateway: Gateway, session: str, after: int) -> Iterator[Happened | S
     raise Lost("The gateway ended the stream.")
 
 
-def _seen(kind: str, data: Any, after: int) -> Happened | Spoken | None:
-    if kind == "delta":
-        return Spoken(data["turn"], data["step"], data["offset"], data["text"])
-    if kind == "end":
-        raise Lost(str(data["error"]["message"]))
-    if kind or data["version"] <= after:
-        return None
-    if data["version"] > after + 1:
-        raise Lost(f"Event {after + 1} is missing in the stream.")
-    return Happened(data)
+def _seen(kind: str, data: bytes, after: int) -> Happened | Spoken | None:
+    try:
+        found = json.loads(data)
+        if kind == "delta":
+            thinking = (found.get("thinking_offset", 0), found.get("thinking", ""))
+            return Spoken(found["turn"], found["step"], found["offset"], found["text"], *thinking)
+        if kind == "end":
+            raise Lost(str(found["error"]["message"]))
+        if kind or found["version"] <= after:
+            return None
+        if found["version"] > after + 1:
+            raise Lost(f"Event {after + 1} is missing in the stream.")
+    except (ValueError, KeyError, TypeError) as error:
+        raise Lost("What came is not an event stream of ours.") from error
+    return Happened(found)
 
 
 def _gave_up(session: str, after: int, patience: float) -> CliError:

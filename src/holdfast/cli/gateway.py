@@ -117,13 +117,19 @@ class Gateway:
         if body is not None:
             headers["Content-Type"] = "application/json"
             data = json.dumps(body, ensure_ascii=False).encode("utf-8")
+        lost: Lost | None = None
         for tries_left in reversed(range(TRIES)):
             try:
                 answer = json.loads(self._ask(Request(method, target, headers, data)))
-            except Lost:
+            except Lost as error:
                 if tries_left == 0:
                     raise
+                lost = error
                 time.sleep(0.2)
+            except NotRunning:
+                if lost is not None:  # it may have arrived before the gateway went away
+                    raise lost from None
+                raise
             else:
                 assert isinstance(answer, dict)
                 return answer

@@ -14,6 +14,8 @@ UNLIMITED = 100_000
 ELLIPSIS = "…"
 GAP = "  "
 MIN_COLUMN = 4
+SHORT_ID = 8
+"""So many characters of an id are shown; any unique prefix is taken."""
 _CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 # Characters that reorder text on the screen, so that it would read otherwise than it is.
 _CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
@@ -65,11 +67,11 @@ def _columns(character: str) -> int:
     return 2 if east_asian_width(character) in "WF" else 1
 
 
-def _fitting(text: str, limit: int) -> int:
-    """How many characters fit into so many columns."""
+def _fitting(text: str, limit: int, start: int = 0) -> int:
+    """Up to where it fits into so many columns. Looks no further, however long the text is."""
     taken = 0
-    for index, character in enumerate(text):
-        taken += _columns(character)
+    for index in range(start, len(text)):
+        taken += _columns(text[index])
         if taken > limit:
             return index
     return len(text)
@@ -85,17 +87,24 @@ def shorten(text: str, limit: int) -> str:
 def wrap(text: str, limit: int) -> list[str]:
     """Lines of at most that many columns, broken at blanks where there are any."""
     lines: list[str] = []
-    for given in text.expandtabs(4).split("\n"):
-        line = given
-        while width(line) > limit:
-            fits = max(1, _fitting(line, limit))
-            blank = line.rfind(" ", 1, fits + 1)
-            word_fits = width(line[blank + 1 :].partition(" ")[0]) <= limit
-            at = blank if blank > 0 and word_fits else fits
-            lines.append(line[:at].rstrip())
-            line = line[at:].lstrip(" ")
-        lines.append(line.rstrip())
+    for line in text.expandtabs(4).split("\n"):
+        start = 0
+        while (fits := _fitting(line, limit, start)) < len(line):
+            end = max(start + 1, fits)
+            blank = line.rfind(" ", start + 1, end + 1)
+            if blank > 0 and _word_fits(line, limit, blank + 1):
+                end = blank
+            lines.append(line[start:end].rstrip())
+            start = end
+            while line[start : start + 1] == " ":
+                start += 1
+        lines.append(line[start:].rstrip())
     return lines
+
+
+def _word_fits(line: str, limit: int, start: int) -> bool:
+    end = _fitting(line, limit, start)
+    return end == len(line) or " " in line[start : end + 1]
 
 
 def pad(text: str, columns: int) -> str:

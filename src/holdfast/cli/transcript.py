@@ -15,7 +15,7 @@ from holdfast.cli.follow import Spoken
 from holdfast.cli.gateway import Json
 from holdfast.cli.screen import clean, clock, day, dim, duration, pad, terminal_width, width, wrap
 
-WHO = 9
+WHO = len("suspended") + 1
 INDENT = 5 + 2 + 8 + 2 + WHO
 NARROWEST = 24
 COLORS = {"you": "cyan", "agent": "green", "partial": "yellow", "failed": "red"}
@@ -185,8 +185,8 @@ def remark(event: Json) -> tuple[str, str]:
         case "TurnSuspended":
             return "suspended", f"turn {event['turn']}: {event['reason']}"
         case "TurnResumed":
-            away = duration(event["away_ms"])
-            return "resumed", f"turn {event['turn']} after {away} away, attempt {event['attempt']}: {event['cause']}"
+            again = f", attempt {event['attempt']}" if event["attempt"] else ""  # 0: it was let go, not killed
+            return "resumed", f"turn {event['turn']} after {duration(event['away_ms'])} away{again}: {event['cause']}"
         case "WaitOpened":
             whom = "tries again by itself" if event["purpose"] == "retry" else "waits for you"
             return "waiting", f"turn {event['turn']} {whom}: {event['reason']}"

@@ -12,14 +12,13 @@ from holdfast.cli.chat.paint import Painter
 from holdfast.cli.chat.view import View, Wait, while_away
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.gateway import Gateway, Json, quote
-from holdfast.cli.screen import one_line, shorten
+from holdfast.cli.screen import SHORT_ID, one_line, shorten
 
 WINDOW = 600
 LONGEST_WINDOW = 5_000
 PAGE = 2_000
 LIST_PAGE = 200
 LIST_PAGES = 5
-SHORT_ID = 8
 DEMO_HINT = "The demo agent is a script, no AI: say help. `holdfast models` shows how to get a real one."
 
 
@@ -67,12 +66,17 @@ def attach(gateway: Gateway, id: str, cursors: Cursors) -> Opening:
     view = View(time.monotonic, model=_profile(gateway, row["profile"]).get("model", ""))
     view.seed(detail)
     after = max(0, version - LONGEST_WINDOW, min(version - WINDOW, version if read is None else read))
-    records = _records(gateway, session, after)
-    blocks = [(record["version"], block) for record in records for block in view.happened(record)]
+    records, blocks, cost = _records(gateway, session, after), [], view.cost
+    for record in records:
+        blocks += [(record["version"], block) for block in view.happened(record)]
+        if record["version"] == version:
+            view.cost = cost  # as the snapshot knows it; the turn may have begun before the first record
     if view.turn is not None and view.wait is None and row["state"] == "waiting":
         blocks += [(view.version, block) for block in _open_wait(gateway, view)]
-    missed = [record for record in records if read is not None and record["version"] > read]
-    return Opening(Place(session, row["cwd"]), view, blocks, read=read, away=while_away(missed), cut=after > 0)
+    away = while_away([record for record in records if read is not None and record["version"] > read])
+    if away and read is not None and read < after:
+        away = f"at least {away}"
+    return Opening(Place(session, row["cwd"]), view, blocks, read=read, away=away, cut=after > 0)
 
 
 def _records(gateway: Gateway, session: str, after: int) -> list[Json]:

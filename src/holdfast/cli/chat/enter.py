@@ -8,11 +8,11 @@ from contextlib import suppress
 import click
 
 from holdfast.cli.chat import attach
-from holdfast.cli.chat.attach import SHORT_ID, Opening
+from holdfast.cli.chat.attach import Opening
 from holdfast.cli.chat.keep import Cursors, Typed, folder
 from holdfast.cli.chat.talk import Chat, Screen
 from holdfast.cli.context import Cli
-from holdfast.cli.screen import clean, dim, plural
+from holdfast.cli.screen import SHORT_ID, clean, dim, plural
 from holdfast.cli.start import ensure
 from holdfast.config import environment, no_color
 
@@ -41,8 +41,6 @@ async def _talk(cli: Cli, cursors: Cursors, typed: Typed, opening: Opening) -> i
         await screen.run(chat)
     finally:
         chat.close()
-    if chat.failed is not None:
-        raise chat.failed
     if not screen.hung_up:
         with suppress(OSError):
             _goodbye(chat)
@@ -71,10 +69,12 @@ def _what_goes_on(chat: Chat) -> str:
 
 def _goodbye(chat: Chat) -> None:
     """What becomes of the work, how to come back, and what was never sent."""
-    if chat.session:
-        back = f"back: holdfast chat {chat.session[:SHORT_ID]}"
-        click.echo(dim(f"\ndetached; {_what_goes_on(chat)}; {back}"))
+    if chat.session and not chat.ended:
+        click.echo(dim(f"\ndetached; {_what_goes_on(chat)}\nback: holdfast chat {chat.session[:SHORT_ID]}"))
     for letter in chat.unsent:
-        click.echo(f"not sent: {clean(letter.text)}")
+        in_doubt = letter.id == chat.in_doubt
+        click.echo(f"{'perhaps sent' if in_doubt else 'not sent'}: {clean(letter.text)}")
+        if in_doubt:
+            click.echo(dim("No answer came. `holdfast sessions` shows it if it arrived."))
     if chat.unsent:
         click.echo(dim(f"{plural(len(chat.unsent), 'message')} could not be sent: no gateway answered."))

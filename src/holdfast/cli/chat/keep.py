@@ -76,7 +76,8 @@ class Typed:
                 if isinstance(text, str):
                     texts.append(text)
         if len(data) > HISTORY_BYTES:
-            _replace(self._path, "".join(json.dumps(text) + "\n" for text in texts[-LINES // 2 :]).encode())
+            with suppress(OSError):  # a full disk: it is shortened another time
+                _replace(self._path, "".join(json.dumps(text) + "\n" for text in texts[-LINES // 2 :]).encode())
         return texts
 
     def add(self, text: str) -> None:

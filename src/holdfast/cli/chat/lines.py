@@ -13,7 +13,7 @@ from holdfast.cli.chat.blocks import Block
 from holdfast.cli.chat.live import waiting_line
 from holdfast.cli.chat.paint import Painter
 from holdfast.cli.chat.talk import Chat
-from holdfast.cli.screen import one_line, shorten
+from holdfast.cli.screen import clean, one_line, shorten
 
 SCREEN_LINES = 20
 BYTES = 65_536
@@ -39,8 +39,8 @@ class Lines:
         self._chat = chat
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, chat.stop)
-        for number in (signal.SIGHUP, signal.SIGTERM):
-            loop.add_signal_handler(number, self._hang_up)
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+        loop.add_signal_handler(signal.SIGTERM, self.leave)
         chat.start()
         loop.add_reader(sys.stdin.fileno(), self._read)
         try:
@@ -91,12 +91,18 @@ class Lines:
         except OSError:
             data = b""
         if not data:
+            self._drop(self._rest)
             self.leave()
             return
         *whole, self._rest = (self._rest + data).split(b"\n")
         for line in whole:
             assert self._chat is not None
             self._chat.typed(line.decode("utf-8", "replace"))
+
+    def _drop(self, rest: bytes) -> None:
+        """What was typed without an Enter is not sent, but not lost in silence either."""
+        if rest.strip():
+            self._print(["", f"not sent: {clean(rest.decode('utf-8', 'replace'))}"])
 
     def _say(self, text: str) -> None:
         self._print([shorten(f"[{text}]", self._painter.columns)])

@@ -1,16 +1,18 @@
-"""The slash commands that only look: a question to the gateway, and its answer as a listing."""
+"""The slash commands that only look, and what they find as a listing: at the gateway, or at what was folded here."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from holdfast.cli.chat.blocks import Block, Listing, Remark
+from holdfast.cli.chat.paint import argument_lines, tidy
 from holdfast.cli.chat.slash import VERBS
+from holdfast.cli.chat.view import Call, View
 from holdfast.cli.gateway import Gateway, Json
-from holdfast.cli.screen import Column, ago, clean, dim, moment, one_line, plural, table, terminal_width, wrap
+from holdfast.cli.screen import SHORT_ID, Column, ago, clean, dim, moment, one_line, plural, table, terminal_width, wrap
 
-SHORT_ID = 8
 LISTED = 20
+MOST_LINES = 400
 KEYS = (
     ("Enter", "send; while the agent works the message waits in its queue"),
     ("Alt-Enter", "a new line (also Esc, Enter)"),
@@ -123,18 +125,67 @@ def profiles(gateway: Gateway, here: str) -> list[Block]:
 
 def export(gateway: Gateway, session: str, name: str) -> list[Block]:
     """Write the conversation to a file that is not there yet."""
-    path = Path(name).expanduser() if name else Path(f"holdfast-{session[:SHORT_ID]}.md")
+    path = Path(name or f"holdfast-{session[:SHORT_ID]}.md")
     form = "jsonl" if path.suffix == ".jsonl" else "markdown"
     content = gateway.text(f"/v1/sessions/{session}/export", format=form)
     try:
+        path = path.expanduser()
         with path.open("xb") as file:
             file.write(content)
     except FileExistsError:
         return [Remark(f"{path} is there already; name another file.", "bad")]
     except OSError as error:
         return [Remark(f"{path}: {error.strerror}.", "bad")]
+    except (RuntimeError, ValueError) as error:  # the home of nobody; a zero byte
+        return [Remark(f"{path}: {error}", "bad")]
     return [Remark(f"wrote {path.absolute()}: {len(content):,} bytes of {form}")]
 
 
 def _table(columns: tuple[Column, ...], cells: list[list[str]], hint: str) -> Listing:
     return Listing([*table(columns, cells).split("\n"), *map(dim, wrap(hint, terminal_width()))])
+
+
+# --- what was folded to one line ------------------------------------------------------------------
+
+
+def call(view: View, which: str) -> Block:
+    """A tool call by its number, without one the last."""
+    calls = {str(call.number): call for call in view.calls.values()}
+    if not calls:
+        return Remark("There is no tool call to open.")
+    found = calls.get(which.strip("[]")) if which else list(calls.values())[-1]
+    if found is None:
+        return Remark(f"There is no tool call {one_line(which)}; there is 1 to {len(calls)}.")
+    return Listing([f"[{found.number}] {one_line(found.tool)} · {_outcome(found)}", *_indented(_inside(found))])
+
+
+def thinking(view: View, which: str) -> Block:
+    """A train of thought by its number, without one the last."""
+    thoughts = view.speech.thoughts
+    if not thoughts:
+        return Remark("It has not thought aloud here.")
+    if not which:
+        number = len(thoughts)
+    elif which.isascii() and which.isdecimal() and 1 <= int(which) <= len(thoughts):
+        number = int(which)
+    else:
+        return Remark(f"There is no thought {one_line(which)}; there is 1 to {len(thoughts)}.")
+    return Listing(["✻ thought", *_indented(tidy(thoughts[number - 1]).split("\n"))])
+
+
+def _outcome(call: Call) -> str:
+    return call.outcome or ("running" if call.started_at is not None else "not started")
+
+
+def _inside(call: Call) -> list[str]:
+    lines = argument_lines(call.arguments, most=MOST_LINES) if call.arguments else []
+    if call.output.strip():
+        lines += ["→", *tidy(call.output).rstrip("\n").split("\n")]
+    return lines
+
+
+def _indented(lines: list[str]) -> list[str]:
+    shown = [part for line in lines for part in wrap(line, terminal_width() - 2)]
+    more = len(shown) - MOST_LINES
+    cut = [f"… {plural(more, 'more line')}; `holdfast sessions export` has all"] if more > 0 else []
+    return [dim(f"  {line}") for line in [*shown[:MOST_LINES], *cut]]

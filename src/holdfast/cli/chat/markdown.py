@@ -33,7 +33,9 @@ STYLES = {
     "markdown.table.border": "dim",
     "markdown.table.header": "bold",
 }
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+# Without `reference`: a line like `[1]: https://…` would be taken for a definition and not be drawn at all.
+_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(["strikethrough", "table"])
+_PARSER.disable("reference")
 
 
 class _LeftHeading(Heading):

@@ -18,6 +18,7 @@ from holdfast.cli.gateway import Gateway, Json, new_id
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 2.0
 DISK_FULL = 507
+Kind = Literal["message", "answer", "stop"]
 
 
 @dataclass(slots=True)
@@ -34,7 +35,7 @@ class Place:
 class Letter:
     """A command of the person at this terminal."""
 
-    kind: Literal["message", "answer", "stop"]
+    kind: Kind
     place: Place
     body: Json
     text: str
@@ -79,6 +80,8 @@ class Outbox:
         self._something = threading.Condition()
         self._again = threading.Event()
         self._closed = False
+        self.in_doubt = ""
+        """The id of the letter that was sent and not acknowledged: it may have arrived."""
 
     def start(self) -> None:
         """Begin. The thread never keeps the process alive."""
@@ -123,9 +126,12 @@ class Outbox:
         pause, first = FIRST_PAUSE, True
         while not self._closed:
             self._again.clear()
+            before, self.in_doubt = self.in_doubt, letter.id
             try:
                 send(self._gateway, letter)
             except CliError as error:
+                if not isinstance(error, Lost):
+                    self.in_doubt = before
                 if not _may_pass(error):
                     self._done(Returned(letter, error))
                     return

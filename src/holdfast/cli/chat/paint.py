@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 from rich.color import ColorSystem
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
@@ -23,6 +22,7 @@ from holdfast.cli.chat.markdown import STYLES, Drawn
 from holdfast.cli.screen import clean, duration, one_line, plural, shorten
 
 MESSAGE_LINES = 40
+MESSAGE_CHARACTERS = 4_000
 ARGUMENT_LINES = 12
 NARROWEST = 20
 TAB = 4
@@ -164,12 +164,13 @@ def thought_line(thought: Thought) -> str:
 
 
 def _said(block: Said) -> RenderableType:
-    lines = tidy(block.text).strip("\n").split("\n")
-    left_out = len(lines) - MESSAGE_LINES
-    shown = lines if left_out <= 0 else lines[:MESSAGE_LINES]
-    parts: list[RenderableType] = [Text("\n".join(shown), style="bold")]
-    if left_out > 0:
-        parts.append(Text(f"… {plural(left_out, 'more line')}", style="dim"))
+    whole = tidy(block.text).strip("\n")
+    shown = "\n".join(whole[:MESSAGE_CHARACTERS].split("\n")[:MESSAGE_LINES])
+    parts: list[RenderableType] = [Text(shown, style="bold")]
+    lines = whole.count("\n") - shown.count("\n")
+    if len(shown) < len(whole):
+        left_out = plural(lines, "more line") if lines else plural(len(whole) - len(shown), "more character")
+        parts.append(Text(f"… {left_out}", style="dim"))
     if block.note:
         parts.append(Text(f"({tidy(block.note)})", style="dim"))
     return _marked(f"{MARK} ", "bold cyan", parts)
@@ -225,8 +226,3 @@ def argument_lines(arguments: str, *, most: int) -> list[str]:
 def _at_most(lines: list[str], most: int) -> list[str]:
     left_out = len(lines) - most
     return lines if left_out <= 0 else [*lines[:most], f"… {plural(left_out, 'more line')}"]
-
-
-def opened(block_lines: list[str], *, most: int) -> RenderableType:
-    """Something that was folded, unfolded."""
-    return Padding(Group(*(Text(line, style="dim") for line in _at_most(block_lines, most))), (0, 0, 0, 2))

@@ -7,25 +7,13 @@ event. What was shown already is never shown again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from holdfast.cli.chat.blocks import Block, Remark, Spoke, Thought
 from holdfast.cli.chat.pieces import Piece, Splitter
+from holdfast.cli.follow import Spoken
 from holdfast.cli.gateway import Json
 
 OTHERWISE = "the answer was stored otherwise than it was spoken; this is the stored one:"
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """A piece of text and thinking, each with its place in the whole."""
-
-    turn: int
-    step: int
-    offset: int
-    text: str
-    thinking_offset: int = 0
-    thinking: str = ""
 
 
 class Speech:
@@ -69,17 +57,17 @@ class Speech:
 
     # --- what comes -----------------------------------------------------------------------------
 
-    def spoken(self, delta: Delta) -> list[Block]:
+    def spoken(self, piece: Spoken) -> list[Block]:
         """Take a piece; the blocks that it finished."""
-        key = (delta.turn, delta.step)
+        key = (piece.turn, piece.step)
         if key == self._over:
             return []
         if key != self._key:
             self._begin(key)
-        self._thinking += _new(delta.thinking, delta.thinking_offset, len(self._thinking))
+        self._thinking += _new(piece.thinking, piece.thinking_offset, len(self._thinking))
         if self.thinking and self._since is None:
             self._since = self._clock()
-        text = _new(delta.text, delta.offset, len(self._said.text))
+        text = _new(piece.text, piece.offset, len(self._said.text))
         if not text:
             return []
         shown = self._tell_thought() if text.strip() else []

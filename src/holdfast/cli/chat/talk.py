@@ -12,27 +12,25 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from holdfast.cli.chat import attach, look
+from holdfast.cli.chat import look
+from holdfast.cli.chat.ask import Done, ask
 from holdfast.cli.chat.attach import Opening
-from holdfast.cli.chat.blocks import Block, Listing, Remark
-from holdfast.cli.chat.follower import Away, Ended, Follower, Seen
+from holdfast.cli.chat.blocks import Block, Remark, Said
+from holdfast.cli.chat.follower import Follower
 from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.live import Now
-from holdfast.cli.chat.outbox import Delivered, Letter, Outbox, Receipt, Returned, Waiting, begin
+from holdfast.cli.chat.outbox import Delivered, Kind, Letter, Outbox, Receipt, Returned, Waiting
 from holdfast.cli.chat.slash import Answer, Message, Slash, Wrong, meaning
-from holdfast.cli.chat.speech import Delta
-from holdfast.cli.chat.unfold import call_lines, thinking_lines
 from holdfast.cli.errors import CliError, NotRunning, Refused
-from holdfast.cli.follow import Back, Happened
+from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken
 from holdfast.cli.gateway import Gateway, Json
-from holdfast.cli.start import ensure
 
 SAVE_SECONDS = 0.5
 DRAIN_SECONDS = 3.0
-NEEDS_WORDS = ("why", "context", "export", "undo", "fork")
-Done = list[Block] | Opening
+CHANGES = ("resume", "new", "fork", "profile", "model", "rename", "undo")
+"""What is typed behind one of these is meant for what comes of it, so it waits."""
 
 
 class Screen(Protocol):
@@ -67,13 +65,16 @@ class Chat:
         self._loop = asyncio.get_running_loop()
         self._outbox = Outbox(gateway, self._poster(self._receipt))
         self._follower: Follower | None = None
-        self._came: deque[tuple[Follower, Seen]] = deque()
+        self._came: deque[tuple[Follower, Seen | CliError]] = deque()
         self._away_since: float | None = None
         self._saving: asyncio.TimerHandle | None = None
         self._place, self.view = opening.place, opening.view
         self._opening = opening
         self.thinking_open = False
-        self.failed: CliError | None = None
+        self.ended = False
+        """There is nothing more to follow: the session was deleted, or we are not welcome."""
+        self._changing = False
+        self._held: deque[Letter] = deque()
         self._unseen: set[str] = set()
         """Messages that were typed here and have not come back as an event."""
 
@@ -96,7 +97,12 @@ class Chat:
     @property
     def unsent(self) -> list[Letter]:
         """What no gateway has yet."""
-        return self._outbox.unsent
+        return [*self._outbox.unsent, *self._held]
+
+    @property
+    def in_doubt(self) -> str:
+        """The id of the one that was sent and never acknowledged, as far as there is one."""
+        return self._outbox.in_doubt
 
     @property
     def sent_last(self) -> bool:
@@ -117,7 +123,7 @@ class Chat:
         """What the live part is drawn from."""
         return Now(
             view=self.view,
-            unsent=self._outbox.unsent,
+            unsent=self.unsent,
             away_since=self._away_since,
             thinking_open=self.thinking_open,
             last=last,
@@ -135,12 +141,12 @@ class Chat:
         if self._follower is not None:
             self._follower.close()
             self._follower = None
-        self._away_since = None
+        self._away_since, self.ended = None, False
         if not self._place.session:
             return
         drain = self._poster(lambda _: self._drain())
 
-        def post(seen: Seen) -> None:
+        def post(seen: Seen | CliError) -> None:
             self._came.append((follower, seen))
             drain(None)
 
@@ -182,22 +188,23 @@ class Chat:
         self._show(blocks)
         self._screen.refresh()
 
-    def _seen(self, seen: Seen) -> list[Block]:
+    def _seen(self, seen: Seen | CliError) -> list[Block]:
         match seen:
             case Happened(record=record):
                 self._save_soon()
                 self._unseen.discard(record["event"].get("input", ""))
                 return self.view.happened(record)
-            case Delta():
+            case Spoken():
                 return self.view.spoken(seen)
-            case Away(since=since):
-                self._away_since = since
+            case Away():
+                self._away_since = time.monotonic()
             case Back():
                 self._away_since = None
                 self._outbox.try_now()
-            case Ended(error=error):
-                self.failed = error
-                self._screen.leave()
+            case CliError():
+                self.ended, self._away_since = True, None
+                self.view.end()
+                return [Remark(f"{_words(seen)} /new begins a session, /resume ID goes to another one.", "bad")]
         return []
 
     def _receipt(self, receipt: Receipt) -> None:
@@ -206,9 +213,7 @@ class Chat:
                 if letter.place is self._place and self._follower is None:
                     self._follow()
             case Returned(letter=letter, error=error):
-                self._unseen.discard(letter.id)
-                lost = f" Not sent: {letter.text}" if letter.kind == "message" else ""
-                self._show([Remark(_words(error) + lost, "bad")])
+                self._returned(letter, error)
             case Waiting(letter=letter, first=True, error=error):
                 if isinstance(error, Refused):
                     self._show([Remark(f"{_words(error)} It is kept and tried again: {letter.text}", "warning")])
@@ -217,6 +222,15 @@ class Chat:
             case Waiting():
                 return
         self._screen.refresh()
+
+    def _returned(self, letter: Letter, error: CliError) -> None:
+        self._unseen.discard(letter.id)
+        if self._follower is None:
+            self._away_since = None  # somebody answered, if only to refuse it
+        if letter.kind == "stop" and self.view.turn is not None:
+            self.view.turn.stopping = False
+        kept: list[Block] = [Said(letter.text, "not sent")] if letter.kind != "stop" else []
+        self._show([Remark(_words(error), "bad"), *kept])
 
     def _show(self, blocks: list[Block]) -> None:
         if blocks:
@@ -228,6 +242,10 @@ class Chat:
         """A line, or several, were entered. What is not UTF-8 cannot be sent, so it is marked."""
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         if not text.strip():
+            return
+        if self._changing:
+            self._held.append(self._letter("message", {}, text))
+            self._screen.refresh()
             return
         match meaning(text, self.view.wait):
             case Message(text=said):
@@ -248,6 +266,7 @@ class Chat:
         elif turn.stopping:
             self._show([Remark("This turn is being stopped already. Ctrl-D leaves; it ends by itself.")])
         else:
+            turn.stopping = True
             self._send("stop", {}, "stop the turn")
 
     def open_last_call(self) -> None:
@@ -262,8 +281,11 @@ class Chat:
         else:
             self._command(Slash("thinking"))
 
-    def _send(self, kind: Literal["message", "answer", "stop"], body: Json, text: str) -> None:
-        letter = Letter(kind, self._place, body, text, time.monotonic())
+    def _letter(self, kind: Kind, body: Json, text: str) -> Letter:
+        return Letter(kind, self._place, body, text, time.monotonic())
+
+    def _send(self, kind: Kind, body: Json, text: str) -> None:
+        letter = self._letter(kind, body, text)
         if kind == "message":
             self._unseen.add(letter.id)
         self._outbox.put(letter)
@@ -280,92 +302,39 @@ class Chat:
             case "detach" | "quit":
                 self._screen.leave()
             case "open":
-                self._show([Listing(call_lines(self.view, slash.argument))])
+                self._show([look.call(self.view, slash.argument)])
             case "thinking":
-                self._show([Listing(thinking_lines(self.view, slash.argument))])
+                self._show([look.thinking(self.view, slash.argument)])
             case _:
+                self._changing = slash.name in CHANGES
                 threading.Thread(target=self._ask, args=(slash,), name=slash.name, daemon=True).start()
 
-    def _did(self, done: Done) -> None:
+    def _did(self, answer: tuple[Slash, Done]) -> None:
+        slash, done = answer
         if isinstance(done, Opening):
             self._enter(done)
         else:
             self._show(done)
             if self._place.session and self._follower is None:
                 self._follow()
+        if slash.name in CHANGES:
+            self._changing = False
+            while self._held and not self._changing:
+                self.typed(self._held.popleft().text)
         self._screen.refresh()
 
     # --- in another thread ----------------------------------------------------------------------
 
     def _ask(self, slash: Slash) -> None:
-        post = self._poster(self._did)
+        done: Done = []
         try:
-            post(self._do(slash))
+            done = ask(self._gateway, self._cursors, self._place, self.view, slash)
         except NotRunning as error:
-            post([Remark(f"{error.message} /start starts one.", "bad")])
+            done = [Remark(f"{error.message} /start starts one.", "bad")]
         except CliError as error:
-            post([Remark(_words(error), "bad")])
-
-    def _do(self, slash: Slash) -> Done:
-        """What asks the gateway; only reads fields here."""
-        argument, place, view = slash.argument, self._place, self.view
-        match slash.name:
-            case "sessions":
-                return look.sessions(self._gateway, place.session)
-            case "inbox":
-                return look.inbox(self._gateway, place.session)
-            case "profile" if not argument:
-                return look.profiles(self._gateway, view.profile)
-            case "model" if not argument:
-                return look.models(self._gateway)
-            case "start":
-                address = ensure(self._gateway)
-                return [Remark(f"a gateway runs at {address.url} (pid {address.pid})")]
-            case "resume":
-                return attach.attach(self._gateway, argument, self._cursors)
-            case "new":
-                return attach.new(self._gateway, view.cwd, place.profile)
-            case "profile" if not place.session:
-                return attach.new(self._gateway, view.cwd, argument)
-            case name if name in NEEDS_WORDS and not place.session:
-                return [Remark("Nothing was said here yet.")]
-            case _:
-                return self._do_here(slash)
-
-    def _do_here(self, slash: Slash) -> Done:
-        """What is about this very session; it begins now if it has not begun."""
-        argument, place = slash.argument, self._place
-        with place.lock:
-            if not place.session:
-                begin(self._gateway, place)
-        target = f"/v1/sessions/{place.session}"
-        match slash.name:
-            case "why":
-                return look.why(self._gateway, place.session)
-            case "context":
-                return look.context(self._gateway, place.session)
-            case "export":
-                return look.export(self._gateway, place.session, argument)
-            case "rename":
-                self._gateway.command("PATCH", target, {"title": argument})
-            case "undo":
-                self._gateway.command("POST", f"{target}/undo", {})
-            case "model":
-                self._gateway.command("POST", f"{target}/agent", {"model": "" if argument == "default" else argument})
-            case "profile":
-                self._gateway.command("POST", f"{target}/agent", {"profile": argument})
-            case "fork":
-                return self._fork(target, argument)
-            case _:
-                raise AssertionError(slash.name)
-        return []
-
-    def _fork(self, target: str, version: str) -> Done:
-        if version and not (version.isascii() and version.isdecimal()):
-            return [Remark(f"{version!r} is not a version; `holdfast sessions log` shows them.", "warning")]
-        body = {"version": int(version)} if version else {}
-        fork = self._gateway.command("POST", f"{target}/fork", body)["session"]
-        return attach.attach(self._gateway, fork, self._cursors)
+            done = [Remark(_words(error), "bad")]
+        finally:
+            self._poster(self._did)((slash, done))
 
 
 def _words(error: CliError) -> str:

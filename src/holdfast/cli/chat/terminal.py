@@ -7,11 +7,12 @@ Blocks are written above it in one stroke, without leaving raw mode, so that no 
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
@@ -31,7 +32,6 @@ from prompt_toolkit.styles import Style
 
 from holdfast.cli.chat.attach import Opening, header, screenful
 from holdfast.cli.chat.blocks import Block, Remark
-from holdfast.cli.chat.caught import caught
 from holdfast.cli.chat.complete import Catalog, ChatCompleter, completes_while_typing
 from holdfast.cli.chat.keep import Typed
 from holdfast.cli.chat.keys import bindings
@@ -110,17 +110,19 @@ class Terminal:
         self._chat = chat
         self._app = app = self._application()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGHUP, signal.SIGTERM):
-            loop.add_signal_handler(number, self._hang_up)
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+        loop.add_signal_handler(signal.SIGTERM, self.leave)
         ticking = asyncio.create_task(self._tick(app))
         try:
-            with caught(lambda line: _soon(loop, self._stray, line)):
+            with _caught(lambda line: _soon(loop, self._stray, line)):
                 chat.start()
                 await app.run_async(handle_sigint=False)
         except (EOFError, OSError):  # the terminal is gone, perhaps before its signal came
             self.hung_up = True
         finally:
             ticking.cancel()
+            if (draft := app.current_buffer.text).strip():
+                self._typed.add(draft)  # whoever comes back finds it with Up
 
     # --- what the chat asks of its screen -------------------------------------------------------
 
@@ -269,3 +271,33 @@ class Terminal:
             await asyncio.sleep(TICK_SECONDS)
             if self.chat.view.turn is not None or self.chat.is_away or self.chat.unsent:
                 app.invalidate()
+
+
+class _Stray(io.TextIOBase):
+    """A stream that hands on whole lines."""
+
+    def __init__(self, post: Callable[[str], None]) -> None:
+        self._post = post
+        self._rest = ""
+
+    def writable(self) -> bool:
+        """It is there to be written to."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Take a piece."""
+        *whole, self._rest = (self._rest + text).split("\n")
+        for line in whole:
+            self._post(line)
+        return len(text)
+
+
+@contextmanager
+def _caught(post: Callable[[str], None]) -> Iterator[None]:
+    """Whatever else is printed while the chat is on the screen, from any thread, line by line.
+
+    prompt_toolkit's `patch_stdout` does the same, but it leaves raw mode for each line, and what is typed in
+    that moment is echoed into the picture.
+    """
+    with redirect_stdout(_Stray(post)), redirect_stderr(_Stray(post)):
+        yield

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from holdfast.cli.chat.blocks import Asked, Block, Called, Remark, Said, Tone
-from holdfast.cli.chat.speech import Delta, Speech
+from holdfast.cli.chat.speech import Speech
+from holdfast.cli.follow import Spoken
 from holdfast.cli.gateway import Json
 from holdfast.cli.screen import duration, one_line, plural
 
@@ -117,6 +118,11 @@ class View:
             if row["state"] in ("running", "waiting", "suspended"):
                 self.turn = Turn(last["turn"], last["started_at"], suspended=row["state"] == "suspended")
 
+    def end(self) -> None:
+        """Nothing more will be heard of it."""
+        self.turn = self.wait = None
+        self.queue.clear()
+
     @property
     def state(self) -> str:
         """One word for what it is doing."""
@@ -136,11 +142,11 @@ class View:
         """The calls that were started and have no outcome."""
         return [call for call in self.calls.values() if call.started_at is not None and not call.outcome]
 
-    def spoken(self, delta: Delta) -> list[Block]:
+    def spoken(self, piece: Spoken) -> list[Block]:
         """A piece of an answer."""
-        if self.turn is None or delta.turn != self.turn.number:
+        if self.turn is None or piece.turn != self.turn.number:
             return []
-        return self.speech.spoken(delta)
+        return self.speech.spoken(piece)
 
     def happened(self, record: Json) -> list[Block]:
         """One record of the log: the blocks that it finished."""

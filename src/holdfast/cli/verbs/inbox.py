@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.screen import Column, ago, dim, one_line, table
+from holdfast.cli.screen import SHORT_ID, Column, ago, dim, one_line, table
 
 COLUMNS = (
     Column("ID"),
@@ -38,7 +38,7 @@ def _cells(wait: dict[str, object]) -> list[str]:
     return [
         str(wait["id"]),
         str(wait["purpose"]),
-        str(wait["session"])[:8],
+        str(wait["session"])[:SHORT_ID],
         ago(int(str(wait["opened_at"]))),
         about,
     ]

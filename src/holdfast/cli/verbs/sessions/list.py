@@ -6,7 +6,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import Json
-from holdfast.cli.screen import Column, ago, dim, table
+from holdfast.cli.screen import SHORT_ID, Column, ago, dim, table
 
 COLUMNS = (
     Column("ID"),
@@ -15,7 +15,6 @@ COLUMNS = (
     Column("UPDATED"),
     Column("TITLE", flexible=True),
 )
-SHORT_ID = 8
 
 
 @click.command("list")

@@ -1,0 +1,104 @@
+"""What was typed on its way to the gateway, and what is known of it when somebody leaves in between."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.chat.outbox import Delivered, Letter, Outbox, Place, Receipt, Waiting
+from holdfast.cli.errors import Lost, NotRunning
+from holdfast.cli.gateway import Gateway
+from holdfast.config import Home
+from tests.e2e.gateway import GatewayProcess, of_kind, until
+
+
+class Post:
+    """An outbox, and every receipt that came."""
+
+    def __init__(self, home: Path) -> None:
+        self.receipts: queue.Queue[Receipt] = queue.Queue()
+        self.outbox = Outbox(Gateway(Home(home)), self.receipts.put)
+
+    def say(self, session: str, text: str) -> Letter:
+        letter = Letter("message", Place(session), {"text": text, "mode": "queue"}, text, 0.0)
+        self.outbox.put(letter)
+        return letter
+
+    def receipt(self) -> Receipt:
+        return self.receipts.get(timeout=30)
+
+
+@pytest.fixture
+def post(gateway: GatewayProcess) -> Iterator[Post]:
+    post = Post(gateway.home)
+    post.outbox.start()
+    yield post
+    post.outbox.close()
+
+
+@contextmanager
+def frozen(gateway: GatewayProcess) -> Iterator[None]:
+    os.kill(gateway.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(gateway.pid, signal.SIGCONT)
+
+
+def test_letters_arrive_in_order_and_once(gateway: GatewayProcess, post: Post) -> None:
+    session = gateway.create()
+    letters = [post.say(session, f"say {number}") for number in range(5)]
+    assert [post.receipt() for _ in letters] == [Delivered(letter) for letter in letters]
+    assert post.outbox.unsent == []
+    said = of_kind(gateway.until_rest(session), "InputReceived")
+    assert [event["input"] for event in said] == [letter.id for letter in letters]
+
+
+def test_what_nobody_could_hear_is_not_in_doubt(gateway: GatewayProcess, post: Post) -> None:
+    session = gateway.create()
+    gateway.kill9()
+    letter = post.say(session, "say late")
+    receipt = post.receipt()
+    assert isinstance(receipt, Waiting) and isinstance(receipt.error, NotRunning) and receipt.first
+    until(lambda: post.outbox.in_doubt != letter.id, "it is known that it did not arrive")
+    assert post.outbox.unsent == [letter]
+
+
+def test_what_a_silent_gateway_may_have_heard_is_in_doubt(gateway: GatewayProcess, post: Post) -> None:
+    session = gateway.create()
+    with frozen(gateway):
+        letter = post.say(session, "say perhaps")
+        until(lambda: post.outbox.in_doubt == letter.id, "it is on its way")
+        assert post.outbox.unsent == [letter]
+    assert post.receipt() == Delivered(letter)
+    assert len(of_kind(gateway.until_rest(session), "InputReceived")) == 1
+
+
+def test_a_gateway_that_dies_with_a_letter_in_its_hands_leaves_it_in_doubt(gateway: GatewayProcess, post: Post) -> None:
+    """The tries after the cut find nobody, which says nothing about the first."""
+    session = gateway.create()
+    with frozen(gateway):
+        letter = post.say(session, "say perhaps")
+        until(lambda: post.outbox.in_doubt == letter.id, "it is on its way")
+        until(lambda: _has_heard(gateway.port), "the letter lies at its door")
+        gateway.kill9()
+        receipt = post.receipt()
+        assert isinstance(receipt, Waiting) and isinstance(receipt.error, Lost)
+        gateway.start()
+    assert post.receipt() == Delivered(letter)
+    assert len(of_kind(gateway.until_rest(session), "InputReceived")) == 1
+
+
+def _has_heard(port: int) -> bool:
+    """Whether bytes wait on a connection to that port, as the kernel tells."""
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, _, _, queues, *_ = line.split()
+        if int(local.rpartition(":")[2], 16) == port and int(queues.rpartition(":")[2], 16) > 64:
+            return True
+    return False

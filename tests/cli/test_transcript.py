@@ -1,0 +1,27 @@
+"""The log as a conversation, line by line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+
+from holdfast.cli.transcript import Transcript
+
+
+def _line(capsys: pytest.CaptureFixture[str], kind: str, **fields: Any) -> str:
+    """The one line that an event becomes, without its day, version and time."""
+    Transcript(live=False).happened({"version": 7, "at": 0, "event": {"kind": kind, **fields}})
+    return click.unstyle(capsys.readouterr().out.splitlines()[1])[len("    7  00:00:00  ") :]
+
+
+def test_every_label_stands_apart_from_its_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _line(capsys, "TurnSuspended", turn=1, reason="goodbye") == "suspended turn 1: goodbye"
+    assert _line(capsys, "InputReceived", text="hello", mode="queue") == "you       hello"
+
+
+@pytest.mark.parametrize(("attempt", "words"), [(0, ""), (1, ", attempt 1"), (2, ", attempt 2")])
+def test_only_a_crash_is_an_attempt(capsys: pytest.CaptureFixture[str], attempt: int, words: str) -> None:
+    shown = _line(capsys, "TurnResumed", turn=1, attempt=attempt, cause="it was stopped", away_ms=1500)
+    assert shown == f"resumed   turn 1 after 1.5 s away{words}: it was stopped"
