@@ -13,13 +13,14 @@ from typing import Any
 
 from holdfast.processes.command import Command, Ended, Over, Running
 from holdfast.processes.keeper import boot_id
-from holdfast.processes.proc import Identity, alive, marked, send, table
+from holdfast.processes.proc import Identity, alive, send, table
 from holdfast.processes.spool import Claim, Spool
 from holdfast.processes.supervisor import Limits, Supervisor
 from tests.eventually import eventually
 
 ENV = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 PYTHON = sys.executable
+MARK = b"HOLDFAST_TASK="
 
 
 def fresh() -> str:
@@ -86,23 +87,31 @@ class House:
     async def close(self) -> None:
         """Kill what is left, by its id, and wait until nobody is there any more."""
         ids = [path.name for path in self.root.iterdir() if not path.name.startswith(".")]
-        for id in ids:
-            assert not (await self.supervisor.kill(id, grace=0)).survivors
-        claims = [claim for id in ids if (claim := self.spool(id).claim()) is not None and claim.boot == boot_id()]
+        claims = {id: claim for id in ids if (claim := self.spool(id).claim()) is not None and claim.boot == boot_id()}
+        for id, claim in claims.items():
+            if any(map(alive, (claim.command, *claim.keepers))):
+                assert not (await self.supervisor.kill(id, grace=0)).survivors
 
         async def quiet() -> bool:
-            await self.supervisor.usage()
-            return not any(alive(keeper) for claim in claims for keeper in claim.keepers)
+            return not any(alive(keeper) for claim in claims.values() for keeper in claim.keepers)
 
         await eventually(quiet)
         await self.supervisor.close()
-        assert not strays(claim.task for claim in claims)
+        assert not strays(claim.task for claim in claims.values())
 
 
 def strays(tasks: Iterable[str]) -> list[int]:
     """Whoever carries one of these marks."""
-    marks = [f"HOLDFAST_TASK={task}".encode() for task in tasks]
-    return [pid for pid, one in table().items() if not one.dead and any(marked(pid, mark, None) for mark in marks)]
+    wanted = set(tasks)
+    found = []
+    for pid in table():
+        try:
+            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        marks = {text.removeprefix(MARK).decode() for text in variables if text.startswith(MARK)}
+        found += [pid] if marks & wanted else []
+    return found
 
 
 def code(over: Over) -> int | None:

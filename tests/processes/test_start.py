@@ -71,7 +71,8 @@ async def test_surroundings_are_those_of_a_user(house: House) -> None:
     assert (umask, cwd, tasks, oom) == ("0027", str(house.cwd), "1", "500")
     assert int(descriptors) == 4, "stdin, stdout, stderr and what ls opened"
     over, output = await house.run("grep -E '^Sig(Blk|Ign)' /proc/$$/status")
-    assert {line.split()[1] for line in output.decode().splitlines()} == {"0" * 16}
+    masks = [int(line.split()[1], 16) for line in output.decode().splitlines()]
+    assert [mask & ~(0b11 << 31) for mask in masks] == [0, 0], "32 and 33 belong to the C library, which ignores them"
     over, output = await house.run("yes | head -1; echo ${PIPESTATUS[0]}")
     assert output == b"y\n141\n", "SIGPIPE ends a writer, as in any shell"
     over, output = await house.run("cat; echo end")

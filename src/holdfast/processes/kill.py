@@ -23,12 +23,13 @@ EMPTY_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Survivor:
-    """A process that is still there after it was killed."""
+class Member:
+    """A process of a command."""
 
     pid: int
     name: str
     state: str
+    """One letter, as the kernel has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +40,27 @@ class KillReport:
     """So many got SIGTERM."""
     forced: int
     """So many got SIGKILL, since they were still there after the grace."""
-    survivors: tuple[Survivor, ...]
+    survivors: tuple[Member, ...]
+    """Still there after all of it."""
 
 
 async def kill_tree(spool: Spool, claim: Claim, *, grace: float) -> KillReport:
     """TERM to all of it, and after the grace KILL, until nobody is found twice in a row."""
     loop = asyncio.get_running_loop()
-    members = await asyncio.to_thread(_members, spool, claim)
-    asked = sum(_ask(member) for member in members)
+    found = await asyncio.to_thread(_members, spool, claim)
+    asked = sum(_ask(one) for one in found)
     patience = loop.time() + grace
-    while members and loop.time() < patience:
+    while found and loop.time() < patience:
         await asyncio.sleep(LOOK_SECONDS)
-        members = await asyncio.to_thread(_members, spool, claim)
+        found = await asyncio.to_thread(_members, spool, claim)
     forced = await _force(spool, claim)
-    left = await asyncio.to_thread(_members, spool, claim)
-    return KillReport(asked, forced, tuple(Survivor(one.pid, one.name, one.state) for one in left))
+    return KillReport(asked, forced, await members(spool, claim))
+
+
+async def members(spool: Spool, claim: Claim) -> tuple[Member, ...]:
+    """Who belongs to it at this moment."""
+    found = await asyncio.to_thread(_members, spool, claim)
+    return tuple(Member(one.pid, one.name, one.state) for one in found)
 
 
 async def signal_group(claim: Claim, number: int) -> int:
@@ -69,26 +76,26 @@ async def _force(spool: Spool, claim: Claim) -> int:
     deadline = loop.time() + FORCE_SECONDS
     empty = 0
     while empty < EMPTY_ROUNDS and loop.time() < deadline:
-        members = await asyncio.to_thread(_members, spool, claim)
-        empty = 0 if members else empty + 1
-        new = [one.identity for one in members if one.identity not in stopped]
+        found = await asyncio.to_thread(_members, spool, claim)
+        empty = 0 if found else empty + 1
+        new = [one.identity for one in found if one.identity not in stopped]
         for identity in new:
             send(identity, signal.SIGSTOP)
         stopped.update(new)
         if new:
             continue
-        for member in members:
-            if send(member.identity, signal.SIGKILL):
-                killed.add(member.identity)
+        for one in found:
+            if send(one.identity, signal.SIGKILL):
+                killed.add(one.identity)
         await asyncio.sleep(LOOK_SECONDS / 4)
     return len(killed)
 
 
-def _ask(member: Process) -> bool:
+def _ask(one: Process) -> bool:
     """TERM; one that is stopped must go on to hear it."""
-    asked = send(member.identity, signal.SIGTERM)
-    if asked and member.state == "T":
-        send(member.identity, signal.SIGCONT)
+    asked = send(one.identity, signal.SIGTERM)
+    if asked and one.state == "T":
+        send(one.identity, signal.SIGCONT)
     return asked
 
 

@@ -120,7 +120,7 @@ class Output:
 
     def _hole(self, file: int) -> int:
         """Where our hole ends; at most the head if there is none."""
-        if _seek(file, self.head, os.SEEK_HOLE) != self.head:
+        if _seek(file, max(self.head - 1, 0), os.SEEK_HOLE) != self.head:
             return 0
         data = _seek(file, self.head, os.SEEK_DATA)
         return data if data is not None else os.fstat(file).st_size
@@ -184,12 +184,12 @@ class Spool:
             raise Corrupt(f"The claim of {self.id} cannot be read: {error}.") from error
 
     def end(self) -> Ended | NeverStarted | None:
-        """How it ended, by the record; `None` while there is none."""
-        return self._parse(self._text("exit"))
+        """How it ended, by the record; `None` while there is none.
 
-    def unfinished_end(self) -> NeverStarted | Ended | None:
-        """What was written into the kept place, when both keepers were killed before they could rename it."""
-        return self._parse(self._text("exit.pre"))
+        A record counts when it is whole, also in the place that was kept for it: its keepers may have been
+        killed before they could give it its name.
+        """
+        return self._parse(self._text("exit")) or self._parse(self._text("exit.pre"))
 
     def remove(self) -> None:
         """Take the directory away: first the name, in one step, then what is in it."""

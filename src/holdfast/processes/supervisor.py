@@ -22,7 +22,7 @@ from holdfast.processes import stdin
 from holdfast.processes.activity import Activity, Meter, NotYet
 from holdfast.processes.command import Command, Found, NeverStarted, Over, Running
 from holdfast.processes.keeper import boot_id
-from holdfast.processes.kill import KillReport, kill_tree, signal_group
+from holdfast.processes.kill import KillReport, Member, kill_tree, members, signal_group
 from holdfast.processes.launch import KEEPER, launch, reap
 from holdfast.processes.proc import alive, process, require_proc
 from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed, spooled
@@ -106,7 +106,7 @@ class Supervisor:
         except OSError as error:
             raise Unavailable(f"The keeper of {spool.id} could not start: {error.strerror}.") from error
         self._children.add(pid)
-        end = spool.end() or spool.unfinished_end()
+        end = spool.end()
         if isinstance(end, NeverStarted):
             raise (Unavailable if end.errno in BUSY else Rejected)(f"The command {end.reason}.")
         if spool.cancel():
@@ -236,6 +236,12 @@ class Supervisor:
         if claim is None or claim.boot != boot_id():
             return KillReport(0, 0, ())
         return await kill_tree(spool, claim, grace=grace)
+
+    async def members(self, id: str) -> tuple[Member, ...]:
+        """The processes of a command at this moment; of an ended one, those that it left behind."""
+        spool = Spool(self._root, id)
+        claim = spool.claim()
+        return await members(spool, claim) if claim is not None and claim.boot == boot_id() else ()
 
     # --- the house ------------------------------------------------------------------------------
 

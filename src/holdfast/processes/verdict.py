@@ -46,9 +46,6 @@ def judge(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> Over | Non
 
 def decide(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> Over:
     """The verdict without a record, by what else there is."""
-    end = spool.unfinished_end()
-    if end is not None:
-        return end
     if claim.boot != boot_id():
         return Lost(spool.id, "reboot: it was running when the machine went down, and no end was recorded")
     status = zombie_status(claim.command)

@@ -1,0 +1,92 @@
+"""The keeper killed at every system call of its life: whatever is said about the command afterwards is true."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.processes.command import Ended, Lost, NeverStarted, Over
+from holdfast.processes.supervisor import Supervisor
+from tests.processes.house import House
+from tests.processes.mortal import Company, Point, Role
+
+RUNS = "echo ran >> ran; exit 7"
+AT_ONCE = 4
+MOST = 200
+
+
+async def killed_at(point: Point, run: str | tuple[str, ...], place: Path) -> tuple[bool, Over]:
+    """Start it with a keeper that dies there; whether it did, and what is said afterwards."""
+    place.mkdir()
+    house = House(place)
+    first = Supervisor(house.root, keeper=point.script(place))
+    command = house.command(run)
+    try:
+        await first.start(command)
+        began = True
+    except HoldfastError:
+        began = False
+    await first.close()
+    over = await house.supervisor.wait(command.id)
+    ran = (place / "ran").read_text().count("ran") if (place / "ran").exists() else 0
+    check(over, ran, point, began=began)
+    supervisor = await house.restart()
+    assert await supervisor.wait(command.id) == over, "the same when it is asked again"
+    await house.close()
+    assert ran == ((place / "ran").read_text().count("ran") if (place / "ran").exists() else 0), "it ran later"
+    return (place / "hit").exists(), over
+
+
+def check(over: Over, ran: int, point: Point, *, began: bool) -> None:
+    match over:
+        case Ended(status=7):
+            assert ran == 1
+        case Ended(status=status):
+            assert (status, point.role, ran) == (-9, "command", 0), f"an invented exit code {status} at {point}"
+        case NeverStarted():
+            assert ran == 0
+            assert not began
+        case Lost():
+            assert point.company == "with its parent" and ran <= 1, f"{over} at {point}"
+
+
+async def every_point(role: Role, company: Company, run: str | tuple[str, ...], tmp_path: Path) -> Counter[str]:
+    """Call after call, until the process has ended before it could be killed."""
+    told = Counter[str]()
+    at = 1
+    while at < MOST:
+        points = [Point(role, number, company) for number in range(at, at + AT_ONCE)]
+        found = await asyncio.gather(*(killed_at(point, run, tmp_path / str(point.at)) for point in points))
+        told.update(type(over).__name__ for hit, over in found if hit)
+        if not all(hit for hit, _ in found):
+            break
+        at += AT_ONCE
+    return told
+
+
+CASES = [
+    (role, company)
+    for role in get_args(Role)
+    for company in get_args(Company)
+    if (role, company) != ("understudy", "with its parent")
+]
+
+
+@pytest.mark.parametrize(("role", "company"), CASES)
+async def test_promise_7_killed_at_every_call(role: Role, company: Company, tmp_path: Path) -> None:
+    told = await every_point(role, company, RUNS, tmp_path)
+    print(f"\n{role} killed {company} at each of {told.total()} calls: {dict(told)}")
+    assert told.total() > 10
+
+
+async def test_promise_7_killed_while_it_fails_to_begin(tmp_path: Path) -> None:
+    for role in get_args(Role):
+        (tmp_path / role).mkdir()
+        told = await every_point(role, "alone", ("no-such-command",), tmp_path / role)
+        print(f"\n{role} killed at each of {told.total()} calls: {dict(told)}")
+        assert set(told) <= ({"NeverStarted", "Ended"} if role == "command" else {"NeverStarted"})

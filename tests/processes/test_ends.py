@@ -1,0 +1,259 @@
+"""How an end is known, whoever was killed before; and that nothing is invented when it is not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.errors import Conflict, NotFound
+from holdfast.processes.command import Ended, Lost, NeverStarted, Running
+from holdfast.processes.proc import Identity, alive, process, send
+from holdfast.processes.spool import Spool
+from tests.eventually import eventually
+from tests.processes.house import PYTHON, House, code
+
+UNTIL = "until [ -e go ]; do sleep 0.01; done; echo done; exit 42"
+
+
+async def test_promise_3_after_a_restart_it_is_found_alive_and_its_end_is_heard(house: House) -> None:
+    running = await house.start(UNTIL)
+    supervisor = await house.restart()
+    assert await supervisor.attach(running.id) == running
+    (house.cwd / "go").touch()
+    over = await supervisor.wait(running.id)
+    assert (code(over), house.everything(running.id)) == (42, b"done\n")
+
+
+async def test_promise_3_an_end_that_nobody_saw(house: House) -> None:
+    running = await house.start("exit 42")
+    await house.supervisor.close()
+    await house.keepers_gone(running.id)
+    supervisor = await house.restart()
+    assert code(await supervisor.attach(running.id)) == 42  # type: ignore[arg-type]
+    assert code(await supervisor.wait(running.id)) == 42
+
+
+@pytest.mark.parametrize("victim", ["keeper", "understudy"])
+async def test_promise_3_one_of_the_keepers_is_killed(house: House, victim: str) -> None:
+    running = await house.start(UNTIL)
+    house.kill_keepers(running.id, victim)
+    await house.keepers_gone(running.id, victim)
+    (house.cwd / "go").touch()
+    over = await house.supervisor.wait(running.id)
+    assert isinstance(over, Ended)
+    assert (over.code, over.by) == (42, "understudy" if victim == "keeper" else "keeper")
+    assert house.everything(running.id) == b"done\n"
+
+
+async def test_both_keepers_are_killed_and_somebody_watched(house: House) -> None:
+    running = await house.start(UNTIL)
+    house.kill_keepers(running.id)
+    await house.keepers_gone(running.id)
+    (house.cwd / "go").touch()
+    over = await house.supervisor.wait(running.id)
+    assert isinstance(over, Ended | Lost), "by the zombie, or by the pidfd where the kernel keeps it"
+    if isinstance(over, Ended):
+        assert (over.code, over.finished_at) == (42, None)
+        assert over.by in ("zombie", "pidfd")
+    assert house.everything(running.id) == b"done\n"
+
+
+async def test_promise_7_both_keepers_are_killed_and_nobody_watched(house: House) -> None:
+    running = await house.start(UNTIL)
+    claim = house.claim(running.id)
+    await house.supervisor.close()
+    house.kill_keepers(running.id)
+    await house.keepers_gone(running.id)
+    (house.cwd / "go").touch()
+
+    async def gone() -> bool:
+        return process(running.pid) is None
+
+    await eventually(gone)
+    supervisor = await house.restart()
+    found = await supervisor.attach(running.id)
+    assert isinstance(found, Lost)
+    assert f"pid {running.pid} is gone" in found.evidence
+    assert str(claim.keeper.pid) in found.evidence
+    assert house.everything(running.id) == b"done\n", "the output is whole all the same"
+
+
+async def test_both_keepers_are_killed_and_it_runs_on(house: House) -> None:
+    running = await house.start(UNTIL)
+    house.kill_keepers(running.id)
+    supervisor = await house.restart()
+    assert await supervisor.attach(running.id) == running
+    assert not (await supervisor.kill(running.id, grace=0)).survivors
+
+
+def edit_claim(house: House, id: str, name: str, value: str) -> None:
+    path = house.spool(id).path / "claim"
+    lines = [f"{name} {value}" if line.startswith(f"{name} ") else line for line in path.read_text().splitlines()]
+    path.write_text("\n".join(lines) + "\n")
+
+
+async def test_promise_7_after_a_reboot_it_is_lost_and_nobody_is_signalled(house: House) -> None:
+    running = await house.start(("sleep", "100"))
+    real = house.claim(running.id)
+    await house.supervisor.close()
+    edit_claim(house, running.id, "boot", "0" * 36)
+    supervisor = await house.restart()
+    found = await supervisor.attach(running.id)
+    assert isinstance(found, Lost)
+    assert "reboot" in found.evidence
+    assert (await supervisor.kill(running.id)).asked == 0
+    assert alive(real.command)
+    edit_claim(house, running.id, "boot", real.boot)
+
+
+async def test_after_a_reboot_a_record_is_still_a_record(house: House) -> None:
+    running = await house.start("exit 3")
+    await house.supervisor.wait(running.id)
+    edit_claim(house, running.id, "boot", "0" * 36)
+    supervisor = await house.restart()
+    assert code(await supervisor.wait(running.id)) == 3
+
+
+async def test_a_pid_that_is_used_again_is_somebody_else(house: House) -> None:
+    """Both keepers dead, and another process has the number: it is not taken for ours and not signalled."""
+    running = await house.start(("sleep", "100"))
+    await house.supervisor.close()
+    house.kill_keepers(running.id)
+    await house.keepers_gone(running.id)
+    send(house.claim(running.id).command, signal.SIGKILL)
+
+    async def dead() -> bool:
+        return not alive(house.claim(running.id).command)
+
+    await eventually(dead)
+    stranger = await asyncio.create_subprocess_exec("sleep", "100")
+    began = process(stranger.pid)
+    assert began is not None
+    edit_claim(house, running.id, "pid", f"{stranger.pid} {began.start - 1}")
+    supervisor = await house.restart()
+    assert isinstance(await supervisor.attach(running.id), Lost)
+    assert (await supervisor.kill(running.id, grace=0)).survivors == ()
+    assert not send(Identity(stranger.pid, began.start - 1), signal.SIGKILL)
+    assert stranger.returncode is None
+    stranger.kill()
+    await stranger.wait()
+
+
+async def test_a_frozen_keeper_is_waited_for(house: House) -> None:
+    running = await house.start(UNTIL)
+    claim = house.claim(running.id)
+    send(claim.keeper, signal.SIGSTOP)
+    (house.cwd / "go").touch()
+
+    async def zombie() -> bool:
+        return not alive(claim.command)
+
+    await eventually(zombie)
+    waiting = asyncio.create_task(house.supervisor.wait(running.id))
+    done, _ = await asyncio.wait({waiting}, timeout=0.2)
+    assert not done
+    send(claim.keeper, signal.SIGCONT)
+    assert code(await waiting) == 42
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2])
+async def test_keepers_do_not_mind_signals(house: House, number: signal.Signals) -> None:
+    running = await house.start(UNTIL)
+    for keeper in house.claim(running.id).keepers:
+        os.kill(keeper.pid, number)
+    (house.cwd / "go").touch()
+    over = await house.supervisor.wait(running.id)
+    assert isinstance(over, Ended)
+    assert (over.code, over.by) == (42, "keeper")
+
+
+async def test_clocks_are_for_people(house: House) -> None:
+    """Whatever the wall clock said at the start and at the end, the verdict is the same."""
+    running = await house.start(UNTIL)
+    edit_claim(house, running.id, "began", "99999999999.0")
+    supervisor = await house.restart()
+    assert isinstance(await supervisor.attach(running.id), Running)
+    (house.cwd / "go").touch()
+    assert code(await supervisor.wait(running.id)) == 42
+
+
+async def test_what_a_command_leaves_behind_is_kept_and_can_be_killed(house: House) -> None:
+    daemon = "env -i setsid sh -c 'touch left; while :; do sleep 0.05; done'"
+    running = await house.start(f"{daemon} & until [ -e left ]; do sleep 0.01; done; exit 5")
+    assert code(await house.supervisor.wait(running.id)) == 5
+    claim = house.claim(running.id)
+    assert alive(claim.keeper)
+    supervisor = await house.restart()
+    assert code(await supervisor.wait(running.id)) == 5
+    assert [member.name for member in await supervisor.members(running.id) if member.name == "sh"] == ["sh"]
+    assert not (await supervisor.kill(running.id, grace=0)).survivors
+    assert await supervisor.members(running.id) == ()
+    await house.keepers_gone(running.id)
+
+
+async def test_removing(house: House) -> None:
+    running = await house.start(UNTIL)
+    with pytest.raises(Conflict):
+        await house.supervisor.remove(running.id)
+    supervisor = await house.restart()
+    with pytest.raises(Conflict):
+        await supervisor.remove(running.id)
+    (house.cwd / "go").touch()
+    await supervisor.wait(running.id)
+    await supervisor.remove(running.id)
+    assert not list(house.root.iterdir())
+    with pytest.raises(NotFound):
+        await supervisor.remove(running.id)
+
+
+async def test_a_removal_that_was_interrupted_is_finished_at_the_next_start(house: House) -> None:
+    running = await house.start("echo")
+    await house.supervisor.wait(running.id)
+    path = house.spool(running.id).path
+    path.rename(house.root / f".removed.{running.id}")
+    await house.restart()
+    assert not list(house.root.iterdir())
+
+
+async def test_a_link_in_place_of_a_directory_is_not_followed(house: House, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").touch()
+    id = "abcdef0123456789"
+    (house.root / id).symlink_to(precious)
+    with pytest.raises(OSError):
+        await asyncio.to_thread(Spool(house.root, id).remove)
+    assert (precious / "file").exists()
+    for path in house.root.iterdir():
+        path.unlink()
+
+
+async def test_an_unreadable_claim_is_lost_with_its_evidence(house: House) -> None:
+    id = "abcdef0123456789"
+    spool = Spool(house.root, id)
+    spool.path.mkdir()
+    (spool.path / "claim").write_bytes(b"")
+    found = await house.supervisor.attach(id)
+    assert isinstance(found, Lost)
+    assert "cannot be read" in found.evidence
+    (spool.path / "claim").write_text("cancelled\n")
+    assert isinstance(await house.supervisor.attach(id), NeverStarted)
+
+
+async def test_many_that_end_at_once(house: House) -> None:
+    running = await asyncio.gather(*(house.start(f"exit {number}") for number in range(30)))
+    ends = await asyncio.gather(*(house.supervisor.wait(one.id) for one in running))
+    assert [code(over) for over in ends] == list(range(30))
+
+
+async def test_two_wait_for_the_same(house: House) -> None:
+    running = await house.start((PYTHON, "-c", "import time; time.sleep(0.2)"))
+    impatient = asyncio.create_task(house.supervisor.wait(running.id))
+    patient = asyncio.create_task(house.supervisor.wait(running.id))
+    await asyncio.sleep(0.05)
+    impatient.cancel()
+    assert code(await patient) == 0

@@ -1,0 +1,180 @@
+"""Killing a whole tree, whatever it does against it, and nobody else."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from holdfast.processes.command import Ended
+from holdfast.processes.proc import Process, process, table
+from tests.eventually import eventually
+from tests.processes.house import PYTHON, House
+
+
+def named(mark: str) -> list[Process]:
+    """Everybody with this word in the command line."""
+    found = []
+    for pid, one in table().items():
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in words and not one.dead and pid != os.getpid():
+            found.append(one)
+    return found
+
+
+async def ready(house: House, id: str, words: int = 1) -> None:
+    async def said() -> bool:
+        return house.supervisor.output(id).read(0, 1 << 20).data.count(b"ready") >= words
+
+    await eventually(said)
+
+
+async def test_asking_is_enough(house: House) -> None:
+    running = await house.start("trap 'echo bye; exit 9' TERM; echo ready; while :; do sleep 0.01; done")
+    await ready(house, running.id)
+    report = await house.supervisor.kill(running.id)
+    assert report.asked >= 1
+    assert (report.forced, report.survivors) == (0, ())
+    over = await house.supervisor.wait(running.id)
+    assert isinstance(over, Ended)
+    assert over.code == 9
+    assert house.everything(running.id).endswith(b"bye\n")
+
+
+async def test_ignoring_term(house: House) -> None:
+    running = await house.start("trap '' TERM; echo ready; while :; do sleep 0.01; done")
+    await ready(house, running.id)
+    report = await house.supervisor.kill(running.id, grace=0.1)
+    assert report.forced >= 1
+    assert report.survivors == ()
+    over = await house.supervisor.wait(running.id)
+    assert isinstance(over, Ended)
+    assert over.signal == signal.SIGKILL
+
+
+@pytest.mark.parametrize("grace", [0, 5])
+async def test_a_stopped_command(house: House, grace: float) -> None:
+    running = await house.start(("sleep", "100"))
+    assert await house.supervisor.signal(running.id, signal.SIGSTOP) == 1
+
+    async def stopped() -> bool:
+        one = process(running.pid)
+        return one is not None and one.state == "T"
+
+    await eventually(stopped)
+    assert (await house.supervisor.kill(running.id, grace=grace)).survivors == ()
+    over = await house.supervisor.wait(running.id)
+    assert isinstance(over, Ended)
+    assert over.signal in ((signal.SIGTERM,) if grace else (signal.SIGTERM, signal.SIGKILL))
+
+
+async def test_a_plain_signal_reaches_the_group(house: House) -> None:
+    running = await house.start("sleep 100 & sleep 100 & echo ready; wait")
+    await ready(house, running.id)
+    assert await house.supervisor.signal(running.id, signal.SIGTERM) == 3
+    over = await house.supervisor.wait(running.id)
+    assert isinstance(over, Ended)
+    assert over.signal == signal.SIGTERM
+
+
+TREE = """
+import os, sys, time
+mark, count = sys.argv[1:]
+def leaf(clean):
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    if clean:
+        null = os.open("/dev/null", os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(null, number)
+        os.execve("/bin/sh", ["sh", "-c", "trap '' TERM; while :; do sleep 1; done", mark], {"PATH": os.environ["PATH"]})
+    os.execv("/bin/sh", ["sh", "-c", "trap '' TERM; while :; do sleep 1; done", mark])
+for number in range(int(count)):
+    if os.fork() == 0:
+        leaf(number % 2)
+while True:
+    try:
+        os.wait()
+    except ChildProcessError:
+        break
+print("ready", flush=True)
+time.sleep(1000)
+"""
+"""Daemons, each in a session of its own with a sleeping child; every second one without environment and output."""
+
+
+@pytest.mark.parametrize("keepers", ["alive", "keeper dead", "understudy dead"])
+async def test_promise_3_no_daemon_gets_away(house: House, keepers: str) -> None:
+    mark = f"mark-{house.cwd.name}-{os.getpid()}"
+    running = await house.start((PYTHON, "-c", TREE, mark, "100"))
+    await ready(house, running.id)
+    assert len(named(mark)) >= 100
+    if keepers != "alive":
+        house.kill_keepers(running.id, keepers.split()[0])
+        await house.keepers_gone(running.id, keepers.split()[0])
+    report = await house.supervisor.kill(running.id, grace=0.05)
+    assert report.survivors == ()
+    assert report.forced >= 100
+    assert named(mark) == []
+    assert isinstance(await house.supervisor.wait(running.id), Ended)
+
+
+async def test_without_any_keeper_the_mark_finds_daemons(house: House) -> None:
+    mark = f"mark-{house.cwd.name}-{os.getpid()}"
+    daemon = f"setsid sh -c 'while :; do sleep 1; done' {mark} & echo ready;"
+    bare = f"env -i setsid /bin/sh -c 'while :; do /bin/sleep 1; done' {mark} & echo ready;"
+    running = await house.start(f"{daemon} {bare} sleep 1000")
+    await ready(house, running.id, 2)
+    house.kill_keepers(running.id)
+    await house.keepers_gone(running.id)
+    report = await house.supervisor.kill(running.id, grace=0)
+    assert report.survivors == ()
+    assert named(mark) == []
+
+
+STORM = """
+import os, sys, time
+print("ready", flush=True)
+end = time.monotonic() + 20
+while time.monotonic() < end:
+    if len(os.listdir("/proc")) < int(sys.argv[2]) and os.fork() == 0:
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+    time.sleep(0.001)
+"""
+
+
+async def test_a_fork_storm(house: House) -> None:
+    mark = f"mark-{house.cwd.name}-{os.getpid()}"
+    bound = len(os.listdir("/proc")) + 200
+    running = await house.start((PYTHON, "-c", STORM, mark, str(bound)))
+
+    async def storm() -> bool:
+        return len(named(mark)) > 100
+
+    await eventually(storm)
+    report = await house.supervisor.kill(running.id, grace=0)
+    assert report.survivors == ()
+    assert named(mark) == []
+
+
+async def test_neighbours_are_left_alone(house: House) -> None:
+    first = await house.start(("sleep", "100"))
+    second = await house.start(("sleep", "100"))
+    await house.supervisor.kill(first.id, grace=0)
+    assert house.supervisor.live() == [second.id] or second.id in house.supervisor.live()
+    assert process(second.pid) is not None
+
+
+async def test_killing_what_has_ended(house: House) -> None:
+    running = await house.start("true")
+    await house.supervisor.wait(running.id)
+    report = await house.supervisor.kill(running.id)
+    assert (report.asked, report.forced, report.survivors) == (0, 0, ())

@@ -1,0 +1,72 @@
+"""`kill -9` of a supervisor at random moments, while commands start and end; what they did is written down outside."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.processes.driver import Driver
+from tests.processes.house import House
+
+SEED = int(os.environ.get("HOLDFAST_SEED", random.randrange(10**6)))
+
+
+async def kill_loop(house: House, kills: int) -> None:
+    dice = random.Random(SEED)
+    intended, told = dict[str, int](), dict[str, list[str]]()
+    place = {"root": str(house.root), "cwd": str(house.cwd)}
+    started = set[str]()
+
+    def listen(lines: list[list[str]]) -> None:
+        for word, id, *rest in lines:
+            match word:
+                case "intent":
+                    intended[id] = int(rest[0])
+                case "started":
+                    started.add(id)
+                case "over":
+                    assert told.setdefault(id, rest) == rest, f"{id} was {told[id]} and then {rest}"
+
+    with Driver() as driver:
+        for number in range(kills):
+            open_ = [id for id in intended if id not in told]
+            life = driver.live(
+                "work", kill_after=dice.uniform(0, 0.15), open_=open_, seed=SEED + number, more=True, **place
+            )
+            assert life.status == -9, f"it ended by itself with {life.status}"
+            listen(life.lines)
+        life = driver.live("work", open_=[id for id in intended if id not in told], seed=0, more=False, **place)
+        assert life.status == 0
+        listen(life.lines)
+    outcomes = Counter(check(house, id, code, told[id]) for id, code in intended.items())
+    assert not [id for id in started if told[id][0] == "never"], "said to run, and then never to have begun"
+    print(
+        f"\n{kills} kills, {len(intended)} commands: {outcomes['ended']} ended with their code and all of their output, "
+        f"{outcomes['never']} never began and did nothing; 0 lost, 0 run twice, 0 stuck; HOLDFAST_SEED={SEED}"
+    )
+
+
+def check(house: House, id: str, code: int, verdict: list[str]) -> str:
+    marker, copy = house.cwd / f"{id}.ran", house.cwd / f"{id}.copy"
+    ran = marker.read_text().splitlines() if marker.exists() else []
+    if verdict[0] == "never":
+        assert ran == [], f"{id} is said never to have begun, and did"
+        return "never"
+    assert verdict == ["ended", str(code)], f"{id} should have ended with {code}: {verdict}"
+    assert ran == ["ran"], f"{id} ran {len(ran)} times"
+    assert house.everything(id) == copy.read_bytes(), f"the output of {id} is not what it wrote"
+    return "ended"
+
+
+async def test_promise_3_kill_9_at_100_random_moments(house: House) -> None:
+    await kill_loop(house, 100)
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(1800)
+async def test_promise_3_kill_9_at_1000_random_moments(house: House) -> None:
+    await kill_loop(house, 1_000)

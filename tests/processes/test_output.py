@@ -1,0 +1,200 @@
+"""The output: every byte, by offset, and what was dropped is said."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from holdfast.processes.command import Ended
+from holdfast.processes.spool import Output, Window
+from tests.eventually import eventually
+from tests.processes.house import PYTHON, House, code
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+SLACK = 150 * MIB
+
+
+def pieces(output: Output, limit: int = MIB) -> list[Window]:
+    found, offset = list[Window](), 0
+    while (window := output.read(offset, limit)).next > offset:
+        found.append(window)
+        offset = window.next
+    return found
+
+
+async def test_binary_output_without_newlines(house: House) -> None:
+    text = random.Random(1).randbytes(3_000_000).replace(b"\n", b"\0")
+    (house.cwd / "in").write_bytes(text)
+    over, output = await house.run(("cat", "in"))
+    assert code(over) == 0
+    assert output == text
+
+
+async def test_windows_and_the_last_lines(house: House) -> None:
+    running = await house.start("seq 1 1000; printf end")
+    await house.supervisor.wait(running.id)
+    output = house.supervisor.output(running.id)
+    assert output.read(2, 4) == Window(2, 0, b"2\n3\n", 3896)
+    assert output.read(3896, 10) == Window(3896, 0, b"", 3896)
+    assert output.read(10**9, 10).data == b""
+    assert output.tail(3).data == b"999\n1000\nend"
+    assert output.tail(3).offset == 3896 - 12
+    assert output.tail(10**6).data[:4] == b"1\n2\n"
+    assert output.tail(2, limit=6).data == b"00\nend", "no more than was asked for"
+    assert output.tail(0).data == b""
+
+
+async def test_stderr_apart(house: House) -> None:
+    running = await house.start("echo out; echo err >&2", stderr="apart")
+    await house.supervisor.wait(running.id)
+    assert house.supervisor.output(running.id).read(0, 99).data == b"out\n"
+    assert house.supervisor.output(running.id, "stderr").read(0, 99).data == b"err\n"
+
+
+NUMBERED = """
+import sys
+for block in range(int(sys.argv[1])):
+    sys.stdout.buffer.write(b"".join(b"%063d\\n" % (block * 16384 + line) for line in range(16384)))
+"""
+"""Blocks of one MiB; each line of 64 bytes says which one it is."""
+
+
+def numbered(blocks: int) -> tuple[str, ...]:
+    return (PYTHON, "-c", NUMBERED, str(blocks))
+
+
+def check_numbered(found: list[Window]) -> None:
+    for window in found:
+        at = window.offset + window.dropped
+        for start in range(-at % 64, len(window.data) - 63, 64):
+            assert int(window.data[start : start + 64]) == (at + start) // 64
+
+
+async def test_above_the_cap_the_middle_is_dropped_and_offsets_stay(house: House) -> None:
+    running = await house.start(numbered(40), head=64 * KIB, tail=256 * KIB)
+    assert code(await house.supervisor.wait(running.id)) == 0
+    output = house.supervisor.output(running.id)
+    found = pieces(output)
+    check_numbered(found)
+    assert output.size() == 40 * MIB == found[-1].next == found[-1].size
+    dropped = [window for window in found if window.dropped]
+    assert [window.offset for window in dropped] == [64 * KIB]
+    assert sum(len(window.data) for window in found) >= 64 * KIB + 256 * KIB
+    assert output.on_disk() < 40 * MIB
+    inside = output.read(MIB, 64)
+    assert inside.next == MIB + inside.dropped + 64
+    assert output.tail(1).data == b"%063d\n" % (40 * 16384 - 1)
+
+
+async def test_a_window_never_shows_zeros_for_what_is_dropped_meanwhile(house: House) -> None:
+    running = await house.start(numbered(60), head=64 * KIB, tail=64 * KIB)
+    output = house.supervisor.output(running.id)
+    dice = random.Random(2)
+    while running.id in house.supervisor.live():
+        size = output.size()
+        check_numbered([output.read(dice.randrange(size + 1) // 64 * 64, 64 * KIB)])
+        await asyncio.sleep(0)
+    check_numbered(pieces(output))
+
+
+async def test_a_sparse_output_of_the_commands_own_is_shown_as_it_is(house: House) -> None:
+    script = "import os; os.write(1, b'a'); os.ftruncate(1, 3_000_000); os.write(1, b'b')"
+    over, output = await house.run((PYTHON, "-c", script))
+    assert code(over) == 0
+    assert output == b"a" + bytes(2_999_999) + b"b"
+
+
+async def test_a_command_that_truncates_its_own_output(house: House) -> None:
+    script = "head -c 9000000 /dev/zero; : > /proc/self/fd/1; echo new"
+    over, output = await house.run(script, head=0, tail=64 * KIB)
+    assert (code(over), output) == (0, b"new\n")
+
+
+async def test_discard_gives_back_what_was_consumed(house: House) -> None:
+    running = await house.start(numbered(4), head=0, tail=None)
+    await house.supervisor.wait(running.id)
+    output = house.supervisor.output(running.id)
+    assert output.on_disk() >= 4 * MIB
+    house.supervisor.discard(running.id, before=3 * MIB + 5)
+    assert output.on_disk() <= MIB + 8 * KIB
+    assert output.read(0, 64) == Window(0, 3 * MIB, b"%063d\n" % (3 * 16384), 4 * MIB)
+    house.supervisor.discard(running.id, before=4 * MIB)
+    assert output.read(0, 64) == Window(0, 4 * MIB, b"", 4 * MIB)
+
+
+async def test_following_by_offset(house: House) -> None:
+    running = await house.start("for i in $(seq 50); do echo line $i; sleep 0.005; done")
+    found = [window async for window in house.supervisor.follow(running.id, 5)]
+    assert b"".join(window.data for window in found) == house.everything(running.id)[5:]
+    assert len(found) > 1
+    assert running.id not in house.supervisor.live()
+
+
+async def test_an_output_grows_without_its_keepers_and_is_capped(house: House) -> None:
+    running = await house.start(("sh", "-c", "while :; do head -c 1000000 /dev/zero; done"), head=0, tail=64 * KIB)
+    house.kill_keepers(running.id)
+    await house.keepers_gone(running.id)
+    output = house.supervisor.output(running.id)
+    enough = output.size() + 300 * MIB
+
+    async def capped() -> bool:
+        return output.size() > enough and output.read(0, 1).dropped > output.size() - SLACK
+
+    await eventually(capped)
+
+
+async def _flood(house: House, size: int) -> int:
+    """Print so much as fast as it goes; the most that was on disk."""
+    running = await house.start(("head", "-c", str(size), "/dev/zero"))
+    output, peak = house.supervisor.output(running.id), 0
+    while running.id in house.supervisor.live():
+        peak = max(peak, output.on_disk())
+        await asyncio.sleep(0.005)
+    over = await house.supervisor.wait(running.id)
+    assert isinstance(over, Ended)
+    assert over.code == 0
+    assert output.size() == size
+    return peak
+
+
+async def test_a_flood_does_not_fill_the_disk(house: House) -> None:
+    peak = await _flood(house, GIB)
+    print(f"\n1 GiB printed, at most {peak / MIB:.0f} MiB on disk")
+    assert peak <= 9 * MIB + SLACK
+
+
+@pytest.mark.proof
+async def test_a_flood_of_20_gb_does_not_fill_the_disk(house: House) -> None:
+    peak = await _flood(house, 20 * 10**9)
+    print(f"\n20 GB printed, at most {peak / MIB:.0f} MiB on disk")
+    assert peak <= 9 * MIB + SLACK
+
+
+async def test_a_flood_after_a_long_silence(house: House) -> None:
+    """The keeper sleeps without a timer meanwhile, and is woken by the first byte."""
+    running = await house.start("sleep 0.5; head -c 500000000 /dev/zero; echo; echo end")
+    assert code(await house.supervisor.wait(running.id)) == 0
+    output = house.supervisor.output(running.id)
+    assert output.read(2 * MIB, 1).dropped > 0
+    assert output.tail(1).data == b"end\n"
+
+
+def test_an_output_that_was_never_written(tmp_path: Path) -> None:
+    output = Output(tmp_path / "none", 0)
+    assert (output.size(), output.on_disk(), output.read(0, 9).data, output.tail(3).data) == (0, 0, b"", b"")
+
+
+async def test_bytes_are_counted_by_somebody_else(house: House) -> None:
+    """A copy through tee, made outside of us."""
+    script = f'{PYTHON} -c "import os; [os.write(1, os.urandom(7919)) for _ in range(500)]" | tee copy'
+    over, output = await house.run(script)
+    assert code(over) == 0
+    copy = (house.cwd / "copy").read_bytes()
+    assert hashlib.sha256(output).digest() == hashlib.sha256(copy).digest()
+    assert len(copy) == 7919 * 500
+    assert os.stat(house.cwd / "copy").st_size == len(output)
