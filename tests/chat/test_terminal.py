@@ -184,7 +184,7 @@ def test_ctrl_c_twice_stops_once(gateway: GatewayProcess, cli: CommandLine, cwd:
         seat.enter("slow 30 stop me")
         seat.until("· running")
         seat.type(CTRL_C + CTRL_C)
-        shown = seat.until_idle("This turn is being stopped already.", "stopped by cli")
+        shown = seat.until_idle("already. Ctrl-D leaves; it ends by itself.", "stopped by cli")
         assert "nothing to stop" not in shown
     assert len(of_kind(gateway.events(only_session(gateway)), "StopRequested")) == 1
 
