@@ -109,9 +109,9 @@ class Supervisor:
         end = spool.end()
         if isinstance(end, NeverStarted):
             raise (Unavailable if end.errno in BUSY else Rejected)(f"The command {end.reason}.")
-        if spool.cancel():
+        claim = spool.claim()
+        if claim is None:  # and there will be none: whoever could claim it has closed the report
             raise Unavailable(f"The keeper of {spool.id} could not start: {complaint or 'it was killed'}.")
-        claim = _claimed(spool)
         self._watch(spool, claim)
         return Running(spool.id, claim.command.pid, claim.began)
 
