@@ -154,11 +154,11 @@ while time.monotonic() < end:
 
 async def test_a_fork_storm(house: House) -> None:
     mark = f"mark-{house.cwd.name}-{os.getpid()}"
-    bound = len(table()) + 300
+    bound = len(table()) + 150
     running = await house.start((PYTHON, "-c", STORM, mark, str(bound)))
 
     async def storm() -> bool:
-        return len(named(mark)) > 100
+        return len(named(mark)) > 60
 
     await eventually(storm)
     report = await house.supervisor.kill(running.id, grace=0)
