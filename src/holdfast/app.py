@@ -26,6 +26,7 @@ from holdfast.gateway.logs import start_logging
 from holdfast.gateway.server import Server, listen
 from holdfast.gateway.state import Gateway
 from holdfast.gateway.stream import Streams
+from holdfast.lifecycle.retention import Retention
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import SystemClock
@@ -96,17 +97,20 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
     try:
         number = bound.getsockname()[1]
         gateway, mirror = _put_together(home, store, profiles, port=number, goodbye=goodbye)
+        retention = Retention(store, gateway.pruning, gateway.clock, lambda: profiles.settings.retention)
         await _note(gateway, GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id()))
         server = Server(gateway, Guard(port=number, token=_token(home)))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         await profiles.detect()
         await gateway.tasks.start()
         await mirror.start()
+        await retention.start()
         await gateway.runner.start()
         _announce(home, gateway, background=background)
         warming = asyncio.create_task(_warm_up(profiles))
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _say_goodbye(gateway, serving)
+        await retention.stop()
         await mirror.stop()
         await warming
     finally:

@@ -94,7 +94,7 @@ class Tasks:
         ready = asyncio.Event()
         self._follower = asyncio.create_task(self._follow(ready))
         await ready.wait()
-        await self._clear_pruned()
+        await self._clear()
         for row in await self._store.running_tasks():
             if row["kind"] == "process":
                 self._watch(row)
@@ -114,17 +114,8 @@ class Tasks:
 
     async def run(self, started: TaskStarted, wish: Wish, *, command: CommandKey | None = None) -> Appended:
         """Write the intent, then start the command. What goes wrong then is the end of the task, not an error."""
-        appended = await self.archive.begin(started, command=command)
-        if not appended.duplicate:
-            if not started.foreground:
-                await self._changes.remember(started.task, Path(started.cwd))
-            await self._launch(started, wish)
-        return appended
-
-    async def _launch(self, started: TaskStarted, wish: Wish) -> None:
-        task = started.task
-        command = Command(
-            id=task,
+        order = Command(
+            id=started.task,
             run=tuple(started.argv) or started.command,
             cwd=Path(started.cwd),
             env=self._environment() if wish.env is None else wish.env,
@@ -132,6 +123,16 @@ class Tasks:
             head=wish.head,
             tail=wish.tail,
         )
+        order.check()
+        appended = await self.archive.begin(started, command=command)
+        if not appended.duplicate:
+            if not started.foreground:
+                await self._changes.remember(started.task, Path(started.cwd))
+            await self._launch(order)
+        return appended
+
+    async def _launch(self, command: Command) -> None:
+        task = command.id
         try:
             running = await self.supervisor.start(command)
         except HoldfastError as error:
@@ -325,12 +326,14 @@ class Tasks:
         elif row["foreground"] and state.open_call(str(row["call"])) is None:
             await self._end_by_rule(task, "its turn ended")
 
-    async def _clear_pruned(self) -> None:
-        """Directories whose task was pruned when we were killed in the middle of it."""
+    async def _clear(self) -> None:
+        """What we were kept from removing: the output of a pruned task, or one that is in the log as a whole."""
         known = await self._store.task_ids()
-        for path in self._root.iterdir():
-            if path.is_dir() and not path.name.startswith(".") and path.name not in known:
-                log.info("removing what a prune left behind: %s", path.name)
+        for path in list(self._root.iterdir()):
+            if not path.is_dir() or path.name.startswith("."):
+                continue
+            if path.name not in known or (known[path.name] and self._inline(path.name) is not None):
+                log.info("removing what was left behind: %s", path.name)
                 await self.supervisor.remove(path.name)
 
 

@@ -79,5 +79,5 @@ SELECT id, title FROM tasks WHERE id >= :prefix AND id < :beyond ORDER BY id LIM
 SELECT * FROM tasks WHERE state <> 'running' AND pinned = 0 ORDER BY finished_at DESC, id;
 
 -- name: task_ids
--- All of them, to tell what a prune left behind.
-SELECT id FROM tasks;
+-- All of them, and whether it is an ended command that a turn waited for: to tell what was left behind.
+SELECT id, foreground = 1 AND state <> 'running' AS over FROM tasks;
