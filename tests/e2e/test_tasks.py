@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -361,6 +362,13 @@ def test_the_same_command_id_starts_once(gateway: GatewayProcess, tmp_path: Path
     second = gateway.command("POST", "/v1/tasks", body, key="start-just-once")
     assert (second["task"], second["duplicate"]) == (first["task"], True)
     assert (tmp_path / "ran").read_text() == "x\n"
+
+
+def test_what_a_command_makes_is_not_closed_like_the_home(gateway: GatewayProcess, tmp_path: Path) -> None:
+    until_over(gateway, start(gateway, "echo x > made", cwd=tmp_path))
+    before = os.umask(0o022)
+    os.umask(before)
+    assert (tmp_path / "made").stat().st_mode & 0o777 == 0o666 & ~before
 
 
 def test_keys_are_not_in_the_environment_of_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

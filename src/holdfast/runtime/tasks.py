@@ -61,6 +61,17 @@ class Wish:
     """What is kept of a long output."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What every command of this home stands on."""
+
+    root: Path
+    """Where the directories of tasks are."""
+    environment: Callable[[], dict[str, str]]
+    umask: int
+    """The user's own: what commands make is theirs, not ours."""
+
+
 class Tasks:
     """All commands of this home."""
 
@@ -70,19 +81,17 @@ class Tasks:
         *,
         archive: Archive,
         supervisor: Supervisor,
-        root: Path,
+        ground: Ground,
         sessions: Sessions,
         clock: Clock,
-        environment: Callable[[], dict[str, str]],
     ) -> None:
         self.archive = archive
         self.supervisor = supervisor
-        self._root = root
         self._store = store
         self._sessions = sessions
         self._clock = clock
-        self._environment = environment
-        self._changes = Changes(root)
+        self._ground = ground
+        self._changes = Changes(ground.root)
         self._watched: dict[str, asyncio.Task[None]] = {}
         self._kills: dict[str, asyncio.Task[KillReport]] = {}
         self._foreground: dict[str, str] = {}
@@ -118,7 +127,8 @@ class Tasks:
             id=started.task,
             run=tuple(started.argv) or started.command,
             cwd=Path(started.cwd),
-            env=self._environment() if wish.env is None else wish.env,
+            env=self._ground.environment() if wish.env is None else wish.env,
+            umask=self._ground.umask,
             stdin="pipe" if wish.stdin else "nothing",
             head=wish.head,
             tail=wish.tail,
@@ -329,7 +339,7 @@ class Tasks:
     async def _clear(self) -> None:
         """What we were kept from removing: the output of a pruned task, or one that is in the log as a whole."""
         known = await self._store.task_ids()
-        for path in list(self._root.iterdir()):
+        for path in list(self._ground.root.iterdir()):
             if not path.is_dir() or path.name.startswith("."):
                 continue
             if path.name not in known or (known[path.name] and self._inline(path.name) is not None):
