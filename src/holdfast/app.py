@@ -90,57 +90,19 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
     goodbye = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(name, goodbye.set)
-    clock, profiles = SystemClock(), Profiles(home.config)
     bound = _bind(port if port is not None else settings.gateway.port)
     store = open_store(home.database)
+    profiles = Profiles(home.config)
     try:
-        sessions, live, archive = Sessions(store, clock), Live(store), Archive(store, clock)
-        tasks = Tasks(
-            store,
-            archive=archive,
-            supervisor=Supervisor(home.tasks),
-            root=home.tasks,
-            sessions=sessions,
-            clock=clock,
-            environment=lambda: command_environment(profiles.settings.key_names),
-        )
-        shelf = Shelf(store, tasks=tasks, sessions=sessions, clock=clock)
-        delegation = Delegation(store, archive=archive, sessions=sessions, clock=clock)
-        profiles.tools += [*command_tools(tasks, shelf, clock), Delegate(delegation, shelf, profiles).tool]
-        mirror = Mirror(store, sessions=sessions, root=home.tasks)
-        runner = Runner(
-            store,
-            sessions=sessions,
-            archive=archive,
-            live=live,
-            profiles=profiles,
-            clock=clock,
-            holder=f"gateway {os.getpid()}",
-        )
         number = bound.getsockname()[1]
-        gateway = Gateway(
-            store=store,
-            sessions=sessions,
-            streams=Streams(store, live),
-            runner=runner,
-            tasks=tasks,
-            shelf=shelf,
-            delegation=delegation,
-            pruning=Pruning(store, tasks.supervisor, clock),
-            profiles=profiles,
-            clock=clock,
-            home=str(home.path),
-            url=f"http://127.0.0.1:{number}",
-            started_at=clock.now(),
-            goodbye=goodbye,
-        )
+        gateway, mirror = _put_together(home, store, profiles, port=number, goodbye=goodbye)
         await _note(gateway, GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id()))
         server = Server(gateway, Guard(port=number, token=_token(home)))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         await profiles.detect()
-        await tasks.start()
+        await gateway.tasks.start()
         await mirror.start()
-        await runner.start()
+        await gateway.runner.start()
         _announce(home, gateway, background=background)
         warming = asyncio.create_task(_warm_up(profiles))
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
@@ -151,6 +113,52 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
         await profiles.close()
         await store.close()
         log.info("gateway ended")
+
+
+def _put_together(
+    home: Home, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event
+) -> tuple[Gateway, Mirror]:
+    """Every part with what it works with, nothing started yet."""
+    clock = SystemClock()
+    sessions, live, archive = Sessions(store, clock), Live(store), Archive(store, clock)
+    tasks = Tasks(
+        store,
+        archive=archive,
+        supervisor=Supervisor(home.tasks),
+        root=home.tasks,
+        sessions=sessions,
+        clock=clock,
+        environment=lambda: command_environment(profiles.settings.key_names),
+    )
+    shelf = Shelf(store, tasks=tasks, sessions=sessions, clock=clock)
+    delegation = Delegation(store, archive=archive, sessions=sessions, clock=clock)
+    profiles.tools += [*command_tools(tasks, shelf, clock), Delegate(delegation, shelf, profiles).tool]
+    runner = Runner(
+        store,
+        sessions=sessions,
+        archive=archive,
+        live=live,
+        profiles=profiles,
+        clock=clock,
+        holder=f"gateway {os.getpid()}",
+    )
+    gateway = Gateway(
+        store=store,
+        sessions=sessions,
+        streams=Streams(store, live),
+        runner=runner,
+        tasks=tasks,
+        shelf=shelf,
+        delegation=delegation,
+        pruning=Pruning(store, tasks.supervisor, clock),
+        profiles=profiles,
+        clock=clock,
+        home=str(home.path),
+        url=f"http://127.0.0.1:{port}",
+        started_at=clock.now(),
+        goodbye=goodbye,
+    )
+    return gateway, Mirror(store, sessions=sessions, root=home.tasks)
 
 
 async def _warm_up(profiles: Profiles) -> None:

@@ -29,7 +29,8 @@ def result_of(method: str, params: dict[str, Any], way: str) -> dict[str, Any]:
                 "serverInfo": {"name": "odd", "version": "1"},
             }
         case "tools/list":
-            return {"tools": TOOLS}
+            wide = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(9_000)}}
+            return {"tools": [{"name": "wide", "inputSchema": wide}] if way == "wide" else TOOLS}
         case _:
             text = "y" * (40 << 20) if way == "huge" else f"{params['name']} {params.get('arguments')}"
             return {"content": [{"type": "text", "text": text}]}
@@ -56,6 +57,11 @@ def main() -> None:
             continue
         elif way == "garbage" and method == "tools/call":
             send({"id": number, "result": {"content": "this is not a list"}})
+        elif way == "flood" and method == "tools/call":
+            for count in range(20_000):
+                send({"method": "notifications/message", "params": {"level": "info", "data": f"{count}" * 50}})
+                print("x" * 200, file=sys.stderr)
+            send({"id": number, "result": result_of(method, request["params"], way)})
         elif way == "refuse" and method == "tools/call":
             send({"id": number, "error": {"code": -32000, "message": "not today"}})
         elif way == "changing" and method == "tools/call":

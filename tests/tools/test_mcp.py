@@ -179,6 +179,12 @@ async def test_secrets_are_not_shown(start: Start) -> None:
     assert definition.without_secrets("abcdefgh") == "[hidden]"
 
 
+async def test_what_a_server_answers_is_without_the_secrets_that_it_was_given(start: Start) -> None:
+    tools = await offered(start(odd("plain", env={"TOKEN": "s3cret-token", "DATA": "/srv/data"})), "plain")
+    result = await run(tools["plain__echo"], said="s3cret-token in /srv/data")
+    assert result == Result("done", "echo {'said': '[hidden] in /srv/data'}"), "a path is no secret"
+
+
 async def test_answers_that_are_out_of_order(start: Start) -> None:
     servers = start(odd("garbage"), odd("refuse"), odd("huge"), odd("hang"), call_seconds=1)
     tools = await offered(servers, "garbage", "refuse", "huge", "hang")
@@ -191,6 +197,15 @@ async def test_answers_that_are_out_of_order(start: Start) -> None:
     assert hang.outcome == "unknown"
     assert "it did not answer within 1 s and was told to stop" in hang.output
     assert (await run(tools["refuse__echo"])).outcome == "failed"
+
+
+async def test_a_server_that_talks_too_much_is_listened_to_and_not_kept(start: Start) -> None:
+    """Thousands of remarks before an answer, and a description that no request could carry."""
+    tools = await offered(start(odd("flood"), odd("wide")), "flood", "wide")
+    assert (await run(tools["flood__echo"])).output == "echo {}"
+    spec = tools["wide__wide"].spec
+    assert spec.parameters == {"type": "object", "properties": {}}
+    assert spec.description.endswith("is longer than 50000 characters and left out.)")
 
 
 async def test_a_server_can_say_that_it_offers_something_else(start: Start) -> None:

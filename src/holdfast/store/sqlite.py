@@ -18,8 +18,7 @@ from typing import NoReturn, TypeVar
 from urllib.parse import quote
 
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected, Unavailable
-from holdfast.domain.events import SYSTEM, Record, decode_many, session_stream
-from holdfast.domain.task import task_stream
+from holdfast.domain.events import SYSTEM, Record, decode_many
 from holdfast.store.port import (
     Append,
     Appended,
@@ -119,19 +118,19 @@ class SqliteStore:
 
     async def session(self, prefix: str) -> Row:
         """One session by id or unique prefix."""
-        return await self._by_prefix("session", session_stream, prefix)
+        return await self._by_prefix("session", prefix, get="get_session", find="find_sessions")
 
-    async def _by_prefix(self, noun: str, stream_of: Callable[[str], str], prefix: str) -> Row:
-        row = await self._one(f"get_{noun}", {noun: prefix})
+    async def _by_prefix(self, noun: str, prefix: str, *, get: str, find: str) -> Row:
+        row = await self._one(get, {noun: prefix})
         if row is not None:
             return row
-        found = await self._rows(f"find_{noun}s", {"prefix": prefix, "beyond": prefix + "g"})
+        found = await self._rows(find, {"prefix": prefix, "beyond": prefix + "g"})
         if len(found) == 1:
-            return await self._by_prefix(noun, stream_of, str(found[0]["id"]))
+            return await self._by_prefix(noun, str(found[0]["id"]), get=get, find=find)
         if found:
             listed = ", ".join(str(row["id"]) for row in found)
             raise Conflict(f"{prefix} fits several {noun}s: {listed}.", hint="Give more characters.")
-        stream = stream_of(prefix)
+        stream = f"{noun}/{prefix}"
         if await self._rows("find_deleted", {"prefix": stream, "beyond": stream + "g"}):
             raise Gone(f"{noun.capitalize()} {prefix} was deleted.", hint=f"`holdfast {noun}s` lists the others.")
         raise NotFound(f"There is no {noun} {prefix}.", hint=f"`holdfast {noun}s` lists them.")
@@ -164,7 +163,7 @@ class SqliteStore:
 
     async def task(self, prefix: str) -> Row:
         """One task by id or unique prefix."""
-        return await self._by_prefix("task", task_stream, prefix)
+        return await self._by_prefix("task", prefix, get="get_task", find="find_tasks")
 
     async def sessions_at_work(self) -> list[Row]:
         """Every session that is not at rest."""

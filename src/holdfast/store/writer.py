@@ -116,6 +116,8 @@ class DoAppend:
     def run(self, tx: Transaction) -> Appended:
         """Check the command id, the lease and the versions; then insert."""
         append = self.append
+        if not append.writes:
+            raise ValueError("an append without writes")
         try:
             if append.lease is not None:
                 tx.check(append.lease)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import secrets
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
 from holdfast.domain.commands import (
@@ -51,6 +52,15 @@ TASK_ID = re.compile(r"[0-9a-f]{4,32}\Z")
 LONGEST_WAIT = 60
 OUTPUT_LIMIT = 1 << 20
 router = APIRouter(prefix="/v1", tags=["tasks"])
+
+
+class TaskConvertor(StringConvertor):
+    """What may be the id of a task; the nouns beside it are not."""
+
+    regex = r"(?!(?:agents|prune|search)(?:/|$))[^/]+"
+
+
+register_url_convertor("task", TaskConvertor())
 
 
 async def find_task(at: Gateway, prefix: str) -> Row:
@@ -206,13 +216,13 @@ async def prune_tasks(at: At, request: Request) -> Response:
     return answer(shape, status=202)
 
 
-@router.get("/tasks/{id}", **returns(TaskView))
+@router.get("/tasks/{id:task}", **returns(TaskView))
 async def show_task(at: At, id: str) -> Response:
     """One task."""
     return answer(await at.shelf.view(await find_task(at, id)))
 
 
-@router.get("/tasks/{id}/why", **returns(Why))
+@router.get("/tasks/{id:task}/why", **returns(Why))
 async def explain_task(at: At, id: str) -> Response:
     """What it is doing or how it ended, on whose word, and how that is known."""
     row = await find_task(at, id)
@@ -228,17 +238,17 @@ async def task_statements(at: Gateway, view: TaskView) -> list[Statement]:
     return [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
 
 
-@router.get("/tasks/{id}/wait", **returns(TaskView))
+@router.get("/tasks/{id:task}/wait", **returns(TaskView))
 async def wait_for_task(at: At, id: str, seconds: Annotated[int, Query(ge=0, le=LONGEST_WAIT)] = 30) -> Response:
     """The task when it has ended, or as it is after so many seconds."""
     task = str((await find_task(at, id))["id"])
-    with contextlib.suppress(TimeoutError):
+    with suppress(TimeoutError):  # then it is told as it is
         async with asyncio.timeout(seconds):
             await at.shelf.ended(task)
     return answer(await at.shelf.view(await at.shelf.find(task)))
 
 
-@router.get("/tasks/{id}/output", **returns(OutputPage, media=("application/octet-stream",)))
+@router.get("/tasks/{id:task}/output", **returns(OutputPage, media=("application/octet-stream",)))
 async def task_output(
     at: At,
     id: str,
@@ -278,7 +288,7 @@ async def task_output(
     return answer(page)
 
 
-@router.post("/tasks/{id}/stop", **takes(StopTask, TaskAccepted))
+@router.post("/tasks/{id:task}/stop", **takes(StopTask, TaskAccepted))
 async def stop_task(at: At, id: str, request: Request) -> Response:
     """End it: ask, then force."""
     row = await find_task(at, id)
@@ -291,7 +301,7 @@ async def stop_task(at: At, id: str, request: Request) -> Response:
     return accepted(str(row["id"]), appended, session=str(row["worker"]))
 
 
-@router.post("/tasks/{id}/write", **takes(WriteTask, Taken))
+@router.post("/tasks/{id:task}/write", **takes(WriteTask, Taken))
 async def write_task(at: At, id: str, request: Request) -> Response:
     """Type something into its input. Not kept, and not repeated: a retry types it again."""
     row = await find_task(at, id)
@@ -303,7 +313,7 @@ async def write_task(at: At, id: str, request: Request) -> Response:
     return answer(Taken(bytes=taken, of=len(data)), status=202)
 
 
-@router.post("/tasks/{id}/pin", **takes(PinTask, TaskAccepted))
+@router.post("/tasks/{id:task}/pin", **takes(PinTask, TaskAccepted))
 async def pin_task(at: At, id: str, request: Request) -> Response:
     """Keep it whatever is pruned, or not any more."""
     row = await find_task(at, id)

@@ -26,6 +26,8 @@ LIST_SECONDS = 30.0
 END_SECONDS = 10.0
 MAX_PAGES = 100
 MAX_TOOLS = 500
+SCHEMA_LENGTH = 50_000
+"""Every request to the model carries it."""
 WIRE = "holdfast.runtime.tools.mcp_wire"
 SECRET_LENGTH = 6
 GONE = {"Session terminated", "Session not found", "Not Found: Session has been terminated"}
@@ -221,5 +223,10 @@ def _offered(tool: Tool) -> Offered:
         effect = "pure"
     elif hints is not None and hints.idempotent_hint:
         effect = "idempotent"
-    parameters: dict[str, object] = {"type": "object", "properties": {}} | tool.input_schema
-    return Offered(tool.name, tool.description or tool.title or tool.name, parameters, effect)
+    parameters: dict[str, object] = {"type": "object", "properties": {}}
+    description = tool.description or tool.title or tool.name
+    if len(str(tool.input_schema)) <= SCHEMA_LENGTH:
+        parameters |= tool.input_schema
+    else:
+        description += f" (The description of its arguments is longer than {SCHEMA_LENGTH} characters and left out.)"
+    return Offered(tool.name, description, parameters, effect)
