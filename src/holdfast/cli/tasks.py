@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.cli.gateway import Gateway, Json, quote
-from holdfast.cli.screen import SHORT_ID, Column, age, ago, clean, duration, moment, one_line, size
+from holdfast.cli.screen import SHORT_ID, Column, age, ago, clean, duration, moment, one_line, size, terminal_width
 
 PAGE = 500
+WIDE = 100
+"""Columns from which on there is room for the details."""
 RUNNING = (
     Column("ID"),
     Column("KIND"),
     Column("SESSION"),
     Column("STATE", states=True),
-    Column("ACTIVITY", flexible=True),
+    Column("ACTIVITY"),
     Column("AGE", right=True),
     Column("OUTPUT", right=True),
     Column("WHAT", flexible=True),
@@ -72,9 +74,9 @@ def short(ids: list[str]) -> int:
 def running_cells(tasks: list[Json]) -> list[list[str]]:
     """For RUNNING."""
     length = short([task["id"] for task in tasks])
+    doing = activity if terminal_width() >= WIDE else _activity_word
     return [
-        [*_common(task, length), activity(task), age(task["duration_ms"]), _printed(task), task["title"]]
-        for task in tasks
+        [*_common(task, length), doing(task), age(task["duration_ms"]), _printed(task), task["title"]] for task in tasks
     ]
 
 
@@ -108,6 +110,10 @@ def activity(task: Json) -> str:
     return word or ("at work" if task["kind"] == "agent" and task["state"] == "running" else "")
 
 
+def _activity_word(task: Json) -> str:
+    return str(task["activity"]) or activity(task)
+
+
 def in_words(task: Json) -> str:
     """How it stands, in one line."""
     took = duration(task["duration_ms"])
@@ -134,9 +140,8 @@ def all_facts(task: Json) -> list[tuple[str, str]]:
     if task["finished_at"] is not None:
         rows.append(("ended", f"{moment(task['finished_at'])}, {_ended_by(task)}"))
     if process:
-        rows += _process(task)
+        rows += [*_process(task), ("lifetime", _lifetime(task))]
     rows += [
-        ("lifetime", _lifetime(task)),
         ("pinned", "yes, no prune takes it" if task["pinned"] else "no"),
         ("files changed", _files(task)),
     ]
@@ -164,7 +169,11 @@ def _origin(task: Json) -> str:
 
 
 def _ended_by(task: Json) -> str:
-    return f"on the word of {task['ended_by']}" if task["ended_by"] else "by itself"
+    if task["ended_by"]:
+        return f"on the word of {task['ended_by']}"
+    if task["state"] == "lost":
+        return "as far as is known; nobody saw it"
+    return str(task["reason"]) if task["state"] == "stopped" else "by itself"
 
 
 def _process(task: Json) -> list[tuple[str, str]]:

@@ -55,7 +55,8 @@ def _state(records: list[Record], started: TaskStarted, now: int, activity: str)
 
 
 def _at(started: TaskStarted) -> str:
-    return f"session {started.worker} (`holdfast why {started.worker}` says at what)"
+    hint = "" if started.worker == started.task else f" (`holdfast why {started.worker}` says at what)"
+    return f"session {started.worker}{hint}"
 
 
 def _ending(record: Record, end: TaskFinished, now: int) -> list[Sentence]:
