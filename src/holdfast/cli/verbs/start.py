@@ -12,6 +12,7 @@ from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import say
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.gateway import Json, quote
+from holdfast.cli.tasks import find
 from holdfast.cli.values import SESSION, UNTIL
 
 PLAIN = re.compile(r"[\w./+@%:,-]+\Z")
@@ -51,8 +52,13 @@ def command(
     task = accepted["task"]
     if cli.json:
         cli.print_json({key: accepted[key] for key in ("task", "version", "seq")})
+    else:
+        print(task)
+    found = find(cli.gateway, task)
+    if found["state"] == "failed" and found["pid"] is None:
+        raise CliError(f"{found['reason']}.", hint=found["evidence"] or f"`holdfast why {task}` says more.")
+    if cli.json:
         return
-    print(task)
     print(f"its output: holdfast tasks log {task} --follow", file=sys.stderr)
     print(f"its end:    holdfast tasks wait {task}, or holdfast tasks stop {task}", file=sys.stderr)
 

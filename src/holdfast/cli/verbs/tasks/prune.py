@@ -42,7 +42,7 @@ def command(
     click.echo(table(ENDED, ended_cells(tasks)))
     if told["count"] > len(tasks):
         click.echo(f"… and {plural(told['count'] - len(tasks), 'more task')}")
-    what = f"{plural(told['count'], 'task')}{rule}, {size(told['bytes'])}"
-    click.echo(f"deleted {what} freed" if yes else f"would delete {what} would be freed")
+    what = plural(told["count"], "task") + rule
+    click.echo(f"{'deleted' if yes else 'would delete'} {what} and {'freed' if yes else 'free'} {size(told['bytes'])}")
     if not yes:
         click.echo(dim("delete them, for good: the same with --yes; keep one: holdfast tasks pin ID"), err=True)
