@@ -107,3 +107,8 @@ def command_environment(without: set[str]) -> dict[str, str]:
     return {
         name: value for name, value in os.environ.items() if name not in without and not name.startswith("HOLDFAST_")
     }
+
+
+def own_environment() -> dict[str, str]:
+    """All of it, for a command that a person starts from here."""
+    return dict(os.environ)

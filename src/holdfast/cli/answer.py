@@ -14,7 +14,7 @@ import click
 
 from holdfast.cli.follow import Happened, Spoken
 from holdfast.cli.gateway import Json
-from holdfast.cli.screen import clean, dim, duration, one_line, shorten, terminal_width
+from holdfast.cli.screen import SHORT_ID, clean, dim, duration, one_line, shorten, terminal_width
 
 AGAIN = "— interrupted, starting this step again —"
 
@@ -158,7 +158,15 @@ class LiveAnswer:
 def tool_line(event: Json, calls: dict[str, str]) -> str:
     """A finished tool call in one line."""
     what = arguments_line(calls.get(event["call"], ""))
-    return f"⚙ {event['tool']}{' ' + what if what else ''} · {event['outcome']} · {duration(event['duration_ms'])}"
+    task = f" · task {event['task'][:SHORT_ID]}" if event.get("task") else ""
+    return (
+        f"⚙ {event['tool']}{' ' + what if what else ''} · {event['outcome']} · {duration(event['duration_ms'])}{task}"
+    )
+
+
+def from_task(event: Json) -> bool:
+    """Whether an input is the runtime's word about a task, and no person's."""
+    return str(event["by"]).startswith("task ")
 
 
 def arguments_line(arguments: str) -> str:

@@ -58,6 +58,25 @@ def tell_accepted(cli: Cli, accepted: Json) -> None:
     print(f"the answer: holdfast sessions log {session} --follow", file=sys.stderr)
 
 
+def tell_task(cli: Cli, accepted: Json) -> None:
+    """The agent task is stored; its session has the same id. Say where to look."""
+    session = str(accepted["session"])
+    if cli.json:
+        first = _first_message(cli, session)
+        kept = {"session": session, "task": accepted["task"], "seq": accepted["seq"]}
+        cli.print_json(kept | {"input": first["event"]["input"], "version": first["version"]})
+        return
+    print(session)
+    print(f"the answer: holdfast sessions log {session} --follow", file=sys.stderr)
+    print(f"its end:    holdfast tasks wait {session}", file=sys.stderr)
+
+
+def _first_message(cli: Cli, session: str) -> Json:
+    """The record of what it was told, where a follower begins."""
+    records: list[Json] = cli.gateway.get(f"/v1/sessions/{session}/events", limit=10)["events"]
+    return next(record for record in records if record["event"]["kind"] == "InputReceived")
+
+
 def tell_answer(cli: Cli, accepted: Json, *, patience: float) -> int:
     """Follow the session until the turn of this message is over, and print its answer. The exit code."""
     session = str(accepted["session"])

@@ -110,6 +110,11 @@ class Gateway:
         """The bytes that are found there."""
         return self._ask(Request("GET", target + _query(query), {}))
 
+    def raw(self, target: str, **query: object) -> tuple[bytes, dict[str, str]]:
+        """The bytes that are found there, with the headers that say what they are."""
+        with self._asked(Request("GET", target + _query(query), {}), timeout=REQUEST_SECONDS) as answer:
+            return answer.body(), answer.headers
+
     def command(self, method: str, target: str, body: Json | None = None, *, id: str | None = None) -> Json:
         """Give a command. A retry after a cut carries the same id, so it is carried out once."""
         headers = {"Idempotency-Key": id or new_id()}

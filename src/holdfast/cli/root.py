@@ -17,11 +17,13 @@ SECTIONS = {
         "run": "Begin a session with a prompt and print the answer.",
         "send": "Say something in a session.",
         "stop": "End the turn of a session.",
+        "start": "Run a command that outlives this terminal and the gateway.",
         "inbox": "List everything that waits for a person.",
         "answer": "Answer a question or an approval, from anywhere.",
     },
     "Look": {
         "sessions": "List, read, search, rename, archive, delete and export sessions.",
+        "tasks": "What runs in the background, and the archive of all that ever did.",
         "why": "Say what is being done or waited for, and on whose word.",
         "status": "Show the gateway and what is at work.",
         "logs": "Show the gateway's log.",

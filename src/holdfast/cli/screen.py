@@ -26,6 +26,7 @@ STATE_COLORS = {
     "waiting": "yellow",
     "suspended": "yellow",
     "failed": "red",
+    "lost": "red",
     "stopped": "magenta",
 }
 
@@ -168,6 +169,18 @@ def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int],
     return GAP.join(parts).rstrip()
 
 
+def facts(rows: Sequence[tuple[str, str]]) -> str:
+    """Names and values below each other; long values go on in the next line."""
+    widest = max(width(name) for name, _ in rows)
+    room = max(terminal_width() - widest - len(GAP), 3 * MIN_COLUMN)
+    lines: list[str] = []
+    for name, value in rows:
+        first, *more = wrap(clean(value), room)
+        lines.append(f"{dim(pad(name, widest))}{GAP}{first}".rstrip())
+        lines += [" " * (widest + len(GAP)) + line for line in more]
+    return "\n".join(lines)
+
+
 def pairs(rows: Sequence[tuple[str, str]]) -> str:
     """Names and values, one a line; long values are shortened to the terminal."""
     widest = max(width(name) for name, _ in rows)
@@ -225,3 +238,25 @@ def duration(ms: int) -> str:
         return f"{minutes} min {rest} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+
+
+def age(ms: int) -> str:
+    """How long something has lasted, for a column: one unit, or hours and minutes."""
+    seconds = max(0, ms) // 1000
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min"
+    if seconds < 86_400:
+        return f"{seconds // 3600} h {seconds % 3600 // 60} min"
+    return f"{seconds // 86_400} d"
+
+
+def size(count: int) -> str:
+    """A number of bytes: 812 B, 3.4 kB, 17 MB."""
+    number = float(count)
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB" if number < 10 else f"{number:,.0f} GB"

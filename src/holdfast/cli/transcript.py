@@ -10,7 +10,7 @@ import time
 
 import click
 
-from holdfast.cli.answer import LiveText, arguments_line
+from holdfast.cli.answer import LiveText, arguments_line, from_task
 from holdfast.cli.follow import Spoken
 from holdfast.cli.gateway import Json
 from holdfast.cli.screen import clean, clock, day, dim, duration, pad, terminal_width, width, wrap
@@ -18,7 +18,7 @@ from holdfast.cli.screen import clean, clock, day, dim, duration, pad, terminal_
 WHO = len("suspended") + 1
 INDENT = 5 + 2 + 8 + 2 + WHO
 NARROWEST = 24
-COLORS = {"you": "cyan", "agent": "green", "partial": "yellow", "failed": "red"}
+COLORS = {"you": "cyan", "note": "magenta", "agent": "green", "partial": "yellow", "failed": "red"}
 
 
 class Transcript:
@@ -38,7 +38,10 @@ class Transcript:
         self._count += 1
         match event["kind"]:
             case "InputReceived":
-                self._entry(record, "you", event["text"], "" if event["mode"] == "queue" else f"({event['mode']})")
+                who = "note" if from_task(event) else "you"
+                self._entry(record, who, event["text"], "" if event["mode"] == "queue" else f"({event['mode']})")
+            case "NoteReceived":
+                self._entry(record, "note", event["text"])
             case "ModelResponded":
                 self._responded(record)
             case "ModelInterrupted":
@@ -51,7 +54,8 @@ class Transcript:
                 self._open[event["call"]] = record
             case "ToolCallFinished":
                 self._open.pop(event["call"], None)
-                note = f"· {event['outcome']} · {duration(event['duration_ms'])}"
+                task = f" · task {event['task']}" if event.get("task") else ""
+                note = f"· {event['outcome']} · {duration(event['duration_ms'])}{task}"
                 problem = "" if event["outcome"] == "done" else f"\n{event['output']}"
                 self._entry(record, "tool", self._call(event) + f" {note}{problem}")
             case _:
@@ -180,6 +184,8 @@ def remark(event: Json) -> tuple[str, str]:
             return "session", f"archived by {event['by']}"
         case "SessionRestored":
             return "session", f"restored by {event['by']}"
+        case "TurnDetached":
+            return "detached", f"turn {event['turn']} is task {event['task']} now, by {event['by']}; it goes on here"
         case "StopRequested":
             return "stop", f"asked for by {event['by']}"
         case "TurnSuspended":

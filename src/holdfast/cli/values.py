@@ -1,14 +1,17 @@
-"""Values on the command line: texts (also from standard input) and ids of sessions."""
+"""Values on the command line: texts (also from standard input), ids, spans of time, times and sizes."""
 
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 class _Text(click.types.StringParamType):
@@ -30,20 +33,22 @@ class _Text(click.types.StringParamType):
             return self.fail(f"standard input is not valid UTF-8 (byte {error.start})", param, ctx)
 
 
-class _SessionId(click.types.StringParamType):
-    """The id of a session or a unique prefix of it; the gateway knows which. Completed from the list."""
+class _Id(click.types.StringParamType):
+    """An id or a unique prefix of it; the gateway knows which. Completed from the list."""
 
-    name = "session"
+    def __init__(self, name: str, lister: str) -> None:
+        self.name = name
+        self._lister = lister
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Only what could never be an id is refused here."""
         id = str(value).strip()
         if not id:
-            self.fail("it is empty; `holdfast sessions` lists the ids", param, ctx)
+            self.fail(f"it is empty; `holdfast {self._lister}` lists the ids", param, ctx)
         return id
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Ids of sessions, with their titles; nothing when no gateway runs."""
+        """Ids with their titles; nothing when no gateway runs."""
         from click.shell_completion import CompletionItem
 
         from holdfast.cli.context import Cli
@@ -53,10 +58,80 @@ class _SessionId(click.types.StringParamType):
         homes = (context.params.get("home") for context in _ancestry(ctx))
         cli = Cli(next((home for home in homes if home), None))
         try:
-            rows = cli.gateway.get("/v1/sessions", limit=200)["sessions"]
+            rows = cli.gateway.get(f"/v1/{self.name}s", limit=200)[f"{self.name}s"]
         except CliError:
             return []
         return [CompletionItem(row["id"], help=row["title"]) for row in rows if row["id"].startswith(incomplete)]
+
+
+class _Span(click.ParamType[int]):
+    """A span of time in milliseconds: `90s`, `30m`, `2h`, `7d`, `2w`."""
+
+    name = "span"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Parse it."""
+        if isinstance(value, int):
+            return value
+        found = span(str(value))
+        if found is None:
+            self.fail(f"{value!r} is not a span of time like 90s, 30m, 2h, 7d or 2w", param, ctx)
+        return found
+
+
+class _Moment(click.ParamType[int]):
+    """A time in milliseconds since 1970: a span before or after now, or a date, or a date and a time."""
+
+    name = "time"
+
+    def __init__(self, *, ahead: bool) -> None:
+        self._sign = 1 if ahead else -1
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Parse it. Without a zone a date is meant as the clock on the wall shows it."""
+        if isinstance(value, int):
+            return value
+        length = span(str(value))
+        if length is not None:
+            return int(time.time() * 1000) + self._sign * length
+        from datetime import datetime
+
+        try:
+            return max(0, int(datetime.fromisoformat(str(value).strip()).timestamp() * 1000))
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no time: give a span like 2h or 7d, or a date like 2026-11-30 18:00", param, ctx)
+
+
+class _Size(click.ParamType[int]):
+    """A number of bytes: `500`, `20k`, `5M`, `1G`; with an `i` (`1Gi`) by 1024."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Parse it."""
+        if isinstance(value, int):
+            return value
+        text = str(value).strip().lower().removesuffix("b")
+        base = 1024 if text.endswith("i") else 1000
+        text = text.removesuffix("i")
+        power = "kmgt".find(text[-1:]) + 1 if text[-1:].isalpha() else 0
+        number = _number(text[:-1] if power else text)
+        if number is None:
+            self.fail(f"{value!r} is not a size like 500, 20k, 5M or 1G", param, ctx)
+        return int(number * base**power)
+
+
+def span(text: str) -> int | None:
+    """Milliseconds, if it is a span of time."""
+    text = text.strip().lower()
+    unit = UNITS.get(text[-1:])
+    number = _number(text[:-1])
+    return int(number * unit * 1000) if unit is not None and number is not None else None
+
+
+def _number(text: str) -> float | None:
+    plain = text.replace(".", "", 1)
+    return float(text) if plain.isascii() and plain.isdecimal() and len(text) < 16 else None
 
 
 def _ancestry(ctx: click.Context) -> list[click.Context]:
@@ -64,4 +139,9 @@ def _ancestry(ctx: click.Context) -> list[click.Context]:
 
 
 TEXT = _Text()
-SESSION = _SessionId()
+SESSION = _Id("session", "sessions")
+TASK = _Id("task", "tasks history")
+SPAN = _Span()
+SINCE = _Moment(ahead=False)
+UNTIL = _Moment(ahead=True)
+SIZE = _Size()

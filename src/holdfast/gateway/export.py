@@ -11,11 +11,13 @@ from holdfast.domain.events import (
     InputReceived,
     ModelInterrupted,
     ModelResponded,
+    NoteReceived,
     Record,
     ToolCallFinished,
     TurnFinished,
     session_stream,
 )
+from holdfast.domain.task import from_task
 from holdfast.store.port import Store
 
 PAGE = 5000
@@ -50,7 +52,9 @@ def _paragraph(record: Record) -> str:
     when = datetime.datetime.fromtimestamp(record.at / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     match record.event:
         case InputReceived() as e:
-            return f"## You, {when}\n\n{e.text}\n"
+            return f"## {'Note' if from_task(e.by) else 'You'}, {when}\n\n{e.text}\n"
+        case NoteReceived() as e:
+            return f"## Note, {when}\n\n{e.text}\n"
         case ModelResponded() as e:
             calls = "".join(f"\n- `{call.tool}` {call.arguments}" for call in e.calls)
             return f"## Agent, {when}\n\n{e.text}\n{calls}\n"

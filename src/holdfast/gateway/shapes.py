@@ -288,6 +288,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     messages: int
     events: int
     working: list[str]
+    tasks: int
+    """How many run in the background."""
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):

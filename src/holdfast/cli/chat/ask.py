@@ -5,18 +5,30 @@ They run in a thread beside the conversation, so they only read what they are gi
 
 from __future__ import annotations
 
-from holdfast.cli.chat import attach, look
+from dataclasses import dataclass
+
+from holdfast.cli.chat import attach, look, tasks
 from holdfast.cli.chat.attach import Opening
 from holdfast.cli.chat.blocks import Block, Remark
 from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.outbox import Place, begin
 from holdfast.cli.chat.slash import Slash
 from holdfast.cli.chat.view import View
+from holdfast.cli.errors import CONFLICT, Refused
 from holdfast.cli.gateway import Gateway
 from holdfast.cli.start import ensure
 
 NEEDS_WORDS = ("why", "context", "export", "undo", "fork")
-Done = list[Block] | Opening
+
+
+@dataclass(frozen=True, slots=True)
+class Detached:
+    """The turn is a task now; `task` is its id, empty when there is no turn any more."""
+
+    task: str
+
+
+Done = list[Block] | Opening | Detached
 
 
 def ask(gateway: Gateway, cursors: Cursors, place: Place, view: View, slash: Slash) -> Done:
@@ -31,6 +43,12 @@ def ask(gateway: Gateway, cursors: Cursors, place: Place, view: View, slash: Sla
             return look.profiles(gateway, view.profile)
         case "model" if not argument:
             return look.models(gateway)
+        case "tasks":
+            return tasks.about_tasks(gateway, argument)
+        case "background":
+            return tasks.start(gateway, place, view, argument)
+        case "detach":
+            return Detached(_detach(gateway, place.session))
         case "start":
             address = ensure(gateway)
             return [Remark(f"a gateway runs at {address.url} (pid {address.pid})")]
@@ -81,3 +99,14 @@ def _fork(gateway: Gateway, cursors: Cursors, session: str, version: str) -> Don
     body = {"version": int(version)} if version else {}
     fork = gateway.command("POST", f"/v1/sessions/{session}/fork", body)["session"]
     return attach.attach(gateway, fork, cursors)
+
+
+def _detach(gateway: Gateway, session: str) -> str:
+    """The task that the turn is from now on, or was before; without a turn there is none, and no harm."""
+    try:
+        return str(gateway.command("POST", f"/v1/sessions/{session}/detach", {})["task"])
+    except Refused as error:
+        if error.code != CONFLICT:
+            raise
+    found = gateway.get("/v1/tasks", kind="agent", state="running", session=session)["tasks"]
+    return next((str(task["id"]) for task in found if task["worker"] == session), "")

@@ -17,6 +17,13 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """The runtime tells the session that a task ended."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Spoke:
     """A finished piece of the agent's answer, in markdown."""
 
@@ -43,6 +50,7 @@ class Called:
     outcome: str
     output: str
     ms: int
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ class Listing:
     lines: list[str] = field(default_factory=list)
 
 
-Block = Said | Spoke | Thought | Called | Asked | Remark | Listing
+Block = Said | Noted | Spoke | Thought | Called | Asked | Remark | Listing
 
 
 def family(block: Block) -> str:
@@ -79,6 +87,8 @@ def family(block: Block) -> str:
     match block:
         case Said():
             return "said"
+        case Noted():
+            return "noted"
         case Spoke(joined=joined):
             return "joined" if joined else "spoke"
         case Asked():

@@ -12,6 +12,7 @@ from pathlib import Path
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from holdfast.cli.chat.background import VERBS as TASK_VERBS
 from holdfast.cli.chat.slash import VERBS
 from holdfast.cli.chat.view import View
 from holdfast.cli.errors import CliError
@@ -28,7 +29,7 @@ Choices = list[tuple[str, str]]
 
 
 class Catalog:
-    """What can be named: sessions, profiles, models. Fetched beside, at most every few seconds."""
+    """What can be named: sessions, profiles, models, tasks. Fetched beside, at most every few seconds."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -44,7 +45,7 @@ class Catalog:
         return self._known.get(what, [])
 
     def _fetch(self, what: str) -> None:
-        fetch = {"resume": self._sessions, "profile": self._profiles, "model": self._models}[what]
+        fetch = {"resume": self._sessions, "profile": self._profiles, "model": self._models, "tasks": self._tasks}[what]
         try:
             self._known[what] = fetch()
         except CliError:
@@ -53,6 +54,10 @@ class Catalog:
     def _sessions(self) -> Choices:
         rows = self._gateway.get("/v1/sessions", limit=LISTED)["sessions"]
         return [(row["id"][:SHORT_ID], shorten(one_line(row["title"]), 50)) for row in rows]
+
+    def _tasks(self) -> Choices:
+        rows = self._gateway.get("/v1/tasks", limit=LISTED)["tasks"]
+        return [(row["id"][:SHORT_ID], f"{row['state']} · {shorten(one_line(row['title']), 40)}") for row in rows]
 
     def _profiles(self) -> Choices:
         found = self._gateway.get("/v1/profiles")["profiles"]
@@ -86,6 +91,9 @@ class ChatCompleter(Completer):
     def _arguments(self, name: str, argument: str) -> Iterator[Completion]:
         if name in ("resume", "profile", "model"):
             choices = self._catalog.get(name)
+        elif name in ("tasks", "bg", "background"):
+            verb, blank, argument = argument.rpartition(" ")
+            choices = self._of_tasks(verb) if blank else [(known, takes) for known, takes in TASK_VERBS.items()]
         elif name == "open":
             calls = reversed(self._view().calls.values())
             choices = [(str(call.number), one_line(call.tool)) for call in calls]
@@ -94,6 +102,10 @@ class ChatCompleter(Completer):
         for choice, meta in choices:
             if choice.startswith(argument) or (argument and argument.lower() in meta.lower()):
                 yield Completion(choice, start_position=-len(argument), display_meta=meta)
+
+    def _of_tasks(self, verb: str) -> Choices:
+        """Ids for the verbs that take one."""
+        return self._catalog.get("tasks") if TASK_VERBS.get(verb.strip()) == "ID" else []
 
 
 def _verbs(typed: str) -> Iterator[Completion]:

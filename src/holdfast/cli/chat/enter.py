@@ -71,6 +71,8 @@ def _goodbye(chat: Chat) -> None:
     """What becomes of the work, how to come back, and what was never sent."""
     if chat.session and not chat.ended:
         click.echo(dim(f"\ndetached; {_what_goes_on(chat)}\nback: holdfast chat {chat.session[:SHORT_ID]}"))
+        if chat.detached:
+            click.echo(dim(f"the turn is a task now: holdfast tasks show {chat.detached[:SHORT_ID]}"))
     for letter in chat.unsent:
         in_doubt = letter.id == chat.in_doubt
         click.echo(f"{'perhaps sent' if in_doubt else 'not sent'}: {clean(letter.text)}")

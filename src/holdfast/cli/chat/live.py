@@ -126,12 +126,14 @@ def _queue(now: Now, painter: Painter) -> list[str]:
 
 
 def _queued(queued: Queued, place: int, painter: Painter) -> str:
-    how = "queued" if queued.mode == "queue" else queued.mode
+    how = "note" if queued.is_note else "queued" if queued.mode == "queue" else queued.mode
     head = f"{how} {place} "
     return painter.text(head, "cyan") + painter.text(shorten(one_line(queued.text), painter.columns - len(head)), "dim")
 
 
 def _next(queued: Queued, painter: Painter) -> str:
+    if queued.is_note:
+        return painter.text("note ", "magenta") + painter.text(shorten(one_line(queued.text), painter.columns - 5))
     return painter.text(f"{MARK} ", "bold cyan") + painter.text(
         shorten(one_line(queued.text), painter.columns - 2), "bold"
     )

@@ -17,9 +17,9 @@ from rich.text import Text
 from rich.theme import Theme
 
 from holdfast.cli.answer import arguments_line
-from holdfast.cli.chat.blocks import Asked, Block, Called, Listing, Remark, Said, Spoke, Thought, gap
+from holdfast.cli.chat.blocks import Asked, Block, Called, Listing, Noted, Remark, Said, Spoke, Thought, gap
 from holdfast.cli.chat.markdown import STYLES, Drawn
-from holdfast.cli.screen import clean, duration, one_line, plural, shorten
+from holdfast.cli.screen import SHORT_ID, clean, duration, one_line, plural, shorten
 
 MESSAGE_LINES = 40
 MESSAGE_CHARACTERS = 4_000
@@ -125,6 +125,8 @@ class Painter:
         match block:
             case Said():
                 return _said(block)
+            case Noted(text=text):
+                return _noted(text)
             case Spoke(markdown=markdown):
                 return Drawn(tidy(markdown))
             case Thought():
@@ -140,11 +142,12 @@ class Painter:
 
     def _called(self, block: Called) -> RenderableType:
         """One line; of a failure also the first line of what it said."""
-        ending = f" · {block.outcome} · {duration(block.ms)} · [{block.number}]"
+        rest = f" · {duration(block.ms)}{f' · task {block.task[:SHORT_ID]}' if block.task else ''} · [{block.number}]"
+        ending = f" · {block.outcome}{rest}"
         what = call_line(block.tool, block.arguments, self.columns - len(ending) - 2)
         line = Text.assemble(
             ("⚙ ", "dim"), what, (" · ", "dim"), (block.outcome, OUTCOMES.get(block.outcome, "none")),
-            (f" · {duration(block.ms)} · [{block.number}]", "dim"),
+            (rest, "dim"),
         )  # fmt: skip
         if block.outcome == "done":
             return line
@@ -162,6 +165,14 @@ def thought_line(thought: Thought) -> str:
     if thought.ms is not None:
         return f"thought for {duration(thought.ms)}"
     return f"thought ({plural(len(thought.text.split()), 'word')})"
+
+
+def _noted(text: str) -> RenderableType:
+    """Not by a person, and marked so."""
+    whole = tidy(text).strip("\n")
+    first, _, more = whole[:MESSAGE_CHARACTERS].partition("\n")
+    parts: list[RenderableType] = [Text(first), *([Text(more, style="dim")] if more else [])]
+    return _marked("note ", "magenta", parts)
 
 
 def _said(block: Said) -> RenderableType:

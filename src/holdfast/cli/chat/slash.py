@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from holdfast.cli.chat import background
 from holdfast.cli.chat.view import Wait
 
 _SLASH = re.compile(r"/([a-z]+)(?:\s+(.*))?\Z", re.DOTALL)
@@ -34,6 +35,9 @@ VERBS = (
     Verb("undo", "", "take the last turn out of what the model sees"),
     Verb("open", "[N]", "all of a tool call (Ctrl-O: of the last one)"),
     Verb("thinking", "[N]", "what it thought (Ctrl-T: the last time)"),
+    Verb("tasks", "[VERB ID]", "what runs in the background; /tasks history, log, show, stop, kill, wait, pin, prune"),
+    Verb("background", "PROMPT", "let an agent do it beside this session, which is told of its end"),
+    Verb("bg", "PROMPT", "the same; a verb of /tasks behind it is that verb: /bg status"),
     Verb("why", "", "what it is doing or waiting for, and on whose word"),
     Verb("inbox", "", "everything that waits for a person, in all sessions"),
     Verb("context", "", "what the model sees, and about how large it is"),
@@ -41,8 +45,8 @@ VERBS = (
     Verb("profile", "[NAME]", "the profiles, or go on with another"),
     Verb("export", "[FILE]", "write the conversation to a file (.md or .jsonl)"),
     Verb("start", "", "start a gateway when none runs"),
-    Verb("detach", "", "leave (Ctrl-D); the work goes on"),
-    Verb("quit", "", "the same"),
+    Verb("detach", "", "make the running turn a task, and leave"),
+    Verb("quit", "", "leave (Ctrl-D); the work goes on"),
 )
 _BY_NAME = {verb.name: verb for verb in VERBS}
 
@@ -98,11 +102,23 @@ def _slash(name: str, argument: str) -> Slash | Wrong:
         near = get_close_matches(name, _BY_NAME, n=1)
         guess = f" Did you mean /{near[0]}?" if near else ""
         return Wrong(f"There is no /{name}.{guess} /help lists what there is; //{name} says it to the agent.")
+    if name in ("bg", "background", "tasks"):
+        return _of_tasks(name, argument)
     if verb.takes and not verb.takes.startswith("[") and not argument:
         return Wrong(f"/{name} needs more: /{name} {verb.takes}")
     if not verb.takes and argument:
         return Wrong(f"/{name} takes nothing; {argument!r} was not understood.")
     return Slash(name, argument)
+
+
+def _of_tasks(name: str, argument: str) -> Slash | Wrong:
+    match background.tasks(argument) if name == "tasks" else background.background(argument):
+        case background.Unclear(message=message):
+            return Wrong(message)
+        case background.Prompt(text=text):
+            return Slash("background", text)
+        case background.Asked(verb=verb, about=about):
+            return Slash("tasks", f"{verb} {about}".rstrip())
 
 
 def _said(text: str, wait: Wait | None) -> Message | Answer | Wrong:

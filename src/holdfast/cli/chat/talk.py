@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from holdfast.cli.chat import look
-from holdfast.cli.chat.ask import Done, ask
+from holdfast.cli.chat.ask import Detached, Done, ask
 from holdfast.cli.chat.attach import Opening
 from holdfast.cli.chat.blocks import Block, Remark, Said
 from holdfast.cli.chat.follower import Follower
@@ -71,6 +71,8 @@ class Chat:
         self._place, self.view = opening.place, opening.view
         self._opening = opening
         self.thinking_open = False
+        self.detached = ""
+        """The task that the turn became when the person left."""
         self.ended = False
         """There is nothing more to follow: the session was deleted, or we are not welcome."""
         self._changing = False
@@ -299,7 +301,9 @@ class Chat:
                 self._send("message", {"text": slash.argument, "mode": slash.name}, slash.argument)
             case "stop":
                 self.stop()
-            case "detach" | "quit":
+            case "quit":
+                self._screen.leave()
+            case "detach" if self.view.turn is None:
                 self._screen.leave()
             case "open":
                 self._show([look.call(self.view, slash.argument)])
@@ -307,12 +311,17 @@ class Chat:
                 self._show([look.thinking(self.view, slash.argument)])
             case _:
                 self._changing = slash.name in CHANGES
+                if slash.argument.startswith("wait "):
+                    self._show([Remark("waiting for it; go on meanwhile")])
                 threading.Thread(target=self._ask, args=(slash,), name=slash.name, daemon=True).start()
 
     def _did(self, answer: tuple[Slash, Done]) -> None:
         slash, done = answer
         if isinstance(done, Opening):
             self._enter(done)
+        elif isinstance(done, Detached):
+            self.detached = done.task
+            self._screen.leave()
         else:
             self._show(done)
             if self._place.session and self._follower is None:

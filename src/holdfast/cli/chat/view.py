@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from holdfast.cli.chat.blocks import Asked, Block, Called, Remark, Said, Tone
+from holdfast.cli.answer import from_task
+from holdfast.cli.chat.blocks import Asked, Block, Called, Noted, Remark, Said, Tone
 from holdfast.cli.chat.speech import Speech
 from holdfast.cli.follow import Spoken
 from holdfast.cli.gateway import Json
-from holdfast.cli.screen import duration, one_line, plural
+from holdfast.cli.screen import SHORT_ID, duration, one_line, plural
 
 QUESTION = "question"
 """The tool by which an agent asks a person."""
@@ -27,6 +28,11 @@ class Queued:
     text: str
     mode: str
     by: str
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it is the runtime's word about a task, and no person's."""
+        return self.by.startswith("task ")
 
 
 @dataclass(slots=True)
@@ -156,6 +162,8 @@ class View:
             case "InputReceived":
                 queued = Queued(event["input"], event["text"], event["mode"], event["by"])
                 self.queue.setdefault(queued.input, queued)
+            case "NoteReceived":
+                return [Noted(event["text"])]
             case "TurnStarted":
                 self.turn, self.wait, self.cost = Turn(event["turn"], at), None, Cost()
                 return self._took(event["inputs"], "")
@@ -194,7 +202,7 @@ class View:
 
     def _took(self, inputs: list[str], note: str) -> list[Block]:
         taken = [self.queue.pop(input) for input in inputs if input in self.queue]
-        return [Said(queued.text, _beside(queued, note)) for queued in taken]
+        return [Noted(queued.text) if queued.is_note else Said(queued.text, _beside(queued, note)) for queued in taken]
 
     def _requested(self, event: Json, at: int) -> list[Block]:
         self.speech.begin(event["turn"], event["step"])
@@ -233,7 +241,8 @@ class View:
         call.outcome, call.output = event["outcome"], event["output"]
         if call.tool == QUESTION and call.outcome == "done":
             return []  # the question and its answer were shown
-        return [Called(call.number, call.tool, call.arguments, call.outcome, call.output, event["duration_ms"])]
+        took, task = event["duration_ms"], event.get("task") or ""
+        return [Called(call.number, call.tool, call.arguments, call.outcome, call.output, took, task)]
 
     def _paused(self, event: Json) -> list[Block]:
         suspended = event["kind"] == "TurnSuspended"
@@ -280,6 +289,10 @@ class View:
                 self.profile, self.model = event["profile"], event["model"]
                 chosen = f"profile {self.profile}" + (f" with model {self.model}" if self.model else "")
                 return [Remark(f"from now on: {one_line(chosen)} (by {by})")]
+            case "TurnDetached":
+                return [
+                    Remark(f"turn {event['turn']} is task {event['task'][:SHORT_ID]} now (by {by}); it goes on here")
+                ]
             case "TurnUndone":
                 return [Remark(f"turn {event['turn']} undone by {by}: the model does not see it; its effects stay")]
             case "SessionArchived":
@@ -309,10 +322,14 @@ def _end_of_turn(event: Json) -> list[Block]:
 
 def while_away(records: list[Json]) -> str:
     """What happened in these records, in a few words; empty when nothing did that a person would miss."""
-    counts = {"message": 0, "question": 0, "approval": 0, "failed turn": 0}
+    counts = {"message": 0, "question": 0, "approval": 0, "failed turn": 0, "ended task": 0}
     for record in records:
         event = record["event"]
         match event["kind"]:
+            case "InputReceived" if from_task(event):
+                counts["ended task"] += 1
+            case "NoteReceived":
+                counts["ended task"] += 1
             case "InputReceived":
                 counts["message"] += 1
             case "ModelResponded" if event["text"].strip():

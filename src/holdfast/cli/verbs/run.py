@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.conversation import patience_option, say, tell_accepted, tell_answer
+from holdfast.cli.conversation import patience_option, say, tell_answer, tell_task
 from holdfast.cli.gateway import Json
 from holdfast.cli.values import TEXT
 
@@ -21,7 +21,7 @@ from holdfast.cli.values import TEXT
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
     help="Where it works; by default here.",
 )
-@click.option("--detach", is_flag=True, help="Print the id of the session and leave; the work goes on.")
+@click.option("--detach", is_flag=True, help="Make it a task: print the id of its session and leave; the work goes on.")
 @patience_option
 @shared_options
 @pass_cli
@@ -30,11 +30,10 @@ def command(cli: Cli, prompt: str, profile: str | None, cwd: str | None, detach:
 
     Starts a gateway in the background when none runs. Ctrl-C detaches: the work goes on.
     """
-    body: Json = {"text": prompt, "cwd": cwd or str(Path.cwd())}
+    body: Json = {"cwd": cwd or str(Path.cwd())}
     if profile is not None:
         body["profile"] = profile
-    accepted = say(cli, "/v1/sessions", body)
     if detach:
-        tell_accepted(cli, accepted)
+        tell_task(cli, say(cli, "/v1/tasks/agents", body | {"prompt": prompt}))
         return 0
-    return tell_answer(cli, accepted, patience=patience)
+    return tell_answer(cli, say(cli, "/v1/sessions", body | {"text": prompt}), patience=patience)

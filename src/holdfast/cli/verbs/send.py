@@ -6,7 +6,9 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option, say, tell_accepted, tell_answer
-from holdfast.cli.gateway import quote
+from holdfast.cli.errors import NOT_FOUND, Refused
+from holdfast.cli.gateway import Json, quote
+from holdfast.cli.naming import worker_of
 from holdfast.cli.values import SESSION, TEXT
 
 
@@ -25,12 +27,22 @@ from holdfast.cli.values import SESSION, TEXT
 @shared_options
 @pass_cli
 def command(cli: Cli, session: str, text: str, mode: str, wait: bool, patience: float) -> int:
-    """Say TEXT in SESSION. `-` reads it from standard input.
+    """Say TEXT in SESSION, or to the agent of a task. `-` reads it from standard input.
 
     Starts a gateway in the background when none runs. With --wait, Ctrl-C detaches: the work goes on.
     """
-    accepted = say(cli, f"/v1/sessions/{quote(session)}/messages", {"text": text, "mode": mode})
+    accepted = _say(cli, session, {"text": text, "mode": mode})
     if wait:
         return tell_answer(cli, accepted, patience=patience)
     tell_accepted(cli, accepted)
     return 0
+
+
+def _say(cli: Cli, id: str, body: Json) -> Json:
+    """To the session; if there is none of that id, to the one that works on the task."""
+    try:
+        return say(cli, f"/v1/sessions/{quote(id)}/messages", body)
+    except Refused as error:
+        if error.code != NOT_FOUND:
+            raise
+        return say(cli, f"/v1/sessions/{worker_of(cli.gateway, id, error)}/messages", body)

@@ -37,4 +37,5 @@ def _facts(found: Json) -> list[tuple[str, str]]:
             f"{plural(found['events'], 'event')}",
         ),
         ("at work", ", ".join(found["working"]) or "nothing"),
+        ("tasks", f"{found['tasks']:,} running (holdfast tasks)" if found["tasks"] else "none running"),
     ]

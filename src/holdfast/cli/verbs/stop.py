@@ -1,11 +1,14 @@
-"""`holdfast stop`: end the turn of a session."""
+"""`holdfast stop`: end the turn of a session, and say what ends with it and what goes on."""
 
 from __future__ import annotations
 
 import click
 
-from holdfast.cli.commands import tell
 from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.errors import NOT_FOUND, CliError, Refused
+from holdfast.cli.gateway import Json, quote
+from holdfast.cli.screen import one_line, shorten
+from holdfast.cli.tasks import find, running
 from holdfast.cli.values import SESSION
 
 
@@ -14,5 +17,35 @@ from holdfast.cli.values import SESSION
 @shared_options
 @pass_cli
 def command(cli: Cli, session: str) -> None:
-    """End the turn that SESSION is in; queued messages stay."""
-    tell(cli, "POST", session, "/stop", {}, done="the turn is being stopped")
+    """End the turn that SESSION is in, with the command that it waits for; queued messages and tasks stay."""
+    try:
+        id = cli.gateway.get(f"/v1/sessions/{quote(session)}")["session"]["id"]
+    except Refused as error:
+        raise _perhaps_a_task(cli, session, error) from error
+    tasks = running(cli.gateway, foreground=True, session=id)
+    accepted = cli.gateway.command("POST", f"/v1/sessions/{id}/stop", {})
+    ends = [task for task in tasks if task["foreground"] or task["worker"] == id]
+    goes_on = [task for task in tasks if task not in ends]
+    if cli.json:
+        kept = {key: accepted[key] for key in ("session", "version", "seq")}
+        cli.print_json(kept | {"ends": [t["id"] for t in ends], "goes_on": [t["id"] for t in goes_on]})
+        return
+    click.echo(f"{id}: the turn is being stopped")
+    for task in ends:
+        click.echo(f"  ends with it: {_named(task)}")
+    for task in goes_on:
+        click.echo(f"  goes on:      {_named(task)} (holdfast tasks stop {task['id'][:8]})")
+
+
+def _named(task: Json) -> str:
+    return f"{task['kind']} {task['id'][:8]} {shorten(one_line(task['title']), 40)}"
+
+
+def _perhaps_a_task(cli: Cli, id: str, error: Refused) -> CliError:
+    if error.code != NOT_FOUND:
+        return error
+    try:
+        task = find(cli.gateway, id)
+    except Refused:
+        return error
+    return CliError(f"{task['id']} is a task.", hint=f"`holdfast tasks stop {task['id']}` ends it.", code=NOT_FOUND)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import quote
+from holdfast.cli.gateway import Json
+from holdfast.cli.naming import named
 from holdfast.cli.screen import clean, dim, moment, terminal_width, wrap
 from holdfast.cli.values import SESSION
 
@@ -15,11 +16,11 @@ from holdfast.cli.values import SESSION
 @shared_options
 @pass_cli
 def command(cli: Cli, id: str | None) -> None:
-    """Say what a session is doing or waiting for, since when, and what woke or stopped it.
+    """Say what a session or a task is doing or waiting for, since when, on whose word, and how it ended.
 
     Every sentence names the event that it rests on. Without an ID: everything that is at work or waits.
     """
-    found = cli.gateway.get(f"/v1/sessions/{quote(id)}/why" if id is not None else "/v1/why")
+    found = _ask(cli, id)
     if cli.json:
         cli.print_json(found)
         return
@@ -30,3 +31,15 @@ def command(cli: Cli, id: str | None) -> None:
         click.echo("\n  ".join(wrap(clean(sentence["text"]), width)))
         where = f"{sentence['stream']} {sentence['version']}" if sentence["version"] else sentence["stream"]
         click.echo(dim(f"  {where}, {moment(sentence['at'])}"))
+
+
+def _ask(cli: Cli, id: str | None) -> Json:
+    """About a session, a task, or both when the one is the work of the other."""
+    if id is None:
+        everything: Json = cli.gateway.get("/v1/why")
+        return everything
+    session, task = named(cli.gateway, id)
+    found: Json = cli.gateway.get(f"/v1/tasks/{task}/why" if not session else f"/v1/sessions/{session}/why")
+    if session and task:
+        found["sentences"] += cli.gateway.get(f"/v1/tasks/{task}/why")["sentences"]
+    return found

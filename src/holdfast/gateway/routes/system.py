@@ -13,6 +13,7 @@ from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import describe, returns
 from holdfast.gateway.metrics import exposition
 from holdfast.gateway.routes.sessions import statements
+from holdfast.gateway.routes.tasks import task_statements
 from holdfast.gateway.shapes import Goodbye, Health, Statement, Status, Why
 from holdfast.gateway.state import At
 
@@ -51,6 +52,7 @@ async def status(at: At) -> Response:
         writable=found.writable,
         problem=found.problem,
         working=at.runner.working,
+        tasks=sum(not row["foreground"] for row in await at.store.running_tasks()),
         **{name: int(str(counts[name])) for name in ("sessions", "archived", "messages", "events")},
     )
     return answer(shape)
@@ -58,7 +60,7 @@ async def status(at: At) -> Response:
 
 @router.get("/v1/why", **returns(Why))
 async def why(at: At) -> Response:
-    """What is at work or waits, in all sessions."""
+    """What is at work or waits: all sessions, all tasks."""
     sentences: list[Statement] = []
     found = at.store.health
     if not found.writable:
@@ -69,6 +71,11 @@ async def why(at: At) -> Response:
         sentences += [
             Statement(text=f"{session} “{row['title']}”: {s.text}", stream=s.stream, version=s.version, at=s.at)
             for s in first
+        ]
+    for view in await at.shelf.running():
+        sentences += [
+            Statement(text=f"Task {view.id} “{view.title}”: {s.text}", stream=s.stream, version=s.version, at=s.at)
+            for s in (await task_statements(at, view))[:1]
         ]
     return answer(Why("gateway", sentences))
 

@@ -24,11 +24,23 @@ from holdfast.domain.commands import (
     WriteTask,
 )
 from holdfast.domain.errors import NotFound, Rejected
-from holdfast.domain.task import TaskStarted, title_of
+from holdfast.domain.task import TaskStarted, task_stream, title_of
+from holdfast.domain.why_task import why_task
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import returns, takes, told
 from holdfast.gateway.routes.sessions import CURSOR, find, is_directory
-from holdfast.gateway.shapes import Dropped, OutputHit, OutputHits, OutputPage, Pruned, Taken, TaskAccepted, TaskPage
+from holdfast.gateway.shapes import (
+    Dropped,
+    OutputHit,
+    OutputHits,
+    OutputPage,
+    Pruned,
+    Statement,
+    Taken,
+    TaskAccepted,
+    TaskPage,
+    Why,
+)
 from holdfast.gateway.state import At, Gateway
 from holdfast.runtime.plain import coloured, whole
 from holdfast.runtime.prune import Rule, kept_bytes
@@ -212,6 +224,22 @@ async def show_task(at: At, id: str) -> Response:
     return answer(await at.shelf.view(await find_task(at, id)))
 
 
+@router.get("/tasks/{id:task}/why", **returns(Why))
+async def explain_task(at: At, id: str) -> Response:
+    """What it is doing or how it ended, on whose word, and how that is known."""
+    row = await find_task(at, id)
+    return answer(Why(f"task {row['id']}", await task_statements(at, await at.shelf.view(row))))
+
+
+async def task_statements(at: Gateway, view: TaskView) -> list[Statement]:
+    """The sentences about one task."""
+    stream = task_stream(view.id)
+    word = " ".join(filter(None, (view.activity, view.activity_detail)))
+    activity = f"{word} ({view.activity_evidence})" if word and view.activity != "unknown" else ""
+    sentences = why_task(await at.store.load(stream, after=0), now=at.clock.now(), activity=activity)
+    return [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
+
+
 @router.get("/tasks/{id:task}/wait", **returns(TaskView))
 async def wait_for_task(at: At, id: str, seconds: Annotated[int, Query(ge=0, le=LONGEST_WAIT)] = 30) -> Response:
     """The task when it has ended, or as it is after so many seconds."""
@@ -238,8 +266,10 @@ async def task_output(
         window = await at.shelf.tail(row, lines=tail, limit=OUTPUT_LIMIT)
     else:
         window = await at.shelf.more(row, offset=offset, limit=limit, seconds=wait)
-    row = await at.shelf.find(str(row["id"]))
+    before, row = row["state"], await at.shelf.find(str(row["id"]))
     over = row["state"] != "running"
+    if over and before == "running" and not tail:  # what it wrote last may have come after that look
+        window = await at.shelf.window(row, offset=offset, limit=limit)
     if raw:
         headers = {
             "holdfast-next": str(window.next),

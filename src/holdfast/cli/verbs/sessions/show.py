@@ -48,10 +48,12 @@ def command(cli: Cli, session: str) -> None:
 
 def _facts(row: Json) -> list[tuple[str, str]]:
     archived = ", archived" if row["archived"] else ""
+    task = [("task", f"{row['task']} (holdfast tasks show {row['task'][:8]})")] if row["task"] else []
     return [
         ("session", row["id"]),
         ("title", row["title"]),
         ("state", standing(row) + archived),
+        *task,
         ("profile", row["profile"]),
         ("directory", row["cwd"]),
         ("created", moment(row["created_at"])),

@@ -1,0 +1,132 @@
+"""The slash commands about tasks: the same tables and words as on the command line."""
+
+from __future__ import annotations
+
+import math
+
+from holdfast.cli import ending, output, tasks
+from holdfast.cli.chat.blocks import Block, Listing, Remark
+from holdfast.cli.chat.outbox import Place, begin
+from holdfast.cli.chat.view import View
+from holdfast.cli.follow import Away, Back
+from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.screen import SHORT_ID, Column, clean, dim, facts, plural, size, table, terminal_width, wrap
+from holdfast.cli.tasks import ENDED, HITS, RUNNING
+
+LISTED = 20
+LOG_LINES = 40
+WEEK = 7 * 86_400_000
+
+
+def about_tasks(gateway: Gateway, words: str) -> list[Block]:
+    """One of the verbs of /tasks."""
+    verb, _, about = words.partition(" ")
+    match verb:
+        case "list":
+            return _running(gateway)
+        case "history":
+            return _history(gateway)
+        case "search":
+            return _search(gateway, about)
+        case "prune":
+            return _prune(gateway, yes=bool(about))
+        case _:
+            return _about_one(gateway, verb, tasks.find(gateway, about))
+
+
+def start(gateway: Gateway, place: Place, view: View, prompt: str) -> list[Block]:
+    """Let an agent do it in the background. This session begins now if it has not begun, to be told of the end."""
+    with place.lock:
+        if not place.session:
+            begin(gateway, place)
+    body: Json = {"prompt": prompt, "session": place.session, "cwd": view.cwd}
+    if view.profile:
+        body["profile"] = view.profile
+    task = gateway.command("POST", "/v1/tasks/agents", body)["task"]
+    return [
+        Remark(f"task {task[:SHORT_ID]} is at work; this session is told of its end (/tasks show {task[:SHORT_ID]})")
+    ]
+
+
+def _running(gateway: Gateway) -> list[Block]:
+    found = tasks.running(gateway)
+    if not found:
+        return [Remark(f"{tasks.NOTHING_RUNS} /tasks history lists what ran; /bg PROMPT starts an agent.")]
+    return [_table(RUNNING, tasks.running_cells(found), "/tasks log ID · show ID · stop ID · kill ID")]
+
+
+def _history(gateway: Gateway) -> list[Block]:
+    page = gateway.get("/v1/tasks", limit=LISTED)
+    if not page["tasks"]:
+        return [Remark("No tasks yet. /bg PROMPT starts an agent in the background.")]
+    more = "; more: holdfast tasks history" if page["next"] else ""
+    return [_table(ENDED, tasks.ended_cells(page["tasks"]), f"/tasks log ID · show ID · pin ID{more}")]
+
+
+def _search(gateway: Gateway, text: str) -> list[Block]:
+    hits = gateway.get("/v1/tasks/search", q=text, limit=LISTED)["hits"]
+    if not hits:
+        return [Remark("Nothing found in the output of any task.")]
+    return [_table(HITS, tasks.hit_cells(hits), "/tasks log ID reads one")]
+
+
+def _prune(gateway: Gateway, *, yes: bool) -> list[Block]:
+    told = gateway.command("POST", "/v1/tasks/prune", {"older_than_ms": WEEK, "confirm": yes})
+    if not told["count"]:
+        return [Remark("No task ended more than 7 days ago; `holdfast tasks prune --help` has other conditions.")]
+    what = f"{plural(told['count'], 'task')} that ended more than 7 days ago"
+    if yes:
+        return [Remark(f"deleted {what} and freed {size(told['bytes'])}")]
+    hint = f"would delete {what} and free {size(told['bytes'])}; /tasks prune yes does it, /tasks pin ID keeps one"
+    return [_table(ENDED, tasks.ended_cells(told["tasks"][:LISTED]), hint)]
+
+
+def _about_one(gateway: Gateway, verb: str, task: Json) -> list[Block]:
+    short = task["id"][:SHORT_ID]
+    match verb:
+        case "show":
+            return [Listing(facts(tasks.all_facts(task)).split("\n"))]
+        case "log":
+            return _log(gateway, task)
+        case "wait":
+            return [Remark(f"task {short} {tasks.in_words(_ended(gateway, task))}", "plain")]
+        case "stop" | "kill":
+            _, task = ending.ended(gateway, task["id"], force=verb == "kill")
+            return [Remark(f"task {short} {ending.how_it_ended(task)}", "plain")]
+        case "pin" | "unpin":
+            gateway.command("POST", f"/v1/tasks/{task['id']}/pin", {"pinned": verb == "pin"})
+            return [Remark(f"task {short}: " + ("kept whatever is pruned" if verb == "pin" else "a prune may take it"))]
+        case _:
+            raise AssertionError(verb)
+
+
+def _ended(gateway: Gateway, task: Json) -> Json:
+    """Waits beside the conversation, also through a restart of the gateway."""
+    for seen in output.wait(gateway, task["id"], seconds=None, patience=math.inf):
+        if not isinstance(seen, Away | Back):
+            task = seen
+    return task
+
+
+def _log(gateway: Gateway, task: Json) -> list[Block]:
+    """Its last lines, and where there is more."""
+    piece = output.read(gateway, task["id"], raw=False, tail=LOG_LINES)
+    text = clean(_without_colours(piece.data.decode("utf-8", "replace")))
+    lines = [part for line in text.rstrip("\n").split("\n") for part in wrap(line, terminal_width())]
+    if task["kind"] == "agent":
+        rest = f"all of it: /resume {task['worker'][:SHORT_ID]}, or holdfast sessions log {task['worker'][:SHORT_ID]}"
+    else:
+        whole = "" if piece.offset == 0 else f"the last {plural(LOG_LINES, 'line')} of {size(piece.size)}; "
+        rest = f"{whole}all of it: holdfast tasks log {task['id'][:SHORT_ID]}"
+    shown = lines if text.strip() else [dim("no output")]
+    return [Listing([*shown, *map(dim, wrap(f"{tasks.in_words(task)}; {rest}", terminal_width()))])]
+
+
+def _without_colours(text: str) -> str:
+    from click import unstyle
+
+    return unstyle(text)
+
+
+def _table(columns: tuple[Column, ...], cells: list[list[str]], hint: str) -> Listing:
+    return Listing([*table(columns, cells).split("\n"), *map(dim, wrap(hint, terminal_width()))])

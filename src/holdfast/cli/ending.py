@@ -1,0 +1,50 @@
+"""Commands about one task that are the same from the command line and the chat: end it, keep it."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli
+from holdfast.cli.errors import CONFLICT, CliError
+from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.tasks import find, in_words
+
+PATIENCE_SECONDS = 12
+"""A command that is asked to end gets 5 s; then it is ended by force, which takes a moment too."""
+
+
+def ended(gateway: Gateway, id: str, *, force: bool) -> tuple[Json, Json]:
+    """Want its end and wait a while for it: what was accepted, and the task as it is then."""
+    task = find(gateway, id)
+    accepted = gateway.command("POST", f"/v1/tasks/{task['id']}/stop", {"force": force})
+    return accepted, gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=PATIENCE_SECONDS)
+
+
+def how_it_ended(task: Json) -> str:
+    """One line, with whoever outlived it."""
+    if task["state"] == "running":
+        return f"was asked to end, and is still {in_words(task)}"
+    survivors = f"; still alive: {', '.join(task['survivors'])}" if task["survivors"] else ""
+    return in_words(task) + survivors
+
+
+def end(cli: Cli, id: str, *, force: bool) -> None:
+    """End it and say how that went."""
+    accepted, task = ended(cli.gateway, id, force=force)
+    if cli.json:
+        kept = {key: accepted[key] for key in ("task", "version", "seq")}
+        cli.print_json(kept | {key: task[key] for key in ("state", "reason", "survivors")})
+    else:
+        click.echo(f"{task['id']}: {how_it_ended(task)}")
+    if task["state"] == "running":
+        hint = "" if force else f"`holdfast tasks kill {task['id']}` ends it at once."
+        raise CliError("It has not ended yet.", hint=hint or f"`holdfast why {task['id']}` says more.", code=CONFLICT)
+
+
+def pin(cli: Cli, id: str, *, pinned: bool) -> None:
+    """Keep it whatever is pruned, or not any more."""
+    accepted = cli.gateway.command("POST", f"/v1/tasks/{find(cli.gateway, id)['id']}/pin", {"pinned": pinned})
+    if cli.json:
+        cli.print_json({key: accepted[key] for key in ("task", "version", "seq")})
+    else:
+        click.echo(f"{accepted['task']}: " + ("kept whatever is pruned" if pinned else "a prune may take it again"))

@@ -1,0 +1,215 @@
+"""How a task looks on a terminal: as a line of a table, as all that is known of it, and in a sentence.
+
+The command line and the chat both show tasks with these, so they never disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.cli.gateway import Gateway, Json, quote
+from holdfast.cli.screen import SHORT_ID, Column, age, ago, clean, duration, moment, one_line, size, terminal_width
+
+PAGE = 500
+WIDE = 100
+"""Columns from which on there is room for the details."""
+RUNNING = (
+    Column("ID"),
+    Column("KIND"),
+    Column("SESSION"),
+    Column("STATE", states=True),
+    Column("ACTIVITY"),
+    Column("AGE", right=True),
+    Column("OUTPUT", right=True),
+    Column("WHAT", flexible=True),
+)
+ENDED = (
+    Column("ID"),
+    Column("KIND"),
+    Column("SESSION"),
+    Column("STATE", states=True),
+    Column("STARTED"),
+    Column("TOOK", right=True),
+    Column("OUTPUT", right=True),
+    Column("WHAT", flexible=True),
+)
+HITS = (Column("TASK"), Column("STARTED"), Column("WHAT", flexible=True), Column("TEXT", flexible=True))
+NOTHING_RUNS = "Nothing runs in the background."
+
+
+def find(gateway: Gateway, id: str) -> Json:
+    """One task by id or unique prefix."""
+    found: Json = gateway.get(f"/v1/tasks/{quote(id)}")
+    return found
+
+
+def running(gateway: Gateway, *, foreground: bool = False, session: str | None = None) -> list[Json]:
+    """Everything that runs now, newest first."""
+    wanted = {"state": "running", "all": str(foreground).lower(), "session": session}
+    return [task for page in pages(gateway, **wanted) for task in page["tasks"]]
+
+
+def pages(gateway: Gateway, **wanted: object) -> Iterator[Json]:
+    """The archive page by page, newest first."""
+    before: str | None = None
+    while True:
+        page: Json = gateway.get("/v1/tasks", limit=PAGE, before=before, **wanted)
+        yield page
+        before = page["next"]
+        if before is None:
+            return
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def short(ids: list[str]) -> int:
+    """How much of an id must be shown so that no two look the same."""
+    length = SHORT_ID
+    while len({id[:length] for id in ids}) < len(set(ids)):
+        length += 1
+    return length
+
+
+def running_cells(tasks: list[Json]) -> list[list[str]]:
+    """For RUNNING."""
+    length = short([task["id"] for task in tasks])
+    doing = activity if terminal_width() >= WIDE else _activity_word
+    return [
+        [*_common(task, length), doing(task), age(task["duration_ms"]), _printed(task), task["title"]] for task in tasks
+    ]
+
+
+def ended_cells(tasks: list[Json]) -> list[list[str]]:
+    """For ENDED."""
+    length = short([task["id"] for task in tasks])
+    return [
+        [*_common(task, length), ago(task["started_at"]), age(task["duration_ms"]), _printed(task), task["title"]]
+        for task in tasks
+    ]
+
+
+def hit_cells(hits: list[Json]) -> list[list[str]]:
+    """For HITS."""
+    length = short([hit["task"] for hit in hits])
+    return [[hit["task"][:length], ago(hit["at"]), hit["title"], hit["snippet"]] for hit in hits]
+
+
+def _common(task: Json, length: int) -> list[str]:
+    return [task["id"][:length], task["kind"], task["session"][:SHORT_ID] or "-", task["state"]]
+
+
+def _printed(task: Json) -> str:
+    """How much it printed; what an agent says is in its session."""
+    return size(task["output_bytes"]) if task["kind"] == "process" else "-"
+
+
+def activity(task: Json) -> str:
+    """What it is doing, as far as that was measured."""
+    word = " ".join(filter(None, (task["activity"], task["activity_detail"])))
+    return word or ("at work" if task["kind"] == "agent" and task["state"] == "running" else "")
+
+
+def _activity_word(task: Json) -> str:
+    return str(task["activity"]) or activity(task)
+
+
+def in_words(task: Json) -> str:
+    """How it stands, in one line."""
+    took = duration(task["duration_ms"])
+    if task["state"] == "running":
+        return f"running for {took}" + (f", {doing}" if (doing := activity(task)) else "")
+    return f"{task['state']} after {took}: {one_line(task['reason'])}"
+
+
+# --- all of it ------------------------------------------------------------------------------------
+
+
+def all_facts(task: Json) -> list[tuple[str, str]]:
+    """Names and values for a person. What nobody can know is said to be unknown."""
+    process = task["kind"] == "process"
+    rows = [
+        ("task", task["id"]),
+        ("kind", task["kind"] + (", a turn waited for it" if task["foreground"] else "")),
+        ("title", one_line(task["title"])),
+        ("command" if process else "prompt", _command(task)),
+        ("directory", task["cwd"]),
+        ("state", in_words(task)),
+        ("started", f"{moment(task['started_at'])} by {_origin(task)}"),
+    ]
+    if task["finished_at"] is not None:
+        rows.append(("ended", f"{moment(task['finished_at'])}, {_ended_by(task)}"))
+    if process:
+        rows += [*_process(task), ("lifetime", _lifetime(task))]
+    rows += [
+        ("pinned", "yes, no prune takes it" if task["pinned"] else "no"),
+        ("files changed", _files(task)),
+    ]
+    if task["evidence"]:
+        rows.append(("evidence", task["evidence"]))
+    if task["survivors"]:
+        rows.append(("survivors", ", ".join(task["survivors"])))
+    said = task["summary"] or task["preview"]
+    if said:
+        rows.append(("said last" if task["kind"] == "agent" else "output ends", clean(said).strip()))
+    return [*rows, *_links(task)]
+
+
+def _command(task: Json) -> str:
+    if not task["argv"]:
+        return str(task["command"])
+    from shlex import join
+
+    return join(task["argv"])
+
+
+def _origin(task: Json) -> str:
+    origin = f" from session {task['session']}" if task["session"] else ""
+    return f"{task['started_by']}{origin}" + (f", call {task['call']}" if task["call"] else "")
+
+
+def _ended_by(task: Json) -> str:
+    if task["ended_by"]:
+        return f"on the word of {task['ended_by']}"
+    if task["state"] == "lost":
+        return "as far as is known; nobody saw it"
+    return str(task["reason"]) if task["state"] == "stopped" else "by itself"
+
+
+def _process(task: Json) -> list[tuple[str, str]]:
+    rows = [("pid", "none: it never started" if task["pid"] is None else str(task["pid"]))]
+    if task["state"] == "running":
+        rows.append(("activity", f"{activity(task) or 'unknown'} ({task['activity_evidence'] or 'not measured yet'})"))
+    elif task["signal"]:
+        rows.append(("signal", task["signal"]))
+    else:
+        rows.append(("exit code", "not known" if task["exit_code"] is None else str(task["exit_code"])))
+    dropped = f", {size(task['dropped_bytes'])} in the middle were dropped" if task["dropped_bytes"] else ""
+    return [*rows, ("output", size(task["output_bytes"]) + dropped)]
+
+
+def _lifetime(task: Json) -> str:
+    match task["lifetime"]:
+        case "until":
+            return f"until {moment(task['until'])}"
+        case "chapter":
+            return "chapter: it ends at the next reset of its session"
+        case "session":
+            return "session: it ends when its session is archived or deleted"
+        case word:
+            return f"{word}: until it ends or is stopped"
+
+
+def _files(task: Json) -> str:
+    if task["files"] is None:
+        return "not known" if task["state"] != "running" else "known when it has ended"
+    return ", ".join(task["files"]) or "none"
+
+
+def _links(task: Json) -> list[tuple[str, str]]:
+    rows = []
+    if task["session"]:
+        rows.append(("session", f"holdfast sessions show {task['session']}"))
+    if task["worker"]:
+        rows.append(("worker", f"holdfast sessions log {task['worker']}"))
+    return [*rows, ("log", f"holdfast tasks log {task['id']}"), ("why", f"holdfast why {task['id']}")]

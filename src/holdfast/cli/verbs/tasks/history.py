@@ -1,0 +1,42 @@
+"""`holdfast tasks history`: the archive."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.screen import dim, table
+from holdfast.cli.tasks import ENDED, ended_cells
+from holdfast.cli.values import SESSION, SINCE
+
+
+@click.command("history")
+@click.option("--kind", type=click.Choice(["process", "agent"]), help="Only commands, or only agents.")
+@click.option("--session", type=SESSION, metavar="ID", help="Only what this session started.")
+@click.option("--since", type=SINCE, metavar="TIME", help="Only what started after: 2h, 7d, or a date.")
+@click.option(
+    "--state", type=click.Choice(["running", "done", "failed", "stopped", "lost"]), help="Only what stands like this."
+)
+@click.option("--search", metavar="TEXT", help="Only with this in the title, the command or the summary.")
+@click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many.")
+@click.option("--before", metavar="CURSOR", help="The page after this cursor (`next` of the page before).")
+@click.option("--all", "everything", is_flag=True, help="Also commands that a turn waited for.")
+@shared_options
+@pass_cli
+def command(cli: Cli, /, everything: bool, search: str | None, before: str | None, **wanted: object) -> None:
+    """List what ever ran, newest first. Nothing leaves the list until somebody prunes it."""
+    page = cli.gateway.get("/v1/tasks", text=search, all=str(everything).lower(), before=before, **wanted)
+    tasks = page["tasks"]
+    if cli.json:
+        cli.print_json(page)
+    elif tasks:
+        click.echo(table(ENDED, ended_cells(tasks)))
+        if page["next"]:
+            click.echo(dim(f"more: the same with --before {page['next']}"), err=True)
+    elif before:
+        click.echo("No more tasks.")
+    elif search or any(value is not None for name, value in wanted.items() if name != "limit"):
+        hint = "" if everything else "; --all also looks at commands that a turn waited for"
+        click.echo(f"No task fits{hint}. `holdfast tasks search TEXT` looks into their output.")
+    else:
+        click.echo("No tasks yet. Try: holdfast start -- sleep 60")

@@ -1,0 +1,24 @@
+"""`holdfast tasks list`: what runs now."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.screen import table
+from holdfast.cli.tasks import NOTHING_RUNS, RUNNING, running, running_cells
+
+
+@click.command("list")
+@click.option("--all", "everything", is_flag=True, help="Also commands that a turn waits for.")
+@shared_options
+@pass_cli
+def command(cli: Cli, everything: bool) -> None:
+    """List what runs now, across all sessions: commands and agents, what they do and for how long."""
+    tasks = running(cli.gateway, foreground=everything)
+    if cli.json:
+        cli.print_json({"tasks": tasks})
+    elif tasks:
+        click.echo(table(RUNNING, running_cells(tasks)))
+    else:
+        click.echo(f"{NOTHING_RUNS} Try: holdfast start -- sleep 60; what ran before: holdfast tasks history")

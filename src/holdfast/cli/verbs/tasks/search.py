@@ -1,0 +1,27 @@
+"""`holdfast tasks search`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.screen import dim, table
+from holdfast.cli.tasks import HITS, hit_cells
+from holdfast.cli.values import TEXT
+
+
+@click.command("search")
+@click.argument("text", type=TEXT)
+@click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many.")
+@shared_options
+@pass_cli
+def command(cli: Cli, text: str, limit: int) -> None:
+    """Find TEXT in the output of all tasks, newest first; of a very long output in its beginning and its end."""
+    found = cli.gateway.get("/v1/tasks/search", q=text, limit=limit)
+    if cli.json:
+        cli.print_json(found)
+    elif found["hits"]:
+        click.echo(table(HITS, hit_cells(found["hits"])))
+        click.echo(dim("read one: holdfast tasks log ID"), err=True)
+    else:
+        click.echo("Nothing found. The search is for the text as it is; fewer letters find more.")

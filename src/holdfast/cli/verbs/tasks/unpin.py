@@ -1,0 +1,18 @@
+"""`holdfast tasks unpin`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.ending import pin
+from holdfast.cli.values import TASK
+
+
+@click.command("unpin")
+@click.argument("task", type=TASK)
+@shared_options
+@pass_cli
+def command(cli: Cli, task: str) -> None:
+    """Let a prune take TASK again."""
+    pin(cli, task, pinned=False)

@@ -1,0 +1,54 @@
+"""`holdfast tasks wait`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from holdfast.cli import output
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.conversation import patience_option
+from holdfast.cli.errors import FAILED
+from holdfast.cli.follow import Away, Back
+from holdfast.cli.gateway import Json
+from holdfast.cli.tasks import find, in_words
+from holdfast.cli.values import SPAN, TASK
+
+
+@click.command("wait")
+@click.argument("task", type=TASK)
+@click.option("--timeout", type=SPAN, metavar="TIME", help="Not longer than this: 90s, 30m, 2h.")
+@patience_option
+@shared_options
+@pass_cli
+def command(cli: Cli, task: str, timeout: int | None, patience: float) -> int:
+    """Wait until TASK has ended. The exit code is 0 when it is done, 1 when it failed, was stopped, is lost or runs on.
+
+    Ctrl-C stops waiting and nothing else. A gateway that goes away is waited for.
+    """
+    found = find(cli.gateway, task)
+    seconds = timeout / 1000 if timeout is not None else None
+    try:
+        for seen in output.wait(cli.gateway, found["id"], seconds=seconds, patience=patience):
+            match seen:
+                case Away():
+                    print(f"the gateway is away; waiting for it up to {seen.seconds:.0f} s", file=sys.stderr)
+                case Back():
+                    print("the gateway is back", file=sys.stderr)
+                case _:
+                    found = seen
+    except KeyboardInterrupt:
+        print(f"\nit goes on: holdfast tasks show {found['id']}", file=sys.stderr)
+        return 130
+    _tell(cli, found)
+    return 0 if found["state"] == "done" else FAILED
+
+
+def _tell(cli: Cli, task: Json) -> None:
+    if cli.json:
+        cli.print_json(task)
+    elif task["state"] == "running":
+        click.echo(f"{task['id']}: still {in_words(task)}")
+    else:
+        click.echo(f"{task['id']}: {in_words(task)}")
