@@ -106,6 +106,10 @@ class ProfileSettings:
     """allow, ask or deny by pattern: "write", "write:docs/*", "github__*", "*"."""
     mcp: list[str] = field(default_factory=list)
     """The MCP servers whose tools it gets."""
+    output_head_kib: int = 1024
+    """How much of the beginning of a command's output is kept, in KiB."""
+    output_tail_kib: int = 4096
+    """And how much of its end; what lies between is dropped when there is more."""
     max_steps: int = 100
     """How many steps one turn may take."""
     max_tokens: int = 0
@@ -186,6 +190,8 @@ _BOUNDS: dict[tuple[str, str], tuple[int, int]] = {
     ("retention", "tasks_days"): (0, 36_500),
     ("retention", "tasks_count"): (0, 10**9),
     ("retention", "tasks_megabytes"): (0, 10**9),
+    ("profiles", "output_head_kib"): (0, 10**8),
+    ("profiles", "output_tail_kib"): (4, 10**8),
     ("profiles", "max_steps"): (1, 10**6),
     ("profiles", "max_tokens"): (0, 10**12),
     ("profiles", "max_minutes"): (0, 10**6),

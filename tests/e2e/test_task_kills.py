@@ -150,7 +150,7 @@ def reckon(gateway: GatewayProcess, person: Person) -> Counter[str]:
             assert work.runs == 0, "it was said never to have begun"
             found["cancelled"] += 1
             continue
-        assert (work.runs, ended["exit_code"]) == (1, work.code), ended
+        assert (work.runs, ended["exit_code"], ended["reason"]) == (1, work.code, f"exit code {work.code}")
         assert output(gateway, id) == work.copy
         found["ended"] += 1
     notes = Counter(event["task"] for event in of_kind(gateway.events(person.parent), "NoteReceived"))

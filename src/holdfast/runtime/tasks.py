@@ -31,7 +31,7 @@ from holdfast.domain.task import (
     verdict,
 )
 from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Ended, Lost, NeverStarted, Over
-from holdfast.processes.kill import KillReport
+from holdfast.processes.kill import KillReport, Member
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
@@ -93,6 +93,7 @@ class Tasks:
         self._ground = ground
         self._changes = Changes(ground.root)
         self._watched: dict[str, asyncio.Task[None]] = {}
+        self._starting: set[str] = set()
         self._kills: dict[str, asyncio.Task[KillReport]] = {}
         self._foreground: dict[str, str] = {}
         """The commands that a turn waits for, with their sessions."""
@@ -105,7 +106,8 @@ class Tasks:
         await ready.wait()
         await self._clear()
         for row in await self._store.running_tasks():
-            if row["kind"] == "process":
+            ours = str(row["id"]) in self._starting or str(row["id"]) in self._watched  # somebody was quick
+            if row["kind"] == "process" and not ours:
                 self._watch(row)
                 await self._stop_if_over(row)
 
@@ -134,11 +136,15 @@ class Tasks:
             tail=wish.tail,
         )
         order.check()
-        appended = await self.archive.begin(started, command=command)
-        if not appended.duplicate:
-            if not started.foreground:
-                await self._changes.remember(started.task, Path(started.cwd))
-            await self._launch(order)
+        self._starting.add(order.id)
+        try:
+            appended = await self.archive.begin(started, command=command)
+            if not appended.duplicate:
+                if not started.foreground:
+                    await self._changes.remember(started.task, Path(started.cwd))
+                await self._launch(order)
+        finally:
+            self._starting.discard(order.id)
         return appended
 
     async def _launch(self, command: Command) -> None:
@@ -168,9 +174,9 @@ class Tasks:
 
     async def end(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
         """Want its end: written first, then signalled, then by force."""
-        if row["state"] != "running":
-            raise Conflict(f"Task {row['id']} ended already: {row['state']}, {row['reason']}.")
         task = str(row["id"])
+        if row["state"] != "running" and not await self.supervisor.members(task):  # nor did it leave anybody behind
+            raise Conflict(f"Task {task} ended already: {row['state']}, {row['reason']}.")
         request = TaskStopRequested(task=task, by=by, reason=reason, force=force)
         appended = await self.archive.add(request, command=command)
         self._kill(task, force=force)
@@ -220,11 +226,11 @@ class Tasks:
 
     async def _until_over(self, task: str) -> None:
         over = await self.supervisor.wait(task)
-        report: KillReport | None = None
         if (kill := self._kills.get(task)) is not None:
-            report = await asyncio.shield(kill)
+            await asyncio.shield(kill)
+        left = await self.supervisor.members(task)
         row = await self._store.task(task)
-        await self._finish(await asyncio.to_thread(self._end_of, row, over, report))
+        await self._finish(await asyncio.to_thread(self._end_of, row, over, left))
         if not self._keeps(row):
             await self.supervisor.remove(task)
 
@@ -241,7 +247,7 @@ class Tasks:
         except UnicodeDecodeError:
             return None
 
-    def _end_of(self, row: Row, over: Over, report: KillReport | None) -> TaskFinished:
+    def _end_of(self, row: Row, over: Over, left: tuple[Member, ...]) -> TaskFinished:
         task, output = str(row["id"]), self.supervisor.output(str(row["id"]))
         stopped = f"stopped by {stopper(row)}" if row["stop_by"] else ""
         code, name, evidence, lost = None, "", "", ""
@@ -270,7 +276,7 @@ class Tasks:
             preview=plain(output.tail(3, PREVIEW_BYTES).data).strip()[-PREVIEW:],
             output=self._inline(task) if row["foreground"] else None,
             files=None if row["foreground"] else self._changes.since(task, Path(str(row["cwd"]))),
-            survivors=[f"{one.pid} {one.name}" for one in report.survivors] if report is not None else [],
+            survivors=[f"{one.pid} {one.name}" for one in left],
         )
 
     async def _finish(self, finished: TaskFinished) -> None:
