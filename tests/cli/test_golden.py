@@ -20,7 +20,8 @@ from tests.e2e.gateway import GatewayProcess, until
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
 TIMES = {"at", "created_at", "updated_at", "started_at", "finished_at", "duration_ms", "uptime_ms", "away_ms"}
-WORDS = {"detail", "reason", "message", "content", "rebuilt"}
+WORDS = {"detail", "reason", "message", "content", "rebuilt", "evidence"}
+WORDS |= {"activity", "activity_detail", "activity_evidence"}
 """Sentences of other rooms: they are for people, and may be worded better at any time."""
 PLACES = {"pid": 1, "stopped": 1, "bytes": 1, "cwd": "/cwd"}
 
@@ -62,6 +63,38 @@ def _story(cli: CommandLine, gateway: GatewayProcess) -> dict[str, Any]:
     return {name: _normal(answer, cwd) for name, answer in told.items()}
 
 
+def _story_of_tasks(cli: CommandLine, gateway: GatewayProcess) -> dict[str, Any]:
+    cwd = str(gateway.home.parent)
+    told: dict[str, Any] = {}
+    told["start"] = json.loads(cli.ok("start", "--name", "greeter", "--cwd", cwd, "--stdin", "--json", "--", "cat"))
+    task = told["start"]["task"]
+    told["tasks"] = cli.json("tasks")
+    told["tasks-why"] = cli.json("why", task)
+    told["tasks-why"]["sentences"] = [sentence | {"text": "WORDS"} for sentence in told["tasks-why"]["sentences"]]
+    told["tasks-write"] = cli.json("tasks", "write", task, "hello", "--close")
+    told["tasks-wait"] = cli.json("tasks", "wait", task)
+    told["tasks-log"] = _lines(cli.ok("tasks", "log", task, "--json"))
+    told["tasks-pin"] = cli.json("tasks", "pin", task)
+    told["tasks-unpin"] = cli.json("tasks", "unpin", task)
+    told["tasks-show"] = cli.json("tasks", "show", task)
+    told["tasks-history"] = cli.json("tasks", "history", "--limit", "1")
+    told["tasks-search"] = until(lambda: _found_in_output(cli, "hello"), "it is found")
+    for verb in ("stop", "kill"):
+        other = json.loads(cli.ok("start", "--cwd", cwd, "--json", "--", "sleep", "300"))["task"]
+        told[f"tasks-{verb}"] = cli.json("tasks", verb, other)
+    told["tasks-prune"] = cli.json("tasks", "prune", "--state", "done", "--older-than", "0s")
+    told["tasks-pruned"] = cli.json("tasks", "prune", "--state", "done", "--older-than", "0s", "--yes")
+    for answer in told.values():
+        if isinstance(answer, dict) and "seq" in answer:
+            answer["seq"] = 1  # several write at once here
+    return {name: _normal(answer, cwd) for name, answer in told.items()}
+
+
+def _found_in_output(cli: CommandLine, text: str) -> Any:
+    found = cli.json("tasks", "search", text)
+    return found if found["hits"] else None
+
+
 def _lines(text: str) -> list[Any]:
     return [json.loads(line) for line in text.splitlines()]
 
@@ -79,7 +112,7 @@ def _normal(value: Any, cwd: str, key: str = "") -> Any:
         return [_normal(item, cwd, key) for item in value]
     if key in TIMES and value is not None:
         return "TIME" if isinstance(value, str) else 1
-    if key in WORDS and value:
+    if key in WORDS and (value or key.startswith("activity")):
         return "WORDS"
     if key in PLACES:
         return PLACES[key]
@@ -103,6 +136,9 @@ def test_the_shapes_are_the_golden_ones(tmp_path: Path, request: pytest.FixtureR
     with GatewayProcess(new_home(tmp_path / "home")) as gateway:
         gateway.start()
         answers = _story(CommandLine(gateway.home), gateway)
+    with GatewayProcess(new_home(tmp_path / "other")) as gateway:
+        gateway.start()
+        answers |= _story_of_tasks(CommandLine(gateway.home), gateway)
     if request.config.getoption("--regenerate"):
         for name, answer in answers.items():
             text = json.dumps(answer, indent=2, ensure_ascii=False, sort_keys=True)

@@ -9,7 +9,6 @@ _ESCAPES = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)?"  # titles, links, clipboard
     r"|\x1b[ -/]*[0-~]?"  # anything else that begins so
 )
-_OVERWRITTEN = re.compile(r"[^\n\r]*\r(?=[^\n\r])")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -47,4 +46,9 @@ def whole(data: bytes) -> bytes:
 
 
 def _without(text: str) -> str:
-    return _CONTROL.sub("", _OVERWRITTEN.sub("", _ESCAPES.sub("", text)))
+    return _CONTROL.sub("", "\n".join(map(_last_written, _ESCAPES.sub("", text).split("\n"))))
+
+
+def _last_written(line: str) -> str:
+    """Of a line that was overwritten, what stands there in the end. Line by line: an output may be one endless line."""
+    return line.rstrip("\r").rpartition("\r")[2] if "\r" in line else line

@@ -29,6 +29,8 @@ def command(cli: Cli, task: str, timeout: int | None, patience: float) -> int:
     """
     found = find(cli.gateway, task)
     seconds = timeout / 1000 if timeout is not None else None
+    if found["state"] == "running":
+        print(f"waiting for {found['id']}; Ctrl-C only stops waiting", file=sys.stderr, flush=True)
     try:
         for seen in output.wait(cli.gateway, found["id"], seconds=seconds, patience=patience):
             match seen:

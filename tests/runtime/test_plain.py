@@ -1,0 +1,36 @@
+"""Output of commands, clean for a screen: also a megabyte without a single newline, which must not take minutes."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.runtime.plain import coloured, plain, whole
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (b"a\r\nb\n", "a\nb\n"),
+        (b" 10%\r 50%\r100%\ndone\n", "100%\ndone\n"),
+        (b"100%\r\nnext", "100%\nnext"),
+        (b"a\r\rb", "b"),
+        (b"left\r", "left"),
+        (b"\x1b]0;title\x07\x1b[2Jx\x08y\x1b[31mred\x1b[0m", "xyred"),
+        ("\u202eevil".encode(), "evil"),
+        (b"\xff\xfe", "\ufffd\ufffd"),
+    ],
+)
+def test_what_is_shown(written: bytes, shown: str) -> None:
+    assert plain(written) == shown
+
+
+def test_colours_stay_for_a_screen() -> None:
+    assert coloured(b"a\x1b[31mred\x1b[0m\x1b]0;t\x07b") == "a\x1b[31mred\x1b[0mb"
+
+
+@pytest.mark.parametrize("piece", [b"x", b"\x1b[", b"\x1b[1", b"\x1b]", b"a\r", b"\r", b"\x9b1", b"\xc2\x9b"])
+def test_a_megabyte_of_anything_is_read_in_one_go(piece: bytes) -> None:
+    data = piece * ((1 << 20) // len(piece))
+    plain(data)
+    coloured(data)
+    whole(data)
