@@ -199,8 +199,11 @@ def test_raw_is_byte_for_byte_and_clean_commands_no_terminal(cli: CommandLine, t
     assert terminal.raw.startswith("a\x1b[31mred\x1b[0mb\n")
 
 
-def test_it_says_where_bytes_were_dropped(cli: CommandLine) -> None:
-    task = ended(cli, "head -c 12000000 /dev/zero | tr '\\0' x; echo; echo the end")
+def test_it_says_where_bytes_were_dropped(cli: CommandLine, gateway: GatewayProcess) -> None:
+    task = start(cli, "head -c 12000000 /dev/zero | tr '\\0' x; echo; read go; echo the end", options=("--stdin",))
+    until(lambda: gateway.get(f"/v1/tasks/{task}/output", offset=1 << 20)["dropped"], "bytes are dropped")
+    cli.ok("tasks", "write", task, "go")
+    cli.ok("tasks", "wait", task)
     shown = cli.json("tasks", "show", task)
     assert shown["dropped_bytes"] > 0
     out = cli.ok("tasks", "log", task)
