@@ -14,6 +14,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from socket import socket as Socket
 
@@ -26,6 +27,7 @@ from holdfast.gateway.logs import start_logging
 from holdfast.gateway.server import Server, listen
 from holdfast.gateway.state import Gateway
 from holdfast.gateway.stream import Streams
+from holdfast.lifecycle.retention import Retention
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import SystemClock
@@ -38,7 +40,7 @@ from holdfast.runtime.prune import Pruning
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Tasks
+from holdfast.runtime.tasks import Ground, Tasks
 from holdfast.runtime.tools.delegate import Delegate
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.settings import DEMO, Settings, load_settings
@@ -57,7 +59,7 @@ log = logging.getLogger(__name__)
 def serve(home: Home, *, port: int | None, background: bool, open_store: OpenStore = SqliteStore) -> int:
     """Run a gateway until somebody says goodbye. Returns the exit code of the process."""
     try:
-        home.prepare()
+        umask = home.prepare()
         settings = load_settings(home.config)
         lock = HomeLock(home.lock)
     except ConfigError as error:
@@ -68,7 +70,8 @@ def serve(home: Home, *, port: int | None, background: bool, open_store: OpenSto
         return _explain(f"{error}.", DOCTOR, 1)
     try:
         start_logging(home.log, settings.gateway.log_bytes)
-        asyncio.run(_run(home, settings, port=port, background=background, open_store=open_store))
+        place = _Place(home, settings, umask)
+        asyncio.run(_run(place, port=port, background=background, open_store=open_store))
         return 0
     except HoldfastError as error:
         log.error("the gateway could not start: %s", error)
@@ -86,27 +89,40 @@ def _explain(message: str, hint: str, code: int) -> int:
     return code
 
 
-async def _run(home: Home, settings: Settings, *, port: int | None, background: bool, open_store: OpenStore) -> None:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a gateway runs."""
+
+    home: Home
+    settings: Settings
+    umask: int
+
+
+async def _run(place: _Place, *, port: int | None, background: bool, open_store: OpenStore) -> None:
+    home = place.home
     goodbye = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(name, goodbye.set)
-    bound = _bind(port if port is not None else settings.gateway.port)
+    bound = _bind(port if port is not None else place.settings.gateway.port)
     store = open_store(home.database)
     profiles = Profiles(home.config)
     try:
         number = bound.getsockname()[1]
-        gateway, mirror = _put_together(home, store, profiles, port=number, goodbye=goodbye)
+        gateway, mirror = _put_together(place, store, profiles, port=number, goodbye=goodbye)
+        retention = Retention(store, gateway.pruning, gateway.clock, lambda: profiles.settings.retention)
         await _note(gateway, GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id()))
         server = Server(gateway, Guard(port=number, token=_token(home)))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         await profiles.detect()
         await gateway.tasks.start()
         await mirror.start()
+        await retention.start()
         await gateway.runner.start()
         _announce(home, gateway, background=background)
         warming = asyncio.create_task(_warm_up(profiles))
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _say_goodbye(gateway, serving)
+        await retention.stop()
         await mirror.stop()
         await warming
     finally:
@@ -116,19 +132,18 @@ async def _run(home: Home, settings: Settings, *, port: int | None, background: 
 
 
 def _put_together(
-    home: Home, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event
+    place: _Place, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event
 ) -> tuple[Gateway, Mirror]:
     """Every part with what it works with, nothing started yet."""
-    clock = SystemClock()
+    home, clock = place.home, SystemClock()
     sessions, live, archive = Sessions(store, clock), Live(store), Archive(store, clock)
     tasks = Tasks(
         store,
         archive=archive,
         supervisor=Supervisor(home.tasks),
-        root=home.tasks,
+        ground=Ground(home.tasks, lambda: command_environment(profiles.settings.key_names), place.umask),
         sessions=sessions,
         clock=clock,
-        environment=lambda: command_environment(profiles.settings.key_names),
     )
     shelf = Shelf(store, tasks=tasks, sessions=sessions, clock=clock)
     delegation = Delegation(store, archive=archive, sessions=sessions, clock=clock)

@@ -58,9 +58,9 @@ class Home:
         """The output of every command, one directory for each task."""
         return self.path / "tasks"
 
-    def prepare(self) -> None:
-        """Create what is missing, 0700; refuse a home that others could change."""
-        os.umask(0o077)
+    def prepare(self) -> int:
+        """Create what is missing, 0700; refuse a home that others could change. The umask that was in force."""
+        umask = os.umask(0o077)
         try:
             for path in (self.path, self.run, self.log.parent, self.tasks):
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,6 +69,7 @@ class Home:
                 f"The home {self.path} cannot be made: {error.strerror}. Use another: --home DIR or HOLDFAST_HOME."
             ) from error
         self.check()
+        return umask
 
     def check(self) -> None:
         """Refuse a home that belongs to somebody else or that others can write to."""

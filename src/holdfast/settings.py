@@ -40,6 +40,18 @@ class ResumeSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionSettings:
+    """[retention]"""
+
+    tasks_days: int = 0
+    """Tasks that ended so many days ago are pruned; 0 keeps them."""
+    tasks_count: int = 0
+    """So many ended tasks are kept, the oldest go first; 0 is no limit."""
+    tasks_megabytes: int = 0
+    """So much output of ended tasks is kept, the oldest goes first; 0 is no limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSettings:
     """[providers.NAME]"""
 
@@ -94,6 +106,10 @@ class ProfileSettings:
     """allow, ask or deny by pattern: "write", "write:docs/*", "github__*", "*"."""
     mcp: list[str] = field(default_factory=list)
     """The MCP servers whose tools it gets."""
+    output_head_kib: int = 1024
+    """How much of the beginning of a command's output is kept, in KiB."""
+    output_tail_kib: int = 4096
+    """And how much of its end; what lies between is dropped when there is more."""
     max_steps: int = 100
     """How many steps one turn may take."""
     max_tokens: int = 0
@@ -110,6 +126,7 @@ class Settings:
     """The profile of a session that names none; by default the first that was detected, else `demo`."""
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
     resume: ResumeSettings = field(default_factory=ResumeSettings)
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
     providers: dict[str, ProviderSettings] = field(default_factory=dict)
     mcp: dict[str, McpSettings] = field(default_factory=dict)
     profiles: dict[str, ProfileSettings] = field(default_factory=dict)
@@ -160,6 +177,7 @@ def load_settings(path: Path) -> Settings:
 _TABLES: dict[str, tuple[type[Any], bool]] = {
     "gateway": (GatewaySettings, False),
     "resume": (ResumeSettings, False),
+    "retention": (RetentionSettings, False),
     "providers": (ProviderSettings, True),
     "mcp": (McpSettings, True),
     "profiles": (ProfileSettings, True),
@@ -169,6 +187,11 @@ _BOUNDS: dict[tuple[str, str], tuple[int, int]] = {
     ("gateway", "log_bytes"): (10_000, 10**12),
     ("resume", "attempts"): (0, 1000),
     ("resume", "max_age_minutes"): (0, 10**7),
+    ("retention", "tasks_days"): (0, 36_500),
+    ("retention", "tasks_count"): (0, 10**9),
+    ("retention", "tasks_megabytes"): (0, 10**9),
+    ("profiles", "output_head_kib"): (0, 10**8),
+    ("profiles", "output_tail_kib"): (4, 10**8),
     ("profiles", "max_steps"): (1, 10**6),
     ("profiles", "max_tokens"): (0, 10**12),
     ("profiles", "max_minutes"): (0, 10**6),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -62,6 +63,14 @@ def test_history_does_not_grow_for_ever(tmp_path: Path) -> None:
     assert typed.load()[-1].startswith("1199 ")
     assert (tmp_path / "history").stat().st_size < 1_000_000
     assert typed.load()[-1].startswith("1199 ")
+
+
+def test_a_history_that_cannot_be_shortened_is_still_read(tmp_path: Path) -> None:
+    typed = Typed(tmp_path)
+    for number in range(20):
+        typed.add(f"{number} " + "x" * 60_000)
+    (tmp_path / f"history.{os.getpid()}").mkdir()  # in the way, as a full disk would be
+    assert typed.load()[-1].startswith("19 ")
 
 
 def test_a_mention_is_the_word_behind_an_at() -> None:

@@ -71,6 +71,10 @@ def test_markdown_is_drawn_without_html_and_with_visible_links() -> None:
     assert draw(Spoke("```py\nx = 1\n\ny = 2\n```")) == ["  x = 1", "", "  y = 2"]
 
 
+def test_markdown_hides_nothing_that_was_said() -> None:
+    assert draw(Spoke("see [1]\n\n[1]: https://x.y")) == ["see [1]", "", "[1]: https://x.y"]
+
+
 def test_a_call_is_one_line_and_fits() -> None:
     long = json.dumps({"path": "p" * 200, "content": "c" * 200})
     for columns in (40, 80, 120):
@@ -98,12 +102,18 @@ def test_long_arguments_are_cut_and_say_so() -> None:
     shown = argument_lines(json.dumps({"content": "\n".join(map(str, range(100)))}), most=12)
     assert shown[-1] == "… 89 more lines"
     assert argument_lines("not json", most=3) == ["not json"]
+    shown = draw(Asked("approval", "write a", ("allow",), json.dumps({"content": "x" * 100_000})))
+    assert len(shown) < 12
+    assert "  /open shows all of it" in shown
 
 
 def test_a_message_keeps_its_lines() -> None:
     assert draw(Said("one\ntwo")) == ["› one", "  two"]  # noqa: RUF001
     shown = draw(Said("\n".join("x" * 100)))
     assert shown[-1] == "  … 60 more lines"
+    shown = draw(Said("x" * 1_000_000))
+    assert shown[-1] == "  … 996,000 more characters"
+    assert len(shown) < 60
 
 
 def test_how_long_it_thought() -> None:

@@ -184,7 +184,7 @@ def test_ctrl_c_twice_stops_once(gateway: GatewayProcess, cli: CommandLine, cwd:
         seat.enter("slow 30 stop me")
         seat.until("· running")
         seat.type(CTRL_C + CTRL_C)
-        shown = seat.until_idle("This turn is being stopped already.", "stopped by cli")
+        shown = seat.until_idle("already. Ctrl-D leaves; it ends by itself.", "stopped by cli")
         assert "nothing to stop" not in shown
     assert len(of_kind(gateway.events(only_session(gateway)), "StopRequested")) == 1
 
@@ -222,7 +222,7 @@ def test_a_gateway_that_is_stopped_for_good_loses_nothing(gateway: GatewayProces
         seat.enter("say two")
         seat.until("not sent yet say two")
         seat.enter("/why")
-        seat.until("No gateway is running", "/start starts one.")
+        seat.until("No gateway is running in ", "\n\nnot sent yet say two")
         shown = seat.leave()
         assert "not sent: say two\n1 message could not be sent: no gateway answered." in shown
 

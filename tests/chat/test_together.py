@@ -7,101 +7,89 @@ from pathlib import Path
 
 from holdfast.cli.chat.keep import Cursors
 from tests.chat.listener import Listener
-from tests.chat.seat import PROMPT, sit_down
+from tests.chat.seat import ALT_ENTER, CTRL_C, PROMPT, sit_down
 from tests.cli.commandline import CommandLine
 from tests.e2e.gateway import GatewayProcess, check_whole, of_kind, until
-from tests.provider.loopback import Call, Hang, Loopback, Reply, Text
 
-PROFILE = """
-[providers.loop]
-base_url = "{url}"
-[profiles.together]
-model = "loop:loopback"
-"""
 TIMES = re.compile(r"[\d.]+ m?s\b")
+SCRIPT = ("say I will read it.", "read README.md", "say And this is", "slow 9000 never said")
 CONVERSATION = f"""\
-{PROMPT} hello
+{PROMPT} say Ready.
 
 Ready.
 
-{PROMPT} read it
+{PROMPT} say I will read it.
+  read README.md
+  say And this is
+  slow 9000 never said
 
 I will read it.
 
 ⚙ read path=README.md · done · TIME · [1]
 
-It says # Read me.
-
+read done: # Read me
 And this is
 
 resumed after TIME away: the gateway was killed or crashed
 
-It says # Read me.
+read done: # Read me
+And this is
 
-And this is whole.
+stopped by cli
 
-{PROMPT} typed while it spoke
+{PROMPT} say typed while it spoke
 
-The second.
+typed while it spoke
 
-{PROMPT} typed while away
+{PROMPT} slow 0.3 typed while away
 
-The third.
+typed while away
 
-{PROMPT} from the other one
+{PROMPT} say from the other one
 
-The fourth."""
+from the other one"""
 
 
 def test_all_see_the_same_also_through_a_kill(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
-    with Loopback() as server:
-        with (gateway.home / "config.toml").open("a") as file:
-            file.write(PROFILE.format(url=server.openai_url))
-        server.script(Reply("Ready."))
-        with sit_down(cli, "chat", "--profile", "together", cwd=cwd, columns=120) as one:
-            one.until("together/loop:loopback · idle")
-            one.enter("hello")
-            one.until_idle("\n\nReady.")
-            (row,) = gateway.get("/v1/sessions")["sessions"]
-            read = Cursors(gateway.home / "chat")
-            until(lambda: read.get(row["id"]) == row["version"], "it is known that all of this was read")
-            with sit_down(cli, cwd=cwd, columns=120) as two, Listener(gateway, row["id"]) as program:
-                two.until_idle("\n\nReady.")
+    with sit_down(cli, cwd=cwd, columns=120) as one:
+        one.until("· idle")
+        one.enter("say Ready.")
+        one.until_idle("\n\nReady.")
+        (row,) = gateway.get("/v1/sessions")["sessions"]
+        read = Cursors(gateway.home / "chat")
+        until(lambda: read.get(row["id"]) == row["version"], "it is known that all of this was read")
+        with sit_down(cli, cwd=cwd, columns=120) as two, Listener(gateway, row["id"]) as program:
+            two.until_idle("\n\nReady.")
 
-                server.script(
-                    Reply(Text(["I will ", "read it."]), Call("read", {"path": "README.md"})),
-                    Reply(Text(["It says # Read me.\n\n", "And this ", "is "]), Hang()),
-                )
-                one.enter("read it")
-                one.until("\n\nAnd this is\n")
-                one.enter("typed while it spoke")
-                for seat in (one, two):
-                    seat.until("\n\nAnd this is\n", "queued 1 typed while it spoke", "· 1 queued")
-                until(lambda: program.spoken.endswith("And this is "), "the program has heard it too")
+            one.enter(ALT_ENTER.join(SCRIPT))
+            one.until("read done: # Read me\nAnd this is\n")
+            one.enter("say typed while it spoke")
+            for seat in (one, two):
+                seat.until("read done: # Read me\nAnd this is\n", "queued 1 say typed while it spoke", "· 1 queued")
+            until(lambda: program.spoken.endswith("\nAnd this is"), "the program has heard it too")
 
-                gateway.kill9()
-                for seat in (one, two):
-                    seat.until("gateway away, waiting…")
-                one.enter("typed while away")
-                one.until("not sent yet typed while away")
-                server.script(
-                    Reply(Text(["It says # Read me.\n\n", "And this ", "is ", "whole."])),
-                    Reply("The second."),
-                    Reply(Text(["The ", "third."])),
-                )
-                gateway.start()
-                for seat in (one, two):
-                    seat.until_idle("\n\nThe third.")
+            gateway.kill9()
+            for seat in (one, two):
+                seat.until("gateway away, waiting…")
+            one.enter("slow 0.3 typed while away")
+            one.until("not sent yet slow 0.3 typed while away")
+            gateway.start()
+            for seat in (one, two):
+                seat.until("resumed after", "· 2 queued")
+                seat.until("crashed\n\nread done: # Read me\nAnd this is\n")
 
-                server.script(Reply("The fourth."))
-                two.enter("from the other one")
-                for seat in (one, two):
-                    shown = seat.until_idle("\n\nThe fourth.")
-                    assert TIMES.sub("TIME", seat.conversation) == CONVERSATION, shown
+            two.type(CTRL_C)
+            for seat in (one, two):
+                seat.until_idle("\n\ntyped while away")
+            two.enter("say from the other one")
+            for seat in (one, two):
+                shown = seat.until_idle("\n\nfrom the other one")
+                said = seat.conversation[seat.conversation.index(PROMPT) :]
+                assert TIMES.sub("TIME", said) == CONVERSATION, shown
 
-                stored = gateway.until_rest(row["id"])
-                until(lambda: len(program.records) >= len(stored), "the program has heard all")
-                assert program.records == stored
-                assert (program.wrong, program.connections) == ([], 2)
+            stored = gateway.until_rest(row["id"])
+            until(lambda: len(program.records) >= len(stored), "the program has heard all")
+            assert program.records == stored
+            assert (program.wrong, program.connections) == ([], 2)
     check_whole(stored)
     assert len(of_kind(stored, "InputReceived")) == 5

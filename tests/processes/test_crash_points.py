@@ -81,7 +81,7 @@ CASES = [
 async def test_promise_7_killed_at_every_call(role: Role, company: Company, tmp_path: Path) -> None:
     told = await every_point(role, company, RUNS, tmp_path)
     print(f"\n{role} killed {company} at each of {told.total()} calls: {dict(told)}")
-    assert told.total() > 10
+    assert told.total() >= 8
 
 
 async def test_promise_7_killed_while_it_fails_to_begin(tmp_path: Path) -> None:

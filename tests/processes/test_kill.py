@@ -85,6 +85,7 @@ async def test_a_plain_signal_reaches_the_group(house: House) -> None:
 TREE = """
 import os, sys, time
 mark, count = sys.argv[1:]
+words = ["sh", "-c", "trap '' TERM; while :; do sleep 1; done", mark]
 def leaf(clean):
     os.setsid()
     if os.fork():
@@ -93,8 +94,8 @@ def leaf(clean):
         null = os.open("/dev/null", os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(null, number)
-        os.execve("/bin/sh", ["sh", "-c", "trap '' TERM; while :; do sleep 1; done", mark], {"PATH": os.environ["PATH"]})
-    os.execv("/bin/sh", ["sh", "-c", "trap '' TERM; while :; do sleep 1; done", mark])
+        os.execve("/bin/sh", words, {"PATH": os.environ["PATH"]})
+    os.execv("/bin/sh", words)
 for number in range(int(count)):
     if os.fork() == 0:
         leaf(number % 2)
@@ -109,15 +110,15 @@ time.sleep(1000)
 """Daemons, each in a session of its own with a sleeping child; every second one without environment and output."""
 
 
-@pytest.mark.parametrize("keepers", ["alive", "keeper dead", "understudy dead"])
-async def test_promise_3_no_daemon_gets_away(house: House, keepers: str) -> None:
+@pytest.mark.parametrize("dead", ["nobody", "keeper", "understudy"])
+async def test_promise_3_no_daemon_gets_away(house: House, dead: str) -> None:
     mark = f"mark-{house.cwd.name}-{os.getpid()}"
     running = await house.start((PYTHON, "-c", TREE, mark, "100"))
     await ready(house, running.id)
     assert len(named(mark)) >= 100
-    if keepers != "alive":
-        house.kill_keepers(running.id, keepers.split()[0])
-        await house.keepers_gone(running.id, keepers.split()[0])
+    if dead != "nobody":
+        house.kill_keepers(running.id, dead)
+        await house.keepers_gone(running.id, dead)
     report = await house.supervisor.kill(running.id, grace=0.05)
     assert report.survivors == ()
     assert report.forced >= 100
@@ -143,7 +144,7 @@ import os, sys, time
 print("ready", flush=True)
 end = time.monotonic() + 20
 while time.monotonic() < end:
-    if len(os.listdir("/proc")) < int(sys.argv[2]) and os.fork() == 0:
+    if len([name for name in os.listdir("/proc") if name.isdigit()]) < int(sys.argv[2]) and os.fork() == 0:
         if os.fork():
             os._exit(0)
         os.setsid()
@@ -153,11 +154,11 @@ while time.monotonic() < end:
 
 async def test_a_fork_storm(house: House) -> None:
     mark = f"mark-{house.cwd.name}-{os.getpid()}"
-    bound = len(os.listdir("/proc")) + 200
+    bound = len(table()) + 150
     running = await house.start((PYTHON, "-c", STORM, mark, str(bound)))
 
     async def storm() -> bool:
-        return len(named(mark)) > 100
+        return len(named(mark)) > 60
 
     await eventually(storm)
     report = await house.supervisor.kill(running.id, grace=0)
@@ -169,7 +170,7 @@ async def test_neighbours_are_left_alone(house: House) -> None:
     first = await house.start(("sleep", "100"))
     second = await house.start(("sleep", "100"))
     await house.supervisor.kill(first.id, grace=0)
-    assert house.supervisor.live() == [second.id] or second.id in house.supervisor.live()
+    assert second.id in house.supervisor.live()
     assert process(second.pid) is not None
 
 

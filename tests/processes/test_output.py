@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import random
 from pathlib import Path
 
@@ -197,4 +196,4 @@ async def test_bytes_are_counted_by_somebody_else(house: House) -> None:
     copy = (house.cwd / "copy").read_bytes()
     assert hashlib.sha256(output).digest() == hashlib.sha256(copy).digest()
     assert len(copy) == 7919 * 500
-    assert os.stat(house.cwd / "copy").st_size == len(output)
+    assert (house.cwd / "copy").stat().st_size == len(output)

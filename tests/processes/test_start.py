@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,7 +134,7 @@ async def test_an_id_is_no_path(house: House, id: str) -> None:
 async def test_nonsense_is_refused_before_anything_happens(house: House, more: dict[str, object]) -> None:
     command = house.command("true")
     with pytest.raises(Rejected):
-        await house.supervisor.start(house.command(**{"run": "true", "id": command.id, **more}))
+        await house.supervisor.start(replace(command, **more))  # type: ignore[arg-type]
     assert not list(house.root.iterdir())
 
 

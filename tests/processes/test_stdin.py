@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 
 import pytest
@@ -88,4 +87,4 @@ async def test_one_that_closed_its_input_itself(house: House) -> None:
 
     await eventually(closed)
     assert await house.supervisor.write(running.id, b"x") == 1, "its keeper holds the pipe: nobody gets SIGPIPE"
-    assert os.path.exists(house.spool(running.id).stdin)
+    assert house.spool(running.id).stdin.exists()

@@ -29,9 +29,9 @@ def ensure(gateway: Gateway) -> Address:
 
 def start(gateway: Gateway, *, port: int | None = None) -> Address:
     """Start a gateway in the background and wait until one answers."""
-    _prepare(gateway.home)
+    umask = _prepare(gateway.home)
     log_from = _log_size(gateway.home)
-    child = _spawn(gateway.home, port)
+    child = _spawn(gateway.home, port, umask)
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         address = gateway.healthy()
@@ -40,7 +40,7 @@ def start(gateway: Gateway, *, port: int | None = None) -> Address:
             return address
         code = child.poll()
         if code == CONFLICT and not _owned(gateway.home):
-            child = _spawn(gateway.home, port)
+            child = _spawn(gateway.home, port, umask)
         elif code not in (None, CONFLICT):
             worth = code if code in (FAILED, USAGE) else UNREACHABLE
             raise _failed(gateway.home, log_from, f"it ended with exit code {code}", worth)
@@ -64,20 +64,26 @@ def stop(gateway: Gateway) -> Address:
     return Address(pid, address.host, address.port)
 
 
-def _prepare(home: Home) -> None:
+def _prepare(home: Home) -> int:
     try:
-        home.prepare()
+        return home.prepare()
     except ConfigError as error:
         raise CliError(str(error), code=USAGE) from error
 
 
-def _spawn(home: Home, port: int | None) -> subprocess.Popen[bytes]:
+def _spawn(home: Home, port: int | None, umask: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-P", "-m", "holdfast", "--home", str(home.path), "serve", "--background"]
     if port is not None:
         command += ["--port", str(port)]
     with home.log.open("ab") as log:
         return subprocess.Popen(  # noqa: S603
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=home.path, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=home.path,
+            start_new_session=True,
+            umask=umask,
         )
 
 

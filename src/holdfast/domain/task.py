@@ -107,7 +107,7 @@ class TaskFinished(Event, frozen=True):
     files: list[str] | None = None
     """The files that it changed; null is not known."""
     survivors: list[str] = msgspec.field(default_factory=list)
-    """Processes that outlived being killed."""
+    """Its processes that are still there: daemons that it left behind, or who cannot be killed."""
 
 
 class TaskPruned(Event, frozen=True):

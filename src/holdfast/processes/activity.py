@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import platform
+import stat
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -215,15 +216,26 @@ def _io(pid: int) -> int:
 
 
 def _reads_input(one: Process) -> bool:
-    """Whether it sleeps in a read of its stdin."""
+    """Whether it sleeps in a read of its stdin; where others may not see the call, whether it waits for a pipe."""
     if one.state != "S":
         return False
     try:
-        with open(f"/proc/{one.pid}/syscall") as file:
-            words = file.read().split()
+        words = _text(f"/proc/{one.pid}/syscall").split()
+    except OSError:
+        return _waits_for_its_pipe(one.pid)
+    return words[:2] == [READ_CALL, "0x0"]
+
+
+def _waits_for_its_pipe(pid: int) -> bool:
+    try:
+        return _text(f"/proc/{pid}/wchan").endswith("pipe_read") and stat.S_ISFIFO(os.stat(f"/proc/{pid}/fd/0").st_mode)
     except OSError:
         return False
-    return words[:2] == [READ_CALL, "0x0"]
+
+
+def _text(path: str) -> str:
+    with open(path) as file:
+        return file.read()
 
 
 def _size(path: Path) -> int:

@@ -45,10 +45,10 @@ class KillReport:
 
 
 async def kill_tree(spool: Spool, claim: Claim, *, grace: float) -> KillReport:
-    """TERM to all of it, and after the grace KILL, until nobody is found twice in a row."""
+    """TERM to all of it, unless there is no grace, and then KILL, until nobody is found twice in a row."""
     loop = asyncio.get_running_loop()
     found = await asyncio.to_thread(_members, spool, claim)
-    asked = sum(_ask(one) for one in found)
+    asked = sum(_ask(one) for one in found) if grace else 0
     patience = loop.time() + grace
     while found and loop.time() < patience:
         await asyncio.sleep(LOOK_SECONDS)

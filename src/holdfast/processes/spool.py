@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from holdfast.domain.errors import Corrupt, NotFound
+from holdfast.domain.errors import Corrupt, NotFound, Unavailable
 from holdfast.processes.command import Ended, NeverStarted, Witness, check_id
 from holdfast.processes.keeper import BLOCK, ENTRY_BYTES, punch, sync_directory
 from holdfast.processes.proc import Identity
@@ -149,17 +149,18 @@ class Spool:
         """Claim the directory in place of the keeper: True if it did not and now never will start a command."""
         if (text := self._text("claim")) is not None:
             return text == CANCELLED
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = self.path / "claim.cancel"
-        new.write_text(CANCELLED)
         try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            new = self.path / "claim.cancel"
+            new.write_text(CANCELLED)
             os.link(new, self.path / "claim")
+            new.unlink()
+            sync_directory(str(self.path))
+            sync_directory(str(self.root))
         except FileExistsError:
             return self._text("claim") == CANCELLED
-        finally:
-            new.unlink()
-        sync_directory(str(self.path))
-        sync_directory(str(self.root))
+        except OSError as error:
+            raise Unavailable(f"The start of {self.id} cannot be cancelled: {error.strerror}.") from error
         return True
 
     def claim(self) -> Claim | None:
@@ -187,9 +188,10 @@ class Spool:
         """How it ended, by the record; `None` while there is none.
 
         A record counts when it is whole, also in the place that was kept for it: its keepers may have been
-        killed before they could give it its name.
+        killed before they could give it its name. The name is read twice, since it may come in between.
         """
-        return self._parse(self._text("exit")) or self._parse(self._text("exit.pre"))
+        names = ("exit", "exit.pre", "exit")
+        return next((end for name in names if (end := self._parse(self._text(name))) is not None), None)
 
     def remove(self) -> None:
         """Take the directory away: first the name, in one step, then what is in it."""

@@ -109,19 +109,19 @@ class Supervisor:
         end = spool.end()
         if isinstance(end, NeverStarted):
             raise (Unavailable if end.errno in BUSY else Rejected)(f"The command {end.reason}.")
-        if spool.cancel():
+        claim = spool.claim()
+        if claim is None:  # and there will be none: whoever could claim it has closed the report
             raise Unavailable(f"The keeper of {spool.id} could not start: {complaint or 'it was killed'}.")
-        claim = _claimed(spool)
         self._watch(spool, claim)
         return Running(spool.id, claim.command.pid, claim.began)
 
     async def _admit(self) -> None:
         """Refuse a new command where it would endanger those that run, and say why."""
-        if len(self._live) + len(self._starting) >= self._limits.live:
-            raise Unavailable(f"{self._limits.live} commands are running, which is the limit.")
         usage = self._usage
         if self._looked_at is None or asyncio.get_running_loop().time() - self._looked_at > USAGE_SECONDS:
             usage = await self.usage()
+        if len(self._live) + len(self._starting) >= self._limits.live:
+            raise Unavailable(f"{self._limits.live} commands are running, which is the limit.")
         if usage.free < self._limits.free_bytes:
             raise Unavailable(
                 f"Only {usage.free >> 20} MiB are free on the disk; a command needs {self._limits.free_bytes >> 20}.",
@@ -136,11 +136,11 @@ class Supervisor:
 
     async def attach(self, id: str) -> Found:
         """What became of a command: after a restart, or at any time. One that had not begun never will."""
+        if id in self._starting:
+            await asyncio.wait({self._starting[id]})
         if id in self._live:
             watch = self._live[id]
             return Running(id, watch.claim.command.pid, watch.claim.began)
-        if id in self._starting:
-            return await asyncio.shield(self._starting[id])
         spool = Spool(self._root, id)
         found = find(spool)
         if found is None:  # gone, and about to be recorded
@@ -157,11 +157,11 @@ class Supervisor:
 
     async def wait(self, id: str) -> Over:
         """How it ended, once it has."""
-        if id not in self._live:
+        while (watch := self._live.get(id)) is None:
             found = await self.attach(id)
             if not isinstance(found, Running):
                 return found
-        return await asyncio.shield(self._live[id].over)
+        return await asyncio.shield(watch.over)
 
     def _watch(self, spool: Spool, claim: Claim) -> None:
         loop = asyncio.get_running_loop()
@@ -195,7 +195,10 @@ class Supervisor:
         return Spool(self._root, id).output(stream)
 
     async def follow(self, id: str, offset: int, *, limit: int = 65_536) -> AsyncIterator[Window]:
-        """The output from an offset on, as it is written, until the command has ended and all of it was read."""
+        """The output from an offset on, as it is written, until the command has ended and all of it was read.
+
+        Of one that was started or attached here; of any other, what there is now.
+        """
         output = self.output(id)
         while True:
             watch = self._live.get(id)

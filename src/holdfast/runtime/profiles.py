@@ -23,7 +23,7 @@ from holdfast.runtime.model import Answer, Delta, Model, ModelError, ModelReques
 from holdfast.runtime.provider import SECRET_LENGTH, Provider, ProviderModel
 from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.mcp import McpServer, McpServers
-from holdfast.runtime.tools.place import SYSTEM, Place
+from holdfast.runtime.tools.place import KEPT, SYSTEM, Place
 from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.tool import AnyTool
 from holdfast.settings import (
@@ -54,6 +54,7 @@ class Agent:
     servers: McpServers | None = None
     server_names: tuple[str, ...] = ()
     closed: tuple[Path, ...] = SYSTEM
+    kept: tuple[int, int] = KEPT
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """What must not be in the log, and how it is called."""
 
@@ -73,6 +74,7 @@ class Agent:
             profile=session.profile,
             session=session.id,
             call=call,
+            kept=self.kept,
             mark=f"{session.id}-{call}" if call else "",
         )
 
@@ -179,6 +181,7 @@ class Profiles:
             servers=self._servers,
             server_names=tuple(profile.mcp),
             closed=self._closed,
+            kept=(_blocks(profile.output_head_kib), _blocks(profile.output_tail_kib)),
             secrets=self._secrets,
         )
 
@@ -262,6 +265,11 @@ def _limits(settings: Settings, profile: ProfileSettings | None) -> Limits:
         resume_attempts=settings.resume.attempts,
         resume_age_ms=settings.resume.max_age_minutes * 60_000,
     )
+
+
+def _blocks(kib: int) -> int:
+    """In whole blocks of 4 KiB: a disk gives back no less."""
+    return -(-kib // 4) * 4096
 
 
 def _missing(

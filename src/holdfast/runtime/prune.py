@@ -28,15 +28,6 @@ class Rule:
     keep_last: int | None = None
     state: TaskOutcome | None = None
 
-    def __str__(self) -> str:
-        parts = {
-            "older than": None if self.older_than_ms is None else f"{self.older_than_ms // 1000} s",
-            "larger than": None if self.larger_than is None else f"{self.larger_than} bytes",
-            "but the last": self.keep_last,
-            "state": self.state,
-        }
-        return ", ".join(f"{name} {value}" for name, value in parts.items() if value is not None) or "all that ended"
-
 
 def chosen(rows: list[Row], rule: Rule, *, now: int) -> list[Row]:
     """Which of the ended tasks, given newest first, a rule takes."""
@@ -70,6 +61,11 @@ class Pruning:
     async def prune(self, rule: Rule, *, by: str, command: CommandKey | None = None) -> list[Row]:
         """Let it go."""
         rows = await self.preview(rule)
+        await self.remove(rows, by=by, command=command)
+        return rows
+
+    async def remove(self, rows: list[Row], *, by: str, command: CommandKey | None = None) -> None:
+        """These very tasks, some at a time."""
         for start in range(0, len(rows), AT_ONCE):
             some = rows[start : start + AT_ONCE]
             events = tuple(
@@ -83,7 +79,6 @@ class Pruning:
             for row in some:
                 with contextlib.suppress(NotFound):
                     await self._supervisor.remove(str(row["id"]))
-        return rows
 
 
 def _outcome(row: Row) -> TaskOutcome:

@@ -31,7 +31,7 @@ from holdfast.domain.task import (
     verdict,
 )
 from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Ended, Lost, NeverStarted, Over
-from holdfast.processes.kill import KillReport
+from holdfast.processes.kill import KillReport, Member
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
@@ -61,6 +61,17 @@ class Wish:
     """What is kept of a long output."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What every command of this home stands on."""
+
+    root: Path
+    """Where the directories of tasks are."""
+    environment: Callable[[], dict[str, str]]
+    umask: int
+    """The user's own: what commands make is theirs, not ours."""
+
+
 class Tasks:
     """All commands of this home."""
 
@@ -70,20 +81,19 @@ class Tasks:
         *,
         archive: Archive,
         supervisor: Supervisor,
-        root: Path,
+        ground: Ground,
         sessions: Sessions,
         clock: Clock,
-        environment: Callable[[], dict[str, str]],
     ) -> None:
         self.archive = archive
         self.supervisor = supervisor
-        self._root = root
         self._store = store
         self._sessions = sessions
         self._clock = clock
-        self._environment = environment
-        self._changes = Changes(root)
+        self._ground = ground
+        self._changes = Changes(ground.root)
         self._watched: dict[str, asyncio.Task[None]] = {}
+        self._starting: set[str] = set()
         self._kills: dict[str, asyncio.Task[KillReport]] = {}
         self._foreground: dict[str, str] = {}
         """The commands that a turn waits for, with their sessions."""
@@ -94,9 +104,10 @@ class Tasks:
         ready = asyncio.Event()
         self._follower = asyncio.create_task(self._follow(ready))
         await ready.wait()
-        await self._clear_pruned()
+        await self._clear()
         for row in await self._store.running_tasks():
-            if row["kind"] == "process":
+            ours = str(row["id"]) in self._starting or str(row["id"]) in self._watched  # somebody was quick
+            if row["kind"] == "process" and not ours:
                 self._watch(row)
                 await self._stop_if_over(row)
 
@@ -114,24 +125,30 @@ class Tasks:
 
     async def run(self, started: TaskStarted, wish: Wish, *, command: CommandKey | None = None) -> Appended:
         """Write the intent, then start the command. What goes wrong then is the end of the task, not an error."""
-        appended = await self.archive.begin(started, command=command)
-        if not appended.duplicate:
-            if not started.foreground:
-                await self._changes.remember(started.task, Path(started.cwd))
-            await self._launch(started, wish)
-        return appended
-
-    async def _launch(self, started: TaskStarted, wish: Wish) -> None:
-        task = started.task
-        command = Command(
-            id=task,
+        order = Command(
+            id=started.task,
             run=tuple(started.argv) or started.command,
             cwd=Path(started.cwd),
-            env=self._environment() if wish.env is None else wish.env,
+            env=self._ground.environment() if wish.env is None else wish.env,
+            umask=self._ground.umask,
             stdin="pipe" if wish.stdin else "nothing",
             head=wish.head,
             tail=wish.tail,
         )
+        order.check()
+        self._starting.add(order.id)
+        try:
+            appended = await self.archive.begin(started, command=command)
+            if not appended.duplicate:
+                if not started.foreground:
+                    await self._changes.remember(started.task, Path(started.cwd))
+                await self._launch(order)
+        finally:
+            self._starting.discard(order.id)
+        return appended
+
+    async def _launch(self, command: Command) -> None:
+        task = command.id
         try:
             running = await self.supervisor.start(command)
         except HoldfastError as error:
@@ -157,9 +174,9 @@ class Tasks:
 
     async def end(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
         """Want its end: written first, then signalled, then by force."""
-        if row["state"] != "running":
-            raise Conflict(f"Task {row['id']} ended already: {row['state']}, {row['reason']}.")
         task = str(row["id"])
+        if row["state"] != "running" and not await self.supervisor.members(task):  # nor did it leave anybody behind
+            raise Conflict(f"Task {task} ended already: {row['state']}, {row['reason']}.")
         request = TaskStopRequested(task=task, by=by, reason=reason, force=force)
         appended = await self.archive.add(request, command=command)
         self._kill(task, force=force)
@@ -209,11 +226,11 @@ class Tasks:
 
     async def _until_over(self, task: str) -> None:
         over = await self.supervisor.wait(task)
-        report: KillReport | None = None
         if (kill := self._kills.get(task)) is not None:
-            report = await asyncio.shield(kill)
+            await asyncio.shield(kill)
+        left = await self.supervisor.members(task)
         row = await self._store.task(task)
-        await self._finish(await asyncio.to_thread(self._end_of, row, over, report))
+        await self._finish(await asyncio.to_thread(self._end_of, row, over, left))
         if not self._keeps(row):
             await self.supervisor.remove(task)
 
@@ -230,7 +247,7 @@ class Tasks:
         except UnicodeDecodeError:
             return None
 
-    def _end_of(self, row: Row, over: Over, report: KillReport | None) -> TaskFinished:
+    def _end_of(self, row: Row, over: Over, left: tuple[Member, ...]) -> TaskFinished:
         task, output = str(row["id"]), self.supervisor.output(str(row["id"]))
         stopped = f"stopped by {stopper(row)}" if row["stop_by"] else ""
         code, name, evidence, lost = None, "", "", ""
@@ -259,7 +276,7 @@ class Tasks:
             preview=plain(output.tail(3, PREVIEW_BYTES).data).strip()[-PREVIEW:],
             output=self._inline(task) if row["foreground"] else None,
             files=None if row["foreground"] else self._changes.since(task, Path(str(row["cwd"]))),
-            survivors=[f"{one.pid} {one.name}" for one in report.survivors] if report is not None else [],
+            survivors=[f"{one.pid} {one.name}" for one in left],
         )
 
     async def _finish(self, finished: TaskFinished) -> None:
@@ -325,12 +342,14 @@ class Tasks:
         elif row["foreground"] and state.open_call(str(row["call"])) is None:
             await self._end_by_rule(task, "its turn ended")
 
-    async def _clear_pruned(self) -> None:
-        """Directories whose task was pruned when we were killed in the middle of it."""
+    async def _clear(self) -> None:
+        """What we were kept from removing: the output of a pruned task, or one that is in the log as a whole."""
         known = await self._store.task_ids()
-        for path in self._root.iterdir():
-            if path.is_dir() and not path.name.startswith(".") and path.name not in known:
-                log.info("removing what a prune left behind: %s", path.name)
+        for path in list(self._ground.root.iterdir()):
+            if not path.is_dir() or path.name.startswith("."):
+                continue
+            if path.name not in known or (known[path.name] and self._inline(path.name) is not None):
+                log.info("removing what was left behind: %s", path.name)
                 await self.supervisor.remove(path.name)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import msgspec
 
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.store.port import Row
+
+_list = msgspec.json.Decoder(list[str]).decode
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,9 +55,9 @@ def view(row: Row, *, now: int, output_bytes: int | None, activity: Activity | N
     end = now if finished is None else int(str(finished))
     word, detail, evidence = seen(activity)
     shown = row | {
-        "argv": json.loads(str(row["argv"])),
-        "files": None if row["files"] is None else json.loads(str(row["files"])),
-        "survivors": json.loads(str(row["survivors"])),
+        "argv": _list(str(row["argv"])),
+        "files": None if row["files"] is None else _list(str(row["files"])),
+        "survivors": _list(str(row["survivors"])),
         "foreground": bool(row["foreground"]),
         "notify": bool(row["notify"]),
         "pinned": bool(row["pinned"]),

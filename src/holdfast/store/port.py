@@ -236,8 +236,8 @@ class Store(Protocol):
         """What may be pruned: ended and not pinned, newest first."""
         ...
 
-    async def task_ids(self) -> set[str]:
-        """All of them."""
+    async def task_ids(self) -> dict[str, bool]:
+        """All of them; true for an ended command that a turn waited for."""
         ...
 
     async def task(self, prefix: str) -> Row:

@@ -157,9 +157,9 @@ class SqliteStore:
         """What may be pruned."""
         return await self._rows("ended_tasks", {})
 
-    async def task_ids(self) -> set[str]:
-        """All of them."""
-        return {str(row["id"]) for row in await self._rows("task_ids", {})}
+    async def task_ids(self) -> dict[str, bool]:
+        """All of them; true for an ended command that a turn waited for."""
+        return {str(row["id"]): bool(row["over"]) for row in await self._rows("task_ids", {})}
 
     async def task(self, prefix: str) -> Row:
         """One task by id or unique prefix."""

@@ -61,8 +61,7 @@ class Transaction:
 
     def value(self, query: str, parameters: dict[str, object]) -> int:
         """The single number that a query answers."""
-        row = self.run(query, parameters).fetchone()
-        return int(row[0])
+        return int(self.run(query, parameters).fetchone()[0])
 
     def head(self, stream: str) -> int:
         """The version of a stream; 0 if it has no events."""
@@ -96,7 +95,7 @@ class Transaction:
             case TaskPruned(task=gone):
                 self.heads.pop(task_stream(gone), None)
             case _:
-                pass
+                ...
         return record
 
     def check(self, lease: Lease) -> None:
@@ -114,7 +113,7 @@ class DoAppend:
     encoded: list[list[bytes]]
 
     def run(self, tx: Transaction) -> Appended:
-        """Check the command id, the lease and the versions; then insert."""
+        """Check, then insert."""
         append = self.append
         if not append.writes:
             raise ValueError("an append without writes")
@@ -138,8 +137,8 @@ class DoAppend:
                 records.append(tx.insert(write.stream, head + 1 + index, at, event, data, command))
             ends.append(tx.last_seq)
         tx.records += records
-        first = append.writes[0]
-        return Appended(first.stream, heads[0] + len(first.events), ends[0], tuple(records))
+        stream, count = append.writes[0].stream, len(append.writes[0].events)
+        return Appended(stream, heads[0] + count, ends[0], tuple(records))
 
     def _remember(self, tx: Transaction, key: CommandKey, head: int) -> Appended | None:
         """Write the command down; what it came to before, if it is known."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.cli.chat.blocks import Asked, Block, Remark, gap
 from holdfast.cli.chat.keep import Cursors
@@ -66,17 +66,21 @@ def attach(gateway: Gateway, id: str, cursors: Cursors) -> Opening:
     view = View(time.monotonic, model=_profile(gateway, row["profile"]).get("model", ""))
     view.seed(detail)
     after = max(0, version - LONGEST_WINDOW, min(version - WINDOW, version if read is None else read))
-    records, blocks, cost = _records(gateway, session, after), [], view.cost
+    records, blocks, cost = _records(gateway, session, after), [], replace(view.cost)
     for record in records:
         blocks += [(record["version"], block) for block in view.happened(record)]
         if record["version"] == version:
             view.cost = cost  # as the snapshot knows it; the turn may have begun before the first record
     if view.turn is not None and view.wait is None and row["state"] == "waiting":
         blocks += [(view.version, block) for block in _open_wait(gateway, view)]
-    away = while_away([record for record in records if read is not None and record["version"] > read])
-    if away and read is not None and read < after:
-        away = f"at least {away}"
+    away = missed(records, read=version if read is None else read)
     return Opening(Place(session, row["cwd"]), view, blocks, read=read, away=away, cut=after > 0)
+
+
+def missed(records: list[Json], *, read: int) -> str:
+    """What happened since somebody read so far. Of a very long absence only the end is among the records."""
+    away = while_away([record for record in records if record["version"] > read])
+    return f"at least {away}" if away and records[0]["version"] > read + 1 else away
 
 
 def _records(gateway: Gateway, session: str, after: int) -> list[Json]:

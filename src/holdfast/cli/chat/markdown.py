@@ -34,7 +34,7 @@ STYLES = {
     "markdown.table.header": "bold",
 }
 # Without `reference`: a line like `[1]: https://…` would be taken for a definition and not be drawn at all.
-_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(["strikethrough", "table"])
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
 _PARSER.disable("reference")
 
 

@@ -24,6 +24,7 @@ from holdfast.cli.screen import SHORT_ID, clean, duration, one_line, plural, sho
 MESSAGE_LINES = 40
 MESSAGE_CHARACTERS = 4_000
 ARGUMENT_LINES = 12
+ARGUMENT_COLUMNS = 400
 NARROWEST = 20
 TAB = 4
 MARK = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
@@ -191,9 +192,11 @@ def _asked(block: Asked) -> RenderableType:
     reason = tidy(block.reason) if block.purpose == "question" else one_line(tidy(block.reason))
     parts: list[RenderableType] = [Text(reason, style="bold")]
     if block.arguments:
-        shown = argument_lines(block.arguments, most=ARGUMENT_LINES)
+        lines = argument_lines(block.arguments, most=ARGUMENT_LINES)
+        shown = [shorten(line, ARGUMENT_COLUMNS) for line in lines]
         parts += [Text(line, style="dim") for line in shown]
-        parts += [Text("/open shows all of it", style="dim")] if len(shown) > ARGUMENT_LINES else []
+        is_cut = len(lines) > ARGUMENT_LINES or shown != lines
+        parts += [Text("/open shows all of it", style="dim")] if is_cut else []
     for number, choice in enumerate(block.choices, 1):
         if block.purpose == "approval":
             note = APPROVALS.get(choice, "").format(pattern=one_line(block.pattern) or "calls like this")

@@ -190,10 +190,12 @@ async def search_outputs(
     """Where a text occurs in the output of any task, newest first."""
     hits = []
     for hit in await at.shelf.search(q, limit=limit):
-        row = await at.shelf.find(hit.task)
-        hits.append(
-            OutputHit(task=hit.task, title=str(row["title"]), at=int(str(row["started_at"])), snippet=hit.snippet)
-        )
+        try:
+            row = await at.shelf.find(hit.task)
+        except Rejected:  # pruned, and the index has not come so far yet
+            continue
+        at_ms = int(str(row["started_at"]))
+        hits.append(OutputHit(task=hit.task, title=str(row["title"]), at=at_ms, snippet=hit.snippet))
     return answer(OutputHits(hits))
 
 

@@ -18,6 +18,7 @@ DIRECTORY_MODE = 0o755
 """Directories of the user are made like the user's own, not with the gateway's 077."""
 SYSTEM = (Path("/proc"),)
 """Never open, wherever one works: it shows the environment of the gateway."""
+KEPT = (1 << 20, 4 << 20)
 
 
 class ToolFailed(Exception):
@@ -37,6 +38,8 @@ class Place:
     profile: str = ""
     session: str = ""
     call: str = ""
+    kept: tuple[int, int] = KEPT
+    """How many bytes of the beginning and of the end of a command's output are kept."""
     mark: str = ""
     """The name of the call, unique in the home: what it leaves behind when it is killed is found by it."""
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, assert_never
 
 import msgspec
 
-from holdfast.domain.errors import HoldfastError
+from holdfast.domain.errors import HoldfastError, Rejected
 from holdfast.domain.events import Effect
 from holdfast.domain.task import NEVER_STARTED, Lifetime, TaskStarted, task_of_call, title_of
 from holdfast.processes.verdict import CANCELLED
@@ -137,7 +137,10 @@ class Terminal:
             lifetime=lifetime,
             notify=arguments.notify,
         )
-        await self._tasks.run(started, Wish(stdin=arguments.stdin))
+        try:
+            await self._tasks.run(started, Wish(stdin=arguments.stdin, head=place.kept[0], tail=place.kept[1]))
+        except Rejected as error:
+            raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
 
     def _kept_from_starting(self, row: Row) -> bool:
         """A crash came first, and it will never run under this id; unlike one that cannot be started at all."""

@@ -22,8 +22,10 @@ UPDATE tasks SET state = 'running', finished_at = NULL, reason = '', summary = '
 WHERE id = :task;
 
 -- name: task_stopping
--- Somebody wants its end.
-UPDATE tasks SET stop_by = :by, stop_reason = :reason, version = :version WHERE id = :task;
+-- Somebody wants its end; of one that ended already, the end of what it left behind.
+UPDATE tasks SET stop_by = CASE state WHEN 'running' THEN :by ELSE stop_by END,
+    stop_reason = CASE state WHEN 'running' THEN :reason ELSE stop_reason END, version = :version
+WHERE id = :task;
 
 -- name: pin_task
 -- Kept whatever is pruned, or not any more.
@@ -79,5 +81,5 @@ SELECT id, title FROM tasks WHERE id >= :prefix AND id < :beyond ORDER BY id LIM
 SELECT * FROM tasks WHERE state <> 'running' AND pinned = 0 ORDER BY finished_at DESC, id;
 
 -- name: task_ids
--- All of them, to tell what a prune left behind.
-SELECT id FROM tasks;
+-- All of them, and whether it is an ended command that a turn waited for: to tell what was left behind.
+SELECT id, foreground = 1 AND state <> 'running' AS over FROM tasks;

@@ -1,0 +1,81 @@
+"""Retention: what the rules in `[retention]` let go, looked at every hour. Without a rule everything stays.
+
+Pinned and running tasks are never touched. Each deletion is an event that names its rule.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.prune import Pruning, kept_bytes
+from holdfast.settings import RetentionSettings
+from holdfast.store.port import Row, Store
+
+EVERY_SECONDS = 3600.0
+FIRST_SECONDS = 60.0
+DAY_MS = 86_400_000
+MEGABYTE = 1_000_000
+log = logging.getLogger(__name__)
+
+
+def outlived(rows: list[Row], rules: RetentionSettings, *, now: int) -> dict[str, list[Row]]:
+    """The ended tasks, given newest first, that a rule lets go; by the first rule that does."""
+    gone: dict[str, list[Row]] = {}
+    size = 0
+    for place, row in enumerate(rows):
+        size += kept_bytes(row)
+        if rules.tasks_days and now - int(str(row["finished_at"])) >= rules.tasks_days * DAY_MS:
+            rule = f"tasks_days = {rules.tasks_days}"
+        elif rules.tasks_count and place >= rules.tasks_count:
+            rule = f"tasks_count = {rules.tasks_count}"
+        elif rules.tasks_megabytes and size > rules.tasks_megabytes * MEGABYTE:
+            rule = f"tasks_megabytes = {rules.tasks_megabytes}"
+        else:
+            continue
+        gone.setdefault(rule, []).append(row)
+    return gone
+
+
+class Retention:
+    """Applies the rules; `start` and `stop` are its whole life."""
+
+    def __init__(self, store: Store, pruning: Pruning, clock: Clock, rules: Callable[[], RetentionSettings]) -> None:
+        self._store = store
+        self._pruning = pruning
+        self._clock = clock
+        self._rules = rules
+        self._loop: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Not at once: a start has better things to do."""
+        self._loop = asyncio.create_task(self._every_hour())
+
+    async def stop(self) -> None:
+        """Until the next start."""
+        if self._loop is not None:
+            self._loop.cancel()
+            await asyncio.gather(self._loop, return_exceptions=True)
+
+    async def apply(self) -> int:
+        """Let go what the rules say; how many tasks that were."""
+        rules = self._rules()
+        if rules == RetentionSettings():
+            return 0
+        found = outlived(await self._store.ended_tasks(), rules, now=self._clock.now())
+        for rule, rows in found.items():
+            log.info("retention: %s lets %d tasks go", rule, len(rows))
+            await self._pruning.remove(rows, by=f"the retention rule {rule}")
+        return sum(map(len, found.values()))
+
+    async def _every_hour(self) -> None:
+        await asyncio.sleep(FIRST_SECONDS)
+        while True:
+            try:
+                await self.apply()
+            except HoldfastError as error:
+                log.warning("retention tries again later: %s", error)
+            await asyncio.sleep(EVERY_SECONDS)

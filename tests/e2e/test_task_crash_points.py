@@ -1,0 +1,101 @@
+"""A real gateway that dies before and after each write of a turn that starts commands and an agent.
+
+After every crash the next gateway finishes what the last one left: each command ran once, with its true code,
+the agent worked once, and whoever started them was told of each once.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.e2e.crashing_gateway import CRASHED
+from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind, until
+from tests.e2e.tasks import home_with_commands, tasks_of
+
+SCRIPT = Path(__file__).with_name("crashing_gateway.py")
+TEXT = "sh echo x >> {n}.waited; exit 3\nbg echo x >> {n}.left; exit 4\ndelegate write {n}.txt deep"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_promise_3_and_5_a_crash_at_every_write(tmp_path: Path, when: str) -> None:
+    crashes = 0
+    left: Errand | None = None
+    (tmp_path / "home").mkdir(mode=0o700)
+    (tmp_path / "home" / "config.toml").write_text("[resume]\nattempts = 1000\n")
+    with home_with_commands(tmp_path / "home", script=SCRIPT) as gateway:
+        for at in count(1):
+            gateway.arguments = (when, str(at), f"errand-{at:04}")
+            gateway.start()
+            if left is not None:
+                left.finish(gateway)
+            left = Errand(tmp_path, at)
+            if left.crashed(gateway):
+                crashes += 1
+                continue
+            left.check(gateway)
+            break
+    print(f"\n{crashes} crashes {when} a write: every command ran once and was told of once")
+    assert crashes >= 20, "it has more writes than that"
+
+
+class Errand:
+    """One session that starts a command it waits for, one that it leaves, and an agent."""
+
+    def __init__(self, cwd: Path, number: int) -> None:
+        self.cwd = cwd
+        self.number = number
+        self.session = ""
+
+    def crashed(self, gateway: GatewayProcess) -> bool:
+        try:
+            self.finish(gateway, look=False)
+        except httpx.TransportError:
+            assert gateway.wait_for_end() == CRASHED
+            return True
+        return False
+
+    def finish(self, gateway: GatewayProcess, *, look: bool = True) -> None:
+        body = {"text": TEXT.format(n=self.number), "cwd": str(self.cwd)}
+        self.session = gateway.command("POST", "/v1/sessions", body, key=f"errand-{self.number:04}")["session"]
+        until(lambda: self._is_at_rest(gateway), "rest", pause=0.01)
+        if look:
+            self.check(gateway)
+
+    def _is_at_rest(self, gateway: GatewayProcess) -> bool:
+        tasks = tasks_of(gateway, self.session)
+        told = [event for event in self._events(gateway) if event["kind"] == "TurnFinished"]
+        states = [one["state"] for one in gateway.get("/v1/sessions", limit=500)["sessions"]]
+        rest = set(states) <= {"idle"} and not gateway.get("/v1/status")["working"]
+        return rest and len(told) == 2 and len(self._kept(tasks)) == 3 and all(t["state"] != "running" for t in tasks)
+
+    def _events(self, gateway: GatewayProcess) -> list[Json]:
+        return [record["event"] for record in gateway.events(self.session)]
+
+    def _kept(self, tasks: list[Json]) -> list[Json]:
+        """Without those that a crash kept from beginning: they were begun anew."""
+        return [task for task in tasks if not task["reason"].startswith("never started")]
+
+    def check(self, gateway: GatewayProcess) -> None:
+        records = gateway.events(self.session)
+        check_whole(records)
+        for name in ("waited", "left"):
+            assert (self.cwd / f"{self.number}.{name}").read_text() == "x\n", "it ran once"
+        assert (self.cwd / f"{self.number}.txt").read_text() == "deep\n"
+        kept = {task["call"]: task for task in self._kept(tasks_of(gateway, self.session))}
+        waited, left, agent = (kept[f"1.{step}.0"] for step in (1, 2, 3))
+        assert (waited["exit_code"], left["exit_code"], agent["state"]) == (3, 4, "done")
+        finished = of_kind(records, "ToolCallFinished")
+        assert [event["outcome"] for event in finished] == ["done", "done", "done"]
+        assert finished[0]["output"] == "[failed: exit code 3]"
+        notes = [event["task"] for event in of_kind(records, "NoteReceived")]
+        assert notes.count(left["id"]) == 1 and waited["id"] not in notes
+        told = [event["by"] for event in of_kind(records, "InputReceived")]
+        assert told.count(f"task {agent['id']}") == 1 and len(told) == 2
+        assert agent["files"] == [f"{self.number}.txt"]
+        worker = gateway.events(agent["id"])
+        check_whole(worker)
+        assert len(of_kind(worker, "TurnStarted")) == 1

@@ -1,0 +1,117 @@
+"""Four words for what a command does: the rule by itself, and real commands through the real /proc."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.processes.activity import Activity, Detail, NotYet, Sample, Word, classify
+from tests.eventually import eventually
+from tests.processes.house import PYTHON, House
+
+QUIET = Sample(at=100.0, processes=frozenset({1}), cpu=5.0, io=1000, output=10)
+
+
+@pytest.mark.parametrize(
+    ("change", "word", "detail"),
+    [
+        ({}, "idle", ""),
+        ({"cpu": 5.09}, "idle", ""),
+        ({"cpu": 5.11}, "working", ""),
+        ({"io": 1000 + 70_000 * 5}, "working", ""),
+        ({"output": 11}, "working", ""),
+        ({"output": 0}, "working", ""),
+        ({"processes": frozenset({1, 2})}, "working", ""),
+        ({"peers": 1}, "waiting", "on net"),
+        ({"on_input": True}, "waiting", "on input"),
+        ({"on_input": True, "cpu": 6.0}, "working", ""),
+        ({"ports": (80,)}, "serving", "not in use"),
+        ({"ports": (80,), "cpu": 5.15}, "serving", "not in use"),
+        ({"ports": (80,), "output": 1000}, "serving", "not in use"),
+        ({"ports": (80,), "uses": 1}, "serving", "in use"),
+        ({"ports": (80,), "cpu": 5.25}, "serving", "in use"),
+    ],
+    ids=str,
+)
+def test_the_rule(change: dict[str, object], word: Word, detail: Detail) -> None:
+    activity = classify(QUIET, replace(QUIET, at=105.0, **change))  # type: ignore[arg-type]
+    assert (activity.word, activity.detail) == (word, detail)
+
+
+def test_the_evidence_is_what_was_seen() -> None:
+    now = replace(QUIET, at=102.0, cpu=6.0, io=5000, output=30, ports=(8080,), uses=2, peers=1)
+    seen = classify(QUIET, now).evidence
+    assert (seen.seconds, seen.cpu, seen.io, seen.output, seen.ports, seen.uses) == (2.0, 0.5, 2000.0, 20, (8080,), 2)
+
+
+def test_time_that_stands_still_divides_nothing() -> None:
+    assert classify(QUIET, QUIET).word == "idle"
+
+
+SERVER = """
+import socket, sys, time
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+held = [server.accept() for _ in range(int(sys.argv[1]))]
+time.sleep(1000)
+"""
+CLIENT = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))).recv(1)"
+
+
+async def port_of(house: House, id: str) -> int:
+    async def said() -> bytes:
+        return house.supervisor.output(id).read(0, 100).data
+
+    return int(await eventually(said))
+
+
+async def settled(house: House, id: str, word: Word, detail: Detail = "") -> Activity:
+    """Look until it is said; what is still starting up is working, for a while."""
+
+    async def look() -> Activity | None:
+        await asyncio.sleep(0.2)
+        found = (await house.supervisor.activities())[id]
+        return found if isinstance(found, Activity) and (found.word, found.detail) == (word, detail) else None
+
+    found = await eventually(look)
+    assert found is not None
+    return found
+
+
+async def test_the_first_look_has_no_rate(house: House) -> None:
+    running = await house.start(("sleep", "100"))
+    found = (await house.supervisor.activities())[running.id]
+    assert isinstance(found, NotYet)
+    assert found.sample.processes == {running.pid}
+    assert isinstance((await house.supervisor.activities())[running.id], Activity)
+
+
+async def test_working_idle_and_waiting_on_input(house: House) -> None:
+    busy = await house.start("while :; do :; done")
+    idle = await house.start(("sleep", "1000"))
+    talks = await house.start("while :; do echo tick; sleep 0.05; done")
+    asks = await house.start("read answer", stdin="pipe")
+    assert (await settled(house, busy.id, "working")).evidence.cpu > 0.02
+    assert (await settled(house, talks.id, "working")).evidence.output >= 0
+    await settled(house, idle.id, "idle")
+    await settled(house, asks.id, "waiting", "on input")
+
+
+async def test_serving_and_waiting_on_net(house: House) -> None:
+    server = await house.start((PYTHON, "-c", SERVER, "2"))
+    port = await port_of(house, server.id)
+    assert (await settled(house, server.id, "serving", "not in use")).evidence.ports == (port,)
+    client = await house.start((PYTHON, "-c", CLIENT, str(port)))
+    await settled(house, client.id, "waiting", "on net")
+    await settled(house, server.id, "serving", "in use")
+    with socket.create_connection(("127.0.0.1", port)):
+        assert (await settled(house, server.id, "serving", "in use")).evidence.uses >= 2
+
+
+async def test_a_daemon_belongs_to_its_command(house: House, tmp_path: Path) -> None:
+    running = await house.start("setsid sh -c 'while :; do :; done' & sleep 1000")
+    await settled(house, running.id, "working")

@@ -1,0 +1,204 @@
+"""The tools `terminal`, `process` and `delegate` on real processes, without a gateway around them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.config import Home, command_environment
+from holdfast.domain.commands import CreateSession
+from holdfast.domain.events import NoteReceived, session_stream
+from holdfast.processes.supervisor import Supervisor
+from holdfast.runtime.archive import Archive
+from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.sessions import Caller, Sessions
+from holdfast.runtime.shelf import Shelf
+from holdfast.runtime.tasks import Ground, Tasks
+from holdfast.runtime.tools.place import Place
+from holdfast.runtime.tools.terminal import command_tools
+from holdfast.runtime.tools.tool import AnyTool, Result, effect_of
+from holdfast.store.port import CommandKey
+from holdfast.store.sqlite import SqliteStore
+
+SESSION = "0123456789abcdef"
+
+
+class Desk:
+    """An agent's two tools, and the archive behind them."""
+
+    def __init__(self, home: Home, cwd: Path) -> None:
+        clock = SystemClock()
+        self.store = SqliteStore(home.database)
+        self.sessions = Sessions(self.store, clock)
+        self.tasks = Tasks(
+            self.store,
+            archive=Archive(self.store, clock),
+            supervisor=Supervisor(home.tasks),
+            ground=Ground(home.tasks, lambda: command_environment(set()), 0o022),
+            sessions=self.sessions,
+            clock=clock,
+        )
+        self.shelf = Shelf(self.store, tasks=self.tasks, sessions=self.sessions, clock=clock)
+        self.tools: dict[str, AnyTool] = {tool.name: tool for tool in command_tools(self.tasks, self.shelf, clock)}
+        self.place = Place(cwd, profile="demo", session=SESSION)
+        self._calls = 0
+
+    async def open(self) -> Desk:
+        caller = Caller(CommandKey("create-it", "digest"), "test")
+        await self.sessions.create(CreateSession(), session=SESSION, profile="demo", cwd="/", caller=caller)
+        await self.tasks.start()
+        return self
+
+    async def close(self) -> None:
+        for row in await self.store.running_tasks():
+            await self.tasks.supervisor.kill(str(row["id"]), grace=0)
+        await self.tasks.stop()
+        await self.store.close()
+
+    async def call(self, tool: str, **arguments: object) -> Result:
+        self._calls += 1
+        return await self.call_as(f"1.{self._calls}.0", tool, **arguments)
+
+    async def call_as(self, call: str, tool: str, **arguments: object) -> Result:
+        place = replace(self.place, call=call)
+        return await self.tools[tool].call(place, json.dumps(arguments))
+
+    async def notes(self) -> list[NoteReceived]:
+        records = await self.store.load(session_stream(SESSION), after=0)
+        return [record.event for record in records if isinstance(record.event, NoteReceived)]
+
+
+@asynccontextmanager
+async def opened(tmp_path: Path) -> AsyncIterator[Desk]:
+    home = Home(tmp_path / "home")
+    home.prepare()
+    cwd = tmp_path / "cwd"
+    cwd.mkdir()
+    desk = Desk(home, cwd)
+    try:
+        yield await desk.open()
+    finally:
+        await desk.close()
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with opened(tmp_path) as desk:
+        yield desk
+
+
+async def test_past_its_timeout_a_command_goes_on_in_the_background_and_is_told_of_later(desk: Desk) -> None:
+    result = await desk.call("terminal", command="echo first; sleep 1.5; echo second > late", timeout=1)
+    assert result.outcome == "done" and f"in the background as task {result.task}" in result.output
+    assert result.output.endswith("So far it printed:\nfirst\n")
+    row = await desk.shelf.find(result.task)
+    assert (row["state"], row["foreground"]) == ("running", 0)
+    assert not await desk.notes()
+    await desk.shelf.ended(result.task)
+    assert (desk.place.cwd / "late").read_text() == "second\n", "it was not killed"
+    (note,) = await desk.notes()
+    assert note.task == result.task and "ended as done: exit code 0" in note.text
+
+
+async def test_the_same_call_again_finds_its_command_and_does_not_repeat_it(desk: Desk) -> None:
+    first = await desk.call_as("1.1.0", "terminal", command="echo x >> ran; echo told; exit 5")
+    second = await desk.call_as("1.1.0", "terminal", command="echo x >> ran; echo told; exit 5")
+    other = await desk.call_as("1.1.1", "terminal", command="echo x >> ran; echo told; exit 5")
+    assert first == second and first.task != other.task
+    assert first.output == "told\n[failed: exit code 5]"
+    assert (desk.place.cwd / "ran").read_text() == "x\nx\n"
+
+
+async def test_a_person_waits_reads_writes_and_kills_through_process(desk: Desk) -> None:
+    started = await desk.call("terminal", command="read a; echo got $a; sleep 60", background=True, stdin=True)
+    written = await desk.call("process", action="write", task=started.task[:6], text="something\n")
+    assert written.output == "It took 10 of 10 bytes."
+    async with asyncio.timeout(20):
+        while "got something" not in (await desk.call("process", action="log", task=started.task)).output:
+            await asyncio.sleep(0.02)
+    polled = await desk.call("process", action="poll", task=started.task)
+    assert polled.output.startswith(f"{started.task}, process, running")
+    assert (await desk.call("process", action="wait", task=started.task, timeout=1)).output.startswith("It still runs")
+    killed = await desk.call("process", action="kill", task=started.task)
+    assert killed.output.startswith(f"stopped: stopped by the agent of session {SESSION}")
+    assert (await desk.call("process", action="list")).output == "Nothing runs in the background."
+    waited = await desk.call("process", action="wait", task=started.task)
+    assert waited.output.startswith("got something\n[stopped: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"action": "log"}, "needs the id of a task"),
+        ({"action": "kill", "task": "ffffffff"}, "There is no task ffffffff"),
+        ({"action": "dance"}, "do not fit"),
+        ({"action": "wait", "task": "ffff", "timeout": 0}, "do not fit"),
+    ],
+)
+async def test_what_process_cannot_do_it_says(desk: Desk, arguments: dict[str, object], words: str) -> None:
+    result = await desk.call("process", **arguments)
+    assert (result.outcome, words in result.output) == ("failed", True), result
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"command": ""}, "do not fit"),
+        ({"command": "true", "cwd": ".."}, "outside of the working directory"),
+        ({"command": "true", "cwd": "missing"}, "not a directory"),
+        ({"command": "true", "timeout": 0}, "do not fit"),
+        ({"command": "true", "lifetime": "eternal"}, "do not fit"),
+        ({"command": "tr\0ue"}, "NUL"),
+    ],
+)
+async def test_what_terminal_cannot_do_it_says(desk: Desk, arguments: dict[str, object], words: str) -> None:
+    result = await desk.call("terminal", **arguments)
+    assert (result.outcome, words in result.output) == ("failed", True), result
+    assert await desk.store.task_ids() == {}
+
+
+async def test_what_may_be_done_after_a_crash_depends_on_the_action(desk: Desk) -> None:
+    effects = {
+        action: effect_of(desk.tools["process"], json.dumps({"action": action}))
+        for action in ("list", "poll", "log", "wait", "kill", "write")
+    }
+    assert effects == dict.fromkeys(("list", "poll", "log", "wait"), "pure") | {"kill": "idempotent", "write": "unsafe"}
+    assert effect_of(desk.tools["terminal"], '{"command": "true"}') == "keyed"
+
+
+async def test_binary_output_and_output_without_an_end_of_line(desk: Desk) -> None:
+    binary = await desk.call("terminal", command=r"printf '\377\376\000abc'")
+    assert binary.output == "\ufffd\ufffdabc\n[done: exit code 0]"
+    row = await desk.shelf.find(binary.task)
+    assert (await desk.shelf.window(row, offset=0, limit=100)).data == b"\xff\xfe\x00abc", "kept as it was written"
+    endless = await desk.call("terminal", command="head -c 200000 /dev/zero | tr '\\0' x")
+    assert len(endless.output) < 40_000 and "of 200000 bytes left out" in endless.output
+
+
+async def test_the_middle_of_a_very_long_output_is_dropped_and_said_to_be(desk: Desk) -> None:
+    desk.place = replace(desk.place, kept=(4096, 8192))
+    result = await desk.call("terminal", command="seq -f %019.0f 1 1000000", timeout=60)
+    row = await desk.shelf.find(result.task)
+    assert row["output_bytes"] == 20_000_000
+    window = await desk.shelf.window(row, offset=4096, limit=100)
+    assert window.dropped == row["dropped_bytes"] and window.dropped > 19_000_000
+    assert result.output.startswith("0000000000000000001\n") and "0000000000001000000\n[done" in result.output
+    assert "of 20000000 bytes left out" in result.output
+
+
+async def test_daemons_that_a_command_left_behind_are_named_and_can_be_ended(desk: Desk) -> None:
+    started = await desk.call("terminal", command="setsid sleep 60 & echo left", background=True)
+    row = await desk.shelf.ended(started.task)
+    view = await desk.shelf.view(row)
+    assert (view.state, [name.split()[1] for name in view.survivors]) == ("done", ["sleep"])
+    await desk.shelf.end(row, by="me", reason="", force=True)
+    async with asyncio.timeout(20):
+        while await desk.tasks.supervisor.members(started.task):
+            await asyncio.sleep(0.02)
+    assert (await desk.shelf.view(await desk.shelf.find(started.task))).ended_by == "", "it had ended by itself"
