@@ -61,6 +61,8 @@ def test_promise_3_it_ended_while_nobody_was_there(gateway: GatewayProcess, tmp_
     assert result(records)["output"] == "told\n[failed: killed by SIGKILL]"
     (ended,) = tasks_of(gateway, session)
     assert (ended["exit_code"], ended["signal"], ended["evidence"]) == (None, "SIGKILL", "recorded by its keeper")
+    finished = next(r for r in gateway.whole_log() if r["event"]["kind"] == "TaskFinished")
+    assert ended["finished_at"] == finished["event"]["ended_at"] < finished["at"], "when it ended, not when we saw it"
 
 
 def test_the_short_output_of_a_foreground_command_is_in_the_log_and_nowhere_else(

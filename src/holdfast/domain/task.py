@@ -98,6 +98,8 @@ class TaskFinished(Event, frozen=True):
     signal: str = ""
     evidence: str = ""
     """How the end is known, or why it is not."""
+    ended_at: int | None = None
+    """When it ended, where somebody saw it who was not us: this may be written much later."""
     output_bytes: int = 0
     dropped_bytes: int = 0
     preview: str = ""

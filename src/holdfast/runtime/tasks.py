@@ -152,7 +152,7 @@ class Tasks:
         try:
             running = await self.supervisor.start(command)
         except HoldfastError as error:
-            reason = f"{NEVER_STARTED}: {error.message}"
+            reason = f"{NEVER_STARTED}: {error.message.rstrip('.')}"
             await self._finish(TaskFinished(task=task, outcome="failed", reason=reason, evidence=error.hint, files=[]))
             return
         await self._write(lambda: self.archive.add(ProcessStarted(task=task, pid=running.pid)))
@@ -163,7 +163,7 @@ class Tasks:
 
     async def ended(self, task: str) -> Row:
         """The task, once it has ended and that is in the log."""
-        while (watch := self._watched.get(task)) is not None:
+        while (watch := self._watched.get(task)) is not None and not watch.done():
             await asyncio.shield(watch)
         return await self._store.task(task)
 
@@ -250,7 +250,7 @@ class Tasks:
     def _end_of(self, row: Row, over: Over, left: tuple[Member, ...]) -> TaskFinished:
         task, output = str(row["id"]), self.supervisor.output(str(row["id"]))
         stopped = f"stopped by {stopper(row)}" if row["stop_by"] else ""
-        code, name, evidence, lost = None, "", "", ""
+        code, name, evidence, lost, at = None, "", "", "", None
         match over:
             case NeverStarted(reason=why):
                 reason = f"{NEVER_STARTED}: {why}"
@@ -258,6 +258,7 @@ class Tasks:
             case Ended():
                 code, name = over.code, "" if over.signal is None else signal_name(over.signal)
                 evidence = f"recorded by its {over.by}"
+                at = None if over.finished_at is None else int(over.finished_at * 1000)
             case Lost():
                 evidence = lost = over.evidence
             case _ as never:
@@ -271,6 +272,7 @@ class Tasks:
             exit_code=code,
             signal=name,
             evidence=evidence,
+            ended_at=at,
             output_bytes=size,
             dropped_bytes=output.read(output.head, 1).dropped if size > output.head else 0,
             preview=plain(output.tail(3, PREVIEW_BYTES).data).strip()[-PREVIEW:],
@@ -303,13 +305,18 @@ class Tasks:
             while True:
                 await changes.wait()
                 for stream, kinds in changes.take().items():
-                    session = stream.removeprefix("session/")
-                    if "TurnFinished" in kinds:
-                        await self._stop_waited_for(session)
-                    if "SessionArchived" in kinds:
-                        await self._stop_of(session, "its session was archived")
-                    if "SessionDeleted" in kinds:
-                        await self._stop_orphans()
+                    try:
+                        await self._react(stream.removeprefix("session/"), kinds)
+                    except HoldfastError as error:
+                        log.error("what ends with %s could not be ended: %s", stream, error)
+
+    async def _react(self, session: str, kinds: set[str]) -> None:
+        if "TurnFinished" in kinds:
+            await self._stop_waited_for(session)
+        if "SessionArchived" in kinds:
+            await self._stop_of(session, "its session was archived")
+        if "SessionDeleted" in kinds:
+            await self._stop_orphans()
 
     async def _stop_waited_for(self, session: str) -> None:
         for task in [task for task, waiting in self._foreground.items() if waiting == session]:

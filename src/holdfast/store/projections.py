@@ -194,6 +194,7 @@ def _of_task(event: TaskEvent, base: dict[str, object]) -> list[Change]:
                 "exit_code": e.exit_code,
                 "signal": e.signal,
                 "evidence": e.evidence,
+                "ended_at": e.ended_at,
                 "output_bytes": e.output_bytes,
                 "dropped_bytes": e.dropped_bytes,
                 "preview": e.preview,

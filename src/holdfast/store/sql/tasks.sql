@@ -33,7 +33,7 @@ UPDATE tasks SET pinned = :pinned, version = :version WHERE id = :task;
 
 -- name: finish_task
 -- It ended.
-UPDATE tasks SET state = :state, finished_at = :at, reason = :reason, exit_code = :exit_code, signal = :signal,
+UPDATE tasks SET state = :state, finished_at = COALESCE(:ended_at, :at), reason = :reason, exit_code = :exit_code, signal = :signal,
     evidence = :evidence, output_bytes = :output_bytes, dropped_bytes = :dropped_bytes, preview = :preview,
     summary = :summary, files = :files, survivors = :survivors, version = :version
 WHERE id = :task;
