@@ -22,6 +22,7 @@ from holdfast.settings import (
     ProfileSettings,
     ProviderSettings,
     ResumeSettings,
+    RetentionSettings,
     Settings,
     load_settings,
 )
@@ -43,10 +44,11 @@ def test_every_event_and_command_is_documented_with_its_fields(kind: type[msgspe
 
 
 @pytest.mark.parametrize(
-    "table", [Settings, GatewaySettings, ResumeSettings, ProviderSettings, McpSettings, ProfileSettings]
+    "table",
+    [Settings, GatewaySettings, ResumeSettings, RetentionSettings, ProviderSettings, McpSettings, ProfileSettings],
 )
 def test_every_setting_is_documented(table: type) -> None:
-    nested = {"gateway", "resume", "providers", "mcp", "profiles", "tools"}
+    nested = {"gateway", "resume", "retention", "providers", "mcp", "profiles", "tools"}
     names = [field.name for field in fields(table) if field.name not in nested]
     missing = [name for name in names if not re.search(rf"^{name} = ", page("docs/config.md"), re.MULTILINE)]
     assert not missing
