@@ -237,7 +237,7 @@ def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: Co
         seat.type("/hel")
         seat.until("/help  this list")
         seat.type("\t\r\r")
-        seat.until("Ctrl-D           leave; the work goes on")
+        seat.until("Ctrl-D              leave; the work goes on")
         seat.type("read @READ")
         seat.until(" README.md")
         seat.type("\t")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commandline import CommandLine, end_gateway
+from tests.cli.commandline import PROGRAM, CommandLine, end_gateway
 from tests.e2e.gateway import GatewayProcess, Json, of_kind, until
 
 COUNTING = "i=0; while [ $i -lt 150 ]; do i=$((i+1)); echo line $i; sleep 0.02; done; exit 3"
@@ -181,16 +181,12 @@ def test_parts_of_the_output(cli: CommandLine) -> None:
 def test_raw_is_byte_for_byte_and_clean_commands_no_terminal(cli: CommandLine, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     task = ended(cli, f"head -c 2500000 /dev/urandom | tee {copy}")
-    out = tmp_path / "out"
     cli.ok("tasks", "log", task)
+    out = tmp_path / "out"
     with out.open("wb") as file:
-        process = cli.spawn("tasks", "log", task, "--raw")
-        assert process.stdout is not None
-        file.write(process.stdout.buffer.read())
-        assert process.wait() == 0
-        process.stdout.close()
-        assert process.stderr is not None
-        process.stderr.close()
+        subprocess.run(
+            [*PROGRAM, "tasks", "log", task, "--raw"], stdout=file, env=cli.environment(), timeout=60, check=True
+        )
     assert hashlib.sha256(out.read_bytes()).digest() == hashlib.sha256(copy.read_bytes()).digest()
     coloured = ended(cli, r"printf 'a\033[31mred\033[0m\033]0;title\007\033[2Jb\n'")
     assert cli.ok("tasks", "log", coloured) == "aredb\n"
@@ -199,8 +195,11 @@ def test_raw_is_byte_for_byte_and_clean_commands_no_terminal(cli: CommandLine, t
     assert terminal.raw.startswith("a\x1b[31mred\x1b[0mb\n")
 
 
-def test_it_says_where_bytes_were_dropped(cli: CommandLine) -> None:
-    task = ended(cli, "head -c 12000000 /dev/zero | tr '\\0' x; echo; echo the end")
+def test_it_says_where_bytes_were_dropped(cli: CommandLine, gateway: GatewayProcess) -> None:
+    task = start(cli, "head -c 12000000 /dev/zero | tr '\\0' x; echo; read go; echo the end", options=("--stdin",))
+    until(lambda: gateway.get(f"/v1/tasks/{task}/output", offset=1 << 20)["dropped"], "bytes are dropped")
+    cli.ok("tasks", "write", task, "go")
+    cli.ok("tasks", "wait", task)
     shown = cli.json("tasks", "show", task)
     assert shown["dropped_bytes"] > 0
     out = cli.ok("tasks", "log", task)

@@ -166,7 +166,7 @@ def tool_line(event: Json, calls: dict[str, str]) -> str:
 
 def from_task(event: Json) -> bool:
     """Whether an input is the runtime's word about a task, and no person's."""
-    return str(event["by"]).startswith("task ")
+    return str(event.get("by", "")).startswith("task ")
 
 
 def arguments_line(arguments: str) -> str:
