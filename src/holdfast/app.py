@@ -30,6 +30,7 @@ from holdfast.gateway.stream import Streams
 from holdfast.lifecycle.retention import Retention
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
+from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.live import Live
@@ -136,7 +137,7 @@ def _put_together(
 ) -> tuple[Gateway, Mirror]:
     """Every part with what it works with, nothing started yet."""
     home, clock = place.home, SystemClock()
-    sessions, live, archive = Sessions(store, clock), Live(store), Archive(store, clock)
+    sessions, live, archive = Sessions(store, clock), Live(store), Archive(store, clock, Changes(home.tasks))
     tasks = Tasks(
         store,
         archive=archive,

@@ -309,6 +309,22 @@ def test_a_running_turn_becomes_a_task_where_it_is(gateway: GatewayProcess, tmp_
     assert (nothing.status_code, "No turn is running" in nothing.text) == (409, True)
 
 
+def test_files_that_an_agent_changed_are_known_or_said_not_to_be(gateway: GatewayProcess, tmp_path: Path) -> None:
+    def files(prompt: str, cwd: Path) -> list[str] | None:
+        id = gateway.command("POST", "/v1/tasks/agents", {"prompt": prompt, "cwd": str(cwd)})["task"]
+        found: list[str] | None = until_over(gateway, id)["files"]
+        return found
+
+    bare, work = tmp_path / "bare", tmp_path / "work"
+    bare.mkdir()
+    work.mkdir()
+    assert files("write a.txt x\nread a.txt", bare) == ["a.txt"]
+    assert files("write a.txt y\nsh echo z > b.txt", bare) is None, "nobody watched the command"
+    until_over(gateway, start(gateway, "git init -q .", cwd=work))
+    assert files("write a.txt y\nsh echo z > b.txt", work) == ["a.txt", "b.txt"]
+    assert not list((gateway.home / "tasks").glob(".before-*"))
+
+
 def test_an_agent_task_is_stopped_by_stopping_its_turn(gateway: GatewayProcess, tmp_path: Path) -> None:
     accepted = gateway.command("POST", "/v1/tasks/agents", {"prompt": "slow 60 a b c", "cwd": str(tmp_path)})
     gateway.until_event(accepted["task"], "ModelRequested")

@@ -14,6 +14,7 @@ from holdfast.domain.events import Mode, Problem, Record, session_stream
 from holdfast.domain.session import AgentMessage, Session, UserMessage
 from holdfast.domain.step import Limits
 from holdfast.runtime.archive import Archive
+from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.live import Live
 from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
@@ -160,7 +161,7 @@ class Rig:
         self.runner = Runner(
             self.store,
             sessions=self.sessions,
-            archive=Archive(self.store, self.clock),
+            archive=Archive(self.store, self.clock, Changes(home)),
             live=self.live,
             profiles=self.profiles,
             clock=self.clock,

@@ -17,6 +17,7 @@ from holdfast.domain.commands import CreateSession
 from holdfast.domain.events import session_stream
 from holdfast.lifecycle import doctor
 from holdfast.runtime.archive import Archive
+from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.live import Live
 from holdfast.runtime.profiles import Profiles
@@ -49,7 +50,7 @@ async def life(home: Home, id: str) -> None:
     runner = Runner(
         store,
         sessions=sessions,
-        archive=Archive(store, clock),
+        archive=Archive(store, clock, Changes(home.tasks)),
         live=Live(store),
         profiles=Profiles(home.config),
         clock=clock,

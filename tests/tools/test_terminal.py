@@ -16,6 +16,7 @@ from holdfast.domain.commands import CreateSession
 from holdfast.domain.events import NoteReceived, session_stream
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
+from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.shelf import Shelf
@@ -38,7 +39,7 @@ class Desk:
         self.sessions = Sessions(self.store, clock)
         self.tasks = Tasks(
             self.store,
-            archive=Archive(self.store, clock),
+            archive=Archive(self.store, clock, Changes(home.tasks)),
             supervisor=Supervisor(home.tasks),
             ground=Ground(home.tasks, lambda: command_environment(set()), 0o022),
             sessions=self.sessions,

@@ -7,9 +7,12 @@ Not here: commands and how they are kept alive (`tasks.py`).
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import AnyEvent, InputReceived, NoteReceived, TurnFinished, TurnStarted, session_stream
-from holdfast.domain.session import Session
+from holdfast.domain.session import Session, ToolResult, Turn
 from holdfast.domain.task import (
     PREVIEW,
     TaskContinued,
@@ -20,16 +23,21 @@ from holdfast.domain.task import (
     note_of,
     task_stream,
 )
+from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import Clock
 from holdfast.store.port import Append, Appended, CommandKey, Row, Store, Write
+
+WATCHED = frozenset({"read", "list", "search", "write", "edit", "question", "process", "delegate"})
+"""Tools that say themselves which files they change."""
 
 
 class Archive:
     """Writes to task streams."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, changes: Changes) -> None:
         self._store = store
         self._clock = clock
+        self.changes = changes
 
     async def find(self, task: str) -> Row | None:
         """The task of exactly this id, if there is one."""
@@ -72,6 +80,7 @@ class Archive:
                 case TurnStarted(turn=number) if session.task:
                     row = await self.find(session.task)
                     if row is not None and row["state"] != "running":
+                        await self.changes.remember(session.task, Path(session.cwd))
                         again = TaskContinued(task=session.task, turn=number)
                         return (Write(task_stream(session.task), (again,)),)
                 case TurnFinished(outcome=outcome, reason=reason) if turn is not None and turn.task:
@@ -82,12 +91,20 @@ class Archive:
                         evidence=f"turn {turn.number} of session {session.id}",
                         preview=" ".join(turn.said.split())[:PREVIEW],
                         summary=turn.said,
-                        files=list(dict.fromkeys(turn.files)),
+                        files=await self._files(session, turn),
                     )
                     return await self._ending(finished)
                 case _:
                     pass
         return ()
+
+    async def _files(self, session: Session, turn: Turn) -> list[str] | None:
+        """What its tools say and what git sees; None when something ran that nobody could watch."""
+        seen = await asyncio.to_thread(self.changes.since, turn.task, Path(session.cwd))
+        used = {m.tool for m in session.messages if isinstance(m, ToolResult) and m.turn == turn.number}
+        if seen is None and not used <= WATCHED:
+            return None
+        return sorted({*turn.files, *(seen or ())})
 
     async def _ending(self, finished: TaskFinished) -> tuple[Write, ...]:
         row = await self.find(finished.task)

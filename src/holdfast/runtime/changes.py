@@ -28,7 +28,6 @@ class Changes:
         """What looks different now; None is not known. Others may have worked there too."""
         try:
             before: State = json.loads(self._file(task).read_text())
-            self._file(task).unlink()
         except (OSError, ValueError):
             return None
         after = _look(cwd)
@@ -38,6 +37,10 @@ class Changes:
         if before.get("") != after.get(""):
             changed |= _between(cwd, str(before[""][0]), str(after[""][0]))
         return sorted(changed)[:MANY]
+
+    def forget(self, task: str) -> None:
+        """Its end is written."""
+        self._file(task).unlink(missing_ok=True)
 
     def _file(self, task: str) -> Path:
         return self._root / f".before-{task}"

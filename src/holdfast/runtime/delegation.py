@@ -6,6 +6,8 @@ is and only gets an entry in the archive. Their ends are written by whoever work
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
 from holdfast.domain.commands import CreateSession
@@ -44,15 +46,16 @@ class Delegation:
         born = events[0]
         assert isinstance(born, SessionCreated)
         events[0] = msgspec.structs.replace(born, task=started.task)
+        await self._archive.changes.remember(started.task, Path(started.cwd))
         session = Write(session_stream(started.worker), tuple(events), expect=0)
         return await self._archive.begin(started, command=caller.key, also=(session,))
 
     async def detach(self, session: str, *, task: str, caller: Caller) -> Appended:
         """The running turn becomes a task; nothing else changes for it."""
         for _ in range(TRIES):
+            await self._archive.changes.remember(task, Path((await self._sessions.get(session)).cwd))
             state = await self._sessions.get(session)
-            version = state.version
-            turn = state.turn
+            version, turn = state.version, state.turn
             if turn is None or turn.task:
                 known = await self._store.find_command(caller.key)
                 if known is not None:

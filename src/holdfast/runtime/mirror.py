@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import ToolCallFinished, ToolCallStarted, decode, session_stream
+from holdfast.runtime.changes import Changes
 from holdfast.runtime.sessions import Sessions
 from holdfast.store.port import Row, SessionCursor, Store, TaskFilter
 
@@ -83,6 +84,7 @@ class Mirror:
         if row["state"] != "running":
             self._workers.pop(worker, None)
             await asyncio.to_thread(_replace, self._root / task / SUMMARY, str(row["summary"]))
+            Changes(self._root).forget(task)
 
     async def _write(self, task: str, worker: str) -> None:
         file = self._root / task / LOG

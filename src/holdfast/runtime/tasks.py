@@ -34,7 +34,6 @@ from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Ended, L
 from holdfast.processes.kill import KillReport, Member
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
-from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.plain import plain
 from holdfast.runtime.sessions import Sessions
@@ -91,7 +90,6 @@ class Tasks:
         self._sessions = sessions
         self._clock = clock
         self._ground = ground
-        self._changes = Changes(ground.root)
         self._watched: dict[str, asyncio.Task[None]] = {}
         self._starting: set[str] = set()
         self._kills: dict[str, asyncio.Task[KillReport]] = {}
@@ -141,7 +139,7 @@ class Tasks:
             appended = await self.archive.begin(started, command=command)
             if not appended.duplicate:
                 if not started.foreground:
-                    await self._changes.remember(started.task, Path(started.cwd))
+                    await self.archive.changes.remember(started.task, Path(started.cwd))
                 await self._launch(order)
         finally:
             self._starting.discard(order.id)
@@ -277,12 +275,13 @@ class Tasks:
             dropped_bytes=output.read(output.head, 1).dropped if size > output.head else 0,
             preview=plain(output.tail(3, PREVIEW_BYTES).data).strip()[-PREVIEW:],
             output=self._inline(task) if row["foreground"] else None,
-            files=None if row["foreground"] else self._changes.since(task, Path(str(row["cwd"]))),
+            files=None if row["foreground"] else self.archive.changes.since(task, Path(str(row["cwd"]))),
             survivors=[f"{one.pid} {one.name}" for one in left],
         )
 
     async def _finish(self, finished: TaskFinished) -> None:
         await self._write(lambda: self.archive.finish(finished))
+        self.archive.changes.forget(finished.task)
         log.info("task %s ended: %s, %s", finished.task, finished.outcome, finished.reason)
 
     async def _write(self, append: Callable[[], Awaitable[object]]) -> None:
