@@ -11,6 +11,7 @@ from holdfast.cli.gateway import Gateway, Json, quote
 from holdfast.cli.screen import SHORT_ID, Column, age, ago, clean, duration, moment, one_line, size, terminal_width
 
 PAGE = 500
+MINUTE = 60_000
 WIDE = 100
 """Columns from which on there is room for the details."""
 RUNNING = (
@@ -84,8 +85,7 @@ def ended_cells(tasks: list[Json]) -> list[list[str]]:
     """For ENDED."""
     length = short([task["id"] for task in tasks])
     return [
-        [*_common(task, length), ago(task["started_at"]), age(task["duration_ms"]), _printed(task), task["title"]]
-        for task in tasks
+        [*_common(task, length), ago(task["started_at"]), _took(task), _printed(task), task["title"]] for task in tasks
     ]
 
 
@@ -99,6 +99,10 @@ def _common(task: Json, length: int) -> list[str]:
     return [task["id"][:length], task["kind"], task["session"][:SHORT_ID] or "-", task["state"]]
 
 
+def _took(task: Json) -> str:
+    return duration(task["duration_ms"]) if task["duration_ms"] < MINUTE else age(task["duration_ms"])
+
+
 def _printed(task: Json) -> str:
     """How much it printed; what an agent says is in its session."""
     return size(task["output_bytes"]) if task["kind"] == "process" else "-"
@@ -106,7 +110,8 @@ def _printed(task: Json) -> str:
 
 def activity(task: Json) -> str:
     """What it is doing, as far as that was measured."""
-    word = " ".join(filter(None, (task["activity"], task["activity_detail"])))
+    detail = str(task["activity_detail"])
+    word = str(task["activity"]) + (f" {detail}" if detail.startswith("on ") else f", {detail}" if detail else "")
     return word or ("at work" if task["kind"] == "agent" and task["state"] == "running" else "")
 
 

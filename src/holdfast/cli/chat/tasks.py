@@ -8,9 +8,10 @@ from holdfast.cli import ending, output, tasks
 from holdfast.cli.chat.blocks import Block, Listing, Remark
 from holdfast.cli.chat.outbox import Place, begin
 from holdfast.cli.chat.view import View
+from holdfast.cli.errors import CliError
 from holdfast.cli.follow import Away, Back
 from holdfast.cli.gateway import Gateway, Json
-from holdfast.cli.screen import SHORT_ID, Column, clean, dim, facts, plural, size, table, terminal_width, wrap
+from holdfast.cli.screen import SHORT_ID, Column, clean, dim, facts, one_line, plural, size, table, terminal_width, wrap
 from holdfast.cli.tasks import ENDED, HITS, RUNNING
 
 LISTED = 20
@@ -45,6 +46,19 @@ def start(gateway: Gateway, place: Place, view: View, prompt: str) -> list[Block
     task = gateway.command("POST", "/v1/tasks/agents", body)["task"]
     return [
         Remark(f"task {task[:SHORT_ID]} is at work; this session is told of its end (/tasks show {task[:SHORT_ID]})")
+    ]
+
+
+def going_on(gateway: Gateway, session: str) -> list[Block]:
+    """What a stop of the turn does not end. Nothing when nobody can be asked: stopping does not depend on it."""
+    try:
+        found = tasks.running(gateway, session=session)
+    except CliError:
+        return []
+    return [
+        Remark(f"goes on: {task['kind']} {task['id'][:SHORT_ID]} {one_line(task['title'])} (/tasks stop ID)")
+        for task in found
+        if task["worker"] != session
     ]
 
 
