@@ -385,3 +385,45 @@ def test_keys_are_not_in_the_environment_of_commands(tmp_path: Path, monkeypatch
         assert output(gateway, told).startswith(b"hi-")
         everything = b"".join(path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file())
         assert b"GREETING=" not in everything.replace(b"$GREETING", b"")
+
+
+# --- pruning ----------------------------------------------------------------------------------------
+
+
+def test_promise_6_a_prune_that_is_killed_in_the_middle_is_finished_at_the_next_start(
+    gateway: GatewayProcess, tmp_path: Path
+) -> None:
+    ids = [start(gateway, f"echo {number}", cwd=tmp_path) for number in range(3)]
+    for id in ids:
+        until_over(gateway, id)
+    gateway.command("POST", f"/v1/tasks/{ids[0]}/pin", {})
+    running = start(gateway, "sleep 60", cwd=tmp_path)
+    kept = gateway.home / "tasks" / ids[1]
+    copy = {path.name: path.read_bytes() for path in kept.iterdir()}
+    done = gateway.command("POST", "/v1/tasks/prune", {"confirm": True})
+    assert {one["id"] for one in done["tasks"]} == set(ids[1:]), "neither what is pinned nor what runs"
+    gateway.kill9()
+    kept.mkdir(mode=0o700)  # as if it had been killed after the event and before the files
+    for name, data in copy.items():
+        (kept / name).write_bytes(data)
+    gateway.start()
+    until(lambda: not kept.exists(), "the files of a pruned task are gone")
+    assert gateway.request("GET", f"/v1/tasks/{ids[1]}").status_code == 410
+    assert (task(gateway, ids[0])["pinned"], task(gateway, running)["state"]) == (True, "running")
+    assert output(gateway, ids[0]) == b"0\n"
+
+
+def test_retention_is_off_unless_a_rule_says_so_and_is_named(gateway: GatewayProcess, tmp_path: Path) -> None:
+    ids = [start(gateway, f"echo {number}", cwd=tmp_path) for number in range(3)]
+    for id in ids:
+        until_over(gateway, id)
+    gateway.kill9()
+    gateway.constants["holdfast.lifecycle.retention.FIRST_SECONDS"] = 0.1
+    gateway.start()
+    assert len(gateway.get("/v1/tasks")["tasks"]) == 3
+    gateway.kill9()
+    (gateway.home / "config.toml").write_text("[retention]\ntasks_count = 1\n")
+    gateway.start()
+    until(lambda: len(gateway.get("/v1/tasks")["tasks"]) == 1, "the rule was applied")
+    pruned = of_kind(gateway.whole_log(), "TaskPruned")
+    assert {event["by"] for event in pruned} == {"the retention rule tasks_count = 1"}

@@ -187,7 +187,7 @@ async def test_the_middle_of_a_very_long_output_is_dropped_and_said_to_be(desk: 
     row = await desk.shelf.find(result.task)
     assert row["output_bytes"] == 20_000_000
     window = await desk.shelf.window(row, offset=4096, limit=100)
-    assert window.dropped == row["dropped_bytes"] and window.dropped > 19_000_000
+    assert window.dropped == row["dropped_bytes"] and window.dropped > 10_000_000
     assert result.output.startswith("0000000000000000001\n") and "0000000000001000000\n[done" in result.output
     assert "of 20000000 bytes left out" in result.output
 
