@@ -8,7 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.cli.gateway import Gateway, Json, quote
-from holdfast.cli.screen import SHORT_ID, Column, age, ago, clean, duration, moment, one_line, size, terminal_width
+from holdfast.cli.screen import (
+    SHORT_ID,
+    Column,
+    age,
+    ago,
+    clean,
+    duration,
+    moment,
+    one_line,
+    size,
+    terminal_width,
+    unique_length,
+)
 
 PAGE = 500
 MINUTE = 60_000
@@ -64,17 +76,9 @@ def pages(gateway: Gateway, **wanted: object) -> Iterator[Json]:
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def short(ids: list[str]) -> int:
-    """How much of an id must be shown so that no two look the same."""
-    length = SHORT_ID
-    while len({id[:length] for id in ids}) < len(set(ids)):
-        length += 1
-    return length
-
-
 def running_cells(tasks: list[Json]) -> list[list[str]]:
     """For RUNNING."""
-    length = short([task["id"] for task in tasks])
+    length = unique_length([task["id"] for task in tasks])
     doing = activity if terminal_width() >= WIDE else _activity_word
     return [
         [*_common(task, length), doing(task), age(task["duration_ms"]), _printed(task), task["title"]] for task in tasks
@@ -83,7 +87,7 @@ def running_cells(tasks: list[Json]) -> list[list[str]]:
 
 def ended_cells(tasks: list[Json]) -> list[list[str]]:
     """For ENDED."""
-    length = short([task["id"] for task in tasks])
+    length = unique_length([task["id"] for task in tasks])
     return [
         [*_common(task, length), ago(task["started_at"]), _took(task), _printed(task), task["title"]] for task in tasks
     ]
@@ -91,7 +95,7 @@ def ended_cells(tasks: list[Json]) -> list[list[str]]:
 
 def hit_cells(hits: list[Json]) -> list[list[str]]:
     """For HITS."""
-    length = short([hit["task"] for hit in hits])
+    length = unique_length([hit["task"] for hit in hits])
     return [[hit["task"][:length], ago(hit["at"]), hit["title"], hit["snippet"]] for hit in hits]
 
 
