@@ -35,6 +35,18 @@ from holdfast.domain.events import (
     decode,
     session_stream,
 )
+from holdfast.domain.task import (
+    ProcessStarted,
+    TaskContinued,
+    TaskDetached,
+    TaskFinished,
+    TaskOutcome,
+    TaskPinned,
+    TaskPruned,
+    TaskStarted,
+    TaskStopRequested,
+    task_stream,
+)
 from holdfast.store.port import (
     Append,
     Appended,
@@ -42,8 +54,10 @@ from holdfast.store.port import (
     Hit,
     Lease,
     PartialText,
+    Row,
     SessionCursor,
     Store,
+    TaskFilter,
     Write,
 )
 from tests.eventually import eventually
@@ -52,6 +66,7 @@ A, B, C = "a" * 16, "b" * 16, "ab" + "c" * 14
 STREAM, OTHER = session_stream(A), session_stream(B)
 AT = 1_000
 SEARCH_LIMIT = 10
+EVERYTHING = TaskFilter()
 
 
 class Engine(Protocol):
@@ -124,6 +139,17 @@ async def events(store: Store, stream: str) -> list[AnyEvent]:
 
 
 # --------------------------------------------------------------------------------------------------
+
+
+def task(id: str, **more: object) -> TaskStarted:
+    fields: dict[str, object] = {"of": "process", "title": f"build {id}", "command": "make", "cwd": "/", "by": "me"}
+    return msgspec.convert({"kind": "TaskStarted", "task": id} | fields | more, TaskStarted)
+
+
+def ended(id: str, outcome: TaskOutcome = "done", **more: object) -> TaskFinished:
+    return msgspec.convert(
+        {"kind": "TaskFinished", "task": id, "outcome": outcome, "reason": "exit code 0"} | more, TaskFinished
+    )
 
 
 class StoreContract:
@@ -643,6 +669,87 @@ class StoreContract:
         await session(store, A)
         assert store.health.writable
         assert store.health.problem == ""
+
+    # --- tasks ----------------------------------------------------------------------------------
+
+    async def test_the_row_of_a_task_follows_its_events(self, store: Store) -> None:
+        await write(store, task_stream(A), task(A, session=B, foreground=True, notify=True))
+        row = await store.task(A)
+        assert (row["state"], row["foreground"], row["started_at"], row["pid"]) == ("running", 1, AT, None)
+        await write(store, task_stream(A), ProcessStarted(task=A, pid=7), TaskDetached(task=A, reason="slow"))
+        await write(store, task_stream(A), TaskStopRequested(task=A, by="me", reason="enough", force=False))
+        row = await store.task(A)
+        assert (row["pid"], row["foreground"], row["stop_by"], row["version"]) == (7, 0, "me", 4)
+        assert [row["id"] for row in await store.running_tasks()] == [A]
+        await write(store, task_stream(A), ended(A, "stopped", signal="SIGTERM", ended_at=AT + 5), at=AT + 9)
+        row = await store.task(A)
+        assert (row["state"], row["signal"], row["finished_at"], row["exit_code"]) == (
+            "stopped",
+            "SIGTERM",
+            AT + 5,
+            None,
+        )
+        assert await store.running_tasks() == []
+        await write(store, task_stream(A), TaskStopRequested(task=A, by="other", reason="", force=True))
+        assert (await store.task(A))["stop_by"] == "me", "who ended it does not change afterwards"
+        await write(store, task_stream(A), TaskContinued(task=A, turn=2))
+        row = await store.task(A)
+        assert (row["state"], row["finished_at"], row["stop_by"]) == ("running", None, "")
+
+    async def test_the_archive_is_newest_first_filtered_and_pages_without_a_gap(self, store: Store) -> None:
+        for number in range(7):
+            id = f"{number:016x}"
+            more = {
+                "foreground": number == 3,
+                "session": A if number % 2 else B,
+                "of": "agent" if number == 6 else "process",
+            }
+            await write(store, task_stream(id), task(id, **more), at=AT + number // 2)
+            if number < 5:
+                await write(store, task_stream(id), ended(id, "failed" if number == 1 else "done"), at=AT + 10)
+
+        async def found(wanted: TaskFilter = EVERYTHING, limit: int = 10) -> list[int]:
+            rows, cursor = list[Row](), SessionCursor()
+            while page := await store.tasks(wanted, before=cursor, limit=limit):
+                rows += page
+                cursor = SessionCursor(int(str(page[-1]["started_at"])), str(page[-1]["id"]))
+            return [int(str(row["id"]), 16) for row in rows]
+
+        assert await found() == await found(limit=2) == [6, 4, 5, 2, 0, 1]
+        assert await found(TaskFilter(foreground=True), limit=3) == [6, 4, 5, 2, 3, 0, 1]
+        assert await found(TaskFilter(kind="agent")) == [6]
+        assert await found(TaskFilter(state="failed")) == [1]
+        assert await found(TaskFilter(state="running")) == [6, 5]
+        assert await found(TaskFilter(session=A)) == [5, 1]
+        assert await found(TaskFilter(since=AT + 2)) == [6, 4, 5]
+        assert await found(TaskFilter(text="BUILD 0000000000000004")) == [4]
+        assert [int(str(row["id"]), 16) for row in await store.ended_tasks()] == [0, 1, 2, 3, 4]
+        over = [id for id, left in (await store.task_ids()).items() if left]
+        assert over == [f"{3:016x}"]
+
+    async def test_promise_6_a_pruned_task_leaves_its_trace_and_nothing_else(self, store: Store) -> None:
+        for id in (A, B):
+            await write(store, task_stream(id), task(id), ended(id, output=f"the output of {id}"))
+        await write(store, task_stream(B), TaskPinned(task=B, pinned=True, by="me"))
+        assert [row["id"] for row in await store.ended_tasks()] == [A], "what is pinned may not be pruned"
+
+        async def hits(count: int) -> bool:
+            return len(await store.search_outputs("the output of", limit=SEARCH_LIMIT)) == count
+
+        await eventually(lambda: hits(2))
+        pruned = TaskPruned(task=A, title="build", state="done", bytes=3, by="me")
+        await write(store, SYSTEM, pruned)
+        assert pruned in await events(store, SYSTEM)
+        with pytest.raises(Gone):
+            await store.task(A)
+        with pytest.raises(Gone):
+            await store.read(task_stream(A), after=0, limit=1)
+        with pytest.raises(Conflict):
+            await write(store, task_stream(A), task(A))
+        assert (await store.task(B[:5]))["id"] == B
+        await eventually(lambda: hits(1))
+        with pytest.raises(NotFound):
+            await store.task("ffff")
 
 
 async def found(store: Store, query: str, enough: Callable[[list[Hit]], bool] = bool) -> list[Hit]:

@@ -21,6 +21,7 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
+from holdfast.domain.task import ProcessStarted, TaskPinned, TaskPruned, task_stream
 from holdfast.store.port import Hit
 from holdfast.store.sqlite import SqliteStore
 from tests.eventually import eventually
@@ -33,12 +34,14 @@ from tests.store.conformance import (
     asked,
     created,
     deleted,
+    ended,
     finished,
     found,
     responded,
     said,
     session,
     started,
+    task,
     versions,
     write,
 )
@@ -231,8 +234,12 @@ async def test_rebuilt_projections_equal_the_live_ones(store: SqliteStore, path:
     await write(store, f"session/{B}", SessionArchived(by="t"), SessionRestored(by="t"), SessionArchived(by="t"))
     await session(store, C, "to be deleted", at=AT + 6)
     await write(store, SYSTEM, deleted(C), at=AT + 7)
+    await write(store, task_stream(A), task(A, session=A), TaskPinned(task=A, pinned=True, by="t"), ended(A), at=AT + 8)
+    await write(store, task_stream(B), task(B), ProcessStarted(task=B, pid=5), at=AT + 9)
+    await write(store, task_stream(C), task(C), ended(C, files=["a"]), at=AT + 10)
+    await write(store, SYSTEM, TaskPruned(task=C, title="t", state="done", bytes=0, by="t"), at=AT + 11)
     live = projections(path)
-    assert [len(live[table]) for table in ("sessions", "turns", "deleted")] == [2, 2, 1]
+    assert [len(live[table]) for table in ("sessions", "turns", "tasks", "deleted")] == [2, 2, 2, 2]
     check_projections(path)
 
 

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.store import writer
 from holdfast.store.sqlite import SqliteStore
 from tests.store.conformance import StoreContract
+
+WRITERS = {"a quick disk": 1e9, "a slow disk": 0.0}
+"""Who commits: the loop itself, or the writer's thread. The promises are the same."""
 
 
 class SqliteEngine:
@@ -21,6 +25,7 @@ class SqliteEngine:
 
 
 class TestSqliteStore(StoreContract):
-    @pytest.fixture
-    def engine(self, tmp_path: Path) -> SqliteEngine:
+    @pytest.fixture(params=WRITERS)
+    def engine(self, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> SqliteEngine:
+        monkeypatch.setattr(writer, "QUICK", WRITERS[request.param])
         return SqliteEngine(tmp_path / "holdfast.db")

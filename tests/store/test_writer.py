@@ -17,6 +17,7 @@ from holdfast.store.tail import Tail
 from holdfast.store.writer import DoAppend, Writer, encode_writes
 from tests.eventually import eventually
 from tests.store.conformance import STREAM, A, created, said
+from tests.store.test_sqlite import WRITERS
 
 
 def disk_error() -> sqlite3.OperationalError:
@@ -56,8 +57,9 @@ def disk(tmp_path: Path) -> Disk:
     return Disk(tmp_path / "holdfast.db")
 
 
-@pytest.fixture
-async def writer(disk: Disk) -> AsyncIterator[Writer]:
+@pytest.fixture(params=WRITERS)
+async def writer(disk: Disk, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Writer]:
+    monkeypatch.setattr("holdfast.store.writer.QUICK", WRITERS[request.param])
     writer = Writer(disk.connect, Tail(), asyncio.get_running_loop())
     yield writer
     await writer.close()
