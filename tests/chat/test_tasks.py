@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.seat import PROMPT, Seat, sit_down
+from tests.chat.seat import ALT_ENTER, PROMPT, Seat, sit_down
 from tests.cli.commandline import CommandLine
 from tests.e2e.gateway import GatewayProcess, Json, of_kind, until
 
@@ -79,6 +79,17 @@ def seat_session(gateway: GatewayProcess, task: str) -> str:
     """The session in front of which somebody sits: the one that is not the task's own."""
     (row,) = [row for row in gateway.get("/v1/sessions")["sessions"] if row["task"] != task]
     return str(row["id"])
+
+
+def test_a_stop_says_what_goes_on(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    with sit_down(cli, cwd=cwd) as seat:
+        seat.until("idle")
+        seat.type(f"bg sleep 300{ALT_ENTER}slow 300 a b c")
+        seat.type("\r")
+        seat.until("· task ", "· running")
+        seat.enter("/stop")
+        (task,) = running(gateway)
+        seat.until_idle("stopped by cli", f"goes on: process {task['id'][:8]} sleep 300 (/tasks stop ID)")
 
 
 def test_a_running_turn_becomes_a_task(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:

@@ -13,7 +13,16 @@ from tests.cli.commandline import CommandLine
 HEAVY = {"fastapi", "starlette", "pydantic", "httpx", "msgspec", "asyncio", "rich", "uvicorn", "sqlite3", "ssl"}
 HEAVY |= {"http", "email", "urllib.request", "logging", "subprocess", "holdfast.domain", "holdfast.store"}
 HEAVY |= {"holdfast.runtime", "holdfast.gateway", "holdfast.lifecycle", "holdfast.app"}
-QUICK = [["--help"], ["--version"], ["run", "--help"], ["sessions", "list"], ["sessions", "show", "ffff"], ["status"]]
+QUICK = [
+    ["--help"],
+    ["--version"],
+    ["run", "--help"],
+    ["sessions", "list"],
+    ["sessions", "show", "ffff"],
+    ["status"],
+    ["tasks"],
+    ["tasks", "show", "ffff"],
+]
 PROGRAM = """
 import sys
 from holdfast.cli.root import run

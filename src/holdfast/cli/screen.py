@@ -118,6 +118,14 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def unique_length(ids: list[str]) -> int:
+    """How much of an id must be shown so that no two look the same."""
+    length = SHORT_ID
+    while len({id[:length] for id in ids}) < len(set(ids)):
+        length += 1
+    return length
+
+
 # --- tables ---------------------------------------------------------------------------------------
 
 

@@ -8,9 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.cli.gateway import Gateway, Json, quote
-from holdfast.cli.screen import SHORT_ID, Column, age, ago, clean, duration, moment, one_line, size, terminal_width
+from holdfast.cli.screen import (
+    SHORT_ID,
+    Column,
+    age,
+    ago,
+    clean,
+    duration,
+    moment,
+    one_line,
+    size,
+    terminal_width,
+    unique_length,
+)
 
 PAGE = 500
+MINUTE = 60_000
 WIDE = 100
 """Columns from which on there is room for the details."""
 RUNNING = (
@@ -63,17 +76,9 @@ def pages(gateway: Gateway, **wanted: object) -> Iterator[Json]:
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def short(ids: list[str]) -> int:
-    """How much of an id must be shown so that no two look the same."""
-    length = SHORT_ID
-    while len({id[:length] for id in ids}) < len(set(ids)):
-        length += 1
-    return length
-
-
 def running_cells(tasks: list[Json]) -> list[list[str]]:
     """For RUNNING."""
-    length = short([task["id"] for task in tasks])
+    length = unique_length([task["id"] for task in tasks])
     doing = activity if terminal_width() >= WIDE else _activity_word
     return [
         [*_common(task, length), doing(task), age(task["duration_ms"]), _printed(task), task["title"]] for task in tasks
@@ -82,21 +87,24 @@ def running_cells(tasks: list[Json]) -> list[list[str]]:
 
 def ended_cells(tasks: list[Json]) -> list[list[str]]:
     """For ENDED."""
-    length = short([task["id"] for task in tasks])
+    length = unique_length([task["id"] for task in tasks])
     return [
-        [*_common(task, length), ago(task["started_at"]), age(task["duration_ms"]), _printed(task), task["title"]]
-        for task in tasks
+        [*_common(task, length), ago(task["started_at"]), _took(task), _printed(task), task["title"]] for task in tasks
     ]
 
 
 def hit_cells(hits: list[Json]) -> list[list[str]]:
     """For HITS."""
-    length = short([hit["task"] for hit in hits])
+    length = unique_length([hit["task"] for hit in hits])
     return [[hit["task"][:length], ago(hit["at"]), hit["title"], hit["snippet"]] for hit in hits]
 
 
 def _common(task: Json, length: int) -> list[str]:
     return [task["id"][:length], task["kind"], task["session"][:SHORT_ID] or "-", task["state"]]
+
+
+def _took(task: Json) -> str:
+    return duration(task["duration_ms"]) if task["duration_ms"] < MINUTE else age(task["duration_ms"])
 
 
 def _printed(task: Json) -> str:
@@ -106,7 +114,8 @@ def _printed(task: Json) -> str:
 
 def activity(task: Json) -> str:
     """What it is doing, as far as that was measured."""
-    word = " ".join(filter(None, (task["activity"], task["activity_detail"])))
+    detail = str(task["activity_detail"])
+    word = str(task["activity"]) + (f" {detail}" if detail.startswith("on ") else f", {detail}" if detail else "")
     return word or ("at work" if task["kind"] == "agent" and task["state"] == "running" else "")
 
 

@@ -43,6 +43,8 @@ def ask(gateway: Gateway, cursors: Cursors, place: Place, view: View, slash: Sla
             return look.profiles(gateway, view.profile)
         case "model" if not argument:
             return look.models(gateway)
+        case "stop":
+            return tasks.going_on(gateway, place.session)
         case "tasks":
             return tasks.about_tasks(gateway, argument)
         case "background":

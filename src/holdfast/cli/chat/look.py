@@ -53,7 +53,7 @@ def sessions(gateway: Gateway, here: str) -> list[Block]:
         ["*" if row["id"] == here else "", row["id"][:SHORT_ID], _standing(row), ago(row["updated_at"]), row["title"]]
         for row in rows
     ]
-    return [_table(columns, cells, "/resume ID goes to one")]
+    return [listing(columns, cells, "/resume ID goes to one")]
 
 
 def _standing(row: Json) -> str:
@@ -75,7 +75,7 @@ def inbox(gateway: Gateway, here: str) -> list[Block]:
         ]
         for wait in waits
     ]
-    return [_table(columns, cells, "/resume SESSION goes there")]
+    return [listing(columns, cells, "/resume SESSION goes there")]
 
 
 def why(gateway: Gateway, session: str) -> list[Block]:
@@ -97,7 +97,7 @@ def context(gateway: Gateway, session: str) -> list[Block]:
     left_out = f"{plural(len(messages) - LISTED, 'earlier message')} not listed; " if len(messages) > LISTED else ""
     size = f"{found['characters']:,} characters, about {plural(found['tokens'], 'token')}"
     tools = one_line(", ".join(found["tools"]))
-    return [_table(columns, cells, f"{left_out}{size}; model {one_line(found['model'])}; tools: {tools}")]
+    return [listing(columns, cells, f"{left_out}{size}; model {one_line(found['model'])}; tools: {tools}")]
 
 
 def models(gateway: Gateway) -> list[Block]:
@@ -107,7 +107,7 @@ def models(gateway: Gateway) -> list[Block]:
         return [Remark("No model was detected, so there is the demo agent; `holdfast models` says how to get one.")]
     columns = (Column("MODEL", flexible=True), Column("BECAUSE"))
     cells = [[f"{known['provider']}:{model}", known["how"]] for known in found for model in known["models"][:LISTED]]
-    return [_table(columns, cells, "/model NAME goes on with another, /model default with the profile's own")]
+    return [listing(columns, cells, "/model NAME goes on with another, /model default with the profile's own")]
 
 
 def profiles(gateway: Gateway, here: str) -> list[Block]:
@@ -115,7 +115,7 @@ def profiles(gateway: Gateway, here: str) -> list[Block]:
     found = gateway.get("/v1/profiles")
     columns = (Column(""), Column("NAME"), Column("MODEL", flexible=True), Column("FROM"))
     cells = [["*" if p["name"] == here else "", p["name"], p["model"], p["origin"]] for p in found["profiles"]]
-    blocks: list[Block] = [_table(columns, cells, "/profile NAME goes on with another")]
+    blocks: list[Block] = [listing(columns, cells, "/profile NAME goes on with another")]
     if found["problem"]:
         blocks.append(
             Remark(f"config.toml has an error, the last good settings are in force: {found['problem']}", "bad")
@@ -141,7 +141,8 @@ def export(gateway: Gateway, session: str, name: str) -> list[Block]:
     return [Remark(f"wrote {path.absolute()}: {len(content):,} bytes of {form}")]
 
 
-def _table(columns: tuple[Column, ...], cells: list[list[str]], hint: str) -> Listing:
+def listing(columns: tuple[Column, ...], cells: list[list[str]], hint: str) -> Listing:
+    """A table, and below it what can be done with it."""
     return Listing([*table(columns, cells).split("\n"), *map(dim, wrap(hint, terminal_width()))])
 
 

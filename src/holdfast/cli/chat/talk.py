@@ -270,6 +270,7 @@ class Chat:
         else:
             turn.stopping = True
             self._send("stop", {}, "stop the turn")
+            self._beside(Slash("stop"))
 
     def open_last_call(self) -> None:
         """Ctrl-O."""
@@ -313,7 +314,10 @@ class Chat:
                 self._changing = slash.name in CHANGES
                 if slash.argument.startswith("wait "):
                     self._show([Remark("waiting for it; go on meanwhile")])
-                threading.Thread(target=self._ask, args=(slash,), name=slash.name, daemon=True).start()
+                self._beside(slash)
+
+    def _beside(self, slash: Slash) -> None:
+        threading.Thread(target=self._ask, args=(slash,), name=slash.name, daemon=True).start()
 
     def _did(self, answer: tuple[Slash, Done]) -> None:
         slash, done = answer

@@ -6,14 +6,15 @@ import math
 
 from holdfast.cli import ending, output, tasks
 from holdfast.cli.chat.blocks import Block, Listing, Remark
+from holdfast.cli.chat.look import LISTED, listing
 from holdfast.cli.chat.outbox import Place, begin
 from holdfast.cli.chat.view import View
+from holdfast.cli.errors import CliError
 from holdfast.cli.follow import Away, Back
 from holdfast.cli.gateway import Gateway, Json
-from holdfast.cli.screen import SHORT_ID, Column, clean, dim, facts, plural, size, table, terminal_width, wrap
+from holdfast.cli.screen import SHORT_ID, clean, dim, facts, one_line, plural, size, terminal_width, wrap
 from holdfast.cli.tasks import ENDED, HITS, RUNNING
 
-LISTED = 20
 LOG_LINES = 40
 WEEK = 7 * 86_400_000
 
@@ -48,11 +49,24 @@ def start(gateway: Gateway, place: Place, view: View, prompt: str) -> list[Block
     ]
 
 
+def going_on(gateway: Gateway, session: str) -> list[Block]:
+    """What a stop of the turn does not end. Nothing when nobody can be asked: stopping does not depend on it."""
+    try:
+        found = tasks.running(gateway, session=session)
+    except CliError:
+        return []
+    return [
+        Remark(f"goes on: {task['kind']} {task['id'][:SHORT_ID]} {one_line(task['title'])} (/tasks stop ID)")
+        for task in found
+        if task["worker"] != session
+    ]
+
+
 def _running(gateway: Gateway) -> list[Block]:
     found = tasks.running(gateway)
     if not found:
         return [Remark(f"{tasks.NOTHING_RUNS} /tasks history lists what ran; /bg PROMPT starts an agent.")]
-    return [_table(RUNNING, tasks.running_cells(found), "/tasks log ID · show ID · stop ID · kill ID")]
+    return [listing(RUNNING, tasks.running_cells(found), "/tasks log ID · show ID · stop ID · kill ID")]
 
 
 def _history(gateway: Gateway) -> list[Block]:
@@ -60,14 +74,14 @@ def _history(gateway: Gateway) -> list[Block]:
     if not page["tasks"]:
         return [Remark("No tasks yet. /bg PROMPT starts an agent in the background.")]
     more = "; more: holdfast tasks history" if page["next"] else ""
-    return [_table(ENDED, tasks.ended_cells(page["tasks"]), f"/tasks log ID · show ID · pin ID{more}")]
+    return [listing(ENDED, tasks.ended_cells(page["tasks"]), f"/tasks log ID · show ID · pin ID{more}")]
 
 
 def _search(gateway: Gateway, text: str) -> list[Block]:
     hits = gateway.get("/v1/tasks/search", q=text, limit=LISTED)["hits"]
     if not hits:
         return [Remark("Nothing found in the output of any task.")]
-    return [_table(HITS, tasks.hit_cells(hits), "/tasks log ID reads one")]
+    return [listing(HITS, tasks.hit_cells(hits), "/tasks log ID reads one")]
 
 
 def _prune(gateway: Gateway, *, yes: bool) -> list[Block]:
@@ -78,7 +92,7 @@ def _prune(gateway: Gateway, *, yes: bool) -> list[Block]:
     if yes:
         return [Remark(f"deleted {what} and freed {size(told['bytes'])}")]
     hint = f"would delete {what} and free {size(told['bytes'])}; /tasks prune yes does it, /tasks pin ID keeps one"
-    return [_table(ENDED, tasks.ended_cells(told["tasks"][:LISTED]), hint)]
+    return [listing(ENDED, tasks.ended_cells(told["tasks"][:LISTED]), hint)]
 
 
 def _about_one(gateway: Gateway, verb: str, task: Json) -> list[Block]:
@@ -126,7 +140,3 @@ def _without_colours(text: str) -> str:
     from click import unstyle
 
     return unstyle(text)
-
-
-def _table(columns: tuple[Column, ...], cells: list[list[str]], hint: str) -> Listing:
-    return Listing([*table(columns, cells).split("\n"), *map(dim, wrap(hint, terminal_width()))])

@@ -234,7 +234,7 @@ async def explain_task(at: At, id: str) -> Response:
 async def task_statements(at: Gateway, view: TaskView) -> list[Statement]:
     """The sentences about one task."""
     stream = task_stream(view.id)
-    word = " ".join(filter(None, (view.activity, view.activity_detail)))
+    word = ", ".join(filter(None, (view.activity, view.activity_detail))).replace(", on ", " on ")
     activity = f"{word} ({view.activity_evidence})" if word and view.activity != "unknown" else ""
     sentences = why_task(await at.store.load(stream, after=0), now=at.clock.now(), activity=activity)
     return [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]

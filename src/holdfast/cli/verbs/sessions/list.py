@@ -6,7 +6,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import Json
-from holdfast.cli.screen import SHORT_ID, Column, ago, dim, table
+from holdfast.cli.screen import Column, ago, dim, table, unique_length
 
 COLUMNS = (
     Column("ID"),
@@ -54,11 +54,3 @@ def _cells(rows: list[Json]) -> list[list[str]]:
         [row["id"][:length], standing(row), str(row["message_count"]), ago(row["updated_at"]), row["title"]]
         for row in rows
     ]
-
-
-def unique_length(ids: list[str]) -> int:
-    """How much of an id must be shown so that no two look the same."""
-    length = SHORT_ID
-    while len({id[:length] for id in ids}) < len(set(ids)):
-        length += 1
-    return length

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.screen import Column, ago, table
+from holdfast.cli.screen import Column, ago, table, unique_length
 from holdfast.cli.values import TEXT
-from holdfast.cli.verbs.sessions.list import unique_length
 
 COLUMNS = (
     Column("SESSION"),
