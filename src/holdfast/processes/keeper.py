@@ -260,7 +260,8 @@ class Keeper:
             try:
                 if os.path.exists("exit"):
                     return
-                if not os.pread(self._entry, ENTRY_BYTES, 0).startswith(b"never "):
+                said = os.pread(self._entry, ENTRY_BYTES, 0).partition(b"\n")[0]
+                if not said.startswith(b"never ") and not said.endswith((b" keeper", b" understudy")):
                     text = f"ended {status} {time.time():.6f} {by}\n"
                     os.pwrite(self._entry, text.encode(), 0)
                 os.fsync(self._entry)
