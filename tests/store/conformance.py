@@ -695,6 +695,9 @@ class StoreContract:
         await write(store, task_stream(A), TaskContinued(task=A, turn=2))
         row = await store.task(A)
         assert (row["state"], row["finished_at"], row["stop_by"]) == ("running", None, "")
+        for said in ("something", ""):
+            await write(store, task_stream(A), ended(A, summary=said))
+            assert (await store.task(A))["summary"] == "something", "what it said last"
 
     async def test_the_archive_is_newest_first_filtered_and_pages_without_a_gap(self, store: Store) -> None:
         for number in range(7):

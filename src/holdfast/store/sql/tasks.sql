@@ -17,8 +17,7 @@ UPDATE tasks SET foreground = 0, version = :version WHERE id = :task;
 
 -- name: task_continued
 -- It works again.
-UPDATE tasks SET state = 'running', finished_at = NULL, reason = '', summary = '', stop_by = '', stop_reason = '',
-    version = :version
+UPDATE tasks SET state = 'running', finished_at = NULL, reason = '', stop_by = '', stop_reason = '', version = :version
 WHERE id = :task;
 
 -- name: task_stopping
@@ -32,10 +31,10 @@ WHERE id = :task;
 UPDATE tasks SET pinned = :pinned, version = :version WHERE id = :task;
 
 -- name: finish_task
--- It ended.
+-- It ended. An agent that had nothing more to say has said what it said before.
 UPDATE tasks SET state = :state, finished_at = COALESCE(:ended_at, :at), reason = :reason, exit_code = :exit_code, signal = :signal,
     evidence = :evidence, output_bytes = :output_bytes, dropped_bytes = :dropped_bytes, preview = :preview,
-    summary = :summary, files = :files, survivors = :survivors, version = :version
+    summary = CASE :summary WHEN '' THEN summary ELSE :summary END, files = :files, survivors = :survivors, version = :version
 WHERE id = :task;
 
 -- name: delete_task
