@@ -43,7 +43,9 @@ class SendMessage(Command, frozen=True):
 
 
 class StopTurn(Command, frozen=True):
-    """End the running turn; queued messages stay."""
+    """End the running turn; queued messages stay. With `turn` only that one, and not the one after it."""
+
+    turn: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class AnswerWait(Command, frozen=True):

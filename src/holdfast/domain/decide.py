@@ -97,9 +97,11 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> li
     match command:
         case SendMessage(text=text, mode=mode):
             return _send(session, text, InputReceived(input=id, text=text, mode=mode, by=by))
-        case StopTurn():
+        case StopTurn(turn=wanted):
             if session.turn is None:
                 raise Conflict("No turn is running, so there is nothing to stop.")
+            if wanted not in (None, session.turn.number):
+                raise Conflict(f"Turn {wanted} is over; turn {session.turn.number} runs now.")
             if session.turn.stop is not None:
                 raise Conflict("This turn is being stopped already.")
             return [StopRequested(turn=session.turn.number, by=by)]

@@ -164,7 +164,7 @@ def send(gateway: Gateway, letter: Letter) -> None:
         case "answer":
             gateway.command("POST", "/v1/answers", letter.body, id=letter.id)
         case "stop":
-            gateway.command("POST", f"/v1/sessions/{place.session}/stop", {}, id=letter.id)
+            gateway.command("POST", f"/v1/sessions/{place.session}/stop", letter.body, id=letter.id)
         case "message":
             with place.lock:
                 if not place.session:

@@ -269,7 +269,7 @@ class Chat:
             self._show([Remark("This turn is being stopped already. Ctrl-D leaves; it ends by itself.")])
         else:
             turn.stopping = True
-            self._send("stop", {}, "stop the turn")
+            self._send("stop", {"turn": turn.number}, "stop the turn")
             self._beside(Slash("stop"))
 
     def open_last_call(self) -> None:
