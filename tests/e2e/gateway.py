@@ -124,7 +124,7 @@ class GatewayProcess:
         """Empty while nobody has written one."""
         try:
             found: Json = json.loads((self.home / "run" / "gateway.json").read_text())
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # nobody needs it after a power cut
             return {}
         return found
 
