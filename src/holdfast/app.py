@@ -22,9 +22,11 @@ from holdfast import __version__
 from holdfast.config import ConfigError, Home, command_environment
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent, GatewayStarted, GatewayStopped
+from holdfast.gateway.devices import Devices
 from holdfast.gateway.guard import Guard
 from holdfast.gateway.logs import start_logging
 from holdfast.gateway.server import Server, listen
+from holdfast.gateway.site import Site
 from holdfast.gateway.state import Gateway
 from holdfast.gateway.stream import Streams
 from holdfast.lifecycle.retention import Retention
@@ -111,7 +113,8 @@ async def _run(place: _Place, *, port: int | None, background: bool, open_store:
         gateway, mirror = _put_together(place, store, profiles, port=number, goodbye=goodbye)
         retention = Retention(store, gateway.pruning, gateway.clock, lambda: profiles.settings.retention)
         await _note(gateway, GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id()))
-        server = Server(gateway, Guard(port=number, token=_token(home)))
+        await gateway.devices.load()
+        server = Server(gateway, Guard(port=number, token=_token(home), devices=gateway.devices))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         await profiles.detect()
         await gateway.tasks.start()
@@ -157,10 +160,13 @@ def _put_together(
         clock=clock,
         holder=f"gateway {os.getpid()}",
     )
+    streams = Streams(store, live)
     gateway = Gateway(
         store=store,
         sessions=sessions,
-        streams=Streams(store, live),
+        streams=streams,
+        devices=Devices(store.devices, streams, clock),
+        site=Site(),
         runner=runner,
         tasks=tasks,
         shelf=shelf,

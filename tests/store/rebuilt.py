@@ -10,7 +10,7 @@ from pathlib import Path
 from holdfast.config import Home
 from holdfast.lifecycle.doctor import rebuild
 
-PROJECTIONS = ("sessions", "turns", "deleted")
+PROJECTIONS = ("sessions", "turns", "spoken", "deleted")
 Tables = dict[str, list[tuple[object, ...]]]
 
 
