@@ -13,7 +13,7 @@ import secrets
 import time
 from dataclasses import replace
 
-from holdfast.domain.errors import HoldfastError, NotFound, Unauthorized
+from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthorized
 from holdfast.gateway.door_shapes import Device, SignInCode
 from holdfast.gateway.stream import Streams
 from holdfast.runtime.clock import Clock
@@ -24,6 +24,7 @@ CODE_MS = 10 * 60_000
 TOUCH_MS = 60_000
 """So often it is written down that a device was here."""
 NAME_LIMIT = 80
+SHORTEST = 4
 TRIES = 10
 SECONDS_A_TRY = 3.0
 USED = "This sign-in code was used or is older than 10 min. Run `holdfast open` for a new one."
@@ -119,6 +120,13 @@ class Devices:
             if row.id == device:
                 return row
         raise NotFound(f"There is no device {device[:40]}." if device else NO_DEVICE)
+
+    def find(self, prefix: str) -> DeviceRow:
+        """The device that an id or a unique prefix of it names."""
+        fits = [row for row in self._by_hash.values() if len(prefix) >= SHORTEST and row.id.startswith(prefix)]
+        if len(fits) > 1:
+            raise Conflict(f"{prefix} fits several devices: {', '.join(row.id for row in fits)}.")
+        return fits[0] if fits else self.get(prefix)
 
     def all(self, current: str) -> list[Device]:
         """All of them, oldest first."""

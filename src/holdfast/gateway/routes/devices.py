@@ -83,7 +83,7 @@ async def own_device(at: At, request: Request) -> Response:
 @router.delete("/devices/{id}", **takes(None, LoggedIn, keyed=False))
 async def revoke_device(at: At, id: str) -> Response:
     """Sign a device out: its cookie is dead at once, and what it follows is cut."""
-    device = await at.devices.revoke(id)
+    device = await at.devices.revoke(at.devices.find(id).id)
     return answer(LoggedIn(device.id, device.name), status=202)
 
 
