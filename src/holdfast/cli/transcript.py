@@ -41,7 +41,7 @@ class Transcript:
                 who = "note" if from_task(event) else "you"
                 self._entry(record, who, event["text"], "" if event["mode"] == "queue" else f"({event['mode']})")
             case "InputRevised" if event["text"] is not None:
-                self._entry(record, "you", event["text"], f"({_revision(event)}, instead of what was said before)")
+                self._entry(record, "you", event["text"], f"({_revision(event)})")
             case "NoteReceived":
                 self._entry(record, "note", event["text"])
             case "ModelResponded":
