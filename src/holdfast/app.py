@@ -22,9 +22,11 @@ from holdfast import __version__
 from holdfast.config import ConfigError, Home, command_environment
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent, GatewayStarted, GatewayStopped
+from holdfast.gateway.devices import Devices
 from holdfast.gateway.guard import Guard
 from holdfast.gateway.logs import start_logging
 from holdfast.gateway.server import Server, listen
+from holdfast.gateway.site import Site
 from holdfast.gateway.state import Gateway
 from holdfast.gateway.stream import Streams
 from holdfast.lifecycle.retention import Retention
@@ -112,14 +114,17 @@ async def _run(place: _Place, *, port: int | None, background: bool, open_store:
         gateway, mirror = _put_together(place, store, profiles, port=number, goodbye=goodbye)
         retention = Retention(store, gateway.pruning, gateway.clock, lambda: profiles.settings.retention)
         await _note(gateway, GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id()))
-        server = Server(gateway, Guard(port=number, token=_token(home)))
+        await gateway.devices.load()
+        server = Server(gateway, Guard(port=number, token=_token(home), devices=gateway.devices))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         await profiles.detect()
         await gateway.tasks.start()
         await mirror.start()
         await retention.start()
         await gateway.runner.start()
-        _announce(home, gateway, background=background)
+        _announce(home, gateway)
+        if not background:
+            _greet(home, gateway, await _dashboard(gateway))
         warming = asyncio.create_task(_warm_up(profiles))
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _say_goodbye(gateway, serving)
@@ -158,10 +163,13 @@ def _put_together(
         clock=clock,
         holder=f"gateway {os.getpid()}",
     )
+    streams = Streams(store, live)
     gateway = Gateway(
         store=store,
         sessions=sessions,
-        streams=Streams(store, live),
+        streams=streams,
+        devices=Devices(store.devices, streams, clock),
+        site=Site(),
         runner=runner,
         tasks=tasks,
         shelf=shelf,
@@ -248,19 +256,31 @@ def _program() -> str:
     return str(program.relative_to(here)) if program.is_relative_to(here) else "holdfast"
 
 
-def _announce(home: Home, gateway: Gateway, *, background: bool) -> None:
-    """Write the address where every client looks for it, and greet whoever sits in front."""
+async def _dashboard(gateway: Gateway) -> str:
+    """Where a browser can look in, or how to get there."""
+    try:
+        return f"{gateway.url}/#code={(await gateway.devices.mint()).code}"
+    except HoldfastError as error:
+        return f"holdfast open ({error.message})"
+
+
+def _announce(home: Home, gateway: Gateway) -> None:
+    """Write the address where every client looks for it."""
     address = {"pid": os.getpid(), "url": gateway.url, "version": __version__, "started_at": gateway.started_at}
     temporary = home.address.with_suffix(".tmp")
     temporary.write_text(json.dumps(address) + "\n")
     temporary.replace(home.address)
     log.info("gateway %s listens on %s, home %s", __version__, gateway.url, home.path)
-    if background:
-        return
+
+
+def _greet(home: Home, gateway: Gateway, dashboard: str) -> None:
+    """Say to whoever sits in front what can be done now."""
     program = _program()
     sys.stdout.write(
         f"Holdfast {__version__} is running at {gateway.url} (home {home.path}).\n"
         f"{_who_answers(gateway.profiles)}\n"
+        f"In a browser, once and within 10 minutes: {dashboard}\n"
+        f"Later: {program} open\n"
         "Try this in another terminal:\n"
         f'  {program} run "say hello"\n'
         f'  {program} run "slow 30 one two three four five six" --detach\n'

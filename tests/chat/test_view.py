@@ -178,3 +178,18 @@ def test_what_happened_while_away() -> None:
     story.finished(outcome="failed", reason="x")
     assert while_away(story.records) == "2 messages, 1 question, 2 approvals, 1 failed turn"
     assert while_away(story.records[:1]) == ""
+
+
+def test_the_queue_follows_every_edit() -> None:
+    story = Story().begin()
+    for input in ("a", "b", "c"):
+        story.said(input, f"text {input}")
+    nothing: Json = {"text": None, "mode": None, "place": None, "by": "web"}
+    assert story.happened("InputRevised", **nothing | {"input": "c", "place": 1}) == []
+    story.happened("InputRevised", **nothing | {"input": "a", "text": "other", "mode": "steer"})
+    story.happened("InputWithdrawn", input="b", by="web")
+    story.happened("InputRevised", **nothing | {"input": "b", "text": "late"})
+    assert [(q.input, q.text, q.mode) for q in story.view.queue.values()] == [
+        ("c", "text c", "queue"),
+        ("a", "other", "steer"),
+    ]

@@ -25,3 +25,12 @@ def test_every_label_stands_apart_from_its_words(capsys: pytest.CaptureFixture[s
 def test_only_a_crash_is_an_attempt(capsys: pytest.CaptureFixture[str], attempt: int, words: str) -> None:
     shown = _line(capsys, "TurnResumed", turn=1, attempt=attempt, cause="it was stopped", away_ms=1500)
     assert shown == f"resumed   turn 1 after 1.5 s away{words}: it was stopped"
+
+
+def test_edits_of_the_queue_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    nothing: dict[str, Any] = {"text": None, "mode": None, "place": None, "input": "i", "by": "web"}
+    moved = _line(capsys, "InputRevised", **nothing | {"place": 1})
+    assert moved == "queue     a waiting message was moved to place 1 by web"
+    assert _line(capsys, "InputWithdrawn", input="i", by="web") == "queue     a waiting message was withdrawn by web"
+    assert _line(capsys, "InputRevised", **nothing | {"text": "new"}) == "you       new (reworded by web)"
+    assert _line(capsys, "SessionPinned", pinned=False, by="web") == "session   not pinned any more by web"

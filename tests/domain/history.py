@@ -126,7 +126,8 @@ def _apply(history: History, record: Record) -> None:
             | TurnFinished() as e
         ):
             assert turn is not None and turn.number == e.turn, "work without a turn"
-            assert not turn.waiting or isinstance(e, WaitAnswered | TurnFinished), "work while it waits for a person"
+            ending = WaitAnswered | ToolCallFinished | TurnFinished  # a stop closes the calls that were open
+            assert not turn.waiting or isinstance(e, ending), "work while it waits for a person"
             _work(history, turn, record)
         case _:
             pass

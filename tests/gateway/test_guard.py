@@ -199,7 +199,7 @@ def is_guarded(answer: Answer) -> None:
     assert not [name for name in answer.headers if name.startswith("access-control-")]
 
 
-# --- public paths: only / and /healthz --------------------------------------------------------------
+# --- public paths: the page's own files and very little else ----------------------------------------
 
 PATHS = {
     "/": 200,
@@ -234,7 +234,27 @@ PATHS = {
     "/openapi.json": 401,
     "/docs": 401,
     "/redoc": 401,
-    "/favicon.ico": 401,
+    "/no-such-icon.ico": 404,
+    "/v1/build": 200,
+    "/v1/build/": 401,
+    "/v1/login": 405,
+    "/v1/codes": 401,
+    "/v1/devices": 401,
+    "/v1/devices/me": 401,
+    "/s/0123456789abcdef": 200,
+    "/s/../v1/status": 200,
+    "/s/%2e%2e/v1/status": 200,
+    "/tasks": 200,
+    "/tasks/x/y": 200,
+    "/tasksx": 401,
+    "/settings": 200,
+    "/assets/app.js": 404,
+    "/assets/../../../etc/passwd": 404,
+    "/assets/..%2f..%2f..%2fpyproject.toml": 404,
+    "/assets//etc/passwd": 404,
+    "/..%2fguard.py": 401,
+    "/guard.py": 401,
+    "/build.json": 401,
     "/nowhere": 401,
     "http://127.0.0.1:{port}/v1/status": 401,
     "http://evil.example/healthz/": 401,

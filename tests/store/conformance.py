@@ -523,7 +523,7 @@ class StoreContract:
         cursor = SessionCursor()
         while page := await store.sessions(archived=False, before=cursor, limit=3):
             seen += [str(row["id"]) for row in page]
-            cursor = SessionCursor(int(str(page[-1]["updated_at"])), str(page[-1]["id"]))
+            cursor = SessionCursor(int(str(page[-1]["updated_at"])), str(page[-1]["id"]), pinned=False)
         assert [int(id, 16) for id in seen] == [8, 9, 6, 7, 4, 5, 2, 0, 1]
         archived = await store.sessions(archived=True, before=SessionCursor(), limit=3)
         assert [row["id"] for row in archived] == [f"{3:016x}"]

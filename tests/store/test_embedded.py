@@ -13,8 +13,11 @@ import pytest
 from holdfast.domain.errors import Corrupt, Unavailable
 from holdfast.domain.events import (
     SYSTEM,
+    InputRevised,
+    InputWithdrawn,
     ModelInterrupted,
     SessionArchived,
+    SessionPinned,
     SessionRestored,
     TurnResumed,
     TurnSuspended,
@@ -232,6 +235,9 @@ async def test_rebuilt_projections_equal_the_live_ones(store: SqliteStore, path:
     await write(store, STREAM, TurnResumed(turn=2, attempt=1, cause="c", away_ms=1), at=AT + 4)
     await session(store, B, "hi", at=AT + 5)
     await write(store, f"session/{B}", SessionArchived(by="t"), SessionRestored(by="t"), SessionArchived(by="t"))
+    edited = InputRevised(input=f"{B}-0", by="t", text="ho", mode="steer", place=1)
+    await write(store, f"session/{B}", SessionPinned(pinned=True, by="t"), edited)
+    await write(store, f"session/{B}", InputWithdrawn(input=f"{B}-0", by="t"))
     await session(store, C, "to be deleted", at=AT + 6)
     await write(store, SYSTEM, deleted(C), at=AT + 7)
     await write(store, task_stream(A), task(A, session=A), TaskPinned(task=A, pinned=True, by="t"), ended(A), at=AT + 8)

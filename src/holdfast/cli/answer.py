@@ -41,6 +41,9 @@ class Watch:
         event = seen.event
         if event["kind"] in ("TurnStarted", "InputsJoined") and self.input in event["inputs"]:
             self.turn = event["turn"]
+        if event["kind"] == "InputWithdrawn" and event["input"] == self.input:
+            self.outcome, self.reason = "stopped", f"{event['by']} withdrew the message before a turn took it"
+            self.version = seen.record["version"]
         if self.turn is None or event.get("turn") != self.turn:
             return False
         self.version = seen.record["version"]

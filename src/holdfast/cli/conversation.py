@@ -155,8 +155,9 @@ def _not_done(session: str, watch: Watch) -> CliError:
     if watch.problem is not None:
         hint = str(watch.problem.get("hint") or "")
         return CliError(str(watch.problem["message"]), hint=hint or f"`holdfast why {session}`", code=FAILED)
+    what = "turn" if watch.turn is not None else "message"
     return CliError(
-        f"The turn was {watch.outcome}: {watch.reason}.",
+        f"The {what} was {watch.outcome}: {watch.reason}.",
         hint=f"what there is: holdfast sessions log {session}",
         code=FAILED,
     )

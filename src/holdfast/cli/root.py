@@ -14,6 +14,7 @@ from holdfast.cli.lazy import LazyGroup
 SECTIONS = {
     "Work": {
         "chat": "Talk to an agent; bare `holdfast` is the same.",
+        "open": "Open the dashboard in a browser, signed in.",
         "run": "Begin a session with a prompt and print the answer.",
         "send": "Say something in a session.",
         "stop": "End the turn of a session.",
@@ -35,6 +36,7 @@ SECTIONS = {
         "doctor": "Examine the home; --rebuild rebuilds what follows from the log.",
         "config": "Show or check the settings.",
         "profiles": "List, show and add agents, and choose the default one.",
+        "devices": "List the browsers that are signed in, and sign them out.",
         "models": "Show what was detected on this machine.",
         "completion": "Print the completion script of a shell.",
     },

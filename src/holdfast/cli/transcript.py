@@ -40,6 +40,8 @@ class Transcript:
             case "InputReceived":
                 who = "note" if from_task(event) else "you"
                 self._entry(record, who, event["text"], "" if event["mode"] == "queue" else f"({event['mode']})")
+            case "InputRevised" if event["text"] is not None:
+                self._entry(record, "you", event["text"], f"({_revision(event)})")
             case "NoteReceived":
                 self._entry(record, "note", event["text"])
             case "ModelResponded":
@@ -180,6 +182,12 @@ def remark(event: Json) -> tuple[str, str]:
             return "session", f"turn {event['turn']} undone by {event['by']}: the model does not see it any more"
         case "SessionRenamed":
             return "session", f"renamed to “{event['title']}” by {event['by']}"
+        case "SessionPinned":
+            return "session", f"{'pinned' if event['pinned'] else 'not pinned any more'} by {event['by']}"
+        case "InputRevised":
+            return "queue", f"a waiting message was {_revision(event)}"
+        case "InputWithdrawn":
+            return "queue", f"a waiting message was withdrawn by {event['by']}"
         case "SessionArchived":
             return "session", f"archived by {event['by']}"
         case "SessionRestored":
@@ -203,6 +211,16 @@ def remark(event: Json) -> tuple[str, str]:
             return word, _turn_end(event)
         case _:
             return "", ""
+
+
+def _revision(event: Json) -> str:
+    """What was done to a message in the queue, and by whom."""
+    done = [
+        "reworded" if event["text"] is not None else "",
+        f"set to {event['mode']}" if event["mode"] else "",
+        f"moved to place {event['place']}" if event["place"] is not None else "",
+    ]
+    return f"{' and '.join(filter(None, done))} by {event['by']}"
 
 
 def _turn_end(event: Json) -> str:

@@ -20,6 +20,7 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=TEXT_LIMIT)]
 Title = Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_LIMIT)]
 Path = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+InputId = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="command", tag=True):
@@ -40,6 +41,21 @@ class SendMessage(Command, frozen=True):
 
     text: Text
     mode: Mode = "queue"
+
+
+class ReviseInput(Command, frozen=True):
+    """Change a message that no turn has taken yet: its text, its mode, its place in the queue (from 1)."""
+
+    input: InputId
+    text: Text | None = None
+    mode: Mode | None = None
+    place: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
+
+
+class WithdrawInput(Command, frozen=True):
+    """Take a message back that no turn has taken yet."""
+
+    input: InputId
 
 
 class StopTurn(Command, frozen=True):
@@ -89,6 +105,12 @@ class ArchiveSession(Command, frozen=True):
 
 class RestoreSession(Command, frozen=True):
     """Bring an archived session back."""
+
+
+class PinSession(Command, frozen=True):
+    """Keep it on top of the list, or not any more."""
+
+    pinned: bool = True
 
 
 class DeleteSession(Command, frozen=True):
@@ -160,7 +182,17 @@ class PruneTasks(Command, frozen=True):
 
 
 SessionCommand = (
-    SendMessage | StopTurn | AnswerWait | ChooseAgent | UndoTurn | RenameSession | ArchiveSession | RestoreSession
+    SendMessage
+    | ReviseInput
+    | WithdrawInput
+    | StopTurn
+    | AnswerWait
+    | ChooseAgent
+    | UndoTurn
+    | RenameSession
+    | ArchiveSession
+    | RestoreSession
+    | PinSession
 )
 TaskCommand = StartCommand | StartAgent | StopTask | WriteTask | PinTask | PruneTasks
 AnyCommand = CreateSession | SessionCommand | ForkSession | DetachTurn | DeleteSession | TaskCommand

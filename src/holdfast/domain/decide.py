@@ -12,21 +12,27 @@ from holdfast.domain.commands import (
     ArchiveSession,
     ChooseAgent,
     CreateSession,
+    PinSession,
     RenameSession,
     RestoreSession,
+    ReviseInput,
     SendMessage,
     SessionCommand,
     StopTurn,
     UndoTurn,
+    WithdrawInput,
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import (
     AgentChosen,
     AnyEvent,
     InputReceived,
+    InputRevised,
+    InputWithdrawn,
     Record,
     SessionArchived,
     SessionCreated,
+    SessionPinned,
     SessionRenamed,
     SessionRestored,
     StopRequested,
@@ -35,8 +41,10 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
+from holdfast.domain.queue import QueuedInput, edited, find
 from holdfast.domain.session import Session, fold
 from holdfast.domain.step import Finish, Partial, close
+from holdfast.domain.task import from_task
 
 TITLE_FROM_TEXT = 60
 
@@ -59,7 +67,8 @@ def fork(parent: list[Record], *, session: str, title: str, by: str) -> list[tup
     What no turn had taken stays behind, and a turn that was open is closed as far as it had come.
     """
     copy = fold(Session(session), parent)
-    waiting = {queued.event.input for queued in copy.queue}
+    dropped, reads = edited(parent)
+    dropped |= {queued.event.input for queued in copy.queue}
     now = parent[-1].at
     last = parent[-1].version
     source = parent[0].stream.removeprefix("session/")
@@ -69,9 +78,12 @@ def fork(parent: list[Record], *, session: str, title: str, by: str) -> list[tup
     events: list[tuple[int, AnyEvent]] = [(parent[0].at, born)]
     for record in parent[1:]:
         match record.event:
-            case InputReceived(input=input) if input in waiting:
+            case InputReceived(input=input):
+                if input not in dropped:
+                    events.append((record.at, reads[input]))
+            case InputRevised() | InputWithdrawn() | SessionPinned() | SessionRenamed() | StopRequested():
                 continue
-            case SessionArchived() | SessionRestored() | SessionRenamed() | StopRequested() | TurnDetached():
+            case SessionArchived() | SessionRestored() | TurnDetached():
                 continue
             case WaitOpened(wait=wait) | WaitAnswered(wait=wait) as event:
                 renamed = msgspec.structs.replace(event, wait=_wait_of_fork(session, wait))
@@ -97,6 +109,13 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> li
     match command:
         case SendMessage(text=text, mode=mode):
             return _send(session, text, InputReceived(input=id, text=text, mode=mode, by=by))
+        case ReviseInput():
+            return [_revise(session, command, by)]
+        case WithdrawInput(input=input):
+            _queued(session, input)
+            if session.task and session.turns == 0:
+                raise Conflict("This is what its task was started with.", hint=f"`holdfast tasks stop {session.task}`")
+            return [InputWithdrawn(input=input, by=by)]
         case StopTurn(turn=wanted):
             if session.turn is None:
                 raise Conflict("No turn is running, so there is nothing to stop.")
@@ -126,8 +145,30 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> li
             if not session.archived:
                 raise Conflict("It is not archived.")
             return [SessionRestored(by=by)]
+        case PinSession(pinned=pinned):
+            if session.pinned == pinned:
+                raise Conflict("It is pinned already." if pinned else "It is not pinned.")
+            return [SessionPinned(pinned=pinned, by=by)]
         case _ as never:
             assert_never(never)
+
+
+def _queued(session: Session, input: str) -> QueuedInput:
+    queued = find(session.queue, input)
+    if queued is None:
+        raise Conflict("This message is not in the queue any more: a turn has taken it, or it was withdrawn.")
+    return queued
+
+
+def _revise(session: Session, command: ReviseInput, by: str) -> InputRevised:
+    queued = _queued(session, command.input)
+    if command.text is None and command.mode is None and command.place is None:
+        raise Rejected("There is nothing to change.", hint="Give a text, a mode or a place.")
+    if command.text is not None:
+        _not_blank(command.text)
+        if from_task(queued.event.by):
+            raise Conflict("This is the word of a task about its end; it can be moved and withdrawn, not reworded.")
+    return InputRevised(input=command.input, by=by, text=command.text, mode=command.mode, place=command.place)
 
 
 APPROVALS = ("allow", "session", "always", "deny")

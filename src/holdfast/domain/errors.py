@@ -4,7 +4,8 @@ HoldfastError
 ├── Rejected        the caller's fault: the same request fails again
 │   ├── NotFound    there is no such thing (or the prefix fits nothing)
 │   ├── Gone        it was here and was deleted on request
-│   └── TooLarge    over a stated limit
+│   ├── TooLarge    over a stated limit
+│   └── Unauthorized  the credential does not count, or not any more
 ├── Conflict        lost a race or contradicts an earlier command
 │   └── Fenced      a later worker holds the lease: stop working
 ├── Unavailable     may be retried: disk full, shutting down
@@ -37,6 +38,10 @@ class Gone(Rejected):
 
 class TooLarge(Rejected):
     """The request is over a stated limit."""
+
+
+class Unauthorized(Rejected):
+    """The credential does not count, or not any more."""
 
 
 class Conflict(HoldfastError):

@@ -102,12 +102,36 @@ class SessionRestored(Event, frozen=True):
     by: str
 
 
+class SessionPinned(Event, frozen=True):
+    """It is kept on top of the list, or not any more."""
+
+    pinned: bool
+    by: str
+
+
 class InputReceived(Event, frozen=True):
     """Somebody said something. `input` is the id of the command that carried it."""
 
     input: str
     text: str
     mode: Mode
+    by: str
+
+
+class InputRevised(Event, frozen=True):
+    """A person changed a message that no turn had taken: its text, its mode, its place in the queue (from 1)."""
+
+    input: str
+    by: str
+    text: str | None = None
+    mode: Mode | None = None
+    place: int | None = None
+
+
+class InputWithdrawn(Event, frozen=True):
+    """A person took a message back before a turn had taken it."""
+
+    input: str
     by: str
 
 
@@ -308,6 +332,7 @@ class SessionDeleted(Event, frozen=True):
     by: str
 
 
+Shelved = SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned
 SessionEvent = (
     ModelResponded
     | ToolCallFinished
@@ -328,10 +353,9 @@ SessionEvent = (
     | TurnDetached
     | TurnUndone
     | AgentChosen
-    | SessionCreated
-    | SessionRenamed
-    | SessionArchived
-    | SessionRestored
+    | Shelved
+    | InputRevised
+    | InputWithdrawn
 )
 SystemEvent = GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned
 AnyEvent = SessionEvent | TaskEvent | SystemEvent

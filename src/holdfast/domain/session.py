@@ -19,7 +19,9 @@ from holdfast.domain.events import (
     CallOutcome,
     Effect,
     InputReceived,
+    InputRevised,
     InputsJoined,
+    InputWithdrawn,
     ModelFailed,
     ModelInterrupted,
     ModelRequested,
@@ -29,6 +31,7 @@ from holdfast.domain.events import (
     Record,
     SessionArchived,
     SessionCreated,
+    SessionPinned,
     SessionRenamed,
     SessionRestored,
     StopRequested,
@@ -44,6 +47,7 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
+from holdfast.domain.queue import Happened, Queue, QueuedInput, revise, take, withdraw
 from holdfast.domain.task import TaskEvent, from_task
 
 Activity = Literal["idle", "queued", "running", "waiting", "suspended"]
@@ -104,13 +108,6 @@ class OpenCall:
     effect: Effect | None = None
     started: int | None = None
     """The effect class, once the intent was written, and when that was; None while it has not been started."""
-
-
-class Happened(Part, frozen=True):
-    """The event that a later sentence rests on: where it stands and when it was."""
-
-    version: int
-    at: int
 
 
 @dataclass(slots=True)
@@ -175,13 +172,6 @@ class LastTurn(Part, frozen=True):
     ended: Happened
 
 
-class QueuedInput(Part, frozen=True):
-    """Something said that no turn has taken yet."""
-
-    event: InputReceived
-    received: Happened
-
-
 @dataclass(slots=True)
 class Session:
     """All that the rules need to know of one session."""
@@ -201,8 +191,9 @@ class Session:
     undone: set[int] = field(default_factory=set)
     put_away: Happened | None = None
     """The event that archived it, while it is."""
+    pinned: bool = False
     messages: list[Message] = field(default_factory=list)
-    queue: list[QueuedInput] = field(default_factory=list)
+    queue: Queue = field(default_factory=list)
     notes: list[NoteReceived] = field(default_factory=list)
     """What the model will be told at the beginning of its next turn."""
     task: str = ""
@@ -338,6 +329,12 @@ def evolve(session: Session, record: Record) -> None:
             session.put_away = Happened(record.version, record.at)
         case SessionRestored():
             session.put_away = None
+        case SessionPinned() as e:
+            session.pinned = e.pinned
+        case InputRevised() as e:
+            session.queue = revise(session.queue, e)
+        case InputWithdrawn() as e:
+            session.queue = withdraw(session.queue, e.input)
         case other:
             if isinstance(other, TaskEvent | SystemEvent):
                 raise TypeError(f"{type(other).__name__} does not belong into a session")
@@ -380,14 +377,10 @@ def _answered(session: Session, turn: Turn, event: WaitAnswered) -> None:
 
 
 def _take(session: Session, turn: int, inputs: list[str]) -> None:
-    taken, left = set(inputs), []
-    for queued in session.queue:
-        if queued.event.input in taken:
-            kind = Note if from_task(queued.event.by) else UserMessage
-            session.messages.append(kind(turn, queued.event.text))
-        else:
-            left.append(queued)
-    session.queue = left
+    taken, session.queue = take(session.queue, inputs)
+    for queued in taken:
+        kind = Note if from_task(queued.event.by) else UserMessage
+        session.messages.append(kind(turn, queued.event.text))
 
 
 def _cut_note(event: ModelInterrupted) -> str:

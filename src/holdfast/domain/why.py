@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.domain.events import WaitOpened
-from holdfast.domain.session import Happened, Session, Turn
+from holdfast.domain.queue import Happened
+from holdfast.domain.session import Session, Turn
 from holdfast.domain.step import stop_reason
 
 

@@ -19,6 +19,7 @@ from holdfast.domain.errors import (
     NotFound,
     Rejected,
     TooLarge,
+    Unauthorized,
     Unavailable,
 )
 
@@ -65,6 +66,8 @@ def of_error(error: HoldfastError) -> Response:
             status, code = 404, "not_found"
         case TooLarge():
             status, code = 413, "too_large"
+        case Unauthorized():
+            status, code = 401, "unauthorized"
         case Rejected():
             status, code = 400, "bad_request"
         case Conflict():

@@ -21,12 +21,14 @@ from holdfast.domain.errors import Rejected, TooLarge
 from holdfast.gateway.answers import Error
 from holdfast.gateway.guard import PUBLIC
 from holdfast.gateway.shapes import SHAPES, Accepted
+from holdfast.gateway.state import device_of
 from holdfast.runtime.sessions import Caller
 from holdfast.store.port import CommandKey
 
 BODY_LIMIT = 8 * 1024 * 1024
 COMMAND_ID = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
 C = TypeVar("C", bound=Command)
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 ERRORS = {
@@ -38,6 +40,7 @@ ERRORS = {
     410: "it was deleted",
     413: "over a limit",
     421: "a foreign host",
+    429: "too many attempts",
     500: "our fault",
     507: "the disk takes no writes now",
 }
@@ -45,15 +48,25 @@ ERRORS = {
 
 async def told(request: Request, shape: type[C], *, subject: str) -> tuple[C, Caller]:
     """The command in the body, and who gave it under which id."""
-    command = _decode(await _read(request), shape)
+    command = await body(request, shape)
+    return command, caller_of(request, command, subject=subject)
+
+
+async def body(request: Request, shape: type[S]) -> S:
+    """The body, read strictly."""
+    return _decode(await _read(request), shape)
+
+
+def caller_of(request: Request, command: Command, *, subject: str) -> Caller:
+    """Who gives this command, under which id."""
     given = request.headers.getlist("idempotency-key")
     if len(given) > 1 or (given and not COMMAND_ID.match(given[0])):
         raise Rejected("Idempotency-Key must be 8 to 64 letters, digits, - or _.")
     id = given[0] if given else f"{time.time_ns() // 1_000_000:011x}{secrets.token_hex(10)}"
-    asked = f"{shape.__name__}\n{subject}\n".encode() + msgspec.json.encode(command)
+    asked = f"{type(command).__name__}\n{subject}\n".encode() + msgspec.json.encode(command)
     agent = request.headers.get("user-agent", "")
-    by = "cli" if agent.startswith("holdfast-cli/") else "api"
-    return command, Caller(CommandKey(id, hashlib.sha256(asked).hexdigest()), by)
+    by = "web" if device_of(request) else "cli" if agent.startswith("holdfast-cli/") else "api"
+    return Caller(CommandKey(id, hashlib.sha256(asked).hexdigest()), by)
 
 
 async def _read(request: Request) -> bytes:
@@ -75,7 +88,7 @@ def _too_large() -> TooLarge:
     )
 
 
-def _decode(body: bytes, shape: type[C]) -> C:
+def _decode(body: bytes, shape: type[S]) -> S:
     try:
         return msgspec.json.decode(body or b"{}", type=shape)
     except msgspec.ValidationError as error:
@@ -110,17 +123,21 @@ def returns(shape: type, *, status: int = 200, media: tuple[str, ...] = ()) -> d
     return {"status_code": status, "responses": responses}
 
 
-def takes(shape: type[Command], gives: type = Accepted) -> dict[str, Any]:
+KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "Minted by the client: a retry under the same id is stored once.",
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{8,64}$"},
+}
+
+
+def takes(shape: type[msgspec.Struct] | None, gives: type = Accepted, *, keyed: bool = True) -> dict[str, Any]:
     """The keywords of a route that takes this command, and is answered when it is committed."""
-    key = {
-        "name": "Idempotency-Key",
-        "in": "header",
-        "description": "Minted by the client: a retry under the same id is stored once.",
-        "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{8,64}$"},
-    }
-    required = any(field.required for field in msgspec.structs.fields(shape))
-    body = {"required": required} | _json(shape)
-    return returns(gives, status=202) | {"openapi_extra": {"requestBody": body, "parameters": [key]}}
+    extra: dict[str, Any] = {"parameters": [KEY] if keyed else []}
+    if shape is not None:
+        required = any(field.required for field in msgspec.structs.fields(shape))
+        extra["requestBody"] = {"required": required} | _json(shape)
+    return returns(gives, status=202) | {"openapi_extra": extra}
 
 
 def describe(app: FastAPI) -> dict[str, Any]:

@@ -8,15 +8,16 @@ from collections.abc import AsyncGenerator
 from starlette.responses import Response, StreamingResponse
 
 from holdfast.domain.events import (
+    AnyEvent,
     InputReceived,
     ModelInterrupted,
     ModelResponded,
     NoteReceived,
-    Record,
     ToolCallFinished,
     TurnFinished,
     session_stream,
 )
+from holdfast.domain.queue import edited
 from holdfast.domain.task import from_task
 from holdfast.store.port import Store
 
@@ -39,7 +40,15 @@ async def as_markdown(store: Store, session: str, *, title: str) -> Response:
     """What was said and done, for people."""
     records = await store.load(session_stream(session), after=0)
     parts = [f"# {title or session}\n\nSession `{session}`\n"]
-    parts += [text for record in records if (text := _paragraph(record))]
+    withdrawn, reads = edited(records)
+    for record in records:
+        event: AnyEvent = record.event
+        if isinstance(event, InputReceived):
+            if event.input in withdrawn:
+                continue
+            event = reads[event.input]
+        if text := _paragraph(event, record.at):
+            parts.append(text)
     body = "\n".join(parts).encode()
     return Response(body, media_type="text/markdown", headers=_attachment(session, "md"))
 
@@ -48,9 +57,9 @@ def _attachment(session: str, suffix: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="holdfast-{session}.{suffix}"'}
 
 
-def _paragraph(record: Record) -> str:
-    when = datetime.datetime.fromtimestamp(record.at / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    match record.event:
+def _paragraph(event: AnyEvent, at: int) -> str:
+    when = datetime.datetime.fromtimestamp(at / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    match event:
         case InputReceived() as e:
             return f"## {'Note' if from_task(e.by) else 'You'}, {when}\n\n{e.text}\n"
         case NoteReceived() as e:

@@ -15,9 +15,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from holdfast import __version__
+from holdfast.gateway import site
 from holdfast.gateway.answers import error_body
+from holdfast.gateway.devices import Devices
 
-PUBLIC = frozenset({"/", "/healthz"})
+LOGIN = "/v1/login"
+PUBLIC = frozenset({"/healthz", "/v1/build", LOGIN})
+READING = frozenset({"GET", "HEAD"})
+COOKIES_LOOKED_AT = 4
 MAX_CONNECTIONS = 1_200
 MAX_STRANGERS = 16
 STRANGER_SECONDS = 5.0
@@ -33,9 +38,12 @@ SECURITY_HEADERS = [
     (b"cache-control", b"no-store"),
     (
         b"content-security-policy",
-        b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; form-action 'self'",
+        b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; "
+        b"form-action 'self'",
     ),
 ]
+SITE_HEADERS = [header for header in SECURITY_HEADERS if header[0] != b"cache-control"]
+"""The page's files say themselves how long they may be kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +56,35 @@ class Refusal:
     hint: str = ""
 
 
-class Guard:
-    """Knows its own addresses and the owner's token, and who has not shown it yet."""
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who gets in: a device by its cookie, the owner by the token, or anybody where that is enough."""
 
-    def __init__(self, *, port: int, token: str) -> None:
+    device: str = ""
+    known: bool = True
+
+
+ANYBODY = Visitor(known=False)
+
+
+def is_public(path: str) -> bool:
+    """Whether no credential is needed there."""
+    return path in PUBLIC or site.is_public(path)
+
+
+class Guard:
+    """Knows its own addresses, the owner's token and the devices, and who has not shown a credential yet."""
+
+    def __init__(self, *, port: int, token: str, devices: Devices) -> None:
+        self._cookie = f"holdfast_{port}=".encode()
+        self._devices = devices
         self._hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost", "[::1]")}
         self._origins = {b"http://" + host for host in self._hosts}
         self._token = token.encode()
         self._strangers: dict[Client, asyncio.TimerHandle] = {}
         self._counted: set[Client] = set()
 
-    def check(self, scope: Scope) -> Refusal | None:
+    def check(self, scope: Scope) -> Visitor | Refusal:
         """Decide on headers alone. The order matters: no credential is looked at for a foreign page."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         hosts = [value for name, value in headers if name == b"host"]
@@ -68,20 +94,39 @@ class Guard:
         if any(origin not in self._origins for origin in origins) or len(origins) > 1:
             return Refusal(403, "forbidden", "Requests from that origin are refused.")
         sites = [value for name, value in headers if name == b"sec-fetch-site"]
-        if any(site not in (b"same-origin", b"none") for site in sites):
+        if any(value not in (b"same-origin", b"none") for value in sites):
             return Refusal(403, "forbidden", "Requests from other sites are refused.")
-        if scope["type"] == "http" and scope["path"] in PUBLIC:
-            return None
-        return self._credential([value for name, value in headers if name == b"authorization"])
+        found = self._credential(headers)
+        upgrade = scope["type"] == "websocket"
+        if not upgrade and is_public(scope["path"]):
+            found = found if isinstance(found, Visitor) else ANYBODY
+        by_page = isinstance(found, Visitor) and (found.device or scope["path"] == LOGIN)
+        if by_page and not origins and (upgrade or scope["method"] not in READING):
+            return Refusal(403, "forbidden", "A browser must say which page this comes from (Origin).")
+        return found
 
-    def _credential(self, given: list[bytes]) -> Refusal | None:
-        hint = "Send `Authorization: Bearer TOKEN`; the token is in run/token of the home."
+    def _credential(self, headers: list[tuple[bytes, bytes]]) -> Visitor | Refusal:
+        hint = "Send `Authorization: Bearer TOKEN` (run/token of the home); for a browser `holdfast open` signs in."
+        given = [value for name, value in headers if name == b"authorization"]
+        if not given and (device := self._device(headers)) is not None:
+            return Visitor(device)
         if len(given) != 1:
             return Refusal(401, "unauthorized", "A credential is needed.", hint)
         scheme, _, token = given[0].partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._token):
             return Refusal(401, "unauthorized", "That credential is wrong.", hint)
-        return None
+        return Visitor()
+
+    def _device(self, headers: list[tuple[bytes, bytes]]) -> str | None:
+        """By a cookie of our name. Other programs on this machine can set one too, so the first need not be it."""
+        crumbs = [crumb.strip() for name, value in headers if name == b"cookie" for crumb in value.split(b";")]
+        ours = [crumb.removeprefix(self._cookie) for crumb in crumbs if crumb.startswith(self._cookie)]
+        found = (self._devices.who(value) for value in ours[:COOKIES_LOOKED_AT])
+        return next((device for device in found if device is not None), None)
+
+    def seen(self, device: str) -> None:
+        """It was here."""
+        self._devices.came(device)
 
     # --- strangers: connections that have not shown a credential yet --------------------------------
 
@@ -120,12 +165,15 @@ class GuardMiddleware:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        refusal = self._guard.check(scope)
-        if refusal is not None:
-            await _refuse(scope, receive, send, refusal)
+        found = self._guard.check(scope)
+        if isinstance(found, Refusal):
+            await _refuse(scope, receive, send, found)
             return
-        if scope["path"] not in PUBLIC:
+        if found.known:
             self._guard.left(tuple(scope["client"]))
+        if found.device:
+            self._guard.seen(found.device)
+        scope["device"] = found.device
         await self._app(scope, receive, send)
 
 
@@ -139,6 +187,8 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) 
         headers += SECURITY_HEADERS  # the server adds them to every other answer
     else:
         kind = "http.response"
+        if site.is_public(scope["path"]):
+            headers.append((b"cache-control", b"no-store"))
     await send({"type": f"{kind}.start", "status": refusal.status, "headers": headers})
     await send({"type": f"{kind}.body", "body": body})
 
@@ -179,6 +229,8 @@ class Door(HttpToolsProtocol):
         """Its head is here."""
         self._head = None
         super().on_headers_complete()
+        if site.is_public(self.scope.get("path", "")):  # an upgrade has none yet
+            self.cycle.default_headers = SITE_HEADERS
 
     def data_received(self, data: bytes) -> None:
         """Read on, but no head without an end."""

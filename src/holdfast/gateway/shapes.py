@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
-from holdfast.domain.events import Record
+from holdfast.domain.commands import Text
+from holdfast.domain.events import Mode, Record
 from holdfast.gateway.answers import Error
+from holdfast.gateway.door_shapes import DOOR_SHAPES
 from holdfast.runtime.views import TaskView
 
 
@@ -108,6 +112,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     turn_state: str | None
     state: str
     preview: str
+    pinned: bool
+    unread: int = 0
+    """Finished texts of the agent that this device has not read; 0 for the bearer token."""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +140,14 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
     mode: str
     by: str
     at: int
+
+
+class QueueEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A change of a queued message: its text, its mode, its place (from 1). What is left out stays."""
+
+    text: Text | None = None
+    mode: Mode | None = None
+    place: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
 
 
 class SessionPage(msgspec.Struct, frozen=True):
@@ -328,6 +343,8 @@ SHAPES = (
     OutputHits,
     Pruned,
     Taken,
+    QueueEdit,
+    *DOOR_SHAPES,
     Error,
 )
 """All that an answer can be, for the OpenAPI document."""

@@ -9,6 +9,8 @@ from typing import Annotated, cast
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from holdfast.gateway.devices import Devices
+from holdfast.gateway.site import Site
 from holdfast.gateway.stream import Streams
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.delegation import Delegation
@@ -28,6 +30,8 @@ class Gateway:
     store: Store
     sessions: Sessions
     streams: Streams
+    devices: Devices
+    site: Site
     runner: Runner
     tasks: Tasks
     shelf: Shelf
@@ -45,6 +49,11 @@ class Gateway:
 def gateway_of(connection: HTTPConnection) -> Gateway:
     """The gateway behind a request or a socket."""
     return cast(Gateway, connection.app.state.gateway)
+
+
+def device_of(connection: HTTPConnection) -> str:
+    """The device that asks, as the guard found; empty for the owner's token."""
+    return str(connection.scope.get("device", ""))
 
 
 At = Annotated[Gateway, Depends(gateway_of)]

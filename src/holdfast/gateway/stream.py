@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from holdfast.domain.errors import Unauthorized
 from holdfast.domain.events import session_stream
 from holdfast.runtime.live import Live, LiveText
 from holdfast.store.port import Page, Store, Subscription
@@ -71,7 +72,9 @@ class Streams:
         self._live = live
         self._shared: OrderedDict[tuple[str | None, int], Batch] = OrderedDict()
         self._reading: dict[tuple[str | None, int], asyncio.Task[Batch | None]] = {}
-        self._open: set[asyncio.Task[object]] = set()
+        self._open: dict[asyncio.Task[object], str] = {}
+        """Whoever follows something, with the device that it is; the owner's token is none."""
+        self._revoked: set[str] = set()
         self._closing = False
         self.sent = 0
 
@@ -86,8 +89,23 @@ class Streams:
         for task in self._open:
             task.cancel()
 
-    async def serve(self, frames: AsyncGenerator[Frame, None], send: Sender, gone: Awaitable[None]) -> None:
+    def connected(self, device: str) -> int:
+        """How many streams and sockets of a device are open."""
+        return sum(of == device for of in self._open.values())
+
+    def cut(self, device: str) -> None:
+        """The device was revoked: it follows nothing any more, and never will."""
+        self._revoked.add(device)
+        for task, of in self._open.items():
+            if of == device:
+                task.cancel()
+
+    async def serve(
+        self, frames: AsyncGenerator[Frame, None], send: Sender, gone: Awaitable[None], *, device: str
+    ) -> None:
         """Send frames until the client is gone, does not read any more, or the gateway ends.
+
+        Unauthorized when its device was revoked.
 
         The caller's own task does it, with one more to notice that the client left: a thousand idle
         followers should cost little.
@@ -97,17 +115,20 @@ class Streams:
         watch = asyncio.ensure_future(gone)
         leave = _canceller(task)
         watch.add_done_callback(leave)
-        self._open.add(task)
+        self._open[task] = device
         try:
-            await self._pump(frames, send)
+            if device not in self._revoked:
+                await self._pump(frames, send)
         except asyncio.CancelledError:
-            if not self._closing and not watch.done():
+            if not self._closing and not watch.done() and device not in self._revoked:
                 raise
             task.uncancel()
         finally:
-            self._open.discard(task)
+            del self._open[task]
             watch.remove_done_callback(leave)
             watch.cancel()
+        if device in self._revoked:
+            raise Unauthorized("This device was revoked.", hint="Run `holdfast open` to sign in again.")
 
     async def _pump(self, frames: AsyncGenerator[Frame, None], send: Sender) -> None:
         async with aclosing(frames):

@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from holdfast.domain.errors import Conflict, Fenced, Unavailable
-from holdfast.domain.events import AnyEvent, session_stream
+from holdfast.domain.events import AnyEvent, InputsJoined, TurnStarted, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.step import Finish, Partial, close
 from holdfast.runtime.archive import Archive
@@ -54,8 +54,11 @@ class Pen:
         await self._sessions.get(session.id)
 
     async def write(self, session: Session, *events: AnyEvent) -> None:
-        """Append and fold. A cancelled worker still finishes the write that it began."""
-        task = asyncio.create_task(self._append(session, events))
+        """Append and fold. A cancelled worker still finishes the write that it began.
+
+        What takes messages out of the queue is written only if nobody changed the queue meanwhile.
+        """
+        task = asyncio.create_task(self._append(session, events, session.version))
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -74,9 +77,9 @@ class Pen:
         else:
             self._sessions.apply(appended.records)
 
-    async def _append(self, session: Session, events: tuple[AnyEvent, ...]) -> None:
-        write = Write(session_stream(session.id), events)
-        before = session.version
+    async def _append(self, session: Session, events: tuple[AnyEvent, ...], before: int) -> None:
+        takes = isinstance(events[0], TurnStarted | InputsJoined)
+        write = Write(session_stream(session.id), events, expect=before if takes else None)
         while True:
             writes = (write, *await self._archive.alongside(session, events))
             try:
@@ -84,6 +87,9 @@ class Pen:
             except Fenced:
                 raise
             except Conflict:
+                await self.look(session)
+                if takes and session.version != before:
+                    return None  # something was said: look again at what is next
                 if len(writes) == 1:
                     raise
                 continue  # who was to be told of a task's end was deleted in this very moment

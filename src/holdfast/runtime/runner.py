@@ -19,7 +19,7 @@ from holdfast.runtime.turn import Worker
 from holdfast.store.port import Store
 
 RETRY_SECONDS = 1.0
-WAKING = frozenset({"InputReceived", "StopRequested", "WaitAnswered"})
+WAKING = frozenset({"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered"})
 log = logging.getLogger(__name__)
 
 

@@ -88,10 +88,11 @@ Row = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class SessionCursor:
-    """Where a page of the list begins: after the session `id` that was updated at `at`."""
+    """Where a page of the list begins: after the session `id` that was updated at `at`, pinned ones first."""
 
     at: int = 2**62
     id: str = ""
+    pinned: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +134,78 @@ class Health:
     writable: bool = True
     problem: str = ""
     since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """A browser that was let in. `hash` is that of its cookie, which itself is kept nowhere."""
+
+    id: str
+    hash: str = field(repr=False)
+    name: str
+    created_at: int
+    seen_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhileAway:
+    """What happened in a session after a version, in numbers."""
+
+    messages: int
+    first: int | None
+    since: int
+    tool_calls: int
+    questions: int
+    failures: int
+    tasks: dict[str, int]
+
+
+class Devices(Protocol):
+    """Beside the log: who may look in from a browser, and how far each has read."""
+
+    async def mint(self, hash: str, *, expires_at: int, at: int) -> None:
+        """Keep a one-time code, by its hash."""
+        ...
+
+    async def log_in(self, code: str, device: DeviceRow) -> bool:
+        """Use a code up and keep the device; False when the code is wrong, used or too old."""
+        ...
+
+    async def drop(self, device: str) -> None:
+        """Forget a device with its cursors."""
+        ...
+
+    async def touch(self, device: str, *, at: int) -> None:
+        """It was here."""
+        ...
+
+    async def all(self) -> list[DeviceRow]:
+        """Every device, oldest first."""
+        ...
+
+    async def seen(self, device: str, session: str, version: int, *, at: int) -> int:
+        """Move its cursor forward, and remember that it looked there last. Where the cursor stands."""
+        ...
+
+    async def last_session(self, device: str) -> str:
+        """Where it looked last."""
+        ...
+
+    async def cursors(self, device: str) -> dict[str, int]:
+        """How far it has read, by session."""
+        ...
+
+    async def cursor(self, device: str, session: str) -> int:
+        """How far it has read; of a session that it never opened, all from before it came in."""
+        ...
+
+    async def unread(self, device: str, sessions: list[str]) -> dict[str, int]:
+        """How many finished texts of the agent it has not read, by session."""
+        ...
+
+    async def away(self, session: str, after: int) -> WhileAway:
+        """What happened in a session after a version, in numbers."""
+        ...
 
 
 class Subscription(Protocol):
@@ -258,6 +331,11 @@ class Store(Protocol):
 
     async def search_outputs(self, text: str, *, limit: int) -> list[OutputFound]:
         """The ended tasks in whose output a text occurs, newest first."""
+        ...
+
+    @property
+    def devices(self) -> Devices:
+        """Who may look in from a browser."""
         ...
 
     @property

@@ -14,7 +14,9 @@ from holdfast.domain.events import (
     GatewayStarted,
     GatewayStopped,
     InputReceived,
+    InputRevised,
     InputsJoined,
+    InputWithdrawn,
     ModelFailed,
     ModelInterrupted,
     ModelRequested,
@@ -24,6 +26,7 @@ from holdfast.domain.events import (
     SessionArchived,
     SessionCreated,
     SessionDeleted,
+    SessionPinned,
     SessionRenamed,
     SessionRestored,
     StopRequested,
@@ -55,7 +58,7 @@ from holdfast.domain.task import (
 Change = tuple[str, dict[str, object]]
 NOT_REBUILT = frozenset({"drop_partial"})
 """The text so far is not in the log, so replaying the log must not touch it."""
-REBUILT = ("clear_sessions", "clear_turns", "clear_waits", "clear_tasks", "clear_deleted")
+REBUILT = ("clear_sessions", "clear_turns", "clear_waits", "clear_tasks", "clear_spoken", "clear_deleted")
 PREVIEW = 120
 
 
@@ -75,7 +78,9 @@ def project(record: Record) -> list[Change]:
                 "output_tokens": usage.output_tokens,
                 "cost": usage.cost,
             }
+            spoken = [("add_spoken", base)] if e.text.strip() else []
             return [
+                *spoken,
                 ("agent_said", base | said),
                 ("turn_step", cost),
                 ("drop_partial", {"stream": record.stream, "turn": e.turn, "step": e.step}),
@@ -127,6 +132,10 @@ def project(record: Record) -> list[Change]:
             return [("archive_session", base | {"archived": 1})]
         case SessionRestored():
             return [("archive_session", base | {"archived": 0})]
+        case SessionPinned() as e:
+            return [("pin_session", base | {"pinned": int(e.pinned)})]
+        case InputWithdrawn():
+            return [("input_withdrawn", base)]
         case SessionDeleted() as e:
             gone: dict[str, object] = {"session": e.session, "stream": session_stream(e.session), "at": record.at}
             steps = (
@@ -134,6 +143,9 @@ def project(record: Record) -> list[Change]:
                 "delete_session",
                 "delete_turns",
                 "delete_waits",
+                "delete_spoken",
+                "forget_cursors",
+                "forget_last_session",
                 "delete_partials",
                 "delete_lease",
                 "bury_stream",
@@ -147,6 +159,7 @@ def project(record: Record) -> list[Change]:
             | TurnUndone()
             | NoteReceived()
             | TurnDetached()
+            | InputRevised()
         ):
             return [("touch_session", base)]
         case GatewayStarted() | GatewayStopped():

@@ -40,9 +40,10 @@ CREATE TABLE sessions (
     queued INTEGER NOT NULL DEFAULT 0 CHECK (queued >= 0),
     turn INTEGER NOT NULL DEFAULT 0,
     turn_state TEXT CHECK (turn_state IN ('running', 'waiting', 'suspended', 'done', 'failed', 'stopped')),
-    preview TEXT NOT NULL DEFAULT ''
+    preview TEXT NOT NULL DEFAULT '',
+    pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1))
 ) WITHOUT ROWID;
-CREATE INDEX sessions_by_update ON sessions (archived, updated_at DESC, id);
+CREATE INDEX sessions_in_order ON sessions (archived, pinned DESC, updated_at DESC, id);
 CREATE INDEX sessions_at_work ON sessions (id)
     WHERE queued > 0 OR turn_state IN ('running', 'waiting', 'suspended');
 
@@ -127,6 +128,14 @@ CREATE INDEX tasks_by_start ON tasks (foreground, started_at DESC, id);
 CREATE INDEX tasks_by_session ON tasks (session, started_at DESC);
 CREATE INDEX tasks_running ON tasks (id) WHERE state = 'running';
 
+-- Projection: where the finished texts of the agent stand, to count what somebody has not read.
+CREATE TABLE spoken (
+    session TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (session, version)
+) WITHOUT ROWID;
+
 -- Projection: streams that were deleted on request; their cursors answer 410.
 CREATE TABLE deleted (
     stream TEXT PRIMARY KEY,
@@ -152,3 +161,23 @@ CREATE TABLE counters (
     value INTEGER NOT NULL
 ) WITHOUT ROWID;
 INSERT INTO counters (name, value) VALUES ('fence', 0);
+
+-- Not in the log: who may look in from a browser, and how far each has read. Of secrets only the hash is kept.
+CREATE TABLE codes (
+    hash TEXT PRIMARY KEY,
+    expires_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE devices (
+    id TEXT PRIMARY KEY,
+    hash TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL,
+    last_session TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+CREATE TABLE cursors (
+    device TEXT NOT NULL REFERENCES devices (id) ON DELETE CASCADE,
+    session TEXT NOT NULL,
+    version INTEGER NOT NULL CHECK (version >= 0),
+    PRIMARY KEY (device, session)
+) WITHOUT ROWID;

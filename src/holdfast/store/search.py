@@ -18,6 +18,8 @@ import msgspec
 from holdfast.domain.errors import Conflict, Corrupt, Unavailable
 from holdfast.domain.events import (
     InputReceived,
+    InputRevised,
+    InputWithdrawn,
     ModelFailed,
     ModelInterrupted,
     ModelResponded,
@@ -46,6 +48,9 @@ CREATE TABLE IF NOT EXISTS texts (
 CREATE INDEX IF NOT EXISTS texts_by_session ON texts (session);
 CREATE VIRTUAL TABLE IF NOT EXISTS grams
     USING fts5 (text, content='texts', content_rowid='seq', tokenize='trigram');
+CREATE TABLE IF NOT EXISTS inputs (
+    session TEXT NOT NULL, input TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (session, input)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS cursor (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL);
 INSERT OR IGNORE INTO cursor VALUES (1, 0);
 """
@@ -64,6 +69,13 @@ INSERT INTO texts (seq, session, version, at, role, text)
 SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
     json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]')
 FROM json_each(?)
+"""
+_ADD_INPUTS = """
+INSERT OR REPLACE INTO inputs (session, input, seq)
+SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?)
+"""
+_FIND_INPUT = """
+SELECT i.seq, t.version FROM inputs i JOIN texts t ON t.seq = i.seq WHERE i.session = ? AND i.input = ?
 """
 _ADD_GRAMS = "INSERT INTO grams (rowid, text) SELECT seq, text FROM texts WHERE seq BETWEEN ? AND ?"
 
@@ -177,15 +189,42 @@ class SearchIndex:
         if rows:
             self._db.execute(_ADD_TEXTS, (msgspec.json.encode(rows).decode(),))
             self._db.execute(_ADD_GRAMS, (rows[0][0], rows[-1][0]))
+        said = [
+            (record.stream.partition("/")[2], record.event.input, record.seq)
+            for record in records
+            if isinstance(record.event, InputReceived)
+        ]
+        if said:
+            self._db.execute(_ADD_INPUTS, (msgspec.json.encode(said).decode(),))
         for record in records:
-            if isinstance(record.event, TaskFinished):
-                self._add_output(record, record.event)
-            elif isinstance(record.event, SessionDeleted | TaskPruned):
-                event = record.event
-                gone = (event.session if isinstance(event, SessionDeleted) else task_stream(event.task),)
-                found = self._db.execute("SELECT seq, text FROM texts WHERE session = ?", gone).fetchall()
-                self._db.executemany("INSERT INTO grams (grams, rowid, text) VALUES ('delete', ?, ?)", found)
-                self._db.execute("DELETE FROM texts WHERE session = ?", gone)
+            match record.event:
+                case TaskFinished() as event:
+                    self._add_output(record, event)
+                case SessionDeleted(session=gone):
+                    self._drop("session = ?", gone)
+                    self._db.execute("DELETE FROM inputs WHERE session = ?", (gone,))
+                case TaskPruned(task=gone):
+                    self._drop("session = ?", task_stream(gone))
+                case InputRevised(input=input, text=str()) | InputWithdrawn(input=input):
+                    self._change(record, input)
+                case _:
+                    continue
+
+    def _drop(self, where: str, *of: str | int) -> None:
+        found = self._db.execute(f"SELECT seq, text FROM texts WHERE {where}", of).fetchall()  # noqa: S608
+        self._db.executemany("INSERT INTO grams (grams, rowid, text) VALUES ('delete', ?, ?)", found)
+        self._db.execute(f"DELETE FROM texts WHERE {where}", of)  # noqa: S608
+
+    def _change(self, record: Record, input: str) -> None:
+        """A message was reworded or withdrawn: what it said before is not found any more."""
+        session = record.stream.partition("/")[2]
+        row = self._db.execute(_FIND_INPUT, (session, input)).fetchone()
+        if row is None:
+            return
+        seq, version = row
+        self._drop("seq = ?", seq)
+        self._db.execute("UPDATE texts SET version = ? WHERE seq = ?", (version, record.seq))
+        self._db.execute("UPDATE inputs SET seq = ? WHERE session = ? AND input = ?", (record.seq, session, input))
 
     def _add_output(self, record: Record, ended: TaskFinished) -> None:
         """What a command printed, within bounds: of a long output its beginning and its end."""
@@ -210,7 +249,7 @@ def _bounded(path: Path) -> str:
 def _row(record: Record) -> tuple[int, str, int, int, str, str] | None:
     """What of a record can be found, if anything."""
     match record.event:
-        case InputReceived(text=text):
+        case InputReceived(text=text) | InputRevised(text=str(text)):
             role = "user"
         case ModelResponded(text=text) if text:
             role = "agent"

@@ -19,10 +19,12 @@ from urllib.parse import quote
 
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected, Unavailable
 from holdfast.domain.events import SYSTEM, Record, decode_many
+from holdfast.store.devices import SqliteDevices
 from holdfast.store.port import (
     Append,
     Appended,
     CommandKey,
+    Devices,
     Health,
     Hit,
     Lease,
@@ -58,6 +60,7 @@ class SqliteStore:
         self._open: list[sqlite3.Connection] = []
         with explained(path):
             self.writer = Writer(lambda: connect_writer(path), self._tail, asyncio.get_running_loop())
+            self._devices = SqliteDevices(self.writer, self._rows)
             self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._tail)
 
     # --- append, claim --------------------------------------------------------------------------
@@ -113,7 +116,13 @@ class SqliteStore:
 
     async def sessions(self, *, archived: bool, before: SessionCursor, limit: int) -> list[Row]:
         """A page of the list, newest first."""
-        where = {"archived": int(archived), "before_at": before.at, "before_id": before.id, "limit": limit}
+        where: dict[str, object] = {
+            "archived": int(archived),
+            "before_pinned": int(before.pinned),
+            "before_at": before.at,
+            "before_id": before.id,
+            "limit": limit,
+        }
         return await self._rows("list_sessions", where)
 
     async def session(self, prefix: str) -> Row:
@@ -206,6 +215,11 @@ class SqliteStore:
     async def indexed(self) -> int:
         """How far the search index has come, for those who must wait for it."""
         return await asyncio.to_thread(lambda: self._index.cursor)
+
+    @property
+    def devices(self) -> Devices:
+        """Who may look in from a browser."""
+        return self._devices
 
     @property
     def health(self) -> Health:

@@ -162,6 +162,10 @@ class View:
             case "InputReceived":
                 queued = Queued(event["input"], event["text"], event["mode"], event["by"])
                 self.queue.setdefault(queued.input, queued)
+            case "InputRevised":
+                self._revised(event)
+            case "InputWithdrawn":
+                self.queue.pop(event["input"], None)
             case "NoteReceived":
                 return [Noted(event["text"])]
             case "TurnStarted":
@@ -197,6 +201,18 @@ class View:
             case _:
                 return self._of_session(event)
         return []
+
+    def _revised(self, event: Json) -> None:
+        """A message in the queue reads differently, or stands elsewhere."""
+        queued = self.queue.get(event["input"])
+        if queued is None:
+            return
+        queued.text = event["text"] if event["text"] is not None else queued.text
+        queued.mode = event["mode"] or queued.mode
+        if event["place"] is not None:
+            others = [other for other in self.queue.values() if other is not queued]
+            others.insert(event["place"] - 1, queued)
+            self.queue = {other.input: other for other in others}
 
     # --- the turn -------------------------------------------------------------------------------
 

@@ -11,16 +11,16 @@ from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
-from holdfast.domain.errors import HoldfastError, Rejected
+from holdfast.domain.errors import HoldfastError, Rejected, Unauthorized
 from holdfast.gateway.answers import of_error
 from holdfast.gateway.contract import returns
 from holdfast.gateway.routes.sessions import find
 from holdfast.gateway.shapes import EventPage
-from holdfast.gateway.state import At, Gateway, gateway_of
+from holdfast.gateway.state import At, Gateway, device_of, gateway_of
 from holdfast.gateway.stream import Frame, Streams, as_message, as_sse, seq_of
 
 EVENT_STREAM = "text/event-stream"
-RESTART, REFUSED = 1012, 4404
+RESTART, REFUSED, REVOKED = 1012, 4404, 4401
 MAX_CURSOR = 2**62
 router = APIRouter(prefix="/v1", tags=["events"])
 After = Annotated[int, Query(ge=0, le=MAX_CURSOR)]
@@ -46,7 +46,7 @@ async def _events(at: Gateway, session: str | None, request: Request, after: int
         if last:
             after = _cursor(last)
         await at.streams.page(session, after=after, limit=1)  # what is wrong is said while it can be a status
-        return EventStream(at.streams, at.streams.follow(session, after=after))
+        return EventStream(at.streams, at.streams.follow(session, after=after), device_of(request))
     page = await at.streams.page(session, after=after, limit=limit)
     cursor = after
     if page.lines:
@@ -59,10 +59,11 @@ async def _events(at: Gateway, session: str | None, request: Request, after: int
 class EventStream(Response):
     """Server-sent events: many in one write when there are many."""
 
-    def __init__(self, streams: Streams, frames: AsyncGenerator[Frame, None]) -> None:
+    def __init__(self, streams: Streams, frames: AsyncGenerator[Frame, None], device: str) -> None:
         super().__init__(media_type=EVENT_STREAM)
         self._streams = streams
         self._frames = frames
+        self._device = device
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Send until the client is gone."""
@@ -78,7 +79,7 @@ class EventStream(Response):
                 pass
 
         try:
-            await self._streams.serve(self._frames, piece, gone())
+            await self._streams.serve(self._frames, piece, gone(), device=self._device)
         except HoldfastError as error:
             end = bytes(of_error(error).body)
             await send({"type": "http.response.body", "body": b"event: end\ndata: %b\n\n" % end, "more_body": True})
@@ -121,7 +122,8 @@ async def _socket(socket: WebSocket, at: Gateway, session: str | None, after: in
             pass
 
     try:
-        await at.streams.serve(at.streams.follow(session, after=after), message, gone())
+        frames = at.streams.follow(session, after=after)
+        await at.streams.serve(frames, message, gone(), device=device_of(socket))
     except WebSocketDisconnect:
         return
     except HoldfastError as error:
@@ -133,4 +135,4 @@ async def _socket(socket: WebSocket, at: Gateway, session: str | None, after: in
 
 async def _refuse(socket: WebSocket, error: HoldfastError) -> None:
     await socket.send_text(bytes(of_error(error).body).decode())
-    await socket.close(REFUSED, error.message[:100])
+    await socket.close(REVOKED if isinstance(error, Unauthorized) else REFUSED, error.message[:100])

@@ -17,6 +17,7 @@ from holdfast.domain.commands import (
     CreateSession,
     DeleteSession,
     ForkSession,
+    PinSession,
     RenameSession,
     RestoreSession,
     SendMessage,
@@ -44,12 +45,12 @@ from holdfast.gateway.shapes import (
     Turn,
     Why,
 )
-from holdfast.gateway.state import At, Gateway
+from holdfast.gateway.state import At, Gateway, device_of
 from holdfast.runtime.sessions import Caller
 from holdfast.store.port import Appended, Row, SessionCursor
 
 SESSION_ID = re.compile(r"[0-9a-f]{4,32}\Z")
-CURSOR = r"^(\d{1,18}-[0-9a-f]{1,32})?$"
+CURSOR = r"^(p?\d{1,18}-[0-9a-f]{1,32})?$"
 router = APIRouter(prefix="/v1", tags=["sessions"])
 
 
@@ -60,11 +61,19 @@ async def find(at: Gateway, prefix: str) -> Row:
     return await at.store.session(prefix)
 
 
-def session_of(row: Row) -> Session:
+def session_of(row: Row, unread: int) -> Session:
     """A row as its wire shape."""
     open_turn = row["turn_state"] in ("running", "waiting", "suspended")
     state = row["turn_state"] if open_turn else ("queued" if row["queued"] else "idle")
-    return msgspec.convert(row | {"state": state, "archived": bool(row["archived"])}, Session)
+    flags = {"archived": bool(row["archived"]), "pinned": bool(row["pinned"])}
+    return msgspec.convert(row | flags | {"state": state, "unread": unread}, Session)
+
+
+async def shown(at: Gateway, rows: list[Row], request: Request) -> list[Session]:
+    """Rows as their wire shape, with what the device that asks has not read."""
+    device = device_of(request)
+    unread = await at.store.devices.unread(device, [str(row["id"]) for row in rows]) if device else {}
+    return [session_of(row, unread.get(str(row["id"]), 0)) for row in rows]
 
 
 def accepted(session: str, appended: Appended, caller: Caller, *, message: bool) -> Response:
@@ -116,20 +125,24 @@ def is_directory(path: Path) -> bool:
 @router.get("/sessions", **returns(SessionPage))
 async def list_sessions(
     at: At,
+    request: Request,
     archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     before: Annotated[str, Query(pattern=CURSOR, description="`next` of the page before.")] = "",
 ) -> Response:
-    """A page of the list, newest first."""
-    at_ms, _, id = before.partition("-")
-    cursor = SessionCursor(int(at_ms), id) if before else SessionCursor()
+    """A page of the list, pinned ones first, then newest first."""
+    at_ms, _, id = before.removeprefix("p").partition("-")
+    cursor = SessionCursor(int(at_ms), id, pinned=before.startswith("p")) if before else SessionCursor()
     rows = await at.store.sessions(archived=archived, before=cursor, limit=limit)
-    following = f"{rows[-1]['updated_at']}-{rows[-1]['id']}" if len(rows) == limit else None
-    return answer(SessionPage([session_of(row) for row in rows], following))
+    following = None
+    if len(rows) == limit:
+        last = rows[-1]
+        following = f"{'p' if last['pinned'] else ''}{last['updated_at']}-{last['id']}"
+    return answer(SessionPage(await shown(at, rows, request), following))
 
 
 @router.get("/sessions/{id}", **returns(SessionDetail))
-async def show_session(at: At, id: str) -> Response:
+async def show_session(at: At, id: str, request: Request) -> Response:
     """One session with its turns and its queue."""
     row = await find(at, id)
     session = str(row["id"])
@@ -139,7 +152,8 @@ async def show_session(at: At, id: str) -> Response:
         Queued(input=q.event.input, text=q.event.text, mode=q.event.mode, by=q.event.by, at=q.received.at)
         for q in state.queue
     ]
-    return answer(SessionDetail(session_of(row), turns, queue))
+    (own,) = await shown(at, [row], request)
+    return answer(SessionDetail(own, turns, queue))
 
 
 @router.patch("/sessions/{id}", **takes(RenameSession))
@@ -205,6 +219,12 @@ async def archive_session(at: At, id: str, request: Request) -> Response:
 async def restore_session(at: At, id: str, request: Request) -> Response:
     """Bring it back."""
     return await tell(at, id, request, RestoreSession)
+
+
+@router.post("/sessions/{id}/pin", **takes(PinSession))
+async def pin_session(at: At, id: str, request: Request) -> Response:
+    """Keep it on top of the list, or not any more."""
+    return await tell(at, id, request, PinSession)
 
 
 @router.delete("/sessions/{id}", **takes(DeleteSession))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from fastapi import APIRouter, Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 
 from holdfast import __version__
 from holdfast.domain.events import SYSTEM
@@ -18,15 +18,6 @@ from holdfast.gateway.shapes import Goodbye, Health, Statement, Status, Why
 from holdfast.gateway.state import At
 
 router = APIRouter(tags=["system"])
-PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Holdfast</title>
-<body><h1>Holdfast is running</h1><p>Talk to it from a terminal: <code>holdfast run "say hello"</code></p></body></html>
-"""
-
-
-@router.get("/", include_in_schema=False)
-async def shell() -> Response:
-    """A sign of life for whoever opens the address in a browser."""
-    return HTMLResponse(PAGE)
 
 
 @router.get("/healthz", **returns(Health))

@@ -59,6 +59,18 @@ UPDATE sessions SET message_count = message_count + :count, updated_at = :at, ve
     preview = CASE WHEN :preview = '' THEN preview ELSE :preview END
 WHERE id = :session;
 
+-- name: add_spoken
+-- Where a finished text of the agent stands.
+INSERT INTO spoken (session, version, at) VALUES (:session, :version, :at);
+
+-- name: pin_session
+-- On top of the list, or not any more.
+UPDATE sessions SET pinned = :pinned, version = :version WHERE id = :session;
+
+-- name: input_withdrawn
+-- A message that no turn will hear.
+UPDATE sessions SET message_count = message_count - 1, queued = queued - 1, version = :version WHERE id = :session;
+
 -- name: session_turn
 -- The session's own view of its latest turn.
 UPDATE sessions SET turn = :turn, turn_state = :state, updated_at = :at, version = :version WHERE id = :session;
@@ -91,6 +103,10 @@ DELETE FROM sessions WHERE id = :session;
 -- And its turns.
 DELETE FROM turns WHERE session = :session;
 
+-- name: delete_spoken
+-- And what was said in it.
+DELETE FROM spoken WHERE session = :session;
+
 -- name: delete_events
 -- And its events: somebody asked for it.
 DELETE FROM events WHERE stream = :stream;
@@ -114,6 +130,10 @@ DELETE FROM sessions;
 -- name: clear_turns
 -- For a rebuild.
 DELETE FROM turns;
+
+-- name: clear_spoken
+-- For a rebuild.
+DELETE FROM spoken;
 
 -- name: clear_deleted
 -- For a rebuild.

@@ -1,10 +1,11 @@
 -- What people look at.
 
 -- name: list_sessions
--- A page of the list, newest first; keyset paging by (updated_at, id).
+-- A page of the list, pinned ones first, then newest first; keyset paging by (pinned, updated_at, id).
 SELECT * FROM sessions
-WHERE archived = :archived AND (updated_at < :before_at OR (updated_at = :before_at AND id > :before_id))
-ORDER BY updated_at DESC, id LIMIT :limit;
+WHERE archived = :archived AND (pinned < :before_pinned OR (pinned = :before_pinned
+    AND (updated_at < :before_at OR (updated_at = :before_at AND id > :before_id))))
+ORDER BY pinned DESC, updated_at DESC, id LIMIT :limit;
 
 -- name: get_session
 -- One session.
@@ -50,7 +51,8 @@ SELECT COUNT(*) FROM events;
 SELECT s.id FROM sessions s JOIN (
     SELECT stream, MAX(version) AS version, COUNT(*) AS events,
         SUM(kind = 'InputReceived') AS inputs,
+        SUM(kind = 'InputWithdrawn') AS withdrawn,
         SUM(kind = 'ModelResponded' AND json_extract(data, '$.event.text') <> '') AS answers
     FROM events GROUP BY stream
 ) e ON e.stream = 'session/' || s.id
-WHERE s.version <> e.version OR e.version <> e.events OR s.message_count <> e.inputs + e.answers;
+WHERE s.version <> e.version OR e.version <> e.events OR s.message_count <> e.inputs - e.withdrawn + e.answers;

@@ -1,0 +1,165 @@
+"""Devices: browsers that were let in with a one-time code and have a cookie since then.
+
+Their rows are kept in memory as well, so that the guard can look at a cookie without waiting. The one
+process that owns the home is the only one that changes them. Secrets are kept as hashes only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import secrets
+import time
+from dataclasses import replace
+
+from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthorized
+from holdfast.gateway.door_shapes import Device, SignInCode
+from holdfast.gateway.stream import Streams
+from holdfast.runtime.clock import Clock
+from holdfast.store.port import DeviceRow
+from holdfast.store.port import Devices as Kept
+
+CODE_MS = 10 * 60_000
+TOUCH_MS = 60_000
+"""So often it is written down that a device was here."""
+NAME_LIMIT = 80
+SHORTEST = 4
+TRIES = 10
+SECONDS_A_TRY = 3.0
+USED = "This sign-in code was used or is older than 10 min. Run `holdfast open` for a new one."
+NO_DEVICE = "The bearer token is no device."
+BROWSERS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrome": "Chrome", "Safari": "Safari"}
+SYSTEMS = {"Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Windows": "Windows", "Mac OS X": "macOS"}
+log = logging.getLogger(__name__)
+
+
+def hashed(secret: str) -> str:
+    """What is kept of a secret. It is random and long, so a plain hash is enough."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class Tries:
+    """How often somebody may try a wrong code: a few at once, then one every few seconds."""
+
+    def __init__(self) -> None:
+        self._left = float(TRIES)
+        self._at = time.monotonic()
+
+    @property
+    def wait(self) -> int:
+        """For how many seconds nobody may try; 0 is now."""
+        now = time.monotonic()
+        self._left = min(float(TRIES), self._left + (now - self._at) / SECONDS_A_TRY)
+        self._at = now
+        return 0 if self._left >= 1 else 1 + int((1 - self._left) * SECONDS_A_TRY)
+
+    def failed(self) -> None:
+        """One more that was wrong."""
+        self._left -= 1
+
+
+class Devices:
+    """Who may look in from a browser."""
+
+    def __init__(self, kept: Kept, streams: Streams, clock: Clock) -> None:
+        self._kept = kept
+        self._streams = streams
+        self._clock = clock
+        self._by_hash: dict[str, DeviceRow] = {}
+        self._writing: set[asyncio.Task[None]] = set()
+        self.tries = Tries()
+
+    async def load(self) -> None:
+        """Those that the last gateway let in."""
+        self._by_hash = {row.hash: row for row in await self._kept.all()}
+
+    # --- coming in ------------------------------------------------------------------------------
+
+    async def mint(self) -> SignInCode:
+        """A code that lets one browser in, once."""
+        code, now = secrets.token_urlsafe(24), self._clock.now()
+        await self._kept.mint(hashed(code), expires_at=now + CODE_MS, at=now)
+        return SignInCode(code, now + CODE_MS)
+
+    async def log_in(self, code: str, name: str) -> tuple[DeviceRow, str]:
+        """The new device, and the value of its cookie."""
+        secret, now = secrets.token_urlsafe(32), self._clock.now()
+        device = DeviceRow(secrets.token_hex(8), hashed(secret), name, now, now)
+        if not await self._kept.log_in(hashed(code), device):
+            self.tries.failed()
+            raise Unauthorized(USED)
+        self._by_hash[device.hash] = device
+        return device, secret
+
+    def who(self, cookie: bytes) -> str | None:
+        """The device whose cookie this is."""
+        device = self._by_hash.get(hashed(cookie.decode("latin-1")))
+        return None if device is None else device.id
+
+    def came(self, device: str) -> None:
+        """It asked for something; that is written down now and then, beside the work."""
+        row, now = self.get(device), self._clock.now()
+        if now - row.seen_at > TOUCH_MS:
+            self._by_hash[row.hash] = replace(row, seen_at=now)
+            task = asyncio.create_task(self._touch(device, now))
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
+
+    async def _touch(self, device: str, now: int) -> None:
+        try:
+            await self._kept.touch(device, at=now)
+        except HoldfastError as error:
+            log.warning("that device %s was here is not written down: %s", device, error)
+
+    # --- looking --------------------------------------------------------------------------------
+
+    def get(self, device: str) -> DeviceRow:
+        """One of them."""
+        for row in self._by_hash.values():
+            if row.id == device:
+                return row
+        raise NotFound(f"There is no device {device[:40]}." if device else NO_DEVICE)
+
+    def find(self, prefix: str) -> DeviceRow:
+        """The device that an id or a unique prefix of it names."""
+        fits = [row for row in self._by_hash.values() if len(prefix) >= SHORTEST and row.id.startswith(prefix)]
+        if len(fits) > 1:
+            raise Conflict(f"{prefix} fits several devices: {', '.join(row.id for row in fits)}.")
+        return fits[0] if fits else self.get(prefix)
+
+    def all(self, current: str) -> list[Device]:
+        """All of them, oldest first."""
+        rows = sorted(self._by_hash.values(), key=lambda row: (row.created_at, row.id))
+        return [self.shown(row, current) for row in rows]
+
+    def shown(self, row: DeviceRow, current: str) -> Device:
+        """One as others see it."""
+        return Device(
+            id=row.id,
+            name=row.name,
+            created_at=row.created_at,
+            seen_at=row.seen_at,
+            current=row.id == current,
+            connected=self._streams.connected(row.id),
+        )
+
+    # --- going ----------------------------------------------------------------------------------
+
+    async def revoke(self, device: str) -> DeviceRow:
+        """Its cookie is dead when this returns, and whatever it followed is cut."""
+        row = self.get(device)
+        await self._kept.drop(device)
+        self._by_hash.pop(row.hash, None)
+        self._streams.cut(device)
+        return row
+
+
+def name_of(given: str | None, agent: str) -> str:
+    """What a device is called: as it says, else by its browser and system."""
+    said = "".join(character for character in given or "" if character.isprintable()).strip()
+    if said:
+        return said[:NAME_LIMIT]
+    browser = next((word for mark, word in BROWSERS.items() if mark in agent), "A browser")
+    system = next((word for mark, word in SYSTEMS.items() if mark in agent), "Linux" if "Linux" in agent else "")
+    return f"{browser} on {system}" if system else browser

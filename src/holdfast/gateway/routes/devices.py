@@ -1,0 +1,127 @@
+"""Devices: signing in and out, who is signed in, how far each has read, what it missed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from holdfast.domain.errors import Conflict
+from holdfast.gateway.answers import answer, refuse
+from holdfast.gateway.contract import body, returns, takes
+from holdfast.gateway.devices import name_of
+from holdfast.gateway.door_shapes import (
+    Away,
+    DeviceList,
+    EndedTasks,
+    LoggedIn,
+    LogIn,
+    OwnDevice,
+    Seen,
+    SignInCode,
+)
+from holdfast.gateway.routes.sessions import find
+from holdfast.gateway.state import At, Gateway, device_of
+
+YEAR_SECONDS = 365 * 24 * 3600
+MAX_CURSOR = 2**62
+router = APIRouter(prefix="/v1", tags=["devices"])
+
+
+@router.post("/codes", **takes(None, SignInCode, keyed=False))
+async def mint_code(at: At) -> Response:
+    """A one-time code that signs one browser in, for 10 minutes."""
+    return answer(await at.devices.mint(), status=202)
+
+
+@router.post("/login", **takes(LogIn, LoggedIn, keyed=False))
+async def log_in(at: At, request: Request) -> Response:
+    """Exchange a one-time code for a cookie; from our own page only, without a credential."""
+    if wait := at.devices.tries.wait:
+        message = "Too many sign-in codes were wrong."
+        return refuse(429, "too_many", message, hint=f"Try again in {wait} s.", retry_after=wait)
+    given = await body(request, LogIn)
+    name = name_of(given.name, request.headers.get("user-agent", ""))
+    device, secret = await at.devices.log_in(given.code, name)
+    found = answer(LoggedIn(device.id, device.name), status=202)
+    found.headers["set-cookie"] = _cookie(at, secret, YEAR_SECONDS)
+    return found
+
+
+@router.post("/logout", **takes(None, LoggedIn, keyed=False))
+async def log_out(at: At, request: Request) -> Response:
+    """Forget this device, its cookie and its cursors."""
+    device = await at.devices.revoke(device_of(request))
+    found = answer(LoggedIn(device.id, device.name), status=202)
+    found.headers["set-cookie"] = _cookie(at, "", 0)
+    return found
+
+
+def _cookie(at: Gateway, value: str, seconds: int) -> str:
+    """Browsers do not tell ports apart where cookies are concerned, so its name does."""
+    name = f"holdfast_{urlsplit(at.url).port}"
+    return f"{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}"
+
+
+@router.get("/devices", **returns(DeviceList))
+async def list_devices(at: At, request: Request) -> Response:
+    """Every browser that is signed in."""
+    return answer(DeviceList(at.devices.all(device_of(request))))
+
+
+@router.get("/devices/me", **returns(OwnDevice))
+async def own_device(at: At, request: Request) -> Response:
+    """The device that asks; the bearer token is none."""
+    id = device_of(request)
+    row = at.devices.get(id)
+    kept = at.store.devices
+    return answer(OwnDevice(at.devices.shown(row, id), await kept.last_session(id), await kept.cursors(id)))
+
+
+@router.delete("/devices/{id}", **takes(None, LoggedIn, keyed=False))
+async def revoke_device(at: At, id: str) -> Response:
+    """Sign a device out: its cookie is dead at once, and what it follows is cut."""
+    device = await at.devices.revoke(at.devices.find(id).id)
+    return answer(LoggedIn(device.id, device.name), status=202)
+
+
+@router.post("/seen", **takes(Seen, Seen, keyed=False))
+async def seen(at: At, request: Request) -> Response:
+    """How far this device has read. The cursor only grows; it is not in the log."""
+    given = await body(request, Seen)
+    device = at.devices.get(device_of(request)).id
+    session = str((await find(at, given.session))["id"])
+    version = await at.store.devices.seen(device, session, given.version, at=at.clock.now())
+    return answer(Seen(session=session, version=version), status=202)
+
+
+@router.get("/sessions/{id}/away", **returns(Away))
+async def while_away(
+    at: At,
+    id: str,
+    request: Request,
+    after: Annotated[int | None, Query(ge=0, le=MAX_CURSOR, description="By default the device's own cursor.")] = None,
+) -> Response:
+    """What happened after a version, in numbers."""
+    row = await find(at, id)
+    session, version = str(row["id"]), int(str(row["version"]))
+    if after is None:
+        device = device_of(request)
+        after = await at.store.devices.cursor(device, session) if device else 0
+    if after > version:
+        raise Conflict(f"The cursor {after} is ahead of the session, which ends at {version}.")
+    found = await at.store.devices.away(session, after)
+    shape = Away(
+        after=after,
+        version=version,
+        messages=found.messages,
+        first=found.first,
+        since=found.since,
+        tool_calls=found.tool_calls,
+        tasks=EndedTasks(**found.tasks),
+        questions=found.questions,
+        failures=found.failures,
+    )
+    return answer(shape)

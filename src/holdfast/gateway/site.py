@@ -1,0 +1,129 @@
+"""The page's shell and its assets: what anybody may have, since it holds nothing of the owner's.
+
+The files are listed once and found by their name in that list, so a path never becomes a file name.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from mimetypes import guess_type
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.gateway.answers import refuse
+
+STATIC = Path(__file__).with_name("static")
+PAGES = frozenset({"", "s", "tasks", "settings"})
+"""The first names of the addresses of pages; the page itself finds out what to show there."""
+FOLDERS = frozenset({"assets", "icons"})
+FILE = re.compile(r"/[A-Za-z0-9][A-Za-z0-9._-]*\.(?:webmanifest|js|png|svg|ico|txt)\Z")
+FOR_EVER = "public, max-age=31536000, immutable"
+ASK_AGAIN = "no-cache"
+WORTH_PACKING = 1_024
+TYPES = {".webmanifest": "application/manifest+json", ".js": "text/javascript", ".woff2": "font/woff2"}
+NOT_BUILT = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Holdfast</title>
+<body><h1>Holdfast is running</h1>
+<p>The dashboard is not built into this copy. Build it: <code>make web</code>, then load this page again.</p>
+<p>Or talk to it from a terminal: <code>holdfast run "say hello"</code></p></body></html>
+"""
+
+
+def is_page(path: str) -> bool:
+    """Whether it is the address of a page."""
+    return path.startswith("/") and path[1:].partition("/")[0] in PAGES and not path.startswith("//")
+
+
+def is_public(path: str) -> bool:
+    """Whether it is a page, or something that pages are made of."""
+    return is_page(path) or path[1:].partition("/")[0] in FOLDERS or FILE.match(path) is not None
+
+
+@dataclass(slots=True)
+class File:
+    """One file of the site, with what a browser must know of it."""
+
+    body: bytes
+    kind: str
+    etag: str
+    cache: str
+    packed: bytes | None = None
+
+    def gzipped(self) -> bytes | None:
+        """The same in fewer bytes, if that is worth it."""
+        if self.packed is None and len(self.body) > WORTH_PACKING and not self.kind.startswith(("image/p", "font/")):
+            self.packed = gzip.compress(self.body, 6, mtime=0)
+        return self.packed
+
+
+class Site:
+    """The built dashboard in a directory; it may be missing, and it may be built anew at any time."""
+
+    def __init__(self, root: Path = STATIC) -> None:
+        self._root = root
+        self._files: dict[str, File] = {}
+        self._listed: int | None = None
+        self.build = ""
+
+    def look(self) -> None:
+        """List the files, unless that was done for this very build."""
+        stamp = self._root / "build.json"
+        try:
+            now = stamp.stat().st_mtime_ns
+        except OSError:
+            now = 0
+        if now != self._listed:
+            self._listed = now
+            self._files = self._list()
+            self.build = _build(stamp)
+
+    def _list(self) -> dict[str, File]:
+        if not self._root.is_dir():
+            return {}
+        root = self._root.resolve()
+        found = [path for path in sorted(root.rglob("*")) if path.is_file() and path.resolve().is_relative_to(root)]
+        return {f"/{path.relative_to(root).as_posix()}": _file(path, root) for path in found if path.suffix != ".map"}
+
+    def answer(self, request: Request) -> Response:
+        """The file of that name; at the address of a page the shell of all pages."""
+        self.look()
+        path = str(request.scope["path"])
+        file = self._files.get("/index.html" if is_page(path) else path)
+        if file is not None:
+            return _sent(file, request)
+        if is_page(path):
+            return Response(NOT_BUILT, media_type="text/html", headers={"cache-control": "no-store"})
+        missing = refuse(404, "not_found", "There is no such file in this build of the dashboard.")
+        missing.headers["cache-control"] = "no-store"
+        return missing
+
+
+def _sent(file: File, request: Request) -> Response:
+    headers = {"cache-control": file.cache, "etag": file.etag, "vary": "accept-encoding"}
+    known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    if file.etag in known or known == ["*"]:
+        return Response(status_code=304, headers=headers)
+    body = file.body
+    if "gzip" in request.headers.get("accept-encoding", "") and (packed := file.gzipped()) is not None:
+        body, headers["content-encoding"] = packed, "gzip"
+    return Response(body, media_type=file.kind, headers=headers)
+
+
+def _file(path: Path, root: Path) -> File:
+    body = path.read_bytes()
+    kind = TYPES.get(path.suffix) or guess_type(path.name)[0] or "application/octet-stream"
+    hashed = path.relative_to(root).parts[0] == "assets"
+    tag = hashlib.sha256(body).hexdigest()[:20]
+    return File(body, kind, f'"{tag}"', FOR_EVER if hashed else ASK_AGAIN)
+
+
+def _build(stamp: Path) -> str:
+    try:
+        return str(json.loads(stamp.read_bytes())["build"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

@@ -1,0 +1,154 @@
+"""Devices in SQLite: rows beside the log, written by the one writer in its group commit.
+
+Not in the log, since they are no facts about the work: who may look in, and how far each has read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from holdfast.domain.errors import Conflict, NotFound
+from holdfast.domain.events import session_stream
+from holdfast.store.port import DeviceRow, Row, WhileAway
+from holdfast.store.writer import Transaction, Writer
+
+Rows = Callable[[str, dict[str, object]], Awaitable[list[Row]]]
+STATES = ("done", "failed", "stopped", "lost")
+
+
+@dataclass(frozen=True, slots=True)
+class DoMint:
+    """Keep the hash of a code; throw old ones away."""
+
+    hash: str
+    expires_at: int
+    at: int
+
+    def run(self, tx: Transaction) -> None:
+        """Both in one go."""
+        tx.run("drop_old_codes", {"at": self.at})
+        tx.run("mint_code", {"hash": self.hash, "expires_at": self.expires_at})
+
+
+@dataclass(frozen=True, slots=True)
+class DoLogIn:
+    """Use a code up for a device; either both or neither."""
+
+    code: str
+    device: DeviceRow
+
+    def run(self, tx: Transaction) -> bool:
+        """Whether the code was good."""
+        device = self.device
+        if not tx.run("use_code", {"hash": self.code, "at": device.created_at}).fetchall():
+            return False
+        row = {"id": device.id, "hash": device.hash, "name": device.name, "at": device.created_at}
+        tx.run("add_device", row)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class DoChange:
+    """One named statement about devices."""
+
+    query: str
+    parameters: dict[str, object]
+
+    def run(self, tx: Transaction) -> None:
+        """Nothing to check."""
+        tx.run(self.query, self.parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class DoSeen:
+    """Move a device's cursor forward."""
+
+    device: str
+    session: str
+    version: int
+    at: int
+
+    def run(self, tx: Transaction) -> int:
+        """Where it stands now: never before where it stood."""
+        head = tx.head(session_stream(self.session))
+        if head == 0:
+            raise NotFound(f"There is no session {self.session}.")
+        if self.version > head:
+            raise Conflict(f"The session ends at version {head}; {self.version} cannot have been seen.")
+        where = {"device": self.device, "session": self.session}
+        if not tx.run("save_last_session", where | {"at": self.at}).fetchall():
+            raise NotFound("There is no such device any more.")
+        return int(tx.run("save_cursor", where | {"version": self.version}).fetchone()[0])
+
+
+class SqliteDevices:
+    """The `Devices` of `port.py` beside a SQLite log."""
+
+    def __init__(self, writer: Writer, rows: Rows) -> None:
+        self._writer = writer
+        self._rows = rows
+
+    async def mint(self, hash: str, *, expires_at: int, at: int) -> None:
+        """Keep a one-time code, by its hash."""
+        await self._writer.do(DoMint(hash, expires_at, at))
+
+    async def log_in(self, code: str, device: DeviceRow) -> bool:
+        """Use a code up and keep the device; False when the code is wrong, used or too old."""
+        return await self._writer.do(DoLogIn(code, device))
+
+    async def drop(self, device: str) -> None:
+        """Forget a device with its cursors."""
+        await self._writer.do(DoChange("drop_device", {"id": device}))
+
+    async def touch(self, device: str, *, at: int) -> None:
+        """It was here."""
+        await self._writer.do(DoChange("touch_device", {"id": device, "at": at}))
+
+    async def all(self) -> list[DeviceRow]:
+        """Every device, oldest first."""
+        rows = await self._rows("list_devices", {})
+        names = ("id", "hash", "name", "created_at", "seen_at")
+        return [DeviceRow(**{name: row[name] for name in names}) for row in rows]  # type: ignore[arg-type]
+
+    async def seen(self, device: str, session: str, version: int, *, at: int) -> int:
+        """Move its cursor forward, and remember that it looked there last. Where the cursor stands."""
+        return await self._writer.do(DoSeen(device, session, version, at))
+
+    async def last_session(self, device: str) -> str:
+        """Where it looked last."""
+        rows = await self._rows("last_session", {"device": device})
+        return str(rows[0]["last_session"]) if rows else ""
+
+    async def cursors(self, device: str) -> dict[str, int]:
+        """How far it has read, by session."""
+        rows = await self._rows("device_cursors", {"device": device})
+        return {str(row["session"]): int(str(row["version"])) for row in rows}
+
+    async def cursor(self, device: str, session: str) -> int:
+        """How far it has read; of a session that it never opened, all from before it came in."""
+        where: dict[str, object] = {"device": device, "session": session, "stream": session_stream(session)}
+        return int(str((await self._rows("device_cursor", where))[0]["version"]))
+
+    async def unread(self, device: str, sessions: list[str]) -> dict[str, int]:
+        """How many finished texts of the agent it has not read, by session."""
+        rows = await self._rows("count_unread", {"device": device, "sessions": json.dumps(sessions)})
+        return {str(row["session"]): int(str(row["unread"])) for row in rows}
+
+    async def away(self, session: str, after: int) -> WhileAway:
+        """What happened in a session after a version, in numbers."""
+        where: dict[str, object] = {"session": session, "stream": session_stream(session), "after": after}
+        (texts,) = await self._rows("away_texts", where)
+        (counts,) = await self._rows("away_counts", where)
+        tasks = {str(row["state"]): int(str(row["count"])) for row in await self._rows("away_tasks", where)}
+        since = await self._rows("event_time", where | {"version": max(1, after)})
+        return WhileAway(
+            messages=int(str(texts["messages"])),
+            first=None if texts["first"] is None else int(str(texts["first"])),
+            since=int(str(since[0]["at"])) if since else 0,
+            tool_calls=int(str(counts["tool_calls"])),
+            questions=int(str(counts["questions"])),
+            failures=int(str(counts["failures"])),
+            tasks={state: tasks.get(state, 0) for state in STATES},
+        )

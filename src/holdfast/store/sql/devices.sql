@@ -1,0 +1,95 @@
+-- Devices: browsers that were let in, their one-time codes, how far each has read.
+
+-- name: mint_code
+-- A new way in, known by its hash only.
+INSERT INTO codes (hash, expires_at) VALUES (:hash, :expires_at);
+
+-- name: drop_old_codes
+-- Nobody can use them any more.
+DELETE FROM codes WHERE expires_at <= :at;
+
+-- name: use_code
+-- Once: a row when it was there and is not too old; then it is gone.
+DELETE FROM codes WHERE hash = :hash AND expires_at > :at RETURNING expires_at;
+
+-- name: add_device
+-- Somebody came in.
+INSERT INTO devices (id, hash, name, created_at, seen_at) VALUES (:id, :hash, :name, :at, :at);
+
+-- name: drop_device
+-- Its cookie counts no more; its cursors go with it.
+DELETE FROM devices WHERE id = :id;
+
+-- name: touch_device
+-- It was here.
+UPDATE devices SET seen_at = MAX(seen_at, :at) WHERE id = :id;
+
+-- name: list_devices
+-- All of them, oldest first.
+SELECT * FROM devices ORDER BY created_at, id;
+
+-- name: save_cursor
+-- How far a device has read in a session; it only grows.
+INSERT INTO cursors (device, session, version) VALUES (:device, :session, :version)
+ON CONFLICT (device, session) DO UPDATE SET version = MAX(version, excluded.version) RETURNING version;
+
+-- name: save_last_session
+-- Where the device looked last.
+UPDATE devices SET last_session = :session, seen_at = MAX(seen_at, :at) WHERE id = :device RETURNING id;
+
+-- name: last_session
+-- Where it looked last; empty when that was deleted.
+SELECT last_session FROM devices WHERE id = :device;
+
+-- name: device_cursors
+-- How far it has read, everywhere.
+SELECT session, version FROM cursors WHERE device = :device;
+
+-- name: device_cursor
+-- How far it has read in one session; of one that it never opened, all from before it came in.
+SELECT COALESCE(
+    (SELECT version FROM cursors WHERE device = :device AND session = :session),
+    (SELECT MAX(version) FROM events WHERE stream = :stream
+        AND at <= (SELECT created_at FROM devices WHERE id = :device)),
+    0) AS version;
+
+-- name: count_unread
+-- The finished texts of the agent behind a device's cursors, for a page of sessions.
+SELECT p.value AS session, (
+    SELECT COUNT(*) FROM spoken t
+    WHERE t.session = p.value AND t.version > COALESCE(c.version, 0) AND (c.version IS NOT NULL OR t.at > d.created_at)
+) AS unread
+FROM json_each(:sessions) p JOIN devices d ON d.id = :device
+LEFT JOIN cursors c ON c.device = d.id AND c.session = p.value;
+
+-- name: forget_cursors
+-- Gone with their session.
+DELETE FROM cursors WHERE session = :session;
+
+-- name: forget_last_session
+-- It cannot be opened any more.
+UPDATE devices SET last_session = '' WHERE last_session = :session;
+
+-- name: away_texts
+-- What the agent said after a version, and where it began.
+SELECT COUNT(*) AS messages, MIN(version) AS first FROM spoken WHERE session = :session AND version > :after;
+
+-- name: away_counts
+-- What else happened after a version.
+SELECT COALESCE(SUM(kind = 'ToolCallFinished'), 0) AS tool_calls,
+    COALESCE(SUM(kind = 'WaitOpened' AND json_extract(data, '$.event.purpose') IN ('question', 'approval')), 0) AS questions,
+    COALESCE(SUM(kind = 'TurnFinished' AND json_extract(data, '$.event.outcome') = 'failed'), 0) AS failures
+FROM events WHERE stream = :stream AND version > :after;
+
+-- name: away_tasks
+-- The tasks whose end was told after a version, by how they ended.
+SELECT t.state, COUNT(*) AS count FROM events e JOIN tasks t ON t.id = CASE e.kind
+    WHEN 'NoteReceived' THEN json_extract(e.data, '$.event.task')
+    ELSE substr(json_extract(e.data, '$.event.by'), 6) END
+WHERE e.stream = :stream AND e.version > :after AND (e.kind = 'NoteReceived'
+    OR (e.kind = 'InputReceived' AND substr(json_extract(e.data, '$.event.by'), 1, 5) = 'task '))
+GROUP BY t.state;
+
+-- name: event_time
+-- When the event at a version was.
+SELECT at FROM events WHERE stream = :stream AND version = :version;

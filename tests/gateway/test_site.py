@@ -1,0 +1,120 @@
+"""The dashboard's files: found by name in a list, so that no path leads anywhere else."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.gateway.site import Site, is_public
+
+INDEX = b"<!doctype html><title>Holdfast</title>"
+SCRIPT = b"console.log(1);" * 200
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "static"
+    (root / "assets").mkdir(parents=True)
+    (tmp_path / "secret.txt").write_text("secret")
+    (root / "index.html").write_bytes(INDEX)
+    (root / "assets" / "app-4f2a.js").write_bytes(SCRIPT)
+    (root / "assets" / "app-4f2a.js.map").write_bytes(b"{}")
+    (root / "manifest.webmanifest").write_text("{}")
+    (root / "icon.svg").write_text("<svg/>")
+    (root / "stolen.txt").symlink_to(tmp_path / "secret.txt")
+    (root / "build.json").write_text('{"build": "abc"}')
+    return root
+
+
+def ask(site: Site, path: str, **headers: str) -> Response:
+    sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope: dict[str, Any] = {"type": "http", "method": "GET", "path": path, "headers": sent, "query_string": b""}
+    return site.answer(Request(scope))
+
+
+@pytest.mark.parametrize("path", ["/", "/s/0123456789abcdef", "/s/x/y", "/tasks", "/tasks/x", "/settings", "/s/../x"])
+def test_every_page_is_the_shell(root: Path, path: str) -> None:
+    answer = ask(Site(root), path)
+    assert (answer.status_code, answer.body) == (200, INDEX)
+    assert answer.headers["cache-control"] == "no-cache"
+    assert answer.headers["content-type"].startswith("text/html")
+
+
+def test_hashed_assets_are_kept_for_ever_and_packed(root: Path) -> None:
+    site = Site(root)
+    plain = ask(site, "/assets/app-4f2a.js")
+    assert plain.body == SCRIPT and plain.headers["content-type"].startswith("text/javascript")
+    assert plain.headers["cache-control"] == "public, max-age=31536000, immutable"
+    packed = ask(site, "/assets/app-4f2a.js", accept_encoding="gzip, br")
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(bytes(packed.body)) == SCRIPT
+
+
+def test_who_has_it_already_is_told_so(root: Path) -> None:
+    site = Site(root)
+    first = ask(site, "/")
+    again = ask(site, "/", if_none_match=f'"other", W/{first.headers["etag"]}')
+    assert (again.status_code, again.body) == (304, b"")
+    assert again.headers["etag"] == first.headers["etag"]
+    (root / "index.html").write_bytes(INDEX + b"new")
+    os.utime(root / "build.json", ns=(1, 1))
+    assert ask(site, "/", if_none_match=first.headers["etag"]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/assets/../index.html",
+        "/assets/../../secret.txt",
+        "/assets//app-4f2a.js",
+        "/assets/./app-4f2a.js",
+        "/assets/app-4f2a.js/",
+        "/assets/app-4f2a.js\0",
+        "/assets/app-4f2a.js.map",
+        "/assets",
+        "/assets/",
+        "/stolen.txt",
+        "/secret.txt",
+        "/other.js",
+    ],
+)
+def test_a_path_trick_finds_nothing(root: Path, path: str) -> None:
+    answer = ask(Site(root), path)
+    assert answer.status_code == 404 and answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", ["/v1/status", "//", "//s/x", "/..", "/index.html", "/build.json", "/sx", "", "*"])
+def test_nothing_else_is_public(path: str) -> None:
+    assert not is_public(path)
+
+
+def test_files_beside_the_page(root: Path) -> None:
+    site = Site(root)
+    for path, kind in (("/manifest.webmanifest", "application/manifest+json"), ("/icon.svg", "image/svg+xml")):
+        answer = ask(site, path)
+        assert is_public(path) and answer.status_code == 200 and answer.headers["cache-control"] == "no-cache"
+        assert answer.headers["content-type"].startswith(kind)
+
+
+def test_the_build_is_known_and_a_new_one_is_noticed(root: Path) -> None:
+    site = Site(root)
+    site.look()
+    assert site.build == "abc"
+    (root / "build.json").write_text('{"build": "def"}')
+    os.utime(root / "build.json", ns=(5, 5))
+    site.look()
+    assert site.build == "def"
+
+
+def test_without_a_build_the_page_says_how_to_make_one(tmp_path: Path) -> None:
+    site = Site(tmp_path / "nothing")
+    answer = ask(site, "/s/x")
+    assert answer.status_code == 200 and b"make web" in bytes(answer.body)
+    assert site.build == ""
+    assert ask(site, "/assets/app.js").status_code == 404
