@@ -1,7 +1,7 @@
 """The page's types, written from the gateway's own contract and the log's own events.
 
-    python web/generate.py            write web/src/api.gen.ts
-    python web/generate.py --check    fail when it is not what would be written
+python web/generate.py            write web/src/api.gen.ts
+python web/generate.py --check    fail when it is not what would be written
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ def _routes(paths: dict[str, dict[str, Any]]) -> str:
             takes = _content(operation.get("requestBody", {}))
             success = next(answer for code, answer in operation["responses"].items() if str(code).startswith("2"))
             gives = _content(success)
-            lines.append(f'  readonly "{method.upper()} {path}": {{ readonly takes: {takes}; readonly gives: {gives} }};')
+            lines.append(
+                f'  readonly "{method.upper()} {path}": {{ readonly takes: {takes}; readonly gives: {gives} }};'
+            )
     return "\n".join([*lines, "}", ""])
 
 

@@ -23,6 +23,12 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     target: ["chrome123", "firefox128", "safari17.5"],
     sourcemap: false,
+    reportCompressedSize: false,
+    rolldownOptions: {
+      onLog: (level, log, next) => {
+        if (log.code !== "MODULE_LEVEL_DIRECTIVE") next(level, log); // "use client" means nothing here
+      },
+    },
   },
   test: { include: ["src/**/*.test.ts"], environment: "node" },
 });

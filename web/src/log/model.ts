@@ -130,14 +130,12 @@ export interface SessionView {
   readonly messages: readonly number[];
   /** How many characters of the live step have come; the wire counts code points. */
   readonly spoken: { readonly text: number; readonly thinking: number };
-  /** An event came that this build does not know. */
-  readonly stale: boolean;
 }
 
 export function emptySession(session: string): SessionView {
   return {
     session, version: 0, title: "", profile: "", model: "", cwd: "", parent: "", task: "", archived: false,
-    items: [], queue: [], turn: null, wait: null, messages: [], spoken: { text: 0, thinking: 0 }, stale: false,
+    items: [], queue: [], turn: null, wait: null, messages: [], spoken: { text: 0, thinking: 0 },
   };
 }
 

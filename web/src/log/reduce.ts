@@ -184,27 +184,18 @@ function fold(view: Draft, record: LogRecord): void {
   }
 }
 
-/** Events about the queue that came with later versions, and what this build does not know. */
+/** Events that a gateway may have which is newer than the types of this page. */
 function other(view: Draft, event: { readonly kind: string } & Readonly<Record<string, unknown>>): void {
-  const input = typeof event["input"] === "string" ? event["input"] : "";
-  const index = view.queue.findIndex((queued) => queued.input === input);
+  const index = view.queue.findIndex((queued) => queued.input === event["input"]);
   const queued = view.queue[index];
-  if (!input || queued === undefined) {
-    view.stale = true;
-    return;
-  }
-  if (/Removed|Dropped|Withdrawn|Deleted/.test(event.kind)) {
-    view.queue.splice(index, 1);
-    return;
-  }
-  const text = typeof event["text"] === "string" ? event["text"] : queued.text;
-  const mode = typeof event["mode"] === "string" ? event["mode"] : queued.mode;
-  view.queue[index] = { ...queued, text, mode };
-  const place = event["place"];
-  if (typeof place === "number") {
-    const [moved] = view.queue.splice(index, 1);
-    if (moved) view.queue.splice(place, 0, moved);
-  }
+  if (queued === undefined) return;
+  view.queue.splice(index, 1);
+  if (event.kind !== "InputRevised") return; // it was withdrawn
+  const { text, mode, place } = event;
+  const changed = {
+    ...queued, text: typeof text === "string" ? text : queued.text, mode: typeof mode === "string" ? mode : queued.mode,
+  };
+  view.queue.splice(typeof place === "number" ? place - 1 : index, 0, changed); // places count from 1
 }
 
 function remark(view: Draft, record: LogRecord, text: string, tone: Tone = "plain", task = ""): void {

@@ -39,7 +39,7 @@ export const devices = (): Promise<{ devices: readonly Device[] }> => request("G
 export const revoke = (id: string): Promise<unknown> => request("DELETE /v1/devices/{id}", { path: { id } });
 export const me = (): Promise<Me> => request("GET /v1/devices/me");
 export const seen = (session: string, version: number): Promise<unknown> =>
-  request("POST /v1/seen", { body: { session, version } });
+  request("POST /v1/seen", { body: { session, version }, keepalive: true });
 export const away = (session: string, after: number): Promise<Away> =>
   request("GET /v1/sessions/{id}/away", { path: { id: session }, query: { after } });
 export const pinSession = (id: string, pinned: boolean): Promise<unknown> =>

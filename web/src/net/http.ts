@@ -16,12 +16,16 @@ export interface Options {
   readonly body?: unknown;
   readonly key?: string;
   readonly signal?: AbortSignal;
+  /** It is sent even if the page is closed meanwhile. */
+  readonly keepalive?: boolean;
 }
 
 let onSignedOut: () => void = () => undefined;
 export function whenSignedOut(tell: () => void): void {
   onSignedOut = tell;
 }
+
+export const signedOut = (): void => onSignedOut();
 
 export function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(10));
@@ -46,6 +50,7 @@ export async function request<T>(route: string, options: Options = {}): Promise<
     headers["idempotency-key"] = options.key ?? newId();
     init.body = JSON.stringify(options.body ?? {});
   }
+  if (options.keepalive) init.keepalive = true;
   if (options.signal) init.signal = options.signal;
   let answer: Response;
   try {

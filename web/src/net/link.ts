@@ -5,6 +5,7 @@
  * (its deltas, and versions without gaps). Both are cursors; whichever is cut comes back with its own.
  */
 import { Cell } from "./cell";
+import { request, signedOut } from "./http";
 
 export type Line =
   | { readonly state: "connecting" }
@@ -102,6 +103,7 @@ export class Socket {
       const frame = JSON.parse(String(message.data)) as Frame;
       if (frame.error) {
         this.close();
+        if (frame.error.code === "unauthorized") return signedOut();
         this.follower.refused?.(frame.error.message);
         return;
       }
@@ -112,7 +114,9 @@ export class Socket {
       }
     };
     socket.onclose = () => {
-      if (socket === this.socket) this.lost();
+      if (socket !== this.socket) return;
+      if (!this.live) void request("GET /v1/status").catch(() => undefined); // refused: are we still signed in?
+      this.lost();
     };
   }
 

@@ -11,11 +11,13 @@ export class LiveSession {
   readonly view: Cell<SessionView>;
   /** Why it cannot be followed any more: it was deleted elsewhere. */
   readonly gone = new Cell("");
-  readonly reconnects = new Cell(0);
+  /** How often the line was cut, what we had then and when we last heard something. */
+  readonly reconnects = new Cell({ count: 0, version: 0, leftAt: 0 });
   private socket: Socket | null = null;
   private readers = 0;
   private deltas: Delta[] = [];
   private frame = 0;
+  private heardAt = 0;
 
   constructor(readonly id: string) {
     this.view = new Cell(emptySession(id));
@@ -27,7 +29,9 @@ export class LiveSession {
     this.socket ??= new Socket({
       address: () => `/v1/sessions/${this.id}/events?after=${this.view.get().version}`,
       heard: (frame) => this.heard(frame.events as readonly LogRecord[] | undefined, frame.delta as Delta | undefined),
-      back: () => this.reconnects.set(this.reconnects.get() + 1),
+      back: () => this.reconnects.set({
+        count: this.reconnects.get().count + 1, version: this.view.get().version, leftAt: this.heardAt,
+      }),
       refused: (message) => this.gone.set(message),
     });
     return () => {
@@ -39,6 +43,7 @@ export class LiveSession {
   }
 
   private heard(events: readonly LogRecord[] | undefined, delta: Delta | undefined): void {
+    this.heardAt = Date.now();
     if (delta) {
       this.deltas.push(delta);
       this.frame ||= setTimeout(() => this.speak(), 40) as unknown as number; // at most 25 paints a second
