@@ -18,8 +18,8 @@ from typing import Any
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
-except ImportError:  # run by hand: only the function below is wanted
-    BuildHookInterface = object  # type: ignore[assignment,misc]
+except ImportError:  # run by hand: only the functions below are wanted
+    BuildHookInterface = object
 
 ROOT = Path(__file__).resolve().parent
 WEB = ROOT / "web"

@@ -55,7 +55,8 @@ export function prettyArguments(text: string): string {
 }
 
 const ToolCard = memo(function ToolCard({ call, session }: { readonly call: CallView; readonly session: string }): ReactNode {
-  const [open, setOpen] = useState(call.state === "failed" || call.state === "unknown");
+  const [chosen, setOpen] = useState<boolean | null>(null);
+  const open = chosen ?? (call.state === "failed" || call.state === "unknown");
   const [all, setAll] = useState(false);
   const state = CALLS[call.state] as State;
   const output = call.output.replace(/\n+$/, "");
