@@ -1,4 +1,4 @@
-# make run · make test · make check · make proof · make bench
+# make run · make test · make check · make proof · make bench · make web · make types
 # Needs Python 3.11+ and git; everything else is fetched into .tools and .venv.
 PY ?= python3
 UV := .tools/bin/uv
@@ -6,9 +6,10 @@ export UV_PYTHON_DOWNLOADS ?= never
 export UV_PYTHON ?= $(PY)
 RUN := $(UV) run --quiet --locked
 
-.PHONY: run test check proof bench setup clean
+.PHONY: run test check proof bench setup clean web web-test types screenshots
 
 run: $(UV)
+	@$(PY) hatch_build.py || echo "Going on without the dashboard."
 	$(RUN) --no-dev holdfast serve
 
 test: check
@@ -19,12 +20,25 @@ check: $(UV)
 	$(RUN) ruff check .
 	$(RUN) mypy
 	$(RUN) lint-imports --no-cache
+	$(RUN) python web/generate.py --check
 
 proof: $(UV)
 	$(RUN) pytest -q -s -m proof --timeout 3600 tests
 
 bench: $(UV)
 	$(RUN) python -m benchmarks
+
+web: $(UV)
+	@$(PY) hatch_build.py
+
+web-test: web
+	cd web && npm test
+
+types: $(UV)
+	$(RUN) python web/generate.py
+
+screenshots: web
+	$(RUN) python -m tests.web.screenshots
 
 setup: $(UV)
 	$(UV) sync --quiet --locked
@@ -35,4 +49,4 @@ $(UV):
 	@.tools/bin/pip install --quiet --disable-pip-version-check 'uv>=0.13,<0.14'
 
 clean:
-	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf .venv .tools web/node_modules src/holdfast/gateway/static .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -1,0 +1,64 @@
+"""A browser in front of a real gateway. Debian's chromium, driven by Playwright; skipped where it is missing."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.e2e.gateway import GatewayProcess
+from tests.web.seat import CHROMIUM, STATIC, Seat
+
+SETTINGS = """
+[profiles.demo]
+model = "demo"
+tools = { terminal = "allow", delegate = "allow" }
+
+[profiles.careful]
+model = "demo"
+tools = { terminal = "ask" }
+"""
+
+
+def why_not() -> str:
+    if not CHROMIUM.exists():
+        return f"{CHROMIUM} is missing: apt-get install chromium"
+    if not (STATIC / "index.html").exists():
+        return "the dashboard is not built: make web"
+    return ""
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if reason := why_not():
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=str(CHROMIUM))
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:  # without a browser there is no need for one
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text(SETTINGS)
+    (home / "config.toml").chmod(0o600)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with GatewayProcess(home) as process:
+        process.start(port)
+        if process.client.get("/v1/build").status_code != 200:
+            pytest.skip("this gateway has no doors for browsers")
+        yield process
+
+
+@pytest.fixture
+def seat(browser: Browser, gateway: GatewayProcess) -> Iterator[Seat]:
+    """Somebody who signed in and sees an empty session."""
+    with Seat(browser, gateway) as found:
+        yield found

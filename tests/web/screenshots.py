@@ -1,0 +1,160 @@
+"""Pictures of the main pages in light, dark and on a phone, from a gateway with a little story in it.
+
+python -m tests.web.screenshots [DIRECTORY]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.e2e.gateway import GatewayProcess, until
+from tests.web.conftest import SETTINGS, why_not
+from tests.web.seat import CHROMIUM, Seat
+
+DESK = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+FINDING = """say `c41f9e2` reads promotions **once per line item**: 39 queries for a median cart.
+say
+say | version | p95 | queries |
+say | --- | --- | --- |
+say | 4.11 | 236 ms | 1 |
+say | 4.12 | 918 ms | 39 |
+say
+say ```python
+say promotions = load_promotions(cart.skus)  # one query for the whole cart
+say ```
+say
+say Two fixes bring it under 250 ms:
+say
+say 1. one batched query
+say 2. a cache that lives for the request"""
+BUILD = r"""for n in checkout-domain pricing-core tower-http sqlx-postgres; do
+printf '   \033[1;32mCompiling\033[0m %s v4.12.0\n' $n; sleep 0.1; done
+printf '\033[1;33mwarning\033[0m\033[1m: unused variable: `promo`\033[0m\n  \033[34m-->\033[0m src/cart.rs:118:13\n'
+seq 1 400 | sed 's/^/test case /'
+printf '\033[1;31merror\033[0m: linking failed, out of memory\n'; exit 137"""
+
+
+def story(gateway: GatewayProcess) -> dict[str, str]:
+    """A regression that is looked for, a build that failed, a server that runs, a command that waits for a word."""
+    client = gateway.client
+
+    def session(title: str, text: str, profile: str = "demo") -> str:
+        body = {"title": title, "text": text, "profile": profile}
+        return str(client.post("/v1/sessions", json=body).json()["session"])
+
+    def rest(id: str) -> None:
+        until(
+            lambda: client.get(f"/v1/sessions/{id}").json()["session"]["state"] == "idle", "it is at rest", seconds=30
+        )
+
+    for title in ("Why does the cache miss?", "Upgrade to Python 3.13", "Explain the tax rounding rules"):
+        rest(session(title, "say Done. The notes are in `docs/notes.md`."))
+    failed = session("Nightly build on arm64", "sh exit 3\nfail")
+    rest(failed)
+    build = client.post("/v1/tasks", json={"shell": BUILD, "name": "make image ARCH=arm64", "session": failed}).json()[
+        "task"
+    ]
+    client.post(
+        "/v1/tasks", json={"shell": "python3 -m http.server 0 --bind 127.0.0.1", "name": "python3 -m http.server 8765"}
+    )
+    client.post("/v1/tasks", json={"shell": "while :; do :; done", "name": "pytest -q tests/importer -n 6"})
+    main = session(
+        "Checkout p95 regression", "sh git --version\nsh echo 'run 6/6 p95 918 ms limit 300 ms'; seq 1 30\n" + FINDING
+    )
+    rest(main)
+    session("Cut over the image CDN", "sh terraform apply -target=cdn", profile="careful")
+    port_session = session(
+        "Port importer to streaming",
+        "slow 600 " + "The golden files are read one by one, and none of them differs so far. " * 30,
+    )
+    client.post(
+        "/v1/tasks/agents",
+        json={"prompt": "slow 600 Check every command of the README on a clean machine.", "session": main},
+    )
+    client.get(f"/v1/tasks/{build}/wait", params={"seconds": 20})
+    client.post(f"/v1/sessions/{main}/pin", json={"pinned": True})
+    time.sleep(2)
+    return {"main": main, "build": build, "port": port_session}
+
+
+def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Path) -> None:
+    looks = [
+        ("light", DESK, "light"),
+        ("dark", DESK, "dark"),
+        ("phone-light", PHONE, "light"),
+        ("phone-dark", PHONE, "dark"),
+    ]
+    for name, size, theme in looks:
+        with Seat(browser, gateway, viewport=size, color_scheme=theme) as seat:
+            seat.session = ids["main"]
+
+            def shot(page: str, path: str, *, drawer: bool = False, seat: Seat = seat, name: str = name) -> None:
+                seat.open(path)
+                seat.page.wait_for_timeout(900)
+                if drawer:
+                    seat.page.get_by_role("button", name="Background tasks").first.click()
+                    seat.page.wait_for_timeout(500)
+                seat.page.screenshot(path=to / f"{page}-{name}.png")
+                if drawer:
+                    seat.page.get_by_role("button", name="Close the panel").click()
+
+            shot("home", "/home")
+            shot("chat", f"/s/{ids['main']}", drawer=size is DESK)
+            away(seat, to / f"away-{name}.png")
+            shot("working", f"/s/{ids['port']}")
+            shot("tasks", "/tasks")
+            shot("task", f"/tasks/{ids['build']}")
+            shot("settings", "/settings/devices")
+            if size is PHONE:
+                shot("chats", "/s")
+
+
+def away(seat: Seat, picture: Path) -> None:
+    """The line is cut, two messages come, one waits here."""
+    seat.open(f"/s/{seat.session}")
+    seat.page.wait_for_timeout(700)
+    done = len(seat.events("TurnFinished"))
+    seat.cut_line()
+    seat.page.wait_for_timeout(400)
+    for number, text in enumerate(
+        ("say With the old read restored p95 is 236 ms.", "say The numbers are in `bench/checkout.md`.")
+    ):
+        seat.gateway.client.post(f"/v1/sessions/{seat.session}/messages", json={"text": text})
+        seat.finished(done + number + 1)
+    seat.mend_line()
+    assert "2 messages" in seat.banner
+    seat.page.wait_for_timeout(500)
+    seat.page.screenshot(path=picture)
+
+
+def main() -> int:
+    if reason := why_not():
+        sys.stderr.write(reason + "\n")
+        return 1
+    to = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/screenshots")
+    to.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
+        home = Path(place) / "home"
+        home.mkdir(mode=0o700)
+        (home / "config.toml").write_text(SETTINGS)
+        (home / "config.toml").chmod(0o600)
+        with GatewayProcess(home) as gateway:
+            gateway.start()
+            browser = playwright.chromium.launch(executable_path=str(CHROMIUM))
+            ids = story(gateway)
+            take(browser, gateway, ids, to)
+            browser.close()
+            for task in gateway.client.get("/v1/tasks", params={"state": "running"}).json()["tasks"]:
+                gateway.client.post(f"/v1/tasks/{task['id']}/stop", json={"force": True})
+            time.sleep(1)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

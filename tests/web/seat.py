@@ -1,0 +1,129 @@
+"""Somebody in front of a browser: signs in, types, looks, closes the tab, comes back."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Page, WebSocketRoute, expect
+
+import holdfast.gateway
+from tests.e2e.gateway import GatewayProcess
+
+CHROMIUM = Path("/usr/bin/chromium")
+STATIC = Path(holdfast.gateway.__file__).with_name("static")
+SOCKETS = re.compile(r"^ws://")
+WAIT_MS = 20_000
+
+
+class Seat:
+    """One device. Its tabs come and go."""
+
+    def __init__(self, browser: Browser, gateway: GatewayProcess, **options: Any) -> None:
+        self.gateway = gateway
+        self.context = browser.new_context(**({"viewport": {"width": 1280, "height": 800}} | options))
+        self.context.set_default_timeout(WAIT_MS)
+        self.errors: list[str] = []
+        self.cut = False
+        self._sockets: list[WebSocketRoute] = []
+        self.context.route_web_socket(SOCKETS, self._socket)
+        self.session = ""
+        self.page = self.tab()
+        code = gateway.client.post("/v1/codes", json={}).json()["code"]
+        self.page.goto(f"{gateway.url}/#code={code}")
+        self.page.wait_for_url("**/home")
+
+    def tab(self) -> Page:
+        page = self.context.new_page()
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        return page
+
+    def begin(self, profile: str = "demo") -> str:
+        """A session, and a look at it."""
+        self.session = str(self.gateway.client.post("/v1/sessions", json={"profile": profile}).json()["session"])
+        self.open(f"/s/{self.session}")
+        expect(self.page.get_by_label("Message", exact=True)).to_be_visible()
+        return self.session
+
+    def open(self, path: str) -> None:
+        self.page.goto(self.gateway.url + path)
+
+    def close_tab(self) -> None:
+        self.page.close()
+
+    def reopen(self, path: str = "/") -> None:
+        self.page = self.tab()
+        self.open(path)
+
+    def type(self, text: str) -> None:
+        box = self.page.get_by_label("Message", exact=True)
+        box.fill(text)
+        box.press("Enter")
+
+    def sees(self, text: str) -> None:
+        """Somewhere in the conversation, but in what the person said."""
+        said = self.page.locator(".entry:not(:has(> .knot.you))", has_text=text)
+        expect(said.first).to_be_visible(timeout=WAIT_MS)
+
+    def until(self, true: Callable[[], bool], what: str, *, seconds: float = 30) -> None:
+        """Wait for the gateway while the page lives on: its frames pass through this process."""
+        end = time.monotonic() + seconds
+        while not true():
+            assert time.monotonic() < end, f"not in {seconds} s: {what}"
+            if self.page.is_closed():
+                time.sleep(0.05)
+            else:
+                self.page.wait_for_timeout(50)
+
+    def finished(self, turns: int) -> None:
+        self.until(lambda: len(self.events("TurnFinished")) >= turns, f"{turns} turns are over")
+
+    @property
+    def banner(self) -> str:
+        found = self.page.locator(".banner.online strong")
+        expect(found).to_be_visible(timeout=WAIT_MS)
+        return found.inner_text()
+
+    # --- the line -------------------------------------------------------------------------------
+
+    def _socket(self, socket: WebSocketRoute) -> None:
+        if self.cut:
+            socket.close()
+            return
+        self._sockets.append(socket)
+        socket.connect_to_server()
+
+    def cut_line(self) -> None:
+        """`set_offline` leaves open sockets open, so they are cut here, and no new one gets through."""
+        self.cut = True
+        for socket in self._sockets:
+            socket.close()
+        self._sockets.clear()
+
+    def mend_line(self) -> None:
+        self.cut = False
+
+    # --- what the log says ------------------------------------------------------------------------
+
+    def events(self, *kinds: str) -> list[dict[str, Any]]:
+        page = self.gateway.client.get(f"/v1/sessions/{self.session}/events", params={"limit": 2000}).json()
+        return [record["event"] for record in page["events"] if not kinds or record["event"]["kind"] in kinds]
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.gateway.url).port or 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.context.close()
+        if error is None:
+            assert self.errors == []

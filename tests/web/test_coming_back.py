@@ -1,0 +1,124 @@
+"""The page is a window onto the log: closed, killed, cut off, it comes back and shows all of it, once."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.web.seat import Seat
+
+WORDS = "one two three four five six seven eight nine ten"
+
+
+def cursor(seat: Seat) -> int:
+    """How far this device has read, as the gateway knows it."""
+    return int(seat.page.evaluate("fetch('/v1/devices/me').then(a => a.json())")["cursors"].get(seat.session, 0))
+
+
+def test_close_the_tab_in_the_middle_of_a_turn_and_reopen(seat: Seat) -> None:
+    seat.begin()
+    seat.type(f"slow 6 {WORDS}")
+    seat.sees("one two")
+    seat.close_tab()
+    seat.reopen("/")
+    seat.page.wait_for_url(f"**/s/{seat.session}")
+    seat.sees("one two three four")
+    assert seat.page.locator(".banner.online").count() == 0  # nothing was finished while away
+    seat.sees(WORDS)
+    seat.finished(1)
+    expect(seat.page.locator(".entry", has_text=WORDS)).to_have_count(2)  # the question, and the answer once
+
+
+def test_what_was_finished_while_the_tab_was_closed_is_counted(seat: Seat) -> None:
+    seat.begin()
+    seat.type(f"slow 2 {WORDS}")
+    seat.sees("one")
+    seat.close_tab()
+    seat.finished(1)
+    seat.reopen("/")
+    assert seat.banner == "Reconnected — 1 message received while away"
+    seat.page.get_by_role("button", name="Dismiss").click()
+    expect(seat.page.locator(".banner.online")).to_have_count(0)
+    seat.until(
+        lambda: seat.gateway.client.get("/v1/sessions").json()["sessions"][0]["version"] == cursor(seat), "it was read"
+    )
+    seat.close_tab()
+    seat.reopen("/")
+    seat.sees(WORDS)
+    seat.page.wait_for_timeout(700)
+    assert seat.page.locator(".banner.online").count() == 0  # it was read
+
+
+def test_kill_the_gateway_in_the_middle_and_start_it_again(seat: Seat) -> None:
+    seat.begin()
+    seat.type(f"slow 5 {WORDS}")
+    seat.sees("one two")
+    port = seat.port
+    seat.gateway.kill9()
+    expect(seat.page.locator(".conn")).not_to_have_text("Live")
+    seat.gateway.start(port)
+    expect(seat.page.locator(".conn")).to_have_text("Live", timeout=20_000)
+    seat.sees(WORDS)
+    seat.finished(1)
+    seat.sees("Resumed after")
+    expect(seat.page.locator(".entry .prose", has_text=WORDS)).to_have_count(2)  # what was asked, and the answer, once
+
+
+def test_three_messages_arrive_while_the_line_is_cut(seat: Seat) -> None:
+    seat.begin()
+    seat.type("say hello")
+    seat.sees("demo")
+    seat.finished(1)
+    seat.cut_line()
+    expect(seat.page.locator(".conn")).not_to_have_text("Live")
+    for number in range(3):
+        path = f"/v1/sessions/{seat.session}/messages"
+        seat.gateway.client.post(path, json={"text": f"say while away {number}"})
+        seat.finished(number + 2)
+    seat.mend_line()
+    assert seat.banner == "Reconnected — 3 messages received while away"
+    seat.page.get_by_role("button", name="Jump to first").click()
+    expect(seat.page.locator(".entry.marked")).to_contain_text("while away 0")
+    expect(seat.page.locator(".splice")).to_contain_text("Received while away")
+    seat.page.get_by_role("button", name="To the end").click()
+    expect(seat.page.locator(".entry", has_text="while away 2")).to_have_count(2)
+
+
+def test_the_line_is_dead_and_nobody_says_so(seat: Seat) -> None:
+    seat.begin()
+    seat.context.set_offline(True)  # the sockets stay open and silent
+    expect(seat.page.locator(".conn")).not_to_have_text("Live", timeout=10_000)
+    expect(seat.page.locator(".banner.offline")).to_contain_text("The work goes on.")
+    seat.context.set_offline(False)
+    expect(seat.page.locator(".conn")).to_have_text("Live")
+
+
+def test_outbox_offline_then_online_sent_once(seat: Seat) -> None:
+    seat.begin()
+    seat.context.set_offline(True)
+    seat.type("say from the tunnel")
+    expect(seat.page.get_by_text("Waits in this browser")).to_be_visible()
+    seat.page.wait_for_timeout(3500)  # it tries meanwhile
+    seat.context.set_offline(False)
+    expect(seat.page.get_by_text("Waits in this browser")).to_have_count(0)
+    seat.finished(1)
+    assert [event["text"] for event in seat.events("InputReceived")] == ["say from the tunnel"]
+
+
+def test_two_tabs_do_not_fight(seat: Seat) -> None:
+    seat.begin()
+    other = seat.tab()
+    other.goto(f"{seat.gateway.url}/s/{seat.session}")
+    expect(other.get_by_label("Message", exact=True)).to_be_visible()
+    seat.type("slow 2 said in one tab")
+    expect(other.locator(".entry", has_text="said in one tab")).to_have_count(2, timeout=20_000)
+    other.get_by_label("Message", exact=True).fill("say said in the other")
+    other.get_by_label("Message", exact=True).press("Enter")
+    seat.sees("said in the other")
+    seat.finished(2)
+    assert len(seat.events("InputReceived")) == 2
+
+
+def test_a_session_that_was_deleted_elsewhere(seat: Seat) -> None:
+    seat.begin()
+    seat.gateway.client.request("DELETE", f"/v1/sessions/{seat.session}")
+    expect(seat.page.get_by_text("This session is not there any more")).to_be_visible()

@@ -1,0 +1,111 @@
+"""The page's types, written from the gateway's own contract and the log's own events.
+
+python web/generate.py            write web/src/api.gen.ts
+python web/generate.py --check    fail when it is not what would be written
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from holdfast.domain.events import Record
+from holdfast.gateway.contract import describe
+from holdfast.gateway.server import build
+from holdfast.gateway.state import Gateway
+from holdfast.gateway.stream import Delta
+
+TARGET = Path(__file__).parent / "src" / "api.gen.ts"
+HEAD = "// Written by web/generate.py from the gateway's contract; `make types` writes it anew. Not edited by hand.\n"
+OURS = {"Record": "LogRecord", "Error": "ApiError"}
+"""Names that mean something else in TypeScript."""
+Schema = dict[str, Any]
+
+
+def main() -> int:
+    """Write the file, or check it."""
+    text = generate()
+    if "--check" not in sys.argv[1:]:
+        TARGET.write_text(text, encoding="utf-8")
+        return 0
+    if TARGET.read_text(encoding="utf-8") == text:
+        return 0
+    sys.stderr.write(f"{TARGET} is not what the gateway's contract says. Run `make types`.\n")
+    return 1
+
+
+def generate() -> str:
+    """The whole file."""
+    document = describe(build(cast("Gateway", None)))
+    _, events = msgspec.json.schema_components([Record, Delta], ref_template="#/components/schemas/{name}")
+    schemas: dict[str, Schema] = document["components"]["schemas"] | events
+    parts = [HEAD, *(_declaration(name, schemas[name]) for name in sorted(schemas)), _routes(document["paths"])]
+    return "\n".join(parts)
+
+
+def _declaration(name: str, schema: Schema) -> str:
+    name, body = OURS.get(name, name), _type(schema)
+    if body.startswith("{\n"):
+        return f"export interface {name} {body}\n"
+    return f"export type {name} = {body};\n"
+
+
+def _type(schema: Schema, indent: str = "") -> str:
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rsplit("/", 1)[-1]
+        return OURS.get(name, name)
+    if "const" in schema:
+        return json.dumps(schema["const"])
+    if "enum" in schema:
+        return " | ".join(json.dumps(value) for value in schema["enum"])
+    if "anyOf" in schema:
+        return " | ".join(_type(one, indent) for one in schema["anyOf"])
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return " | ".join(_type(schema | {"type": one}, indent) for one in kind)
+    if kind == "array":
+        inner = _type(schema.get("items", {}), indent)
+        return f"({inner})[]" if " | " in inner else f"{inner}[]"
+    if kind == "object":
+        return _object(schema, indent)
+    plain = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+    return plain.get(str(kind), "unknown")
+
+
+def _object(schema: Schema, indent: str) -> str:
+    if "properties" not in schema:
+        extra = schema.get("additionalProperties")
+        return f"Record<string, {_type(extra, indent)}>" if isinstance(extra, dict) else "Record<string, unknown>"
+    required = set(schema.get("required", ()))
+    lines = ["{"]
+    for name, value in schema["properties"].items():
+        optional = "" if name in required else "?"  # an old record of the log lacks what was added since
+        lines.append(f"{indent}  readonly {name}{optional}: {_type(value, indent + '  ')};")
+    return "\n".join([*lines, indent + "}"])
+
+
+def _routes(paths: dict[str, dict[str, Any]]) -> str:
+    """What each route takes and gives."""
+    lines = ["export interface Routes {"]
+    for path, operations in sorted(paths.items()):
+        for method, operation in sorted(operations.items()):
+            takes = _content(operation.get("requestBody", {}))
+            success = next(answer for code, answer in operation["responses"].items() if str(code).startswith("2"))
+            gives = _content(success)
+            lines.append(
+                f'  readonly "{method.upper()} {path}": {{ readonly takes: {takes}; readonly gives: {gives} }};'
+            )
+    return "\n".join([*lines, "}", ""])
+
+
+def _content(holder: dict[str, Any]) -> str:
+    schema = holder.get("content", {}).get("application/json", {}).get("schema")
+    return _type(schema) if schema else "undefined"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

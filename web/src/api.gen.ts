@@ -1,0 +1,755 @@
+// Written by web/generate.py from the gateway's contract; `make types` writes it anew. Not edited by hand.
+
+export interface Accepted {
+  readonly session: string;
+  readonly stream: string;
+  readonly version: number;
+  readonly seq: number;
+  readonly input: string | null;
+  readonly duplicate: boolean;
+}
+
+export interface AgentChosen {
+  readonly kind: "AgentChosen";
+  readonly profile: string;
+  readonly model: string;
+  readonly by: string;
+}
+
+export interface AnswerWait {
+  readonly command?: "AnswerWait";
+  readonly wait: string;
+  readonly answer: string;
+  readonly note?: string;
+}
+
+export interface ArchiveSession {
+  readonly command?: "ArchiveSession";
+}
+
+export interface Call {
+  readonly call: string;
+  readonly tool: string;
+  readonly arguments: string;
+}
+
+export interface ChooseAgent {
+  readonly command?: "ChooseAgent";
+  readonly profile?: string | null;
+  readonly model?: string | null;
+}
+
+export interface ContextMessage {
+  readonly role: string;
+  readonly turn: number;
+  readonly text: string;
+  readonly characters: number;
+}
+
+export interface CreateSession {
+  readonly command?: "CreateSession";
+  readonly text?: string | null;
+  readonly profile?: string | null;
+  readonly cwd?: string | null;
+  readonly title?: string | null;
+}
+
+export interface DeleteSession {
+  readonly command?: "DeleteSession";
+}
+
+export interface Delta {
+  readonly turn: number;
+  readonly step: number;
+  readonly offset: number;
+  readonly text: string;
+  readonly thinking_offset: number;
+  readonly thinking: string;
+}
+
+export interface DetachTurn {
+  readonly command?: "DetachTurn";
+}
+
+export interface DetectedModel {
+  readonly provider: string;
+  readonly how: string;
+  readonly models: string[];
+}
+
+export interface Dropped {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ApiError {
+  readonly error: ErrorDetail;
+}
+
+export interface ErrorDetail {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
+export interface EventPage {
+  readonly events: LogRecord[];
+  readonly cursor: number;
+  readonly more: boolean;
+}
+
+export interface ForkSession {
+  readonly command?: "ForkSession";
+  readonly version?: number | null;
+  readonly title?: string | null;
+}
+
+export interface GatewayStarted {
+  readonly kind: "GatewayStarted";
+  readonly pid: number;
+  readonly version: string;
+  readonly boot: string;
+}
+
+export interface GatewayStopped {
+  readonly kind: "GatewayStopped";
+  readonly pid: number;
+  readonly reason: string;
+}
+
+export interface Goodbye {
+  readonly pid: number;
+}
+
+export interface Health {
+  readonly status: string;
+  readonly version: string;
+  readonly pid: number;
+  readonly problem: string;
+}
+
+export interface Inbox {
+  readonly waits: Waiting[];
+}
+
+export interface InputReceived {
+  readonly kind: "InputReceived";
+  readonly input: string;
+  readonly text: string;
+  readonly mode: "interrupt" | "queue" | "steer";
+  readonly by: string;
+}
+
+export interface InputsJoined {
+  readonly kind: "InputsJoined";
+  readonly turn: number;
+  readonly inputs: string[];
+}
+
+export interface ModelContext {
+  readonly model: string;
+  readonly instructions: string;
+  readonly tools: string[];
+  readonly messages: ContextMessage[];
+  readonly characters: number;
+  readonly tokens: number;
+}
+
+export interface ModelFailed {
+  readonly kind: "ModelFailed";
+  readonly turn: number;
+  readonly step: number;
+  readonly problem: Problem;
+  readonly text?: string;
+}
+
+export interface ModelInterrupted {
+  readonly kind: "ModelInterrupted";
+  readonly turn: number;
+  readonly step: number;
+  readonly text: string;
+  readonly thinking: string;
+  readonly reason: string;
+}
+
+export interface ModelList {
+  readonly detected: DetectedModel[];
+}
+
+export interface ModelRequested {
+  readonly kind: "ModelRequested";
+  readonly turn: number;
+  readonly step: number;
+  readonly attempt: number;
+  readonly model: string;
+  readonly context_version: number;
+}
+
+export interface ModelResponded {
+  readonly kind: "ModelResponded";
+  readonly turn: number;
+  readonly step: number;
+  readonly text: string;
+  readonly thinking: string;
+  readonly calls: Call[];
+  readonly finish: string;
+  readonly usage: Usage;
+  readonly duration_ms: number;
+  readonly signature?: string;
+}
+
+export interface NoteReceived {
+  readonly kind: "NoteReceived";
+  readonly text: string;
+  readonly task: string;
+}
+
+export interface OutputHit {
+  readonly task: string;
+  readonly title: string;
+  readonly at: number;
+  readonly snippet: string;
+}
+
+export interface OutputHits {
+  readonly hits: OutputHit[];
+}
+
+export interface OutputPage {
+  readonly offset: number;
+  readonly next: number;
+  readonly size: number;
+  readonly state: string;
+  readonly dropped: Dropped | null;
+  readonly text: string;
+}
+
+export interface PinTask {
+  readonly command?: "PinTask";
+  readonly pinned?: boolean;
+}
+
+export interface Problem {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+export interface ProcessStarted {
+  readonly kind: "ProcessStarted";
+  readonly task: string;
+  readonly pid: number;
+}
+
+export interface Profile {
+  readonly name: string;
+  readonly model: string;
+  readonly cwd: string;
+  readonly instructions: string;
+  readonly tools: Record<string, string>;
+  readonly mcp: string[];
+  readonly max_steps: number;
+  readonly max_tokens: number;
+  readonly max_minutes: number;
+  readonly origin: string;
+  readonly default: boolean;
+}
+
+export interface ProfileList {
+  readonly profiles: Profile[];
+  readonly problem: string;
+}
+
+export interface PruneTasks {
+  readonly command?: "PruneTasks";
+  readonly older_than_ms?: number | null;
+  readonly larger_than?: number | null;
+  readonly keep_last?: number | null;
+  readonly state?: "done" | "failed" | "lost" | "stopped" | null;
+  readonly confirm?: boolean;
+}
+
+export interface Pruned {
+  readonly pruned: boolean;
+  readonly count: number;
+  readonly bytes: number;
+  readonly tasks: TaskView[];
+}
+
+export interface Queued {
+  readonly input: string;
+  readonly text: string;
+  readonly mode: string;
+  readonly by: string;
+  readonly at: number;
+}
+
+export interface LogRecord {
+  readonly seq: number;
+  readonly stream: string;
+  readonly version: number;
+  readonly at: number;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskStopRequested | TaskPinned | TaskFinished | GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned;
+}
+
+export interface RenameSession {
+  readonly command?: "RenameSession";
+  readonly title: string;
+}
+
+export interface RestoreSession {
+  readonly command?: "RestoreSession";
+}
+
+export interface SearchHit {
+  readonly session: string;
+  readonly title: string;
+  readonly version: number;
+  readonly at: number;
+  readonly role: string;
+  readonly snippet: string;
+}
+
+export interface SearchPage {
+  readonly hits: SearchHit[];
+}
+
+export interface SendMessage {
+  readonly command?: "SendMessage";
+  readonly text: string;
+  readonly mode?: "interrupt" | "queue" | "steer";
+}
+
+export interface Session {
+  readonly id: string;
+  readonly title: string;
+  readonly profile: string;
+  readonly model: string;
+  readonly cwd: string;
+  readonly parent: string;
+  readonly task: string;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly version: number;
+  readonly archived: boolean;
+  readonly message_count: number;
+  readonly queued: number;
+  readonly turn: number;
+  readonly turn_state: string | null;
+  readonly state: string;
+  readonly preview: string;
+}
+
+export interface SessionArchived {
+  readonly kind: "SessionArchived";
+  readonly by: string;
+}
+
+export interface SessionCreated {
+  readonly kind: "SessionCreated";
+  readonly session: string;
+  readonly profile: string;
+  readonly cwd: string;
+  readonly title: string;
+  readonly by: string;
+  readonly parent?: string;
+  readonly parent_version?: number;
+  readonly task?: string;
+}
+
+export interface SessionDeleted {
+  readonly kind: "SessionDeleted";
+  readonly session: string;
+  readonly title: string;
+  readonly events: number;
+  readonly by: string;
+}
+
+export interface SessionDetail {
+  readonly session: Session;
+  readonly turns: Turn[];
+  readonly queue: Queued[];
+}
+
+export interface SessionPage {
+  readonly sessions: Session[];
+  readonly next: string | null;
+}
+
+export interface SessionRenamed {
+  readonly kind: "SessionRenamed";
+  readonly title: string;
+  readonly by: string;
+}
+
+export interface SessionRestored {
+  readonly kind: "SessionRestored";
+  readonly by: string;
+}
+
+export interface StartAgent {
+  readonly command?: "StartAgent";
+  readonly prompt: string;
+  readonly profile?: string | null;
+  readonly cwd?: string | null;
+  readonly title?: string | null;
+  readonly session?: string | null;
+  readonly notify?: boolean;
+}
+
+export interface StartCommand {
+  readonly command?: "StartCommand";
+  readonly shell?: string | null;
+  readonly argv?: string[] | null;
+  readonly name?: string | null;
+  readonly cwd?: string | null;
+  readonly env?: Record<string, string> | null;
+  readonly lifetime?: "chapter" | "persist" | "session" | "until";
+  readonly until?: number | null;
+  readonly session?: string | null;
+  readonly notify?: boolean;
+  readonly stdin?: boolean;
+}
+
+export interface Statement {
+  readonly text: string;
+  readonly stream: string;
+  readonly version: number;
+  readonly at: number;
+}
+
+export interface Status {
+  readonly version: string;
+  readonly pid: number;
+  readonly home: string;
+  readonly url: string;
+  readonly started_at: number;
+  readonly uptime_ms: number;
+  readonly writable: boolean;
+  readonly problem: string;
+  readonly sessions: number;
+  readonly archived: number;
+  readonly messages: number;
+  readonly events: number;
+  readonly working: string[];
+  readonly tasks: number;
+}
+
+export interface StopRequested {
+  readonly kind: "StopRequested";
+  readonly turn: number;
+  readonly by: string;
+}
+
+export interface StopTask {
+  readonly command?: "StopTask";
+  readonly force?: boolean;
+}
+
+export interface StopTurn {
+  readonly command?: "StopTurn";
+}
+
+export interface Taken {
+  readonly bytes: number;
+  readonly of: number;
+}
+
+export interface TaskAccepted {
+  readonly task: string;
+  readonly session: string;
+  readonly stream: string;
+  readonly version: number;
+  readonly seq: number;
+  readonly duplicate: boolean;
+}
+
+export interface TaskContinued {
+  readonly kind: "TaskContinued";
+  readonly task: string;
+  readonly turn: number;
+}
+
+export interface TaskDetached {
+  readonly kind: "TaskDetached";
+  readonly task: string;
+  readonly reason: string;
+}
+
+export interface TaskFinished {
+  readonly kind: "TaskFinished";
+  readonly task: string;
+  readonly outcome: "done" | "failed" | "lost" | "stopped";
+  readonly reason: string;
+  readonly exit_code?: number | null;
+  readonly signal?: string;
+  readonly evidence?: string;
+  readonly ended_at?: number | null;
+  readonly output_bytes?: number;
+  readonly dropped_bytes?: number;
+  readonly preview?: string;
+  readonly output?: string | null;
+  readonly summary?: string;
+  readonly files?: string[] | null;
+  readonly survivors?: string[];
+}
+
+export interface TaskPage {
+  readonly tasks: TaskView[];
+  readonly next: string | null;
+}
+
+export interface TaskPinned {
+  readonly kind: "TaskPinned";
+  readonly task: string;
+  readonly pinned: boolean;
+  readonly by: string;
+}
+
+export interface TaskPruned {
+  readonly kind: "TaskPruned";
+  readonly task: string;
+  readonly title: string;
+  readonly state: "done" | "failed" | "lost" | "running" | "stopped";
+  readonly bytes: number;
+  readonly by: string;
+}
+
+export interface TaskStarted {
+  readonly kind: "TaskStarted";
+  readonly task: string;
+  readonly of: "agent" | "process";
+  readonly title: string;
+  readonly command: string;
+  readonly cwd: string;
+  readonly by: string;
+  readonly argv?: string[];
+  readonly session?: string;
+  readonly call?: string;
+  readonly worker?: string;
+  readonly foreground?: boolean;
+  readonly lifetime?: "chapter" | "persist" | "session" | "until";
+  readonly until?: number | null;
+  readonly notify?: boolean;
+}
+
+export interface TaskStopRequested {
+  readonly kind: "TaskStopRequested";
+  readonly task: string;
+  readonly by: string;
+  readonly reason: string;
+  readonly force: boolean;
+}
+
+export interface TaskView {
+  readonly id: string;
+  readonly kind: string;
+  readonly title: string;
+  readonly command: string;
+  readonly argv: string[];
+  readonly cwd: string;
+  readonly state: string;
+  readonly started_by: string;
+  readonly session: string;
+  readonly call: string;
+  readonly worker: string;
+  readonly foreground: boolean;
+  readonly lifetime: string;
+  readonly until: number | null;
+  readonly notify: boolean;
+  readonly pinned: boolean;
+  readonly started_at: number;
+  readonly finished_at: number | null;
+  readonly duration_ms: number;
+  readonly pid: number | null;
+  readonly exit_code: number | null;
+  readonly signal: string;
+  readonly reason: string;
+  readonly evidence: string;
+  readonly ended_by: string;
+  readonly output_bytes: number;
+  readonly dropped_bytes: number;
+  readonly preview: string;
+  readonly summary: string;
+  readonly files: string[] | null;
+  readonly survivors: string[];
+  readonly activity: string;
+  readonly activity_detail: string;
+  readonly activity_evidence: string;
+}
+
+export interface ToolCallFinished {
+  readonly kind: "ToolCallFinished";
+  readonly turn: number;
+  readonly call: string;
+  readonly tool: string;
+  readonly outcome: "done" | "failed" | "unknown";
+  readonly output: string;
+  readonly duration_ms: number;
+  readonly files?: string[];
+  readonly task?: string;
+}
+
+export interface ToolCallStarted {
+  readonly kind: "ToolCallStarted";
+  readonly turn: number;
+  readonly call: string;
+  readonly tool: string;
+  readonly effect: "idempotent" | "keyed" | "pure" | "unsafe";
+}
+
+export interface Turn {
+  readonly turn: number;
+  readonly state: string;
+  readonly started_at: number;
+  readonly finished_at: number | null;
+  readonly steps: number;
+  readonly resumes: number;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cost: number | null;
+  readonly reason: string;
+}
+
+export interface TurnDetached {
+  readonly kind: "TurnDetached";
+  readonly turn: number;
+  readonly task: string;
+  readonly by: string;
+}
+
+export interface TurnFinished {
+  readonly kind: "TurnFinished";
+  readonly turn: number;
+  readonly outcome: "done" | "failed" | "stopped";
+  readonly reason: string;
+  readonly problem?: Problem | null;
+}
+
+export interface TurnResumed {
+  readonly kind: "TurnResumed";
+  readonly turn: number;
+  readonly attempt: number;
+  readonly cause: string;
+  readonly away_ms: number;
+}
+
+export interface TurnStarted {
+  readonly kind: "TurnStarted";
+  readonly turn: number;
+  readonly inputs: string[];
+  readonly profile: string;
+}
+
+export interface TurnSuspended {
+  readonly kind: "TurnSuspended";
+  readonly turn: number;
+  readonly reason: string;
+}
+
+export interface TurnUndone {
+  readonly kind: "TurnUndone";
+  readonly turn: number;
+  readonly by: string;
+}
+
+export interface UndoTurn {
+  readonly command?: "UndoTurn";
+}
+
+export interface Usage {
+  readonly input_tokens?: number;
+  readonly output_tokens?: number;
+  readonly cost?: number | null;
+}
+
+export interface WaitAnswered {
+  readonly kind: "WaitAnswered";
+  readonly turn: number;
+  readonly wait: string;
+  readonly answer: string;
+  readonly by: string;
+  readonly pattern?: string;
+  readonly note?: string;
+}
+
+export interface WaitOpened {
+  readonly kind: "WaitOpened";
+  readonly turn: number;
+  readonly wait: string;
+  readonly purpose: "approval" | "question" | "resume" | "retry";
+  readonly reason: string;
+  readonly call?: string;
+  readonly choices?: string[];
+  readonly until?: number | null;
+  readonly default?: string | null;
+  readonly pattern?: string;
+}
+
+export interface Waiting {
+  readonly id: string;
+  readonly session: string;
+  readonly title: string;
+  readonly turn: number;
+  readonly version: number;
+  readonly purpose: string;
+  readonly reason: string;
+  readonly call: string;
+  readonly choices: string[];
+  readonly pattern: string;
+  readonly until: number | null;
+  readonly opened_at: number;
+}
+
+export interface Why {
+  readonly subject: string;
+  readonly sentences: Statement[];
+}
+
+export interface WriteTask {
+  readonly command?: "WriteTask";
+  readonly text?: string;
+  readonly close?: boolean;
+}
+
+export interface Routes {
+  readonly "GET /healthz": { readonly takes: undefined; readonly gives: Health };
+  readonly "POST /v1/answers": { readonly takes: AnswerWait; readonly gives: Accepted };
+  readonly "GET /v1/events": { readonly takes: undefined; readonly gives: EventPage };
+  readonly "GET /v1/inbox": { readonly takes: undefined; readonly gives: Inbox };
+  readonly "GET /v1/models": { readonly takes: undefined; readonly gives: ModelList };
+  readonly "GET /v1/profiles": { readonly takes: undefined; readonly gives: ProfileList };
+  readonly "GET /v1/search": { readonly takes: undefined; readonly gives: SearchPage };
+  readonly "GET /v1/sessions": { readonly takes: undefined; readonly gives: SessionPage };
+  readonly "POST /v1/sessions": { readonly takes: CreateSession; readonly gives: Accepted };
+  readonly "DELETE /v1/sessions/{id}": { readonly takes: DeleteSession; readonly gives: Accepted };
+  readonly "GET /v1/sessions/{id}": { readonly takes: undefined; readonly gives: SessionDetail };
+  readonly "PATCH /v1/sessions/{id}": { readonly takes: RenameSession; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/agent": { readonly takes: ChooseAgent; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/archive": { readonly takes: ArchiveSession; readonly gives: Accepted };
+  readonly "GET /v1/sessions/{id}/context": { readonly takes: undefined; readonly gives: ModelContext };
+  readonly "POST /v1/sessions/{id}/detach": { readonly takes: DetachTurn; readonly gives: TaskAccepted };
+  readonly "GET /v1/sessions/{id}/events": { readonly takes: undefined; readonly gives: EventPage };
+  readonly "GET /v1/sessions/{id}/export": { readonly takes: undefined; readonly gives: Why };
+  readonly "POST /v1/sessions/{id}/fork": { readonly takes: ForkSession; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/messages": { readonly takes: SendMessage; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/restore": { readonly takes: RestoreSession; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/stop": { readonly takes: StopTurn; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/undo": { readonly takes: UndoTurn; readonly gives: Accepted };
+  readonly "GET /v1/sessions/{id}/why": { readonly takes: undefined; readonly gives: Why };
+  readonly "POST /v1/shutdown": { readonly takes: undefined; readonly gives: Goodbye };
+  readonly "GET /v1/status": { readonly takes: undefined; readonly gives: Status };
+  readonly "GET /v1/tasks": { readonly takes: undefined; readonly gives: TaskPage };
+  readonly "POST /v1/tasks": { readonly takes: StartCommand; readonly gives: TaskAccepted };
+  readonly "POST /v1/tasks/agents": { readonly takes: StartAgent; readonly gives: TaskAccepted };
+  readonly "POST /v1/tasks/prune": { readonly takes: PruneTasks; readonly gives: Pruned };
+  readonly "GET /v1/tasks/search": { readonly takes: undefined; readonly gives: OutputHits };
+  readonly "GET /v1/tasks/{id}": { readonly takes: undefined; readonly gives: TaskView };
+  readonly "GET /v1/tasks/{id}/output": { readonly takes: undefined; readonly gives: OutputPage };
+  readonly "POST /v1/tasks/{id}/pin": { readonly takes: PinTask; readonly gives: TaskAccepted };
+  readonly "POST /v1/tasks/{id}/stop": { readonly takes: StopTask; readonly gives: TaskAccepted };
+  readonly "GET /v1/tasks/{id}/wait": { readonly takes: undefined; readonly gives: TaskView };
+  readonly "GET /v1/tasks/{id}/why": { readonly takes: undefined; readonly gives: Why };
+  readonly "POST /v1/tasks/{id}/write": { readonly takes: WriteTask; readonly gives: Taken };
+  readonly "GET /v1/why": { readonly takes: undefined; readonly gives: Why };
+}

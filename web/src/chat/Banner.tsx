@@ -1,0 +1,88 @@
+/** One banner at a time: signed out, read-only, offline, older build, reconnected. */
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { useCell } from "../net/cell";
+import { retryNow, line as connection } from "../net/link";
+import { useStatus } from "../net/queries";
+import { Icon } from "../parts/Icon";
+import { useNow } from "../parts/hooks";
+import { newerBuild } from "../net/build";
+import { clock, duration, plural } from "../words";
+import type { Missed } from "./away";
+
+export function Banners({ missed, onJump, onDismiss }: {
+  readonly missed?: Missed | null; readonly onJump?: () => void; readonly onDismiss?: () => void;
+}): ReactNode {
+  const state = useCell(connection);
+  const newer = useCell(newerBuild);
+  const status = useStatus();
+  if (state.state === "offline") return <Offline since={state.since} next={state.next} />;
+  if (status.data && !status.data.writable) {
+    return (
+      <div className="banner failed" role="alert">
+        <Icon name="failed" />
+        <div className="grow"><p><strong>Nothing new can be stored: {status.data.problem}</strong></p>
+          <p className="digest">Running commands go on. When there is space again Holdfast recovers by itself.</p></div>
+      </div>
+    );
+  }
+  if (newer) {
+    return (
+      <div className="banner serving" role="status">
+        <Icon name="refresh" />
+        <div className="grow"><p><strong>This page is from an older build.</strong></p><p className="digest">Reload it to get the one that fits the gateway. Nothing is lost.</p></div>
+        <div className="row acts"><button type="button" className="btn small" onClick={() => location.reload()}>Reload</button></div>
+      </div>
+    );
+  }
+  if (!missed || !onJump || !onDismiss) return null;
+  return (
+    <div className="banner online waiting" role="status">
+      <Icon name="splice" />
+      <div className="grow">
+        <p><strong>{missed.reconnected ? "Reconnected — " : ""}{plural(missed.messages, "message")} received while away</strong></p>
+        <Digest missed={missed} />
+      </div>
+      <div className="row acts">
+        <button type="button" className="btn small" onClick={onJump}>Jump to first</button>
+        <button type="button" className="btn quiet small icon" aria-label="Dismiss" onClick={onDismiss}><Icon name="close" /></button>
+      </div>
+    </div>
+  );
+}
+
+function Digest({ missed }: { readonly missed: Missed }): ReactNode {
+  const parts: ReactNode[] = [];
+  const digest = missed.digest;
+  const add = (value: number | undefined, words: string, to: string): void => {
+    if (value) parts.push(<Link key={words} href={to}>{`${value} ${words}`}</Link>);
+  };
+  add(digest?.tasks.done, digest?.tasks.done === 1 ? "task done" : "tasks done", "/tasks");
+  add(digest?.tasks.failed, "failed", "/tasks");
+  add(digest?.tasks.stopped, "stopped", "/tasks");
+  add(digest?.tasks.lost, "lost", "/tasks");
+  add(digest?.questions, digest?.questions === 1 ? "question waits" : "questions wait", "/home");
+  add(digest?.failures, digest?.failures === 1 ? "failure" : "failures", "/home");
+  if (digest?.tool_calls) parts.push(<span key="calls">{plural(digest.tool_calls, "tool call")}</span>);
+  const ago = duration(Math.max(0, Date.now() - (digest?.since ?? missed.from)));
+  return (
+    <p className="digest">
+      {ago}.{parts.length > 0 && <> Also: {parts.map((part, index) => <span key={index}>{index > 0 && ", "}{part}</span>)}.</>}
+    </p>
+  );
+}
+
+function Offline({ since, next }: { readonly since: number; readonly next: number }): ReactNode {
+  const now = useNow();
+  const left = Math.ceil((next - now) / 1000);
+  return (
+    <div className="banner offline waiting warm" role="alert">
+      <Icon name="offline" />
+      <div className="grow">
+        <p><strong>Offline since {clock(since)}. The work goes on.</strong></p>
+        <p className="digest"><span aria-hidden="true">{left > 0 ? `Next try in ${left} s. ` : "Trying now. "}</span>What you send waits here and goes out once.</p>
+      </div>
+      <div className="row acts"><button type="button" className="btn small" onClick={retryNow}>Try now</button></div>
+    </div>
+  );
+}

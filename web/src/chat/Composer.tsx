@@ -1,0 +1,139 @@
+import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { useCell } from "../net/cell";
+import { changeQueued, removeQueued } from "../net/doors";
+import { call, newId } from "../net/http";
+import { load, save } from "../net/keep";
+import { again, discard, outbox, post } from "../net/outbox";
+import { stateOf, type QueuedInput, type SessionView } from "../log/model";
+import { Chip } from "../parts/Chip";
+import { Icon } from "../parts/Icon";
+import { Time } from "../parts/Time";
+import { complain, toast } from "../parts/toasts";
+
+export function Composer({ view, onSent }: { readonly view: SessionView; readonly onSent: () => void }): ReactNode {
+  const id = view.session;
+  const [text, setText] = useState(() => load(`draft.${id}`, ""));
+  const [busy, setBusy] = useState(false);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const running = view.turn !== null;
+  useEffect(() => save(`draft.${id}`, text), [id, text]);
+  useEffect(() => {
+    if (matchMedia("(min-width: 721px)").matches) area.current?.focus({ preventScroll: true });
+  }, [id]);
+
+  const send = (): void => {
+    if (!text.trim()) return;
+    post(id, text, "queue");
+    setText("");
+    onSent();
+  };
+  const background = async (): Promise<void> => {
+    if (!text.trim() || busy) return;
+    setBusy(true);
+    try {
+      const { task } = await call("POST /v1/tasks/agents", { body: { prompt: text, session: id, profile: view.profile, cwd: view.cwd }, key: newId() });
+      setText("");
+      toast("working", "Runs in the background", "Its end is told here.", `/tasks/${task}`);
+    } catch (error) {
+      complain(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const stop = (): void => void call("POST /v1/sessions/{id}/stop", { path: { id } }).catch(complain);
+  const detach = (): void => void call("POST /v1/sessions/{id}/detach", { path: { id } }).then(
+    ({ task }) => toast("working", "Detached", "The turn goes on as a background task.", `/tasks/${task}`), complain);
+
+  const key = (event: KeyboardEvent): void => {
+    if (event.nativeEvent.isComposing) return;
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      if (event.ctrlKey || event.metaKey) void background();
+      else send();
+    } else if (event.key === "." && (event.ctrlKey || event.metaKey) && running) {
+      event.preventDefault();
+      stop();
+    }
+  };
+  return (
+    <div className="compose">
+      <Queue session={id} queue={view.queue} />
+      <div className="box">
+        <textarea ref={area} rows={1} aria-label="Message" placeholder={`Message ${view.profile || "the agent"}`} value={text}
+          onChange={(event) => setText(event.target.value)} onKeyDown={key} />
+        <div className="row">
+          <span className="faint wide cut text-12">Enter sends, Shift+Enter adds a line, Ctrl+Enter runs it in the background</span>
+          <span className="grow" />
+          {running && (
+            <button type="button" className="btn danger" aria-label="Stop the turn" disabled={view.turn?.stopping} onClick={stop}>
+              <Icon name="stop" />{view.turn?.stopping ? "Stopping" : "Stop"}
+            </button>
+          )}
+          {running && !view.turn?.task && stateOf(view) === "running" && !text.trim() ? (
+            <button type="button" className="btn" onClick={detach}><Icon name="detach" />Detach</button>
+          ) : (
+            <button type="button" className="btn" disabled={!text.trim() || busy} onClick={() => void background()} aria-label="Run in background">
+              <Icon name="detach" /><span className="wide">Run in background</span><span className="phone">Background</span>
+            </button>
+          )}
+          <button type="button" className="btn primary" disabled={!text.trim()} onClick={send}><Icon name="send" />Send</button>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** What waits for the turn's end: still ours to change. */
+function Queue({ session, queue }: { readonly session: string; readonly queue: readonly QueuedInput[] }): ReactNode {
+  const [editing, setEditing] = useState<{ input: string; text: string } | null>(null);
+  if (queue.length === 0) return null;
+  const change = (input: string, what: { text?: string; mode?: string; place?: number }): void => void changeQueued(session, input, what).catch(complain);
+  const move = (event: KeyboardEvent, input: string, index: number): void => {
+    const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
+    if (!event.altKey || step === 0) return;
+    event.preventDefault();
+    change(input, { place: Math.max(1, Math.min(queue.length, index + 1 + step)) });
+  };
+  return (
+    <div className="queue" role="list" aria-label="Queued messages">
+      {queue.map(({ input, text, mode }, index) => (
+        <div key={input} className="qchip" role="listitem" onKeyDown={(event) => move(event, input, index)}>
+          <Icon name="grip" /><span className="pos">{index + 1}</span>
+          {editing?.input === input ? (
+            <form className="grow flex gap-2" onSubmit={(event) => { event.preventDefault(); change(input, { text: editing.text }); setEditing(null); }}>
+              <input autoFocus aria-label="Queued message" value={editing.text} onChange={(event) => setEditing({ input, text: event.target.value })} />
+              <button type="submit" className="btn small">Save</button>
+            </form>
+          ) : <span className="cut grow" title={text}>{text}</span>}
+          {mode === "queue"
+            ? <button type="button" className="btn quiet small" onClick={() => change(input, { mode: "steer" })}><Icon name="steer" />Steer now</button>
+            : <span className="faint">{mode === "steer" ? "joins next" : "interrupts"}</span>}
+          <button type="button" className="btn quiet small icon wide" aria-label="Edit" onClick={() => setEditing({ input, text })}><Icon name="edit" /></button>
+          <button type="button" className="btn quiet small icon" aria-label="Remove" onClick={() => void removeQueued(session, input).catch(complain)}><Icon name="close" /></button>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** Messages of this session that the gateway has not taken yet. */
+export function Outbox({ session }: { readonly session: string }): ReactNode {
+  return useCell(outbox).filter((message) => message.session === session).map((message) => (
+    <article key={message.id} className="line entry outbox">
+      <span className="knot you" />
+      <div className="who"><b>You</b><Time at={message.at} /></div>
+      <div className="say prose">{message.text}</div>
+      <p className="meta mt-1">
+        {message.problem ? (
+          <>
+            <Chip state={{ look: "failed", icon: "failed", word: "Not taken" }} /><span>{message.problem}</span>
+            <button type="button" onClick={() => again(message.id)}>Send again</button>
+            <button type="button" onClick={() => discard(message.id)}>Discard</button>
+          </>
+        ) : (
+          <><Chip state={{ look: "queued", icon: "queued", word: "Waits in this browser" }} /><span>sent once, when the gateway answers</span></>
+        )}
+      </p>
+    </article>
+  ));
+}

@@ -1,0 +1,137 @@
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { useCell } from "../net/cell";
+import { flushSeen, markSeen } from "../net/cursors";
+import { call } from "../net/http";
+import { line } from "../net/link";
+import { type LiveSession, liveSession } from "../net/live";
+import { type Item, stateOf } from "../log/model";
+import { Chip } from "../parts/Chip";
+import { Empty, Loading } from "../parts/Empty";
+import { useTitle } from "../parts/hooks";
+import { Icon } from "../parts/Icon";
+import { sessionState } from "../parts/states";
+import { complain } from "../parts/toasts";
+import { DrawerButton } from "../shell/drawer";
+import { clock } from "../words";
+import { useAway } from "./away";
+import { Banners } from "./Banner";
+import { Composer, Outbox } from "./Composer";
+import { Entry } from "./Entry";
+import { Flow, type FlowHandle } from "./Flow";
+import { SessionMenu } from "./SessionMenu";
+
+export function Conversation({ id }: { readonly id: string }): ReactNode {
+  const live = useMemo(() => liveSession(id), [id]);
+  useEffect(() => live.read(), [live]);
+  const gone = useCell(live.gone);
+  const loaded = useCell(live.view).version > 0;
+  if (gone) {
+    return (
+      <section className="conv" aria-label="Conversation">
+        <div className="bar"><h1>Not here</h1></div>
+        <Empty title="This session is not there any more" action={<Link className="btn" href="/home">Go to Home</Link>}>{gone}</Empty>
+      </section>
+    );
+  }
+  return loaded ? <Open live={live} /> : <section className="conv" aria-label="Conversation"><div className="bar" /><Loading /></section>;
+}
+
+function Open({ live }: { readonly live: LiveSession }): ReactNode {
+  const view = useCell(live.view);
+  const away = useAway(live);
+  const flow = useRef<FlowHandle>(null);
+  const [atEnd, setAtEnd] = useState(true);
+  const [marked, setMarked] = useState<number | null>(null);
+  const [, go] = useLocation();
+  useTitle(view.title);
+
+  const jump = useCallback((version: number) => {
+    setMarked(version);
+    flow.current?.toVersion(version);
+    setTimeout(() => setMarked(null), 2000);
+  }, []);
+
+  useEffect(() => {
+    const follow = (): void => {
+      const version = Number(location.hash.slice(1));
+      if (version > 0) jump(version);
+    };
+    follow();
+    window.addEventListener("hashchange", follow);
+    return () => window.removeEventListener("hashchange", follow);
+  }, [jump]);
+
+  // Read is what stands on the screen of somebody who can see it.
+  useEffect(() => {
+    const mark = (): void => {
+      if (away.ready && atEnd && document.visibilityState === "visible" && line.get().state === "live") markSeen(live.id, view.version);
+    };
+    mark();
+    document.addEventListener("visibilitychange", mark);
+    return () => document.removeEventListener("visibilitychange", mark);
+  }, [away.ready, atEnd, live.id, view.version]);
+  useEffect(() => flushSeen, [live.id]);
+
+  const fork = useCallback((version: number) => {
+    void call("POST /v1/sessions/{id}/fork", { path: { id: live.id }, body: { version } }).then(({ session }) => go(`/s/${session}`), complain);
+  }, [live.id, go]);
+
+  const missed = away.missed;
+  const openWait = view.wait;
+  const state = sessionState(stateOf(view), null);
+  const render = (item: Item, index: number): ReactNode => {
+    const before = view.items[index - 1];
+    const isAway = missed !== null && item.version > missed.after && item.version <= missed.upTo && item.kind !== "person";
+    const splice = isAway && item.version >= missed.first && (before === undefined || before.version < missed.first);
+    return [
+      splice && (
+        <div key="splice" className="line away splice"><span className="knot cut-here"><Icon name="splice" /></span>
+          <div>Received while away · {clock(missed.from)} – {clock(missed.until)}</div></div>
+      ),
+      <Entry key={item.key} item={item} session={live.id} open={openWait === index} away={isAway} marked={marked !== null && item.version >= marked && (before === undefined || before.version < marked)} onFork={fork} />,
+    ];
+  };
+  const waits = stateOf(view) === "waiting";
+  return (
+    <section className="conv" aria-label="Conversation">
+      <div className="bar">
+        <Link className="btn quiet icon phone" href="/s" aria-label="Back to chats"><Icon name="left" /></Link>
+        <h1 className="cut">{view.title || "New session"}</h1>
+        <span className="wide"><Chip state={state} {...(waits && view.items[openWait ?? -1]?.kind === "wait" ? { word: "Waiting for you" } : {})} /></span>
+        <span className="grow" />
+        <span className="faint wide cut">{[view.profile, view.model].filter((word, at, all) => word && all.indexOf(word) === at).join(" · ")}</span>
+        <DrawerButton />
+        <SessionMenu view={view} />
+      </div>
+      <div className="banners">
+        <Banners missed={away.shown ? missed : null} onJump={() => missed && jump(missed.first)} onDismiss={away.dismiss} />
+      </div>
+      <Flow key={live.id} ref={flow} items={view.items} onEnd={setAtEnd} render={render}>
+        <Outbox session={live.id} />
+        {view.items.length === 0 && view.queue.length === 0 && (
+          <Empty title="An empty session">Say what should be done. It goes on when this tab is closed.</Empty>
+        )}
+        {view.turn?.suspended && <p className="line entry meta"><Chip state={sessionState("suspended", null)} /> <span>It goes on by itself when the gateway is back.</span></p>}
+      </Flow>
+      {!atEnd && <button type="button" className="btn newer" onClick={() => flow.current?.toEnd()}><Icon name="down" />To the end</button>}
+      <Announcer live={live} missed={away.shown ? (missed?.messages ?? 0) : 0} />
+      <Composer key={live.id} view={view} onSent={() => { away.dismiss(); flow.current?.toEnd(); }} />
+    </section>
+  );
+}
+
+/** What a screen reader hears: the state, then finished messages, never the stream. */
+function Announcer({ live, missed }: { readonly live: LiveSession; readonly missed: number }): ReactNode {
+  const view = useCell(live.view);
+  const state = stateOf(view);
+  const last = view.items.findLast((item) => item.kind === "step" && !item.live && item.text);
+  const first = useRef(last?.version ?? 0);
+  const text = last?.kind === "step" && last.version > first.current ? last.text.slice(0, 200) : "";
+  return (
+    <div className="sr" aria-live="polite">
+      {state === "running" ? `${view.profile} is working` : text}
+      {missed > 0 ? ` ${missed} received while away` : ""}
+    </div>
+  );
+}

@@ -1,0 +1,90 @@
+import { memo, type ReactNode, useState } from "react";
+import { call as ask, newId } from "../net/http";
+import { Chip } from "../parts/Chip";
+import { waitState } from "../parts/states";
+import { complain } from "../parts/toasts";
+import { Time } from "../parts/Time";
+import { Why } from "../parts/Why";
+import { byWhom, moment } from "../words";
+import type { WaitItem } from "../log/model";
+import { callLine, prettyArguments } from "./ToolCard";
+
+export interface Answerable {
+  readonly wait: string;
+  readonly purpose: string;
+  readonly choices: readonly string[];
+  readonly pattern: string;
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  allow: "Allow once", session: "Allow in this session", always: "Always allow", deny: "Refuse", "go on": "Go on",
+};
+export const answerWord = (answer: string): string => WORDS[answer] ?? answer;
+
+/** The choices as buttons; a question can also be answered in words. */
+export function Answers({ wait, few = false }: { readonly wait: Answerable; readonly few?: boolean }): ReactNode {
+  const [busy, setBusy] = useState("");
+  const [words, setWords] = useState<string | null>(null);
+  const answer = async (text: string): Promise<void> => {
+    setBusy(text);
+    try {
+      await ask("POST /v1/answers", { body: { wait: wait.wait, answer: text }, key: newId() });
+    } catch (error) {
+      complain(error);
+      setBusy("");
+    }
+  };
+  const approval = wait.purpose === "approval";
+  const choices = approval ? (few ? ["allow", "deny"] : ["allow", "session", "always", "deny"]) : wait.purpose === "question" ? wait.choices : ["go on"];
+  const wordy = wait.purpose === "question";
+  if (words !== null || (wordy && choices.length === 0)) {
+    return (
+      <form className="w-full flex gap-2 items-end" onSubmit={(event) => { event.preventDefault(); if (words?.trim()) void answer(words); }}>
+        <textarea className="input !h-auto grow py-1" rows={2} aria-label="Your answer" autoFocus={words !== null} value={words ?? ""} onChange={(event) => setWords(event.target.value)} />
+        {choices.length > 0 && <button type="button" className="btn quiet" onClick={() => setWords(null)}>Back</button>}
+        <button type="submit" className="btn primary" disabled={busy !== "" || !words?.trim()}>Answer</button>
+      </form>
+    );
+  }
+  return (
+    <>
+      {choices.map((choice) => (
+        <button key={choice} type="button" className={`btn ${few ? "small" : ""}`} disabled={busy !== ""} onClick={() => void answer(choice)}>
+          {answerWord(choice)}
+        </button>
+      ))}
+      {wordy && <button type="button" className={`btn quiet ${few ? "small" : ""}`} disabled={busy !== ""} onClick={() => setWords("")}>In words</button>}
+    </>
+  );
+}
+
+export const WaitCard = memo(function WaitCard({ item, session, open }: {
+  readonly item: WaitItem; readonly session: string; readonly open: boolean;
+}): ReactNode {
+  const state = waitState(item);
+  if (item.purpose === "retry") {
+    return <p className="meta"><Chip state={state} /><span>{item.reason}{item.until && open ? `, tries again at ${moment(item.until)}` : ""}</span><Why of="session" id={session} /></p>;
+  }
+  if (item.answer || !open) {
+    const answer = item.answer;
+    return (
+      <p className="meta">
+        <span>{item.reason}</span>
+        {answer ? <span><b>{answerWord(answer.text)}</b>, {byWhom(answer.by)} at <Time at={answer.at} /></span> : <span>not answered; the turn ended</span>}
+      </p>
+    );
+  }
+  return (
+    <div className="ask" role="group" aria-label={state.word}>
+      <div className="row">
+        <Chip state={state} word={item.purpose === "approval" ? "Approval" : "Waiting for you"} />
+        {item.until !== null && <span className="faint">until {moment(item.until)}{item.otherwise ? `, then: ${answerWord(item.otherwise)}` : ""}</span>}
+        <span className="grow" /><Why of="session" id={session} />
+      </div>
+      <p className="prose mt-1.5">{item.reason}</p>
+      {item.purpose === "approval" && item.call && <div className="what" title={callLine(item.call)}>{prettyArguments(item.call.arguments)}</div>}
+      {item.purpose === "approval" && item.pattern && <p className="faint mt-1">Allowing more covers: <code>{item.pattern}</code></p>}
+      <div className="row pick"><Answers wait={item} /></div>
+    </div>
+  );
+});

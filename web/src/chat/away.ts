@@ -1,0 +1,92 @@
+/**
+ * What was missed. The log says it: finished texts of the agent between the version that this device had read and
+ * the version that the session had when we came back.
+ */
+import { useEffect, useRef, useState } from "react";
+import { useCell } from "../net/cell";
+import { cursorOf } from "../net/cursors";
+import { type Away, away as askAway } from "../net/doors";
+import { call } from "../net/http";
+import type { LiveSession } from "../net/live";
+
+export interface Missed {
+  readonly after: number;
+  readonly upTo: number;
+  readonly messages: number;
+  readonly first: number;
+  readonly from: number;
+  readonly until: number;
+  readonly reconnected: boolean;
+  readonly digest: Away | null;
+}
+
+let booted = false;
+
+export interface AwayState {
+  readonly missed: Missed | null;
+  /** Nothing is marked as read before it is known what was missed. */
+  readonly ready: boolean;
+  readonly dismiss: () => void;
+  readonly shown: boolean;
+}
+
+export function useAway(live: LiveSession): AwayState {
+  const reconnects = useCell(live.reconnects);
+  const [missed, setMissed] = useState<Missed | null>(null);
+  const [shown, setShown] = useState(false);
+  const [ready, setReady] = useState(false);
+  const latest = useRef(0);
+
+  useEffect(() => {
+    const boot = !booted;
+    booted = true;
+    const back = reconnects.count > 0;
+    const after = back ? reconnects.version : cursorOf(live.id);
+    const attempt = ++latest.current;
+    const current = (): boolean => attempt === latest.current;
+    const leftAt = back ? reconnects.leftAt : 0;
+    const look = async (): Promise<void> => {
+      const { session } = await call("GET /v1/sessions/{id}", { path: { id: live.id } });
+      await reached(live, session.version, current);
+      if (!current()) return;
+      const view = live.view.get();
+      const versions = after === undefined ? [] : view.messages.filter((version) => version > after && version <= session.version);
+      const [first] = versions;
+      if (first !== undefined && after !== undefined) {
+        const at = (version: number): number => view.items.find((item) => item.version >= version)?.at ?? Date.now();
+        const known: Missed = {
+          after, upTo: session.version, messages: versions.length, first, from: leftAt || at(after), until: at(versions.at(-1) ?? first),
+          reconnected: back || boot, digest: null,
+        };
+        setMissed(known);
+        setShown(back || boot);
+        void askAway(live.id, after).then((digest) => current() && setMissed({ ...known, digest }), () => undefined);
+      }
+      setReady(true);
+    };
+    const attemptLook = (): void => {
+      void look().catch(() => {
+        if (current()) setTimeout(() => current() && attemptLook(), 1500); // the line is cut again; nothing is marked as read
+      });
+    };
+    setReady(false);
+    attemptLook();
+    return () => {
+      latest.current += 1;
+    };
+  }, [live, reconnects]);
+
+  return { missed, ready, shown, dismiss: () => setShown(false) };
+}
+
+function reached(live: LiveSession, version: number, current: () => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const check = (): boolean => !current() || live.view.get().version >= version;
+    if (check()) return resolve();
+    const stop = live.view.watch(() => {
+      if (!check()) return;
+      stop();
+      resolve();
+    });
+  });
+}

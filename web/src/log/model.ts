@@ -1,0 +1,146 @@
+/** What one session looks like: plain values, made by the reducer from the log and by nothing else. */
+import type { Problem } from "../api.gen";
+
+export type CallState = "queued" | "running" | "done" | "failed" | "unknown";
+
+export interface CallView {
+  readonly call: string;
+  readonly tool: string;
+  readonly arguments: string;
+  readonly state: CallState;
+  readonly startedAt: number | null;
+  readonly durationMs: number | null;
+  readonly output: string;
+  readonly files: readonly string[];
+  readonly task: string;
+}
+
+interface At {
+  readonly key: string;
+  /** The event that it can be linked by. */
+  readonly version: number;
+  readonly at: number;
+}
+
+export interface PersonItem extends At {
+  readonly kind: "person";
+  readonly text: string;
+  readonly by: string;
+  readonly joined: boolean;
+}
+
+/** One step of the agent: what it thought, said and wanted done. */
+export interface StepItem extends At {
+  readonly kind: "step";
+  readonly turn: number;
+  readonly step: number;
+  readonly who: string;
+  readonly model: string;
+  readonly text: string;
+  readonly thinking: string;
+  readonly calls: readonly CallView[];
+  readonly live: boolean;
+  /** Why the answer was cut, when it was. */
+  readonly cut: string;
+  readonly problem: Problem | null;
+  readonly finish: string;
+}
+
+export interface WaitItem extends At {
+  readonly kind: "wait";
+  readonly wait: string;
+  readonly turn: number;
+  readonly purpose: string;
+  readonly reason: string;
+  readonly call: CallView | null;
+  readonly choices: readonly string[];
+  readonly pattern: string;
+  readonly until: number | null;
+  readonly otherwise: string | null;
+  readonly answer: { readonly text: string; readonly by: string; readonly at: number; readonly note: string } | null;
+}
+
+export interface NoteItem extends At {
+  readonly kind: "note";
+  readonly text: string;
+  readonly task: string;
+}
+
+export type Tone = "plain" | "warning" | "failed";
+
+export interface RemarkItem extends At {
+  readonly kind: "remark";
+  readonly text: string;
+  readonly tone: Tone;
+  readonly task: string;
+}
+
+export interface EndItem extends At {
+  readonly kind: "end";
+  readonly turn: number;
+  readonly outcome: string;
+  readonly reason: string;
+  readonly problem: Problem | null;
+  readonly startedAt: number;
+  readonly model: string;
+  readonly tokensIn: number;
+  readonly tokensOut: number;
+  readonly cost: number | null;
+}
+
+export type Item = PersonItem | StepItem | WaitItem | NoteItem | RemarkItem | EndItem;
+
+export interface QueuedInput {
+  readonly input: string;
+  readonly version: number;
+  readonly at: number;
+  readonly text: string;
+  readonly mode: string;
+  readonly by: string;
+}
+
+export interface OpenTurn {
+  readonly turn: number;
+  readonly startedAt: number;
+  readonly stopping: boolean;
+  readonly suspended: boolean;
+  /** The task that it became. */
+  readonly task: string;
+  readonly tokensIn: number;
+  readonly tokensOut: number;
+  readonly cost: number | null;
+}
+
+export interface SessionView {
+  readonly session: string;
+  readonly version: number;
+  readonly title: string;
+  readonly profile: string;
+  readonly model: string;
+  readonly cwd: string;
+  readonly parent: string;
+  readonly task: string;
+  readonly archived: boolean;
+  readonly items: readonly Item[];
+  readonly queue: readonly QueuedInput[];
+  readonly turn: OpenTurn | null;
+  /** Where the open wait stands in `items`. */
+  readonly wait: number | null;
+  /** Versions of the finished texts of the agent: what a reader can have missed. */
+  readonly messages: readonly number[];
+  /** How many characters of the live step have come; the wire counts code points. */
+  readonly spoken: { readonly text: number; readonly thinking: number };
+}
+
+export function emptySession(session: string): SessionView {
+  return {
+    session, version: 0, title: "", profile: "", model: "", cwd: "", parent: "", task: "", archived: false,
+    items: [], queue: [], turn: null, wait: null, messages: [], spoken: { text: 0, thinking: 0 },
+  };
+}
+
+export function stateOf(view: SessionView): "running" | "waiting" | "suspended" | "queued" | "idle" {
+  if (view.turn === null) return view.queue.length > 0 ? "queued" : "idle";
+  if (view.wait !== null) return "waiting";
+  return view.turn.suspended ? "suspended" : "running";
+}

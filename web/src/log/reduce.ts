@@ -1,0 +1,286 @@
+/** The fold of one session: records and deltas in, a view out. Pure: the same log gives the same view. */
+import type { Delta, LogRecord } from "../api.gen";
+import { duration } from "../words";
+import type { CallView, Item, OpenTurn, QueuedInput, SessionView, StepItem, Tone } from "./model";
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Draft = Mutable<Omit<SessionView, "items" | "queue" | "messages">> & {
+  items: Item[]; queue: QueuedInput[]; messages: number[];
+};
+
+/** Fold records of this session in. What was folded before is left out; a gap is the caller's error. */
+export function happened(view: SessionView, records: readonly LogRecord[]): SessionView {
+  const fresh = records.filter((record) => record.version > view.version);
+  if (fresh.length === 0) return view;
+  const draft: Draft = { ...view, items: [...view.items], queue: [...view.queue], messages: [...view.messages] };
+  for (const record of fresh) {
+    if (record.version !== draft.version + 1) throw new Gap(draft.version + 1, record.version);
+    fold(draft, record);
+    draft.version = record.version;
+  }
+  return draft;
+}
+
+/** Something is missing in what came. */
+export class Gap extends Error {
+  constructor(wanted: number, got: number) {
+    super(`Event ${wanted} is missing: ${got} came.`);
+  }
+}
+
+/** A piece of an answer that is being spoken: it belongs to the live step, at its offset, once. */
+export function spoken(view: SessionView, delta: Delta): SessionView {
+  const index = liveStep(view.items);
+  const step = view.items[index];
+  if (step?.kind !== "step" || step.turn !== delta.turn || step.step !== delta.step) return view;
+  const text = joined(step.text, view.spoken.text, delta.offset, delta.text);
+  const thinking = joined(step.thinking, view.spoken.thinking, delta.thinking_offset, delta.thinking);
+  if (text === null || thinking === null) return view; // a piece is missing; the whole answer comes as an event
+  const items = [...view.items];
+  items[index] = { ...step, text: text.whole, thinking: thinking.whole };
+  return { ...view, items, spoken: { text: text.length, thinking: thinking.length } };
+}
+
+function joined(known: string, length: number, offset: number, piece: string): { whole: string; length: number } | null {
+  if (offset > length) return null;
+  const points = [...piece];
+  if (offset + points.length <= length) return { whole: known, length }; // heard before
+  const fresh = points.slice(length - offset);
+  return { whole: known + fresh.join(""), length: offset + points.length };
+}
+
+function fold(view: Draft, record: LogRecord): void {
+  const { event, version, at } = record;
+  const here = { key: `v${version}`, version, at };
+  switch (event.kind) {
+    case "SessionCreated":
+      Object.assign(view, {
+        title: event.title, profile: event.profile, cwd: event.cwd, parent: event.parent ?? "", task: event.task ?? "",
+      });
+      if (event.parent) remark(view, record, `Forked from another session at event ${event.parent_version ?? 0}`);
+      break;
+    case "SessionRenamed":
+      view.title = event.title;
+      break;
+    case "SessionArchived":
+      view.archived = true;
+      break;
+    case "SessionRestored":
+      view.archived = false;
+      break;
+    case "AgentChosen":
+      view.profile = event.profile;
+      view.model = event.model;
+      remark(view, record, `Goes on with ${event.model || event.profile}`);
+      break;
+    case "TurnUndone":
+      remark(view, record, `Turn ${event.turn} was taken back: the model does not see it any more`);
+      break;
+    case "InputReceived":
+      if (!view.title) view.title = event.text.split("\n", 1)[0]?.slice(0, 80) ?? "";
+      view.queue.push({ input: event.input, version, at, text: event.text, mode: event.mode, by: event.by });
+      break;
+    case "NoteReceived":
+      view.items.push({ ...here, kind: "note", text: event.text, task: event.task });
+      break;
+    case "TurnStarted":
+      view.turn = {
+        turn: event.turn, startedAt: at, stopping: false, suspended: false, task: "", tokensIn: 0, tokensOut: 0, cost: null,
+      };
+      view.wait = null;
+      view.profile = event.profile;
+      take(view, event.inputs, false);
+      break;
+    case "InputsJoined":
+      take(view, event.inputs, true);
+      break;
+    case "ModelRequested":
+      dropEmptyLive(view);
+      view.model = event.model;
+      view.spoken = { text: 0, thinking: 0 };
+      view.items.push({
+        ...here, kind: "step", turn: event.turn, step: event.step, who: view.profile, model: event.model, text: "",
+        thinking: "", calls: [], live: true, cut: "", problem: null, finish: "",
+      });
+      break;
+    case "ModelResponded": {
+      const calls = event.calls.map((call): CallView => ({
+        ...call, state: "queued", startedAt: null, durationMs: null, output: "", files: [], task: "",
+      }));
+      const said = { text: event.text, thinking: event.thinking, finish: event.finish, calls, live: false, version, at };
+      const change = { ...said, cut: event.finish === "length" ? "the model's length limit" : "" };
+      if (!changeStep(view, event.turn, event.step, change)) {
+        view.items.push({
+          ...here, kind: "step", turn: event.turn, step: event.step, who: view.profile, model: view.model,
+          problem: null, ...change,
+        });
+      }
+      if (event.text.trim()) view.messages.push(version);
+      if (view.turn) view.turn = spent(view.turn, event.usage);
+      break;
+    }
+    case "ModelInterrupted":
+      changeStep(view, event.turn, event.step, {
+        text: event.text, thinking: event.thinking, live: false, cut: event.reason || "it was interrupted", version, at,
+      });
+      dropEmpty(view);
+      break;
+    case "ModelFailed":
+      changeStep(view, event.turn, event.step, {
+        live: false, problem: event.problem, text: event.text ?? "", version, at,
+      });
+      break;
+    case "ToolCallStarted":
+      changeCall(view, event.call, { state: "running", startedAt: at });
+      break;
+    case "ToolCallFinished":
+      changeCall(view, event.call, {
+        state: event.outcome, output: event.output, durationMs: event.duration_ms, files: event.files ?? [],
+        task: event.task ?? "",
+      });
+      break;
+    case "WaitOpened":
+      view.wait = view.items.length;
+      view.items.push({
+        ...here, kind: "wait", wait: event.wait, turn: event.turn, purpose: event.purpose, reason: event.reason,
+        call: event.call ? findCall(view, event.call) : null, choices: event.choices ?? [], pattern: event.pattern ?? "",
+        until: event.until ?? null, otherwise: event.default ?? null, answer: null,
+      });
+      break;
+    case "WaitAnswered":
+      answered(view, record, event.wait, { text: event.answer, by: event.by, at, note: event.note ?? "" });
+      break;
+    case "StopRequested":
+      if (view.turn) view.turn = { ...view.turn, stopping: true };
+      break;
+    case "TurnDetached":
+      if (view.turn) view.turn = { ...view.turn, task: event.task };
+      remark(view, record, "Detached: this turn goes on as a background task", "plain", event.task);
+      break;
+    case "TurnSuspended":
+      if (view.turn) view.turn = { ...view.turn, suspended: true };
+      dropEmptyLive(view);
+      remark(view, record, `Suspended: ${event.reason}. It goes on by itself`, "warning");
+      break;
+    case "TurnResumed":
+      if (view.turn) view.turn = { ...view.turn, suspended: false };
+      dropEmptyLive(view);
+      remark(view, record, `Resumed after ${duration(event.away_ms)}: ${event.cause}`, "warning");
+      break;
+    case "TurnFinished": {
+      const turn = view.turn;
+      dropEmptyLive(view);
+      view.items.push({
+        ...here, kind: "end", turn: event.turn, outcome: event.outcome, reason: event.reason,
+        problem: event.problem ?? null, startedAt: turn?.startedAt ?? at, model: view.model,
+        tokensIn: turn?.tokensIn ?? 0, tokensOut: turn?.tokensOut ?? 0, cost: turn?.cost ?? null,
+      });
+      view.turn = null;
+      view.wait = null;
+      break;
+    }
+    default:
+      other(view, { ...(event as { readonly kind: string }) });
+  }
+}
+
+/** Events that a gateway may have which is newer than the types of this page. */
+function other(view: Draft, event: { readonly kind: string } & Readonly<Record<string, unknown>>): void {
+  const index = view.queue.findIndex((queued) => queued.input === event["input"]);
+  const queued = view.queue[index];
+  if (queued === undefined) return;
+  view.queue.splice(index, 1);
+  if (event.kind !== "InputRevised") return; // it was withdrawn
+  const { text, mode, place } = event;
+  const changed = {
+    ...queued, text: typeof text === "string" ? text : queued.text, mode: typeof mode === "string" ? mode : queued.mode,
+  };
+  view.queue.splice(typeof place === "number" ? place - 1 : index, 0, changed); // places count from 1
+}
+
+function remark(view: Draft, record: LogRecord, text: string, tone: Tone = "plain", task = ""): void {
+  const { version, at } = record;
+  view.items.push({ key: `v${version}`, version, at, kind: "remark", text, tone, task });
+}
+
+function take(view: Draft, inputs: readonly string[], joined: boolean): void {
+  for (const input of inputs) {
+    const index = view.queue.findIndex((queued) => queued.input === input);
+    const queued = view.queue[index];
+    if (queued === undefined) continue;
+    view.queue.splice(index, 1);
+    const { version, at, text, by } = queued;
+    const key = `v${version}`;
+    if (by.startsWith("task ")) view.items.push({ key, version, at, kind: "note", text, task: by.slice(5) });
+    else view.items.push({ key, version, at, kind: "person", text, by, joined });
+  }
+}
+
+/** Where the step stands that is being spoken; it is in the open turn, so the search ends with that. */
+function liveStep(items: readonly Item[]): number {
+  for (let index = items.length - 1; index >= 0; index--) {
+    const item = items[index];
+    if (item?.kind === "end") return -1;
+    if (item?.kind === "step" && item.live) return index;
+  }
+  return -1;
+}
+
+function changeStep(view: Draft, turn: number, step: number, change: Partial<StepItem>): boolean {
+  const index = liveStep(view.items);
+  const known = view.items[index];
+  if (known?.kind !== "step" || known.turn !== turn || known.step !== step) return false;
+  view.items[index] = { ...known, ...change };
+  return true;
+}
+
+function dropEmptyLive(view: Draft): void {
+  const index = liveStep(view.items);
+  const step = view.items[index];
+  if (step?.kind !== "step") return;
+  if (step.text || step.thinking) view.items[index] = { ...step, live: false, cut: "it was interrupted" };
+  else view.items.splice(index, 1);
+}
+
+function dropEmpty(view: Draft): void {
+  const last = view.items.at(-1);
+  if (last?.kind === "step" && !last.live && !last.text && !last.thinking && last.calls.length === 0) view.items.pop();
+}
+
+function changeCall(view: Draft, call: string, change: Partial<CallView>): void {
+  for (let index = view.items.length - 1; index >= 0; index--) {
+    const item = view.items[index];
+    if (item?.kind !== "step" || !item.calls.some((known) => known.call === call)) continue;
+    const calls = item.calls.map((known) => (known.call === call ? { ...known, ...change } : known));
+    view.items[index] = { ...item, calls };
+    return;
+  }
+}
+
+function findCall(view: Draft, call: string): CallView | null {
+  for (let index = view.items.length - 1; index >= 0; index--) {
+    const item = view.items[index];
+    const found = item?.kind === "step" ? item.calls.find((known) => known.call === call) : undefined;
+    if (found) return found;
+  }
+  return null;
+}
+
+function answered(
+  view: Draft, _: LogRecord, wait: string, answer: { text: string; by: string; at: number; note: string },
+): void {
+  const index = view.items.findLastIndex((item) => item.kind === "wait" && item.wait === wait);
+  const item = view.items[index];
+  if (item?.kind === "wait") view.items[index] = { ...item, answer };
+  if (view.wait === index) view.wait = null;
+}
+
+function spent(turn: OpenTurn, usage: { input_tokens?: number; output_tokens?: number; cost?: number | null }): OpenTurn {
+  const cost = usage.cost ?? null;
+  return {
+    ...turn,
+    tokensIn: turn.tokensIn + (usage.input_tokens ?? 0),
+    tokensOut: turn.tokensOut + (usage.output_tokens ?? 0),
+    cost: cost === null ? turn.cost : (turn.cost ?? 0) + cost,
+  };
+}

@@ -1,0 +1,32 @@
+import { QueryClientProvider } from "@tanstack/react-query";
+import { createRoot } from "react-dom/client";
+import "./app.css";
+import { App } from "./App";
+import { login } from "./net/doors";
+import { queries } from "./net/queries";
+import { deviceName, signInProblem } from "./pages/SignIn";
+
+/** The one-time code leaves the address before anything else happens. */
+function takeCode(): string {
+  const code = location.pathname.startsWith("/s/") ? "" : (/^#code=([\w-]+)$/.exec(location.hash)?.[1] ?? "");
+  if (code) history.replaceState(null, "", location.pathname + location.search);
+  return code;
+}
+
+async function start(): Promise<void> {
+  const code = takeCode();
+  let problem = "";
+  if (code) {
+    try {
+      await login(code, deviceName());
+    } catch (error) {
+      problem = signInProblem(error);
+    }
+  }
+  const root = document.getElementById("root");
+  if (!root) return;
+  createRoot(root).render(<QueryClientProvider client={queries}><App problem={problem} /></QueryClientProvider>);
+  if ("serviceWorker" in navigator) void navigator.serviceWorker.register("/sw.js").catch(() => undefined);
+}
+
+void start();

@@ -1,0 +1,51 @@
+/** How far this device has read: kept by the gateway, so that it is true after any absence and in any tab. */
+import { Cell } from "./cell";
+import { me, seen } from "./doors";
+import { Refused } from "./http";
+import { load, save } from "./keep";
+import { queries } from "./queries";
+
+const cursors = new Map<string, number>();
+export const lastSession = new Cell(load("last", ""));
+let onServer = true;
+
+/** Ask once, before anything is shown. */
+export async function loadCursors(): Promise<void> {
+  try {
+    const mine = await me();
+    for (const [session, version] of Object.entries(mine.cursors)) cursors.set(session, version);
+    if (mine.last_session) lastSession.set(mine.last_session);
+  } catch (error) {
+    onServer = !(error instanceof Refused && error.status === 404);
+    for (const [session, version] of Object.entries(load<Record<string, number>>("cursors", {}))) cursors.set(session, version);
+  }
+}
+
+/** Up to where it was read; undefined when this device never opened it. */
+export const cursorOf = (session: string): number | undefined => cursors.get(session);
+
+const waiting = new Map<string, number>();
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+export function markSeen(session: string, version: number): void {
+  if (lastSession.get() !== session) {
+    lastSession.set(session);
+    save("last", session);
+  }
+  if (version <= (cursors.get(session) ?? -1)) return;
+  cursors.set(session, version);
+  waiting.set(session, version);
+  timer ??= setTimeout(flushSeen, 400);
+}
+
+export function flushSeen(): void {
+  clearTimeout(timer);
+  timer = undefined;
+  for (const [session, version] of waiting) {
+    if (onServer) void seen(session, version).then(() => queries.invalidateQueries({ queryKey: ["sessions"] }), () => undefined);
+  }
+  waiting.clear();
+  save("cursors", Object.fromEntries([...cursors].slice(-500)));
+}
+
+if (typeof window !== "undefined") window.addEventListener("pagehide", flushSeen);

@@ -1,0 +1,81 @@
+/** The sessions that this page has folded so far: one truth for every component, kept while the page lives. */
+import type { Delta, LogRecord } from "../api.gen";
+import { happened, spoken } from "../log/reduce";
+import { type SessionView, emptySession } from "../log/model";
+import { Cell } from "./cell";
+import { Socket } from "./link";
+
+const KEPT = 6;
+
+export class LiveSession {
+  readonly view: Cell<SessionView>;
+  /** Why it cannot be followed any more: it was deleted elsewhere. */
+  readonly gone = new Cell("");
+  /** How often the line was cut, what we had then and when we last heard something. */
+  readonly reconnects = new Cell({ count: 0, version: 0, leftAt: 0 });
+  private socket: Socket | null = null;
+  private readers = 0;
+  private deltas: Delta[] = [];
+  private frame = 0;
+  private heardAt = 0;
+
+  constructor(readonly id: string) {
+    this.view = new Cell(emptySession(id));
+  }
+
+  /** Follow it for as long as somebody looks. */
+  read(): () => void {
+    this.readers += 1;
+    this.socket ??= new Socket({
+      address: () => `/v1/sessions/${this.id}/events?after=${this.view.get().version}`,
+      heard: (frame) => this.heard(frame.events as readonly LogRecord[] | undefined, frame.delta as Delta | undefined),
+      back: () => this.reconnects.set({
+        count: this.reconnects.get().count + 1, version: this.view.get().version, leftAt: this.heardAt,
+      }),
+      refused: (message) => this.gone.set(message),
+    });
+    return () => {
+      this.readers -= 1;
+      if (this.readers > 0) return;
+      this.socket?.close();
+      this.socket = null;
+    };
+  }
+
+  private heard(events: readonly LogRecord[] | undefined, delta: Delta | undefined): void {
+    this.heardAt = Date.now();
+    if (delta) {
+      this.deltas.push(delta);
+      this.frame ||= setTimeout(() => this.speak(), 40) as unknown as number; // at most 25 paints a second
+    }
+    if (events) {
+      this.speak();
+      this.view.set(happened(this.view.get(), events));
+    }
+  }
+
+  private speak(): void {
+    clearTimeout(this.frame);
+    this.frame = 0;
+    const pieces = this.deltas;
+    this.deltas = [];
+    if (pieces.length) this.view.set(pieces.reduce(spoken, this.view.get()));
+  }
+}
+
+const sessions = new Map<string, LiveSession>();
+
+export function liveSession(id: string): LiveSession {
+  const known = sessions.get(id) ?? new LiveSession(id);
+  sessions.delete(id);
+  sessions.set(id, known);
+  for (const [old] of sessions) {
+    if (sessions.size <= KEPT) break;
+    if (old !== id) sessions.delete(old);
+  }
+  return known;
+}
+
+export function forget(id: string): void {
+  sessions.delete(id);
+}

@@ -1,0 +1,24 @@
+import { type ReactNode, useEffect, useRef } from "react";
+
+/** Only for what stops or deletes; the button repeats the verb. */
+export function Confirm({ title, verb, danger = true, disabled = false, children, onYes, onNo }: {
+  readonly title: string; readonly verb: string; readonly danger?: boolean; readonly disabled?: boolean;
+  readonly children?: ReactNode; readonly onYes: () => void; readonly onNo: () => void;
+}): ReactNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={dialog} aria-label={title} onCancel={onNo} onClose={onNo}>
+      <form method="dialog" onSubmit={(event) => { event.preventDefault(); onYes(); }}>
+        <h2>{title}</h2>
+        {children}
+        <div className="acts">
+          <button type="button" className="btn" onClick={onNo}>Cancel</button>
+          <button type="submit" className={`btn ${danger ? "danger" : "primary"}`} disabled={disabled}>{verb}</button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

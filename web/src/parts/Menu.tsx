@@ -1,0 +1,52 @@
+import { type KeyboardEvent, type ReactNode, useRef, useState } from "react";
+import { useDismiss } from "./hooks";
+import { Icon } from "./Icon";
+
+export interface Entry {
+  readonly word: string;
+  readonly icon?: string;
+  readonly danger?: boolean;
+  readonly href?: string;
+  readonly act?: () => void;
+}
+
+export function Menu({ name, entries, className = "btn quiet icon" }: {
+  readonly name: string; readonly entries: readonly Entry[]; readonly className?: string;
+}): ReactNode {
+  const [open, setOpen] = useState(false);
+  const [up, setUp] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  useDismiss(open, root, () => setOpen(false));
+  const toggle = (): void => {
+    const box = root.current?.getBoundingClientRect();
+    setUp(box !== undefined && box.bottom + entries.length * 32 + 20 > innerHeight);
+    setOpen(!open);
+  };
+  const move = (event: KeyboardEvent): void => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    const all = [...(root.current?.querySelectorAll<HTMLElement>('[role="menuitem"]') ?? [])];
+    const index = all.indexOf(document.activeElement as HTMLElement);
+    all[(index + step + all.length) % all.length]?.focus();
+  };
+  return (
+    <div className="has-menu" ref={root} onKeyDown={move}>
+      <button type="button" className={className} aria-label={name} aria-haspopup="menu" aria-expanded={open} onClick={toggle}>
+        <Icon name="more" />
+      </button>
+      {open && (
+        <div className={`menu right-0 ${up ? "bottom-full" : "top-full"}`} role="menu" aria-label={name}>
+          {entries.map(({ word, icon, danger, href, act }) =>
+            href === undefined ? (
+              <button key={word} type="button" role="menuitem" className={danger ? "danger" : ""} onClick={() => { setOpen(false); act?.(); }}>
+                {icon && <Icon name={icon} />}{word}
+              </button>
+            ) : (
+              <a key={word} role="menuitem" href={href} download onClick={() => setOpen(false)}>{icon && <Icon name={icon} />}{word}</a>
+            ))}
+        </div>
+      )}
+    </div>
+  );
+}

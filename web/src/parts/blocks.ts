@@ -1,0 +1,22 @@
+/** Text in blocks that do not change any more while the last one grows. */
+export function blocks(text: string): readonly string[] {
+  const found: string[] = [];
+  let current: string[] = [];
+  let fence = "";
+  for (const line of text.split("\n")) {
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1];
+    if (mark && !fence) fence = mark;
+    else if (mark && fence && mark.startsWith(fence)) fence = "";
+    if (line.trim() === "" && !fence && current.length > 0) {
+      found.push(current.join("\n"));
+      current = [];
+    } else if (line.trim() !== "" || fence) current.push(line);
+  }
+  if (current.length > 0) found.push(current.join("\n"));
+  return found;
+}
+
+/** Without the marks that turn the direction of text around: what is read is what is there. */
+export function isolated(text: string): string {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/g, "");
+}

@@ -1,0 +1,53 @@
+import { type RefObject, useEffect, useRef, useState } from "react";
+
+/** The time, every second, while it is needed. */
+export function useNow(running = true): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (!running) return;
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [running]);
+  return now;
+}
+
+/** Close when somebody clicks elsewhere or presses Escape. */
+export function useDismiss(open: boolean, inside: RefObject<HTMLElement | null>, close: () => void): void {
+  const latest = useRef(close);
+  latest.current = close;
+  useEffect(() => {
+    if (!open) return;
+    const pressed = (event: PointerEvent): void => {
+      if (!inside.current?.contains(event.target as Node)) latest.current();
+    };
+    const key = (event: KeyboardEvent): void => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      latest.current();
+      inside.current?.querySelector<HTMLElement>("button")?.focus();
+    };
+    document.addEventListener("pointerdown", pressed);
+    document.addEventListener("keydown", key, true);
+    return () => {
+      document.removeEventListener("pointerdown", pressed);
+      document.removeEventListener("keydown", key, true);
+    };
+  }, [open, inside]);
+}
+
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = title ? `${title} · Holdfast` : "Holdfast";
+  }, [title]);
+}
+
+export function useMedia(query: string): boolean {
+  const [fits, setFits] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const media = matchMedia(query);
+    const tell = (): void => setFits(media.matches);
+    media.addEventListener("change", tell);
+    return () => media.removeEventListener("change", tell);
+  }, [query]);
+  return fits;
+}

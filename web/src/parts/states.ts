@@ -1,0 +1,58 @@
+/** A state is colour, shape and word, in the same order, everywhere. */
+import type { TaskView, Waiting } from "../api.gen";
+import type { SessionRow } from "../net/doors";
+
+export interface State {
+  /** The colour's name. */
+  readonly look: string;
+  readonly icon: string;
+  readonly word: string;
+}
+
+const make = (look: string, word: string, icon = look): State => ({ look, icon, word });
+
+export const CALLS: Readonly<Record<string, State>> = {
+  queued: make("queued", "Intended"), running: make("working", "Running"), done: make("done", "Done"),
+  failed: make("failed", "Failed"), unknown: make("unknown", "Unknown"),
+};
+
+export function sessionState(state: string, turnState: string | null): State {
+  switch (state) {
+    case "running": return make("working", "Working");
+    case "waiting": return make("waiting", "Waiting");
+    case "suspended": return make("queued", "Suspended", "clock");
+    case "queued": return make("queued", "Queued");
+    default:
+  }
+  if (turnState === "failed") return make("failed", "Failed");
+  if (turnState === "stopped") return make("stopped", "Stopped");
+  if (turnState === "done") return make("done", "Done");
+  return make("idle", "Idle");
+}
+
+export const rowState = (row: SessionRow): State => sessionState(row.state, row.turn_state);
+
+export function taskState(task: TaskView): State {
+  switch (task.state) {
+    case "done": return make("done", "Done");
+    case "failed": return make("failed", "Failed");
+    case "stopped": return make("stopped", "Stopped");
+    case "lost": return make("unknown", "Lost");
+    default:
+  }
+  switch (task.activity) {
+    case "serving":
+      return /unused|no visitor/.test(task.activity_detail) ? make("idle", "Serving, unused", "serving") : make("serving", "Serving");
+    case "idle": return make("idle", "Idle");
+    case "waiting": return make("waiting", "Waiting");
+    case "working": return make("working", "Working");
+    default: return make("working", "Running");
+  }
+}
+
+export function waitState(wait: Pick<Waiting, "purpose">): State {
+  if (wait.purpose === "question") return make("waiting", "Question");
+  if (wait.purpose === "approval") return make("waiting", "Approval");
+  if (wait.purpose === "retry") return make("waiting", "Cooling down");
+  return make("waiting", "Waiting for you");
+}

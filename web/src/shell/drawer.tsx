@@ -1,0 +1,128 @@
+/** The background tasks drawer: on every page, its state kept. */
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { Link, useLocation } from "wouter";
+import type { TaskView } from "../api.gen";
+import { Cell, useCell } from "../net/cell";
+import { load, save } from "../net/keep";
+import { useInbox, useTasks } from "../net/queries";
+import { Chip } from "../parts/Chip";
+import { Empty, Loading } from "../parts/Empty";
+import { Icon } from "../parts/Icon";
+import { taskState, waitState } from "../parts/states";
+import { Since } from "../parts/Time";
+import { moment, plural, size } from "../words";
+
+export const drawer = new Cell(load("drawer", false));
+export const lookedAt = new Cell(load("looked", Date.now()));
+
+export function toggleDrawer(open = !drawer.get()): void {
+  drawer.set(open);
+  save("drawer", open);
+}
+
+export function markLooked(): void {
+  lookedAt.set(Date.now());
+  save("looked", lookedAt.get());
+}
+
+export function DrawerButton(): ReactNode {
+  const open = useCell(drawer);
+  const running = useTasks().data?.tasks.filter((task) => task.state === "running").length ?? 0;
+  return (
+    <button type="button" className="btn quiet" aria-expanded={open} aria-label={`Background tasks, ${running} running`} onClick={() => toggleDrawer()}>
+      <Icon name="tasks" />{running > 0 ? running : ""}
+    </button>
+  );
+}
+
+export function Drawer(): ReactNode {
+  const tasks = useTasks();
+  const inbox = useInbox();
+  const since = useCell(lookedAt);
+  const [kind, setKind] = useState("");
+  const title = useRef<HTMLHeadingElement>(null);
+  const [place] = useLocation();
+  useEffect(() => title.current?.focus(), []);
+  const all = tasks.data?.tasks ?? [];
+  const shown = all.filter((task) => !kind || task.kind === kind);
+  const running = shown.filter((task) => task.state === "running");
+  const ended = shown.filter((task) => task.state !== "running");
+  const fresh = ended.filter((task) => (task.finished_at ?? 0) > since);
+  const earlier = ended.filter((task) => (task.finished_at ?? 0) <= since);
+  const of = (name: string): number => all.filter((task) => task.kind === name).length;
+  const waits = inbox.data?.waits ?? [];
+  return (
+    <aside className="drawer" aria-label="Background tasks">
+      <div className="bar">
+        <h2 className="!text-16 !leading-6" ref={title} tabIndex={-1}>Background tasks</h2><span className="grow" />
+        <button type="button" className="btn quiet icon" aria-label="Close the panel" onClick={() => toggleDrawer(false)}><Icon name="close" /></button>
+      </div>
+      <div className="sub-bar">
+        <div className="seg small" role="group" aria-label="Kind">
+          <button type="button" aria-pressed={kind === ""} onClick={() => setKind("")}>All {all.length}</button>
+          <button type="button" aria-pressed={kind === "process"} onClick={() => setKind("process")}>Processes {of("process")}</button>
+          <button type="button" aria-pressed={kind === "agent"} onClick={() => setKind("agent")}>Agents {of("agent")}</button>
+        </div>
+      </div>
+      <div className="scroll">
+        {tasks.isLoading && <Loading />}
+        {tasks.data && shown.length === 0 && waits.length === 0 && (
+          <Empty title="Nothing in the background">“Run in background” beside Send starts one. It outlives this tab and the gateway.</Empty>
+        )}
+        {waits.length > 0 && (
+          <>
+            <div className="sect"><span>Needs you {waits.length}</span></div>
+            {waits.map((wait) => (
+              <Link key={wait.id} className="trow" href={`/s/${wait.session}#${wait.version}`}>
+                <span className="name say-so cut">{wait.reason}</span><Chip state={waitState(wait)} />
+                <span className="info"><Icon name="chat" /><span className="cut">{wait.title} · since {moment(wait.opened_at)}</span></span>
+              </Link>
+            ))}
+          </>
+        )}
+        <Group name="Running" tasks={running} place={place} />
+        <Group name="Ended since you last looked" tasks={fresh} place={place} action={<button type="button" className="text-link" onClick={markLooked}>Mark as seen</button>} />
+        <Group name="Earlier" tasks={earlier} place={place} />
+      </div>
+      <footer>
+        <span className="grow">{plural(all.length, "task")}, {size(all.reduce((sum, task) => sum + task.output_bytes - task.dropped_bytes, 0))} of output</span>
+        <Link href="/tasks">All tasks</Link>
+      </footer>
+    </aside>
+  );
+}
+
+function Group({ name, tasks, place, action }: {
+  readonly name: string; readonly tasks: readonly TaskView[]; readonly place: string; readonly action?: ReactNode;
+}): ReactNode {
+  if (tasks.length === 0) return null;
+  return (
+    <>
+      <div className="sect"><span>{name} {tasks.length}</span>{action}</div>
+      {tasks.slice(0, 60).map((task) => <Row key={task.id} task={task} current={place === `/tasks/${task.id}`} />)}
+    </>
+  );
+}
+
+function Row({ task, current }: { readonly task: TaskView; readonly current: boolean }): ReactNode {
+  return (
+    <Link className={`trow ${current ? "sel" : ""}`} href={`/tasks/${task.id}`}>
+      <span className={`name cut ${task.kind === "agent" ? "say-so" : ""}`}>{task.title}</span><Chip state={taskState(task)} />
+      <span className="info">
+        <Icon name={task.kind === "agent" ? "agent" : "terminal"} />
+        <span className="cut">
+          {task.state === "running" ? <><Since at={task.started_at} />{task.activity_detail && ` · ${task.activity_detail}`}</> : howItEnded(task)}
+        </span>
+      </span>
+    </Link>
+  );
+}
+
+export function howItEnded(task: TaskView): string {
+  const parts = [moment(task.finished_at ?? task.started_at)];
+  if (task.state === "stopped" && task.ended_by) parts.push(`by ${task.ended_by}`);
+  else if (task.exit_code !== null) parts.push(`exit ${task.exit_code}`);
+  else if (task.reason) parts.push(task.reason);
+  if (task.output_bytes > 0) parts.push(size(task.output_bytes));
+  return parts.join(" · ");
+}

@@ -1,0 +1,132 @@
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { Link } from "wouter";
+import type { TaskView } from "../api.gen";
+import { Conversation } from "../chat/Conversation";
+import { Banners } from "../chat/Banner";
+import { call } from "../net/http";
+import { queries, useTask } from "../net/queries";
+import { Chip } from "../parts/Chip";
+import { Confirm } from "../parts/Confirm";
+import { Empty, Loading } from "../parts/Empty";
+import { useTitle } from "../parts/hooks";
+import { Icon } from "../parts/Icon";
+import { taskState } from "../parts/states";
+import { Since, Time } from "../parts/Time";
+import { complain, toast } from "../parts/toasts";
+import { Why } from "../parts/Why";
+import { DrawerButton } from "../shell/drawer";
+import { byWhom, full, size } from "../words";
+import { OutputView } from "./OutputView";
+
+export default function TaskPage({ id }: { readonly id: string }): ReactNode {
+  const task = useTask(id);
+  useTitle(task.data?.title ?? "Task");
+  if (task.isError) return <div className="page"><div className="bar"><h1>Task</h1></div><Empty title="This task is not there" action={<Link className="btn" href="/tasks">All tasks</Link>}>{task.error.message}</Empty></div>;
+  return task.data ? <Detail task={task.data} /> : <div className="page"><div className="bar" /><Loading /></div>;
+}
+
+function Detail({ task }: { readonly task: TaskView }): ReactNode {
+  const agent = task.kind === "agent";
+  const [tab, setTab] = useState(agent && task.worker ? "transcript" : "output");
+  return (
+    <div className="page">
+      <Bar task={task} />
+      <Banners />
+      {agent && (
+        <div className="tabs px-4 bg-panel flex gap-4 border-b border-hairline" role="tablist" aria-label="What it did">
+          {["transcript", "output"].map((name) => (
+            <button key={name} type="button" role="tab" aria-selected={tab === name} className="h-9 border-b-2 border-transparent aria-selected:border-accent aria-selected:font-semibold text-muted aria-selected:text-ink" onClick={() => setTab(name)}>
+              {name === "transcript" ? "Transcript" : "Output"}
+            </button>
+          ))}
+        </div>
+      )}
+      <div className="split">
+        {tab === "transcript" ? <Conversation id={task.worker} /> : <OutputView task={task} />}
+        <Facts task={task} />
+      </div>
+    </div>
+  );
+}
+
+function Bar({ task }: { readonly task: TaskView }): ReactNode {
+  const [killing, setKilling] = useState(false);
+  const running = task.state === "running";
+  const path = { id: task.id };
+  const refresh = (): void => void queries.invalidateQueries({ queryKey: ["task", task.id] });
+  const stop = (force: boolean): void => void call("POST /v1/tasks/{id}/stop", { path, body: { force } }).then(refresh, complain);
+  const pin = (): void => void call("POST /v1/tasks/{id}/pin", { path, body: { pinned: !task.pinned } }).then(refresh, complain);
+  const copy = (): void => void navigator.clipboard?.writeText(`${location.origin}/tasks/${task.id}`).then(() => toast("done", "Link copied"));
+  return (
+    <div className="bar">
+      <Link className="btn quiet icon" href="/tasks" aria-label="Back to tasks"><Icon name="left" /></Link>
+      <h1 className={`cut ${task.kind === "process" ? "mono !text-[15px]" : ""}`} title={task.command}>{task.title}</h1>
+      <Chip state={taskState(task)} />
+      <span className="muted wide cut">{running ? task.activity_detail : ending(task)}</span>
+      <span className="grow" />
+      <button type="button" className="btn quiet wide" aria-pressed={task.pinned} onClick={pin}><Icon name="pin" />{task.pinned ? "Unpin" : "Pin"}</button>
+      <button type="button" className="btn quiet wide" onClick={copy}><Icon name="link" />Copy link</button>
+      {task.kind === "process" && <a className="btn wide" download={`${task.id}.log`} href={`/v1/tasks/${task.id}/output?raw=true&limit=${8 * 1024 * 1024}`}><Icon name="download" />Download {size(task.output_bytes - task.dropped_bytes)}</a>}
+      {running && <button type="button" className="btn danger" onClick={() => stop(false)}><Icon name="stop" />Stop</button>}
+      {running && task.kind === "process" && <button type="button" className="btn danger wide" onClick={() => setKilling(true)}>Kill</button>}
+      <DrawerButton />
+      {killing && (
+        <Confirm title={`Kill ${task.title}?`} verb="Kill" onNo={() => setKilling(false)} onYes={() => { setKilling(false); stop(true); }}>
+          <p>Its whole tree of processes is ended at once, without being asked first.</p>
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+function ending(task: TaskView): string {
+  const code = task.exit_code === null ? "" : `exit ${task.exit_code}`;
+  return [code, task.reason.startsWith("exit code") ? "" : task.reason, task.ended_by && !task.reason.includes(task.ended_by) ? `by ${task.ended_by}` : ""].filter(Boolean).join(" · ");
+}
+
+function Facts({ task }: { readonly task: TaskView }): ReactNode {
+  const ended = task.finished_at !== null;
+  const facts: readonly (readonly [string, ReactNode])[] = [
+    ["Task", <span key="id" className="mono">{task.id}</span>],
+    ["Command", <span key="c" className="mono">{task.command}</span>],
+    ["Directory", <span key="d" className="mono">{task.cwd}</span>],
+    ["Process", task.pid ?? (task.kind === "agent" ? "–" : "unknown")],
+    ["Lifetime", task.lifetime],
+    ["Exit code", task.exit_code ?? (ended && task.kind === "process" ? "unknown" : "–")],
+    ["Files", task.files === null ? "unknown" : task.files.length > 0 ? task.files.join(", ") : "none changed"],
+    ...(task.summary ? [["Summary", task.summary] as const] : []),
+    ...(task.survivors.length > 0 ? [["Left behind", task.survivors.join(", ")] as const] : []),
+  ];
+  return (
+    <aside className="facts" aria-label="About this task">
+      <section>
+        <h2>{ended ? "Why it ended" : "What it does"}</h2>
+        <p className="mt-1">{ended ? (task.reason || "unknown") : `${taskState(task).word}${task.activity_evidence ? `: ${task.activity_evidence}` : ""}`}</p>
+        {task.evidence && <p className="muted mt-1">{task.evidence}</p>}
+        <p className="mt-1"><Why of="task" id={task.id} word={ended ? "Show the evidence" : "Why?"} /></p>
+      </section>
+      <History task={task} />
+      <section><h2>Facts</h2><dl>{facts.map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}</dl></section>
+    </aside>
+  );
+}
+
+function History({ task }: { readonly task: TaskView }): ReactNode {
+  const why = useQuery({ queryKey: ["history", task.id], queryFn: () => call("GET /v1/tasks/{id}/why", { path: { id: task.id } }) });
+  const steps = [...(why.data?.sentences ?? [])].sort((a, b) => a.at - b.at).filter((step) => step.at > task.started_at && step.at !== task.finished_at);
+  return (
+    <section>
+      <h2>History</h2>
+      <ol className="steps">
+        <li className="line first"><span className="knot" />Started by {byWhom(task.started_by)} <span className="faint"><Time at={task.started_at} /></span>
+          {task.session && <><br /><span className="muted">from <Link href={`/s/${task.session}`}>its session</Link></span></>}</li>
+        {steps.map((step, index) => <li key={index} className="line"><span className="knot" />{step.text} <span className="faint"><Time at={step.at} /></span></li>)}
+        {task.finished_at !== null ? (
+          <li className="line last"><span className={`knot !border-${taskState(task).look}-mark`} />{taskState(task).word} <span className="faint" title={full(task.finished_at)}><Time at={task.finished_at} /></span>
+            <br /><span className="muted">after <Since at={task.started_at} until={task.finished_at} /></span></li>
+        ) : <li className="line last live"><span className="knot" />Runs for <Since at={task.started_at} /></li>}
+      </ol>
+    </section>
+  );
+}

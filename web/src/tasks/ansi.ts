@@ -1,0 +1,74 @@
+/** Colours of a terminal as classes; everything else stays text. */
+export interface Span {
+  readonly text: string;
+  readonly look: string;
+}
+
+// eslint-disable-next-line no-control-regex
+const SGR = /\u001b\[([0-9;]*)m/g;
+
+export function spans(line: string): readonly Span[] {
+  const found: Span[] = [];
+  let look = new Map<string, string>();
+  let from = 0;
+  const push = (text: string): void => {
+    const clean = text.replaceAll("\u001b", "");
+    if (clean) found.push({ text: clean, look: [...look.values()].sort(byNumber).join(" ") });
+  };
+  for (const match of line.matchAll(SGR)) {
+    push(line.slice(from, match.index));
+    from = match.index + match[0].length;
+    look = styled(look, match[1] ?? "");
+  }
+  push(line.slice(from));
+  return found;
+}
+
+const byNumber = (a: string, b: string): number => Number(a.slice(1)) - Number(b.slice(1));
+
+function styled(before: ReadonlyMap<string, string>, codes: string): Map<string, string> {
+  const look = new Map(before);
+  const numbers = codes.split(";").map(Number);
+  for (let index = 0; index < numbers.length; index++) {
+    const code = numbers[index] ?? 0;
+    if (code === 0) look.clear();
+    else if (code === 22) ["1", "2"].forEach((name) => look.delete(name));
+    else if ([24, 27, 29].includes(code)) look.delete(String(code - 20));
+    else if (code === 39) look.delete("colour");
+    else if ([1, 2, 4, 7, 9].includes(code)) look.set(String(code), `a${code}`);
+    else if ((code >= 30 && code <= 37) || (code >= 90 && code <= 97)) look.set("colour", `a${code}`);
+    else if (code === 38 || code === 48) {
+      const kind = numbers[index + 1];
+      const colour = numbers[index + 2] ?? 0;
+      if (code === 38 && kind === 5 && colour < 16) look.set("colour", `a${colour < 8 ? 30 + colour : 82 + colour}`);
+      index += kind === 5 ? 2 : 4;
+    }
+  }
+  return look;
+}
+
+export interface OutputLine {
+  /** Where it begins in the file, when that is known. */
+  readonly offset: number | null;
+  readonly text: string;
+}
+
+const encoder = new TextEncoder();
+
+/** A page of output as lines. Each begins with the colours that the one before left on. */
+export function lines(text: string, offset: number, next: number): readonly OutputLine[] {
+  const raw = text.split("\n");
+  if (raw.at(-1) === "") raw.pop();
+  const exact = encoder.encode(text).length === next - offset; // nothing was cleaned away: every offset is true
+  let at = offset;
+  let carried = "";
+  return raw.map((line, index) => {
+    const here: OutputLine = { offset: exact || index === 0 ? at : null, text: carried + line };
+    at += encoder.encode(line).length + 1;
+    const last = [...line.matchAll(SGR)].at(-1);
+    if (last) carried = /^0?$/.test(last[1] ?? "") ? "" : last[0];
+    return here;
+  });
+}
+
+export const plain = (line: string): string => line.replace(SGR, "").replaceAll("\u001b", "");

@@ -1,0 +1,73 @@
+/** Times, durations, sizes and counts as the dashboard says them. */
+
+const DAY = 86_400_000;
+const pad = (value: number): string => String(value).padStart(2, "0");
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+
+export function duration(ms: number): string {
+  if (ms < 50) return "< 0.1 s";
+  if (ms < 10_000) return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return minutes < 10 && seconds % 60 ? `${minutes} min ${pad(seconds % 60)} s` : `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  return hours % 24 ? `${Math.floor(hours / 24)} d ${hours % 24} h` : `${Math.floor(hours / 24)} d`;
+}
+
+export function midnight(now: number): number {
+  return new Date(now).setHours(0, 0, 0, 0);
+}
+
+export function clock(at: number): string {
+  const time = new Date(at);
+  return `${pad(time.getHours())}:${pad(time.getMinutes())}`;
+}
+
+export function moment(at: number, now: number = Date.now()): string {
+  const time = new Date(at);
+  if (at >= midnight(now)) return clock(at);
+  if (at >= midnight(now) - 6 * DAY) return `${DAYS[time.getDay()] ?? ""} ${clock(at)}`;
+  return `${time.getDate()} ${MONTHS[time.getMonth()] ?? ""}`;
+}
+
+export function day(at: number, now: number = Date.now()): string {
+  const start = midnight(now);
+  if (at >= start) return "Today";
+  if (at >= start - DAY) return "Yesterday";
+  const time = new Date(at);
+  if (at >= start - 6 * DAY) return ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"][time.getDay()] ?? "";
+  return `${time.getDate()} ${MONTHS[time.getMonth()] ?? ""} ${time.getFullYear()}`;
+}
+
+export function full(at: number): string {
+  return new Date(at).toLocaleString();
+}
+
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  for (const unit of ["KiB", "MiB", "GiB"]) {
+    bytes /= 1024;
+    if (bytes < 1024 || unit === "GiB") return `${bytes < 10 ? bytes.toFixed(1) : Math.round(bytes)} ${unit}`;
+  }
+  return "";
+}
+
+export function count(value: number): string {
+  return value < 10_000 ? value.toLocaleString("en") : `${Math.round(value / 1000)}k`;
+}
+
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${value.toLocaleString("en")} ${value === 1 ? one : many}`;
+}
+
+export function dollars(cost: number): string {
+  return cost > 0 && cost < 0.01 ? "< $0.01" : `$${cost.toFixed(2)}`;
+}
+
+/** Who did it: ourselves, when it came through one of our doors. */
+export function byWhom(by: string): string {
+  return ["web", "cli", "api", ""].includes(by) || by.startsWith("device ") ? "you" : by;
+}
