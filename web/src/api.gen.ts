@@ -27,6 +27,23 @@ export interface ArchiveSession {
   readonly command?: "ArchiveSession";
 }
 
+export interface Away {
+  readonly after: number;
+  readonly version: number;
+  readonly messages: number;
+  readonly first: number | null;
+  readonly since: number;
+  readonly tool_calls: number;
+  readonly tasks: EndedTasks;
+  readonly questions: number;
+  readonly failures: number;
+}
+
+export interface Build {
+  readonly version: string;
+  readonly build: string;
+}
+
 export interface Call {
   readonly call: string;
   readonly tool: string;
@@ -77,9 +94,29 @@ export interface DetectedModel {
   readonly models: string[];
 }
 
+export interface Device {
+  readonly id: string;
+  readonly name: string;
+  readonly created_at: number;
+  readonly seen_at: number;
+  readonly current: boolean;
+  readonly connected: number;
+}
+
+export interface DeviceList {
+  readonly devices: Device[];
+}
+
 export interface Dropped {
   readonly start: number;
   readonly end: number;
+}
+
+export interface EndedTasks {
+  readonly done: number;
+  readonly failed: number;
+  readonly stopped: number;
+  readonly lost: number;
 }
 
 export interface ApiError {
@@ -140,10 +177,35 @@ export interface InputReceived {
   readonly by: string;
 }
 
+export interface InputRevised {
+  readonly kind: "InputRevised";
+  readonly input: string;
+  readonly by: string;
+  readonly text?: string | null;
+  readonly mode?: "interrupt" | "queue" | "steer" | null;
+  readonly place?: number | null;
+}
+
+export interface InputWithdrawn {
+  readonly kind: "InputWithdrawn";
+  readonly input: string;
+  readonly by: string;
+}
+
 export interface InputsJoined {
   readonly kind: "InputsJoined";
   readonly turn: number;
   readonly inputs: string[];
+}
+
+export interface LogIn {
+  readonly code: string;
+  readonly name?: string | null;
+}
+
+export interface LoggedIn {
+  readonly device: string;
+  readonly name: string;
 }
 
 export interface ModelContext {
@@ -224,6 +286,17 @@ export interface OutputPage {
   readonly text: string;
 }
 
+export interface OwnDevice {
+  readonly device: Device;
+  readonly last_session: string;
+  readonly cursors: Record<string, number>;
+}
+
+export interface PinSession {
+  readonly command?: "PinSession";
+  readonly pinned?: boolean;
+}
+
 export interface PinTask {
   readonly command?: "PinTask";
   readonly pinned?: boolean;
@@ -276,6 +349,12 @@ export interface Pruned {
   readonly tasks: TaskView[];
 }
 
+export interface QueueEdit {
+  readonly text?: string | null;
+  readonly mode?: "interrupt" | "queue" | "steer" | null;
+  readonly place?: number | null;
+}
+
 export interface Queued {
   readonly input: string;
   readonly text: string;
@@ -289,7 +368,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskStopRequested | TaskPinned | TaskFinished | GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskStopRequested | TaskPinned | TaskFinished | GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned;
 }
 
 export interface RenameSession {
@@ -299,6 +378,14 @@ export interface RenameSession {
 
 export interface RestoreSession {
   readonly command?: "RestoreSession";
+}
+
+export interface ReviseInput {
+  readonly command?: "ReviseInput";
+  readonly input: string;
+  readonly text?: string | null;
+  readonly mode?: "interrupt" | "queue" | "steer" | null;
+  readonly place?: number | null;
 }
 
 export interface SearchHit {
@@ -312,6 +399,11 @@ export interface SearchHit {
 
 export interface SearchPage {
   readonly hits: SearchHit[];
+}
+
+export interface Seen {
+  readonly session: string;
+  readonly version: number;
 }
 
 export interface SendMessage {
@@ -338,6 +430,8 @@ export interface Session {
   readonly turn_state: string | null;
   readonly state: string;
   readonly preview: string;
+  readonly pinned: boolean;
+  readonly unread?: number;
 }
 
 export interface SessionArchived {
@@ -376,6 +470,12 @@ export interface SessionPage {
   readonly next: string | null;
 }
 
+export interface SessionPinned {
+  readonly kind: "SessionPinned";
+  readonly pinned: boolean;
+  readonly by: string;
+}
+
 export interface SessionRenamed {
   readonly kind: "SessionRenamed";
   readonly title: string;
@@ -385,6 +485,11 @@ export interface SessionRenamed {
 export interface SessionRestored {
   readonly kind: "SessionRestored";
   readonly by: string;
+}
+
+export interface SignInCode {
+  readonly code: string;
+  readonly expires_at: number;
 }
 
 export interface StartAgent {
@@ -448,6 +553,7 @@ export interface StopTask {
 
 export interface StopTurn {
   readonly command?: "StopTurn";
+  readonly turn?: number | null;
 }
 
 export interface Taken {
@@ -706,6 +812,11 @@ export interface Why {
   readonly sentences: Statement[];
 }
 
+export interface WithdrawInput {
+  readonly command?: "WithdrawInput";
+  readonly input: string;
+}
+
 export interface WriteTask {
   readonly command?: "WriteTask";
   readonly text?: string;
@@ -715,11 +826,19 @@ export interface WriteTask {
 export interface Routes {
   readonly "GET /healthz": { readonly takes: undefined; readonly gives: Health };
   readonly "POST /v1/answers": { readonly takes: AnswerWait; readonly gives: Accepted };
+  readonly "GET /v1/build": { readonly takes: undefined; readonly gives: Build };
+  readonly "POST /v1/codes": { readonly takes: undefined; readonly gives: SignInCode };
+  readonly "GET /v1/devices": { readonly takes: undefined; readonly gives: DeviceList };
+  readonly "GET /v1/devices/me": { readonly takes: undefined; readonly gives: OwnDevice };
+  readonly "DELETE /v1/devices/{id}": { readonly takes: undefined; readonly gives: LoggedIn };
   readonly "GET /v1/events": { readonly takes: undefined; readonly gives: EventPage };
   readonly "GET /v1/inbox": { readonly takes: undefined; readonly gives: Inbox };
+  readonly "POST /v1/login": { readonly takes: LogIn; readonly gives: LoggedIn };
+  readonly "POST /v1/logout": { readonly takes: undefined; readonly gives: LoggedIn };
   readonly "GET /v1/models": { readonly takes: undefined; readonly gives: ModelList };
   readonly "GET /v1/profiles": { readonly takes: undefined; readonly gives: ProfileList };
   readonly "GET /v1/search": { readonly takes: undefined; readonly gives: SearchPage };
+  readonly "POST /v1/seen": { readonly takes: Seen; readonly gives: Seen };
   readonly "GET /v1/sessions": { readonly takes: undefined; readonly gives: SessionPage };
   readonly "POST /v1/sessions": { readonly takes: CreateSession; readonly gives: Accepted };
   readonly "DELETE /v1/sessions/{id}": { readonly takes: DeleteSession; readonly gives: Accepted };
@@ -727,12 +846,16 @@ export interface Routes {
   readonly "PATCH /v1/sessions/{id}": { readonly takes: RenameSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/agent": { readonly takes: ChooseAgent; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/archive": { readonly takes: ArchiveSession; readonly gives: Accepted };
+  readonly "GET /v1/sessions/{id}/away": { readonly takes: undefined; readonly gives: Away };
   readonly "GET /v1/sessions/{id}/context": { readonly takes: undefined; readonly gives: ModelContext };
   readonly "POST /v1/sessions/{id}/detach": { readonly takes: DetachTurn; readonly gives: TaskAccepted };
   readonly "GET /v1/sessions/{id}/events": { readonly takes: undefined; readonly gives: EventPage };
   readonly "GET /v1/sessions/{id}/export": { readonly takes: undefined; readonly gives: Why };
   readonly "POST /v1/sessions/{id}/fork": { readonly takes: ForkSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/messages": { readonly takes: SendMessage; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/pin": { readonly takes: PinSession; readonly gives: Accepted };
+  readonly "DELETE /v1/sessions/{id}/queue/{input}": { readonly takes: undefined; readonly gives: Accepted };
+  readonly "PATCH /v1/sessions/{id}/queue/{input}": { readonly takes: QueueEdit; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/restore": { readonly takes: RestoreSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/stop": { readonly takes: StopTurn; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/undo": { readonly takes: UndoTurn; readonly gives: Accepted };
