@@ -16,10 +16,12 @@ import pytest
 
 from holdfast import __version__
 from tests.cli.commandline import CommandLine, new_home
+from tests.e2e.browser import Browser
 from tests.e2e.gateway import GatewayProcess, until
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
 TIMES = {"at", "created_at", "updated_at", "started_at", "finished_at", "duration_ms", "uptime_ms", "away_ms"}
+TIMES |= {"expires_at", "seen_at"}
 WORDS = {"detail", "reason", "message", "content", "rebuilt", "evidence"}
 WORDS |= {"activity", "activity_detail", "activity_evidence"}
 """Sentences of other rooms: they are for people, and may be worded better at any time."""
@@ -52,6 +54,12 @@ def _story(cli: CommandLine, gateway: GatewayProcess) -> dict[str, Any]:
     told["sessions-export"] = cli.json("sessions", "export", first, "--format", "jsonl", "-o", f"{cwd}/out.jsonl")
     told["sessions-export-here"] = cli.json("sessions", "export", busy)
     told["sessions-delete"] = cli.json("sessions", "delete", first, "--yes")
+    told["open"] = cli.json("open", busy, "--print")
+    code = told["open"]["url"].partition("#code=")[2]
+    told["open"]["url"] = told["open"]["url"].replace(code, "CODE")
+    device = Browser(gateway, name="phone")
+    told["devices"] = cli.json("devices")
+    told["devices-revoke"] = cli.json("devices", "revoke", device.id)
     told["config-path"] = cli.json("config", "path")
     told["config-check"] = cli.json("config", "check")
     told["config-show"] = cli.json("config", "show")

@@ -21,8 +21,9 @@ SECURITY_HEADERS = {
     "holdfast-version": __version__,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
 }
+KEPT_BY_NOBODY = ("no-store", "no-cache")
+"""The second is for the dashboard's pages, which may be kept as long as they are asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +196,7 @@ def is_guarded(answer: Answer) -> None:
     """The security headers are there, and no page of another origin may read it."""
     for name, value in SECURITY_HEADERS.items():
         assert answer.headers.get(name) == value, name
+    assert answer.headers["cache-control"] in KEPT_BY_NOBODY
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     assert not [name for name in answer.headers if name.startswith("access-control-")]
 

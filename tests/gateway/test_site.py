@@ -7,11 +7,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.gateway.site import Site, is_public
+from tests.e2e.gateway import GatewayProcess
 
 INDEX = b"<!doctype html><title>Holdfast</title>"
 SCRIPT = b"console.log(1);" * 200
@@ -118,3 +120,17 @@ def test_without_a_build_the_page_says_how_to_make_one(tmp_path: Path) -> None:
     assert answer.status_code == 200 and b"make web" in bytes(answer.body)
     assert site.build == ""
     assert ask(site, "/assets/app.js").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/s/x", "/assets/no-such-file.js", "/healthz", "/v1/build", "/v1/status"])
+def test_every_answer_says_once_how_long_it_may_be_kept(gateway: GatewayProcess, path: str) -> None:
+    answer = httpx.get(gateway.url + path)
+    assert len(answer.headers.get_list("cache-control")) == 1
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'self'" in policy and "unsafe" not in policy
+    refused = httpx.get(gateway.url + path, headers={"origin": "https://evil.example"})
+    assert refused.status_code == 403 and refused.headers.get_list("cache-control") == ["no-store"]
+
+
+def test_the_build_is_public(gateway: GatewayProcess) -> None:
+    assert set(httpx.get(gateway.url + "/v1/build").json()) == {"version", "build"}

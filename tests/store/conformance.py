@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Protocol
 
 import msgspec
@@ -51,6 +52,7 @@ from holdfast.store.port import (
     Append,
     Appended,
     CommandKey,
+    DeviceRow,
     Hit,
     Lease,
     PartialText,
@@ -128,6 +130,16 @@ async def session(store: Store, id: str, *texts: str, at: int = AT) -> str:
     events = [said(text, f"{id}-{number}") for number, text in enumerate(texts)]
     await write(store, stream, created(id), *events, at=at)
     return stream
+
+
+def device(id: str, *, at: int = AT) -> DeviceRow:
+    return DeviceRow(id, f"hash of {id}", f"name of {id}", at, at)
+
+
+async def let_in(store: Store, *ids: str, at: int = AT) -> None:
+    for id in ids:
+        await store.devices.mint(id, expires_at=at + 1, at=at)
+        assert await store.devices.log_in(id, device(id, at=at))
 
 
 async def versions(store: Store, stream: str) -> list[int]:
@@ -664,6 +676,61 @@ class StoreContract:
         assert [hit.version for hit in await found(store, "needle")] == [12]
 
     # --- health ---------------------------------------------------------------------------------
+
+    # --- devices: beside the log ----------------------------------------------------------------
+
+    async def test_a_code_lets_one_device_in_and_outlives_a_restart(self, engine: Engine) -> None:
+        store = await engine.open()
+        await store.devices.mint("good", expires_at=AT + 10, at=AT)
+        await store.devices.mint("old", expires_at=AT + 1, at=AT)
+        assert not await store.devices.log_in("wrong", device("d0"))
+        await store.close()
+        store = await engine.open()
+        assert not await store.devices.log_in("old", device("d1", at=AT + 1))
+        assert await store.devices.log_in("good", device("d2", at=AT + 2))
+        assert not await store.devices.log_in("good", device("d3", at=AT + 2))
+        await store.devices.touch("d2", at=AT + 5)
+        await store.close()
+        store = await engine.open()
+        assert await store.devices.all() == [replace(device("d2", at=AT + 2), seen_at=AT + 5)]
+        await store.devices.drop("d2")
+        assert await store.devices.all() == []
+        await store.close()
+
+    async def test_of_many_who_use_a_code_at_once_one_gets_in(self, store: Store) -> None:
+        await store.devices.mint("code", expires_at=AT + 10, at=AT)
+        tries = [store.devices.log_in("code", device(f"d{number}")) for number in range(20)]
+        assert sum(await asyncio.gather(*tries)) == 1
+        assert len(await store.devices.all()) == 1
+
+    async def test_cursors_only_grow_and_go_with_their_session_or_device(self, store: Store) -> None:
+        await let_in(store, "d1", "d2")
+        await session(store, A, "one", "two")
+        assert await store.devices.seen("d1", A, 2, at=AT) == 2
+        assert await store.devices.seen("d1", A, 1, at=AT) == 2
+        assert (await store.devices.cursors("d1"), await store.devices.cursors("d2")) == ({A: 2}, {})
+        assert await store.devices.last_session("d1") == A
+        with pytest.raises(Conflict):
+            await store.devices.seen("d1", A, 4, at=AT)
+        with pytest.raises(NotFound):
+            await store.devices.seen("d1", B, 1, at=AT)
+        with pytest.raises(NotFound):
+            await store.devices.seen("nobody", A, 1, at=AT)
+        await write(store, SYSTEM, deleted(A))
+        assert (await store.devices.cursors("d1"), await store.devices.last_session("d1")) == ({}, "")
+
+    async def test_unread_are_the_agents_finished_texts_behind_the_cursor(self, store: Store) -> None:
+        await session(store, A, "one", at=AT)
+        await write(store, STREAM, started(1, "i"), asked(), responded("before"), finished(1), at=AT)
+        await let_in(store, "d", at=AT + 1)
+        assert await store.devices.unread("d", [A, B]) == {A: 0, B: 0}
+        assert await store.devices.cursor("d", A) == 6
+        await write(store, STREAM, started(2), asked(), responded("after"), responded(" "), finished(2), at=AT + 2)
+        assert await store.devices.unread("d", [A]) == {A: 1}
+        away = await store.devices.away(A, await store.devices.cursor("d", A))
+        assert (away.messages, away.first, away.since) == (1, 9, AT)
+        await store.devices.seen("d", A, 9, at=AT + 3)
+        assert await store.devices.unread("d", [A]) == {A: 0}
 
     async def test_a_store_in_order_says_so(self, store: Store) -> None:
         await session(store, A)

@@ -93,7 +93,8 @@ def handle_errors(app: FastAPI, routes: list[Route]) -> None:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "bad_request")
         answer = refuse(error.status_code, code, str(error.detail), hint="GET /v1/openapi.json lists the routes.")
         if error.status_code == 405:
-            here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+            fits = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+            here = [route for route in fits if route.path == fits[0].path]  # the most exact one comes first
             answer.headers["allow"] = ", ".join(sorted(method for route in here for method in route.methods or ()))
         return answer
 

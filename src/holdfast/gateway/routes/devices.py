@@ -109,7 +109,7 @@ async def while_away(
     session, version = str(row["id"]), int(str(row["version"]))
     if after is None:
         device = device_of(request)
-        after = await at.store.devices.cursor(device, session) if device else 0
+        after = min(version, await at.store.devices.cursor(device, session)) if device else 0
     if after > version:
         raise Conflict(f"The cursor {after} is ahead of the session, which ends at {version}.")
     found = await at.store.devices.away(session, after)

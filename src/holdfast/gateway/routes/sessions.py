@@ -50,7 +50,8 @@ from holdfast.runtime.sessions import Caller
 from holdfast.store.port import Appended, Row, SessionCursor
 
 SESSION_ID = re.compile(r"[0-9a-f]{4,32}\Z")
-CURSOR = r"^(p?\d{1,18}-[0-9a-f]{1,32})?$"
+CURSOR = r"^(\d{1,18}-[0-9a-f]{1,32})?$"
+PINNED_CURSOR = CURSOR.replace("(", "(p?", 1)
 router = APIRouter(prefix="/v1", tags=["sessions"])
 
 
@@ -128,7 +129,7 @@ async def list_sessions(
     request: Request,
     archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    before: Annotated[str, Query(pattern=CURSOR, description="`next` of the page before.")] = "",
+    before: Annotated[str, Query(pattern=PINNED_CURSOR, description="`next` of the page before.")] = "",
 ) -> Response:
     """A page of the list, pinned ones first, then newest first."""
     at_ms, _, id = before.removeprefix("p").partition("-")
