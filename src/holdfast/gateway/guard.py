@@ -38,8 +38,7 @@ SECURITY_HEADERS = [
     (b"cache-control", b"no-store"),
     (
         b"content-security-policy",
-        b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; "
-        b"form-action 'self'",
+        b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; form-action 'self'",
     ),
 ]
 SITE_HEADERS = [header for header in SECURITY_HEADERS if header[0] != b"cache-control"]
