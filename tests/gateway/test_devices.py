@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -224,6 +226,23 @@ def test_revoking_kills_the_cookie_and_cuts_streams_and_sockets(gateway: Gateway
     with pytest.raises(InvalidStatus):
         lost.socket()
     assert lost.id not in [row["id"] for row in gateway.get("/v1/devices")["devices"]]
+
+
+def test_who_asked_before_it_was_revoked_gets_nothing_after(gateway: GatewayProcess, browser: Browser) -> None:
+    task = gateway.command("POST", "/v1/tasks", {"argv": ["sleep", "60"], "cwd": "/"})["task"]
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(browser.request, "GET", f"/v1/tasks/{task}/wait?seconds=3")
+        time.sleep(1)
+        gateway.command("DELETE", f"/v1/devices/{browser.id}")
+        answer = asking.result()
+    assert answer.status_code == 401 and task not in answer.text
+    gateway.command("POST", f"/v1/tasks/{task}/stop", {"force": True})
+
+
+def test_a_device_can_revoke_itself_and_hears_so(browser: Browser) -> None:
+    answer = browser.request("DELETE", f"/v1/devices/{browser.id}")
+    assert answer.status_code == 202 and answer.json()["device"] == browser.id
+    assert browser.request("GET", "/v1/status").status_code == 401
 
 
 def test_signing_out_forgets_the_device(gateway: GatewayProcess, browser: Browser) -> None:

@@ -40,7 +40,9 @@ def ask(site: Site, path: str, **headers: str) -> Response:
     return site.answer(Request(scope))
 
 
-@pytest.mark.parametrize("path", ["/", "/s/0123456789abcdef", "/s/x/y", "/tasks", "/tasks/x", "/settings", "/s/../x"])
+@pytest.mark.parametrize(
+    "path", ["/", "/s/0123456789abcdef", "/s/x/y", "/tasks", "/tasks/x", "/settings/x", "/home", "/s/../x"]
+)
 def test_every_page_is_the_shell(root: Path, path: str) -> None:
     answer = ask(Site(root), path)
     assert (answer.status_code, answer.body) == (200, INDEX)
@@ -112,6 +114,14 @@ def test_the_build_is_known_and_a_new_one_is_noticed(root: Path) -> None:
     os.utime(root / "build.json", ns=(5, 5))
     site.look()
     assert site.build == "def"
+
+
+def test_files_that_come_after_the_first_look_are_found(root: Path) -> None:
+    site = Site(root)
+    assert ask(site, "/assets/late-77.js").status_code == 404
+    (root / "assets" / "late-77.js").write_text("1")
+    os.utime(root / "assets", ns=(7, 7))
+    assert ask(site, "/assets/late-77.js").status_code == 200
 
 
 def test_without_a_build_the_page_says_how_to_make_one(tmp_path: Path) -> None:

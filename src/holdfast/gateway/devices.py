@@ -121,6 +121,10 @@ class Devices:
                 return row
         raise NotFound(f"There is no device {device[:40]}." if device else NO_DEVICE)
 
+    def knows(self, device: str) -> bool:
+        """Whether it is one of them."""
+        return any(row.id == device for row in self._by_hash.values())
+
     def find(self, prefix: str) -> DeviceRow:
         """The device that an id or a unique prefix of it names."""
         fits = [row for row in self._by_hash.values() if len(prefix) >= SHORTEST and row.id.startswith(prefix)]

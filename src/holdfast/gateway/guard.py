@@ -11,7 +11,7 @@ import hmac
 from dataclasses import dataclass
 from typing import Any
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from holdfast import __version__
@@ -38,8 +38,7 @@ SECURITY_HEADERS = [
     (b"cache-control", b"no-store"),
     (
         b"content-security-policy",
-        b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; "
-        b"form-action 'self'",
+        b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; form-action 'self'",
     ),
 ]
 SITE_HEADERS = [header for header in SECURITY_HEADERS if header[0] != b"cache-control"]
@@ -124,6 +123,10 @@ class Guard:
         found = (self._devices.who(value) for value in ours[:COOKIES_LOOKED_AT])
         return next((device for device in found if device is not None), None)
 
+    def knows(self, device: str) -> bool:
+        """Whether its cookie still counts."""
+        return self._devices.knows(device)
+
     def seen(self, device: str) -> None:
         """It was here."""
         self._devices.came(device)
@@ -171,10 +174,26 @@ class GuardMiddleware:
             return
         if found.known:
             self._guard.left(tuple(scope["client"]))
+        scope["device"] = found.device
         if found.device:
             self._guard.seen(found.device)
-        scope["device"] = found.device
+            send = self._while_known(scope, receive, send)
         await self._app(scope, receive, send)
+
+    def _while_known(self, scope: Scope, receive: Receive, send: Send) -> Send:
+        """Who asked long ago and was revoked meanwhile gets a refusal for an answer."""
+        refused = False
+
+        async def checked(message: Message) -> None:
+            nonlocal refused
+            begins = message["type"] == "http.response.start"
+            if begins and scope["device"] and not self._guard.knows(scope["device"]):
+                refused = True
+                await _refuse(scope, receive, send, Refusal(401, "unauthorized", "This device was revoked."))
+            elif not refused:
+                await send(message)
+
+        return checked
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:

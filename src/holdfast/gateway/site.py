@@ -67,20 +67,16 @@ class Site:
     def __init__(self, root: Path = STATIC) -> None:
         self._root = root
         self._files: dict[str, File] = {}
-        self._listed: int | None = None
+        self._listed: tuple[int, ...] = ()
         self.build = ""
 
     def look(self) -> None:
         """List the files, unless that was done for this very build."""
-        stamp = self._root / "build.json"
-        try:
-            now = stamp.stat().st_mtime_ns
-        except OSError:
-            now = 0
+        now = tuple(_changed(self._root / name) for name in ("", "assets", "build.json"))
         if now != self._listed:
             self._listed = now
             self._files = self._list()
-            self.build = _build(stamp)
+            self.build = _build(self._root / "build.json")
 
     def _list(self) -> dict[str, File]:
         if not self._root.is_dir():
@@ -120,6 +116,13 @@ def _file(path: Path, root: Path) -> File:
     hashed = path.relative_to(root).parts[0] == "assets"
     tag = hashlib.sha256(body).hexdigest()[:20]
     return File(body, kind, f'"{tag}"', FOR_EVER if hashed else ASK_AGAIN)
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _build(stamp: Path) -> str:

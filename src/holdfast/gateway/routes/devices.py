@@ -24,6 +24,7 @@ from holdfast.gateway.door_shapes import (
 )
 from holdfast.gateway.routes.sessions import find
 from holdfast.gateway.state import At, Gateway, device_of
+from holdfast.store.port import DeviceRow
 
 YEAR_SECONDS = 365 * 24 * 3600
 MAX_CURSOR = 2**62
@@ -53,7 +54,7 @@ async def log_in(at: At, request: Request) -> Response:
 @router.post("/logout", **takes(None, LoggedIn, keyed=False))
 async def log_out(at: At, request: Request) -> Response:
     """Forget this device, its cookie and its cursors."""
-    device = await at.devices.revoke(device_of(request))
+    device = await _revoke(at, device_of(request), request)
     found = answer(LoggedIn(device.id, device.name), status=202)
     found.headers["set-cookie"] = _cookie(at, "", 0)
     return found
@@ -81,10 +82,17 @@ async def own_device(at: At, request: Request) -> Response:
 
 
 @router.delete("/devices/{id}", **takes(None, LoggedIn, keyed=False))
-async def revoke_device(at: At, id: str) -> Response:
+async def revoke_device(at: At, id: str, request: Request) -> Response:
     """Sign a device out: its cookie is dead at once, and what it follows is cut."""
-    device = await at.devices.revoke(at.devices.find(id).id)
+    device = await _revoke(at, at.devices.find(id).id, request)
     return answer(LoggedIn(device.id, device.name), status=202)
+
+
+async def _revoke(at: Gateway, id: str, request: Request) -> DeviceRow:
+    device = await at.devices.revoke(id)
+    if device.id == device_of(request):
+        request.scope["device"] = ""  # it may still hear that it is gone
+    return device
 
 
 @router.post("/seen", **takes(Seen, Seen, keyed=False))
