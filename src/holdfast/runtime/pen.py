@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from holdfast.domain.errors import Conflict, Fenced, Unavailable
-from holdfast.domain.events import AnyEvent, session_stream
+from holdfast.domain.events import AnyEvent, TurnFinished, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.step import Finish, Partial, close
 from holdfast.runtime.archive import Archive
@@ -75,18 +75,20 @@ class Pen:
             self._sessions.apply(appended.records)
 
     async def _append(self, session: Session, events: tuple[AnyEvent, ...]) -> None:
-        write = Write(session_stream(session.id), events)
         before = session.version
+        ends = any(isinstance(event, TurnFinished) for event in events)
         while True:
+            # an end must not miss that its turn became a task in this very moment
+            write = Write(session_stream(session.id), events, expect=session.version if ends else None)
             writes = (write, *await self._archive.alongside(session, events))
             try:
                 appended = await self._store.append(Append(writes, self._clock.now(), lease=self._lease))
             except Fenced:
                 raise
             except Conflict:
-                if len(writes) == 1:
+                if len(writes) == 1 and not ends:
                     raise
-                continue  # who was to be told of a task's end was deleted in this very moment
+                await self.look(session)  # something was said, or who was to be told of a task's end was deleted
             except Unavailable:
                 if await happens(self._leaving, within=RETRY_SECONDS):
                     raise  # a gateway that says goodbye does not wait for a sick disk
