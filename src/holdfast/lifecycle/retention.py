@@ -66,16 +66,17 @@ class Retention:
         if rules == RetentionSettings():
             return 0
         found = outlived(await self._store.ended_tasks(), rules, now=self._clock.now())
+        gone = 0
         for rule, rows in found.items():
             log.info("retention: %s lets %d tasks go", rule, len(rows))
-            await self._pruning.remove(rows, by=f"the retention rule {rule}")
-        return sum(map(len, found.values()))
+            gone += len(await self._pruning.remove(rows, by=f"the retention rule {rule}"))
+        return gone
 
     async def _every_hour(self) -> None:
         await asyncio.sleep(FIRST_SECONDS)
         while True:
             try:
                 await self.apply()
-            except HoldfastError as error:
+            except (HoldfastError, OSError) as error:
                 log.warning("retention tries again later: %s", error)
             await asyncio.sleep(EVERY_SECONDS)

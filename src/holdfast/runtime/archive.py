@@ -8,6 +8,7 @@ Not here: commands and how they are kept alive (`tasks.py`).
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
@@ -53,24 +54,20 @@ class Archive:
         write = Write(task_stream(started.task), (started,), expect=0)
         return await self._store.append(Append((write, *also), self._clock.now(), command=command))
 
-    async def add(self, *events: TaskEvent, command: CommandKey | None = None) -> Appended:
+    async def add(self, *events: TaskEvent, command: CommandKey | None = None, expect: int | None = None) -> Appended:
         """One more thing that happened to a task."""
-        write = Write(task_stream(events[0].task), events)
+        write = Write(task_stream(events[0].task), events, expect=expect)
         return await self._store.append(Append((write,), self._clock.now(), command=command))
 
     async def finish(self, finished: TaskFinished) -> None:
-        """Write the end down, and tell whoever started it."""
+        """Write the end down, and tell whoever started it. Once: a commit that was in doubt may have happened."""
         while True:
-            writes = await self._ending(finished)
-            if not writes:
+            row = await self.find(finished.task)
+            if row is None or row["state"] != "running":
                 return
-            try:
-                await self._store.append(Append(writes, self._clock.now()))
-            except Conflict:
-                if len(writes) == 1:
-                    raise
-                continue  # the session was deleted in this very moment
-            return
+            with suppress(Conflict):  # it was detached or its session deleted in this very moment: look again
+                await self._store.append(Append(await self._ending(finished, row), self._clock.now()))
+                return
 
     async def alongside(self, session: Session, events: tuple[AnyEvent, ...]) -> tuple[Write, ...]:
         """What else must be written when these events end or begin a turn that is a task."""
@@ -93,7 +90,8 @@ class Archive:
                         summary=turn.said,
                         files=await self._files(session, turn),
                     )
-                    return await self._ending(finished)
+                    row = await self.find(turn.task)
+                    return () if row is None else await self._ending(finished, row)  # None: it was pruned
                 case _:
                     pass
         return ()
@@ -106,24 +104,24 @@ class Archive:
             return None
         return sorted({*turn.files, *(seen or ())})
 
-    async def _ending(self, finished: TaskFinished) -> tuple[Write, ...]:
-        row = await self.find(finished.task)
-        if row is None:  # pruned: nobody is left to be told
-            return ()
-        end = Write(task_stream(finished.task), (finished,))
+    async def _ending(self, finished: TaskFinished, row: Row) -> tuple[Write, ...]:
+        """The end, and the note. Only if nothing happened to the task since: who is told depends on that."""
+        end = Write(task_stream(finished.task), (finished,), expect=int(str(row["version"])))
         session = str(row["session"])
-        if not session or row["foreground"] or not await self._exists(session):
+        parent = await self._session(session) if session and not row["foreground"] else None
+        if parent is None:
             return (end,)
         kind: TaskKind = "agent" if row["kind"] == "agent" else "process"
         text = note_of(finished.task, str(row["title"]), finished, of=kind)
         told: AnyEvent = NoteReceived(text=text, task=finished.task)
-        if row["notify"]:
+        if row["notify"] and not parent["archived"]:  # what was put away does not wake up by itself
             input = f"task-{finished.task}-{int(str(row['version'])) + 1}"
             told = InputReceived(input=input, text=text, mode="queue", by=f"task {finished.task}")
         return (end, Write(session_stream(session), (told,)))
 
-    async def _exists(self, session: str) -> bool:
+    async def _session(self, session: str) -> Row | None:
         try:
-            return (await self._store.session(session))["id"] == session
+            row = await self._store.session(session)
         except HoldfastError:
-            return False
+            return None
+        return row if row["id"] == session else None

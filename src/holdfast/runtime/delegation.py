@@ -36,6 +36,9 @@ class Delegation:
 
     async def start(self, started: TaskStarted, *, profile: str, caller: Caller) -> Appended:
         """Begin a session that works on it. Its id is the task's."""
+        known = await self._store.find_command(caller.key)
+        if known is not None:  # it works already, and how its directory looked before is not now
+            return known
         running = [row for row in await self._store.running_tasks() if row["kind"] == "agent"]
         if len(running) >= MOST_AGENTS:
             raise Unavailable(f"{len(running)} agents work in the background, which is the limit.")

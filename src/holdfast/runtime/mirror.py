@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -59,7 +60,7 @@ class Mirror:
                 await changes.wait()
                 for stream, kinds in changes.take().items():
                     noun, _, id = stream.partition("/")
-                    with contextlib.suppress(HoldfastError):  # deleted or pruned meanwhile
+                    with _going_on(stream):
                         if noun == "session" and id in self._workers and "ToolCallFinished" in kinds:
                             await self._write(self._workers[id], id)
                         elif noun == "task" and kinds & {"TaskStarted", "TaskContinued", "TaskFinished"}:
@@ -71,7 +72,7 @@ class Mirror:
             if row["kind"] == "agent" and (
                 row["state"] == "running" or not (self._root / str(row["id"]) / SUMMARY).exists()
             ):
-                with contextlib.suppress(HoldfastError):
+                with _going_on(str(row["id"])):
                     await self._look(row)
 
     async def _look(self, row: Row) -> None:
@@ -96,6 +97,17 @@ class Mirror:
             after += len(lines)
             wanted = [line for line in lines if isinstance(decode(line).event, ToolCallStarted | ToolCallFinished)]
             await asyncio.to_thread(_append, file, wanted)
+
+
+@contextlib.contextmanager
+def _going_on(what: str) -> Iterator[None]:
+    """One file that cannot be written, for want of space say, does not end the following of the others."""
+    try:
+        yield
+    except HoldfastError:  # deleted or pruned meanwhile
+        pass
+    except (OSError, msgspec.MsgspecError) as error:
+        log.error("the files of %s are not up to date: %s", what, error)
 
 
 def _last_version(file: Path) -> int | None:

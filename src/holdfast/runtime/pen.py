@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from holdfast.domain.errors import Conflict, Fenced, Unavailable
-from holdfast.domain.events import AnyEvent, InputsJoined, TurnStarted, session_stream
+from holdfast.domain.events import AnyEvent, InputsJoined, TurnFinished, TurnStarted, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.step import Finish, Partial, close
 from holdfast.runtime.archive import Archive
@@ -79,20 +79,22 @@ class Pen:
 
     async def _append(self, session: Session, events: tuple[AnyEvent, ...], before: int) -> None:
         takes = isinstance(events[0], TurnStarted | InputsJoined)
-        write = Write(session_stream(session.id), events, expect=before if takes else None)
+        ends = any(isinstance(event, TurnFinished) for event in events)
         while True:
+            # what takes messages, and what ends a turn, must not miss what was said in this very moment
+            expect = before if takes else session.version if ends else None
+            write = Write(session_stream(session.id), events, expect=expect)
             writes = (write, *await self._archive.alongside(session, events))
             try:
                 appended = await self._store.append(Append(writes, self._clock.now(), lease=self._lease))
             except Fenced:
                 raise
             except Conflict:
-                await self.look(session)
+                await self.look(session)  # something was said, or who was to be told of a task's end was deleted
                 if takes and session.version != before:
-                    return None  # something was said: look again at what is next
-                if len(writes) == 1:
+                    return None  # look again at what is next
+                if len(writes) == 1 and not ends:
                     raise
-                continue  # who was to be told of a task's end was deleted in this very moment
             except Unavailable:
                 if await happens(self._leaving, within=RETRY_SECONDS):
                     raise  # a gateway that says goodbye does not wait for a sick disk

@@ -6,12 +6,12 @@ next start removes them.
 
 from __future__ import annotations
 
-import contextlib
+from contextlib import suppress
 from dataclasses import dataclass
 
-from holdfast.domain.errors import NotFound
+from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import SYSTEM
-from holdfast.domain.task import TaskOutcome, TaskPruned
+from holdfast.domain.task import TaskOutcome, TaskPruned, task_stream
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.clock import Clock
 from holdfast.store.port import Append, CommandKey, Row, Store, Write
@@ -59,26 +59,55 @@ class Pruning:
         return chosen(await self._store.ended_tasks(), rule, now=self._clock.now())
 
     async def prune(self, rule: Rule, *, by: str, command: CommandKey | None = None) -> list[Row]:
-        """Let it go."""
-        rows = await self.preview(rule)
-        await self.remove(rows, by=by, command=command)
-        return rows
+        """Let it go; what went."""
+        if command is not None and await self._store.find_command(command) is not None:
+            raise _before()
+        return await self.remove(await self.preview(rule), by=by, command=command)
 
-    async def remove(self, rows: list[Row], *, by: str, command: CommandKey | None = None) -> None:
-        """These very tasks, some at a time."""
+    async def remove(self, rows: list[Row], *, by: str, command: CommandKey | None = None) -> list[Row]:
+        """These very tasks, some at a time; those that went. One that was pinned or continued meanwhile stays."""
+        gone: list[Row] = []
         for start in range(0, len(rows), AT_ONCE):
-            some = rows[start : start + AT_ONCE]
-            events = tuple(
-                TaskPruned(
-                    task=str(row["id"]), title=str(row["title"]), state=_outcome(row), bytes=kept_bytes(row), by=by
-                )
-                for row in some
-            )
-            key = command if start == 0 else None
-            await self._store.append(Append((Write(SYSTEM, events),), self._clock.now(), command=key))
+            some = await self._take(rows[start : start + AT_ONCE], by=by, command=None if gone else command)
             for row in some:
-                with contextlib.suppress(NotFound):
+                with suppress(NotFound):
                     await self._supervisor.remove(str(row["id"]))
+            gone += some
+        return gone
+
+    async def _take(self, rows: list[Row], *, by: str, command: CommandKey | None) -> list[Row]:
+        """Write down that they go, if they still are as they were seen; which of them."""
+        while rows:
+            guards = [Write(task_stream(str(row["id"])), (), expect=int(str(row["version"]))) for row in rows]
+            write = Write(SYSTEM, tuple(_pruned(row, by) for row in rows))
+            try:
+                appended = await self._store.append(Append((write, *guards), self._clock.now(), command=command))
+            except Conflict:
+                same = [row for row in rows if await self._unchanged(row)]
+                if len(same) == len(rows):
+                    raise  # not a lost race: the command id belongs to something else
+                rows = same
+                continue
+            if appended.duplicate:  # these are not those that went then
+                raise _before()
+            return rows
+        return []
+
+    async def _unchanged(self, row: Row) -> bool:
+        try:
+            return await self._store.task(str(row["id"])) == row
+        except Rejected:  # somebody else has pruned it
+            return False
+
+
+def _before() -> Conflict:
+    hint = "What it took then is gone; what a new one would take is shown without `confirm`."
+    return Conflict("This prune was carried out before.", hint=hint)
+
+
+def _pruned(row: Row, by: str) -> TaskPruned:
+    task, title = str(row["id"]), str(row["title"])
+    return TaskPruned(task=task, title=title, state=_outcome(row), bytes=kept_bytes(row), by=by)
 
 
 def _outcome(row: Row) -> TaskOutcome:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import assert_never
+from typing import Any, assert_never
 
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
 from holdfast.domain.task import (
@@ -28,6 +28,7 @@ from holdfast.domain.task import (
     TaskPinned,
     TaskStarted,
     TaskStopRequested,
+    task_stream,
     verdict,
 )
 from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Ended, Lost, NeverStarted, Over
@@ -37,7 +38,7 @@ from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.plain import plain
 from holdfast.runtime.sessions import Sessions
-from holdfast.runtime.views import stopper
+from holdfast.runtime.views import signal_name, stopper
 from holdfast.store.port import Appended, CommandKey, Row, Store
 
 STOP_GRACE_SECONDS = 5.0
@@ -91,7 +92,9 @@ class Tasks:
         self._clock = clock
         self._ground = ground
         self._watched: dict[str, asyncio.Task[None]] = {}
-        self._starting: set[str] = set()
+        self._starting: dict[str, asyncio.Task[Appended]] = {}
+        self._abandoned: set[str] = set()
+        """Those being started whose caller has given up: a turn that was stopped, say."""
         self._kills: dict[str, asyncio.Task[KillReport]] = {}
         self._foreground: dict[str, str] = {}
         """The commands that a turn waits for, with their sessions."""
@@ -111,7 +114,7 @@ class Tasks:
 
     async def stop(self) -> None:
         """Let go; the commands run on."""
-        tasks = [*self._watched.values(), *self._kills.values()]
+        tasks: list[asyncio.Task[Any]] = [*self._starting.values(), *self._watched.values(), *self._kills.values()]
         if self._follower is not None:
             tasks.append(self._follower)
         for task in tasks:
@@ -122,7 +125,10 @@ class Tasks:
     # --- beginnings -----------------------------------------------------------------------------
 
     async def run(self, started: TaskStarted, wish: Wish, *, command: CommandKey | None = None) -> Appended:
-        """Write the intent, then start the command. What goes wrong then is the end of the task, not an error."""
+        """Write the intent, then start the command. What goes wrong then is the end of the task, not an error.
+
+        A caller that is cancelled leaves no half a start behind: it is carried through, and ended if its turn was.
+        """
         order = Command(
             id=started.task,
             run=tuple(started.argv) or started.command,
@@ -134,16 +140,37 @@ class Tasks:
             tail=wish.tail,
         )
         order.check()
-        self._starting.add(order.id)
+        starting = self._starting[order.id] = asyncio.create_task(self._begin(order, started, command))
+        starting.add_done_callback(lambda _: self._starting.pop(order.id, None))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            if not starting.done():
+                self._abandoned.add(order.id)
+            raise
+
+    async def _begin(self, order: Command, started: TaskStarted, command: CommandKey | None) -> Appended:
         try:
             appended = await self.archive.begin(started, command=command)
-            if not appended.duplicate:
-                if not started.foreground:
-                    await self.archive.changes.remember(started.task, Path(started.cwd))
-                await self._launch(order)
+            if appended.duplicate:
+                row = await self.archive.find(appended.stream.removeprefix("task/"))
+                if row is not None:
+                    self.look_after(row)
+                return appended
+            if not started.foreground:
+                await self.archive.changes.remember(started.task, Path(started.cwd))
+            await self._launch(order)
+            if order.id in self._abandoned:
+                await self._stop_if_over(await self._store.task(order.id))
+            return appended
         finally:
-            self._starting.discard(order.id)
-        return appended
+            self._abandoned.discard(order.id)
+
+    def look_after(self, row: Row) -> None:
+        """Find out what became of one that is called running, unless somebody does: its start may have been cut."""
+        task = str(row["id"])
+        if row["state"] == "running" and task not in self._watched and task not in self._starting:
+            self._watch(row)
 
     async def _launch(self, command: Command) -> None:
         task = command.id
@@ -153,22 +180,32 @@ class Tasks:
             reason = f"{NEVER_STARTED}: {error.message.rstrip('.')}"
             await self._finish(TaskFinished(task=task, outcome="failed", reason=reason, evidence=error.hint, files=[]))
             return
-        await self._write(lambda: self.archive.add(ProcessStarted(task=task, pid=running.pid)))
-        row = await self._store.task(task)
-        self._watch(row)
+        except OSError as error:  # it may run or not: that is found out as after a restart
+            log.error("the start of task %s was cut: %s", task, error)
+        else:
+            await self._write(lambda: self.archive.add(ProcessStarted(task=task, pid=running.pid)))
+        self._watch(await self._store.task(task))
 
     # --- ends -----------------------------------------------------------------------------------
 
     async def ended(self, task: str) -> Row:
         """The task, once it has ended and that is in the log."""
-        while (watch := self._watched.get(task)) is not None and not watch.done():
-            await asyncio.shield(watch)
-        return await self._store.task(task)
+        with self._store.subscribe(task_stream(task)) as changes:
+            while True:
+                if (watch := self._watched.get(task)) is not None:
+                    await asyncio.wait({watch})
+                if (row := await self._store.task(task))["state"] != "running":
+                    return row
+                await changes.wait()
+                changes.take()
 
-    async def detach(self, task: str, reason: str) -> None:
-        """Nobody waits for it any more."""
-        await self.archive.add(TaskDetached(task=task, reason=reason))
+    async def detach(self, task: str, reason: str) -> Row:
+        """Nobody waits for it any more; how it stands then. One that has ended in this very moment has ended."""
+        while (row := await self._store.task(task))["state"] == "running" and row["foreground"]:
+            with suppress(Conflict):  # something happened to it: look again
+                await self.archive.add(TaskDetached(task=task, reason=reason), expect=int(str(row["version"])))
         self._foreground.pop(task, None)
+        return row
 
     async def end(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
         """Want its end: written first, then signalled, then by force."""
@@ -224,8 +261,8 @@ class Tasks:
 
     async def _until_over(self, task: str) -> None:
         over = await self.supervisor.wait(task)
-        if (kill := self._kills.get(task)) is not None:
-            await asyncio.shield(kill)
+        while (kill := self._kills.get(task)) is not None and not kill.done():
+            await asyncio.wait({kill})  # one by force may have taken its place
         left = await self.supervisor.members(task)
         row = await self._store.task(task)
         await self._finish(await asyncio.to_thread(self._end_of, row, over, left))
@@ -306,7 +343,7 @@ class Tasks:
                 for stream, kinds in changes.take().items():
                     try:
                         await self._react(stream.removeprefix("session/"), kinds)
-                    except HoldfastError as error:
+                    except (HoldfastError, OSError) as error:
                         log.error("what ends with %s could not be ended: %s", stream, error)
 
     async def _react(self, session: str, kinds: set[str]) -> None:
@@ -356,12 +393,7 @@ class Tasks:
                 continue
             if path.name not in known or (known[path.name] and self._inline(path.name) is not None):
                 log.info("removing what was left behind: %s", path.name)
-                await self.supervisor.remove(path.name)
-
-
-def signal_name(number: int) -> str:
-    """SIGKILL rather than 9."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+                try:
+                    await self.supervisor.remove(path.name)
+                except (HoldfastError, OSError) as error:  # it runs, or is none of ours; no reason not to start
+                    log.error("%s stays in %s, and no task is known for it: %s", path.name, self._ground.root, error)

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, assert_never
 
 import msgspec
 
-from holdfast.domain.errors import HoldfastError, Rejected
+from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import Effect
 from holdfast.domain.task import NEVER_STARTED, Lifetime, TaskStarted, task_of_call, title_of
 from holdfast.processes.verdict import CANCELLED
@@ -115,6 +115,7 @@ class Terminal:
             if row is None:
                 await self._start(task, place, arguments)
                 row = await self._shelf.find(task)
+            self._tasks.look_after(row)
             if not self._kept_from_starting(row) or attempt == ATTEMPTS:
                 return await self._outcome(row, arguments)
             attempt += 1
@@ -141,6 +142,9 @@ class Terminal:
             await self._tasks.run(started, Wish(stdin=arguments.stdin, head=place.kept[0], tail=place.kept[1]))
         except Rejected as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
+        except Conflict as error:
+            text = f"It was started before, as task {task}, and that was pruned: what came of it is not known any more."
+            raise ToolFailed(text) from error
 
     def _kept_from_starting(self, row: Row) -> bool:
         """A crash came first, and it will never run under this id; unlike one that cannot be started at all."""
@@ -157,10 +161,11 @@ class Terminal:
             async with asyncio.timeout(max(0.0, left)):
                 row = await self._tasks.ended(task)
         except TimeoutError:
-            await self._tasks.detach(task, f"it took longer than {arguments.timeout} s")
-            so_far = await self._shelf.text(await self._tasks.archive.find(task) or row)
-            text = f"It still runs after {arguments.timeout} s and goes on in the background as task {task}."
-            return Done(f"{text} So far it printed:\n{so_far}", task=task)
+            row = await self._tasks.detach(task, f"it took longer than {arguments.timeout} s")
+            if row["state"] == "running":
+                so_far = await self._shelf.text(row)
+                text = f"It still runs after {arguments.timeout} s and goes on in the background as task {task}."
+                return Done(f"{text} So far it printed:\n{so_far}", task=task)
         if str(row["reason"]).startswith(NEVER_STARTED):
             raise ToolFailed(f"{row['reason']}.")
         return Done(await self._shelf.told(row), task=task)

@@ -1,0 +1,102 @@
+"""Agent tasks: a turn that becomes one in the moment of its end, a start that is told twice, files that follow."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.events import TurnFinished
+from holdfast.domain.task import TaskStarted
+from holdfast.runtime import mirror as mirrors
+from holdfast.runtime.archive import Archive
+from holdfast.runtime.changes import Changes
+from holdfast.runtime.delegation import Delegation
+from holdfast.runtime.mirror import SUMMARY, Mirror
+from holdfast.runtime.sessions import Caller
+from holdfast.store.port import Append, Appended, CommandKey
+from tests.runtime.rig import ID, Rig
+
+ONE, TWO = "11" * 8, "22" * 8
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    rig = await Rig(tmp_path).start()
+    try:
+        async with asyncio.timeout(60):
+            yield rig
+    finally:
+        await rig.close()
+
+
+def delegation(rig: Rig) -> Delegation:
+    archive = Archive(rig.store, rig.clock, Changes(rig.home))
+    return Delegation(rig.store, archive=archive, sessions=rig.sessions, clock=rig.clock)
+
+
+def caller(id: str) -> Caller:
+    return Caller(CommandKey(id, "digest"), "ann")
+
+
+def work(rig: Rig, task: str, prompt: str) -> TaskStarted:
+    return TaskStarted(
+        task=task, of="agent", title="t", command=prompt, cwd=str(rig.home), by="ann", session=ID, worker=task
+    )
+
+
+async def test_a_turn_that_is_detached_in_the_moment_of_its_end_is_a_task_that_ends(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, raced = rig.store.append, set[int]()
+
+    async def racing(wanted: Append) -> Appended:
+        ending = [event.turn for write in wanted.writes for event in write.events if isinstance(event, TurnFinished)]
+        if ending and ending[0] not in raced:
+            raced.update(ending)
+            await delegation(rig).detach(ID, task=ONE, caller=caller("detach-it"))
+        return await append(wanted)
+
+    monkeypatch.setattr(rig.store, "append", racing)
+    await rig.create("say done at last")
+    await rig.rest()
+    row = await rig.store.task(ONE)
+    assert (row["state"], row["summary"]) == ("done", "done at last")
+
+
+async def test_a_start_that_is_told_twice_is_no_second_agent_and_is_not_refused(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.runtime.delegation.MOST_AGENTS", 1)
+    await rig.create()
+    started, starter = work(rig, ONE, "hold on"), delegation(rig)
+    first = await starter.start(started, profile="script", caller=caller("delegate-it"))
+    again = await starter.start(started, profile="script", caller=caller("delegate-it"))
+    assert (again.duplicate, again.version) == (True, first.version)
+
+
+async def test_a_file_that_cannot_be_written_does_not_end_the_following_of_others(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, troubles = mirrors._replace, [OSError(errno.ENOSPC, "no space")]
+
+    def full(file: Path, text: str) -> None:
+        if troubles:
+            raise troubles.pop()
+        replace(file, text)
+
+    monkeypatch.setattr(mirrors, "_replace", full)
+    await rig.create()
+    mirror = Mirror(rig.store, sessions=rig.sessions, root=rig.home)
+    await mirror.start()
+    await delegation(rig).start(work(rig, ONE, "say one"), profile="script", caller=caller("delegate-1"))
+    while troubles:
+        await asyncio.sleep(0.01)
+    await delegation(rig).start(work(rig, TWO, "say two"), profile="script", caller=caller("delegate-2"))
+    while not (rig.home / TWO / SUMMARY).exists():
+        await asyncio.sleep(0.01)
+    await mirror.stop()
+    assert (rig.home / TWO / SUMMARY).read_text() == "two"

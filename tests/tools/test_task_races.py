@@ -1,0 +1,201 @@
+"""Two things that happen to a command in the same moment: neither its end nor the word about it is lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from holdfast.config import Home
+from holdfast.domain.commands import ArchiveSession
+from holdfast.domain.errors import Conflict, Unavailable
+from holdfast.domain.events import AnyEvent, InputReceived, session_stream
+from holdfast.domain.task import TaskDetached, TaskFinished, TaskStarted, task_stream
+from holdfast.processes.command import Command, Running
+from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.prune import Pruning, Rule
+from holdfast.runtime.sessions import Caller
+from holdfast.runtime.tasks import Wish
+from holdfast.store.port import Append, Appended, CommandKey
+from tests.tools.test_terminal import SESSION, Desk, opened
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with asyncio.timeout(60), opened(tmp_path) as desk:
+        yield desk
+
+
+async def of_task(desk: Desk, task: str, kind: type) -> list[AnyEvent]:
+    records = await desk.store.load(task_stream(task), after=0)
+    return [record.event for record in records if isinstance(record.event, kind)]
+
+
+def ends(append: Append) -> str:
+    """The task whose end is written here, if one is."""
+    events = [event for write in append.writes for event in write.events]
+    return next((event.task for event in events if isinstance(event, TaskFinished)), "")
+
+
+# --- ends -------------------------------------------------------------------------------------------
+
+
+async def test_a_stop_by_force_on_top_of_a_patient_one_does_not_lose_the_end(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.runtime.tasks.STOP_GRACE_SECONDS", 3600.0)
+    stubborn = "(trap '' TERM; touch ready; sleep 60) & wait"
+    task = (await desk.call("terminal", command=stubborn, background=True)).task
+    while not (desk.place.cwd / "ready").exists():
+        await asyncio.sleep(0.01)
+    await desk.shelf.end(await desk.shelf.find(task), by="me", reason="", force=False)
+    while desk.tasks.supervisor.live():  # the command is gone, what it left ignores us
+        await asyncio.sleep(0.01)
+    waiting = asyncio.create_task(desk.shelf.ended(task))
+    await asyncio.sleep(0)
+    await desk.shelf.end(await desk.shelf.find(task), by="me", reason="by force", force=True)
+    assert (await waiting)["state"] == "stopped"
+    assert not await desk.tasks.supervisor.members(task)
+
+
+async def test_an_end_whose_commit_was_in_doubt_is_written_once_and_told_once(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, doubts = desk.store.append, [Unavailable("The disk does not take writes.")]
+
+    async def doubtful(wanted: Append) -> Appended:
+        appended = await append(wanted)
+        if ends(wanted) and doubts:
+            raise doubts.pop()
+        return appended
+
+    monkeypatch.setattr(desk.store, "append", doubtful)
+    monkeypatch.setattr("holdfast.runtime.tasks.RETRY_SECONDS", 0.0)
+    task = (await desk.call("terminal", command="true", background=True)).task
+    while task in desk.tasks._watched:
+        await asyncio.sleep(0.01)
+    assert not doubts and len(await of_task(desk, task, TaskFinished)) == 1
+    assert len(await desk.notes()) == 1
+
+
+async def test_a_command_that_ends_while_it_is_detached_is_told_of(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    append, raced = desk.store.append, set[str]()
+
+    async def racing(wanted: Append) -> Appended:
+        task = ends(wanted)
+        if task and task not in raced:
+            raced.add(task)
+            await desk.tasks.detach(task, "it took too long")
+        return await append(wanted)
+
+    monkeypatch.setattr(desk.store, "append", racing)
+    task = (await desk.call("terminal", command="echo told")).task
+    (note,) = await desk.notes()
+    assert note.task == task
+
+
+async def test_a_command_that_ended_before_its_timeout_was_looked_at_has_ended(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway was away for longer than the timeout; its command was not."""
+    first = await desk.call_as("1.1.0", "terminal", command="echo told; exit 5")
+    later = SystemClock().now() + DAY_MS
+    monkeypatch.setattr(SystemClock, "now", lambda _: later)
+    again = await desk.call_as("1.1.0", "terminal", command="echo told; exit 5")
+    assert again == first and again.output == "told\n[failed: exit code 5]"
+    assert not await of_task(desk, first.task, TaskDetached)
+
+
+async def test_a_session_that_was_put_away_is_not_woken_by_the_end_that_this_caused(desk: Desk) -> None:
+    task = (await desk.call("terminal", command="sleep 60", background=True, notify=True)).task
+    await desk.sessions.tell(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), "me"))
+    row = await desk.shelf.ended(task)
+    assert (row["state"], row["stop_reason"]) == ("stopped", "its session was archived")
+    records = await desk.store.load(session_stream(SESSION), after=0)
+    assert not [record for record in records if isinstance(record.event, InputReceived)]
+    assert [note.task for note in await desk.notes()] == [task]
+
+
+# --- beginnings -------------------------------------------------------------------------------------
+
+
+async def test_a_turn_that_is_stopped_while_its_command_starts_leaves_none_behind(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, reached, go = desk.tasks.supervisor.start, asyncio.Event(), asyncio.Event()
+
+    async def slow(command: Command) -> Running:
+        reached.set()
+        await go.wait()
+        return await start(command)
+
+    monkeypatch.setattr(desk.tasks.supervisor, "start", slow)
+    call = asyncio.create_task(desk.call("terminal", command="sleep 60"))
+    await reached.wait()
+    call.cancel()
+    await asyncio.wait({call})
+    go.set()
+    (task,) = await desk.store.task_ids()
+    row = await desk.tasks.ended(task)
+    assert (row["state"], row["stop_reason"]) == ("stopped", "its turn ended")
+
+
+async def test_an_intent_that_nobody_carried_out_is_found_by_the_retry(desk: Desk) -> None:
+    """Its commit was in doubt, and it had happened; whoever wrote it was told that it had not."""
+    started = TaskStarted(task="ab" * 8, of="process", title="t", command="true", cwd=str(desk.place.cwd), by="me")
+    key = CommandKey("start-it", "digest")
+    await desk.tasks.archive.begin(started, command=key)
+    retry = msgspec.structs.replace(started, task="cd" * 8)
+    assert (await desk.tasks.run(retry, Wish(), command=key)).duplicate
+    row = await desk.tasks.ended(started.task)
+    assert (row["state"], row["reason"]) == ("failed", "never started: cancelled before it began")
+
+
+async def test_a_call_whose_task_was_pruned_says_so_and_does_not_run_again(desk: Desk) -> None:
+    await desk.call_as("1.1.0", "terminal", command="echo x >> ran")
+    await Pruning(desk.store, desk.tasks.supervisor, SystemClock()).prune(Rule(), by="me")
+    again = await desk.call_as("1.1.0", "terminal", command="echo x >> ran")
+    assert again.outcome == "failed" and "that was pruned" in again.output
+    assert (desk.place.cwd / "ran").read_text() == "x\n"
+
+
+async def test_what_is_no_task_of_ours_does_not_keep_the_gateway_from_starting(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.prepare()
+    (home.tasks / "lost+found").mkdir(parents=True)
+    async with opened(tmp_path) as desk:
+        assert (await desk.call("terminal", command="true")).outcome == "done"
+    assert (home.tasks / "lost+found").exists()
+
+
+# --- pruning ----------------------------------------------------------------------------------------
+
+
+async def test_promise_6_a_prune_that_is_sent_twice_takes_nothing_the_second_time(desk: Desk) -> None:
+    pruning, key = Pruning(desk.store, desk.tasks.supervisor, SystemClock()), CommandKey("prune-it", "digest")
+    first = (await desk.call("terminal", command="echo one", background=True)).task
+    await desk.shelf.ended(first)
+    assert [row["id"] for row in await pruning.prune(Rule(), by="me", command=key)] == [first]
+    second = (await desk.call("terminal", command="echo two", background=True)).task
+    row = await desk.shelf.ended(second)
+    with pytest.raises(Conflict, match="carried out before"):
+        await pruning.prune(Rule(), by="me", command=key)
+    assert (await desk.shelf.window(row, offset=0, limit=100)).data == b"two\n"
+
+
+async def test_promise_6_what_is_pinned_while_a_prune_is_under_way_stays(desk: Desk) -> None:
+    pruning = Pruning(desk.store, desk.tasks.supervisor, SystemClock())
+    tasks = [(await desk.call("terminal", command="echo kept", background=True)).task for _ in range(2)]
+    for task in tasks:
+        await desk.shelf.ended(task)
+    seen = await pruning.preview(Rule())
+    await desk.tasks.pin(await desk.shelf.find(tasks[0]), pinned=True, by="me")
+    assert [row["id"] for row in await pruning.remove(seen, by="me")] == [tasks[1]]
+    assert [row["id"] for row in await pruning.remove(seen, by="me")] == [], "nor is anything pruned twice"
+    kept = await desk.shelf.find(tasks[0])
+    assert (await desk.shelf.window(kept, offset=0, limit=100)).data == b"kept\n"
