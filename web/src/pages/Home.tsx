@@ -108,7 +108,7 @@ function Event({ one, fresh }: { readonly one: Happening; readonly fresh: boolea
         {state.word !== "Done" && <Why of={"task" in one ? "task" : "session"} id={"task" in one ? one.task.id : one.row.id} />}
       </span>
       <Time at={one.at} />
-      <span className="sub cut">{"task" in one ? howItEnded(one.task) : one.row.preview.replaceAll(/\s+/g, " ")}</span>
+      <span className="sub cut">{"task" in one ? howItEnded(one.task, false) : one.row.preview.replaceAll(/\s+/g, " ")}</span>
     </div>
   );
 }

@@ -15,9 +15,8 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
   useKeys();
   return (
     <div className="app">
-      <a className="skip" href="#conversation">Skip to the conversation</a>
       <Rail />
-      <main>
+      <main id="main" tabIndex={-1}>
         <div className={`shell ${open ? "with-drawer" : ""}`}>
           {children}
           {open && <Drawer />}
@@ -40,6 +39,7 @@ function Rail(): ReactNode {
   const chats = last && !phone ? `/s/${last}` : "/s";
   return (
     <nav className="rail" aria-label="Main">
+      <a className="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the content</a>
       <Link className="logo" href="/home" aria-label="Holdfast home"><Logo /></Link>
       <Entry to="/home" icon="home" word="Home" here={place === "/home"} count={waits} what="need you" />
       <Entry to={chats} icon="chat" word="Chats" here={place.startsWith("/s/") || place === "/s"} count={unread} what="unread" />
