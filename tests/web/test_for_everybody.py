@@ -20,7 +20,7 @@ def test_axe_finds_nothing(browser: Browser, gateway: GatewayProcess, theme: str
     task = gateway.client.post("/v1/tasks", json={"shell": "echo hello; exit 3"}).json()["task"]
     with Seat(browser, gateway, color_scheme=theme) as seat:
         seat.begin("careful")
-        seat.type("say # A title\nsay some `code`\nsh echo waits")
+        seat.send("say # A title\nsay some `code`\nsh echo waits")
         seat.page.get_by_role("group", name="Approval").wait_for()
         found: list[str] = []
         paths = ["/home", f"/s/{seat.session}", "/s", "/tasks", f"/tasks/{task}"]
