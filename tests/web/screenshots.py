@@ -19,18 +19,14 @@ from tests.web.seat import CHROMIUM, Seat
 DESK = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 FINDING = """say `c41f9e2` reads promotions **once per line item**: 39 queries for a median cart.
-say
 say | version | p95 | queries |
 say | --- | --- | --- |
 say | 4.11 | 236 ms | 1 |
 say | 4.12 | 918 ms | 39 |
-say
 say ```python
 say promotions = load_promotions(cart.skus)  # one query for the whole cart
 say ```
-say
 say Two fixes bring it under 250 ms:
-say
 say 1. one batched query
 say 2. a cache that lives for the request"""
 BUILD = r"""for n in checkout-domain pricing-core tower-http sqlx-postgres; do
@@ -105,6 +101,10 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
                     seat.page.get_by_role("button", name="Close the panel").click()
 
             shot("home", "/home")
+            if size is DESK:
+                seat.page.keyboard.press("Control+k")
+                seat.page.wait_for_timeout(400)
+                seat.page.screenshot(path=to / f"palette-{name}.png")
             shot("chat", f"/s/{ids['main']}", drawer=size is DESK)
             away(seat, to / f"away-{name}.png")
             shot("working", f"/s/{ids['port']}")

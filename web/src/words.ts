@@ -17,6 +17,12 @@ export function duration(ms: number): string {
   return hours % 24 ? `${Math.floor(hours / 24)} d ${hours % 24} h` : `${Math.floor(hours / 24)} d`;
 }
 
+/** How long something goes on: whole seconds, so that the number does not jitter. */
+export function elapsed(ms: number): string {
+  const whole = Math.floor(Math.max(0, ms) / 1000) * 1000;
+  return whole < 10_000 ? `${whole / 1000} s` : duration(whole);
+}
+
 export function midnight(now: number): number {
   return new Date(now).setHours(0, 0, 0, 0);
 }

@@ -7,7 +7,7 @@ import { useStatus } from "../net/queries";
 import { Icon } from "../parts/Icon";
 import { useNow } from "../parts/hooks";
 import { newerBuild } from "../net/build";
-import { clock, duration, plural } from "../words";
+import { clock, elapsed, plural } from "../words";
 import type { Missed } from "./away";
 
 export function Banners({ missed, onJump, onDismiss }: {
@@ -64,10 +64,9 @@ function Digest({ missed }: { readonly missed: Missed }): ReactNode {
   add(digest?.questions, digest?.questions === 1 ? "question waits" : "questions wait", "/home");
   add(digest?.failures, digest?.failures === 1 ? "failure" : "failures", "/home");
   if (digest?.tool_calls) parts.push(<span key="calls">{plural(digest.tool_calls, "tool call")}</span>);
-  const ago = duration(Math.max(0, Date.now() - (digest?.since ?? missed.from)));
   return (
     <p className="digest">
-      {ago}.{parts.length > 0 && <> Also: {parts.map((part, index) => <span key={index}>{index > 0 && ", "}{part}</span>)}.</>}
+      {elapsed(missed.awayMs)}.{parts.length > 0 && <> Also: {parts.map((part, index) => <span key={index}>{index > 0 && ", "}{part}</span>)}.</>}
     </p>
   );
 }

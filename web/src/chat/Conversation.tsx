@@ -5,7 +5,7 @@ import { flushSeen, markSeen } from "../net/cursors";
 import { call } from "../net/http";
 import { line } from "../net/link";
 import { type LiveSession, liveSession } from "../net/live";
-import { type Item, stateOf } from "../log/model";
+import { type Item, placeOf, stateOf } from "../log/model";
 import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
 import { useTitle } from "../parts/hooks";
@@ -79,17 +79,18 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
 
   const missed = away.missed;
   const openWait = view.wait;
+  const spliceAt = missed ? placeOf(view.items, missed.first) : -1;
+  const markedAt = marked === null ? -1 : placeOf(view.items, marked);
   const state = sessionState(stateOf(view), null);
   const render = (item: Item, index: number): ReactNode => {
-    const before = view.items[index - 1];
-    const isAway = missed !== null && item.version > missed.after && item.version <= missed.upTo && item.kind !== "person";
-    const splice = isAway && item.version >= missed.first && (before === undefined || before.version < missed.first);
+    const isAway = missed !== null && spliceAt >= 0 && index >= spliceAt && item.version <= missed.upTo;
+    const splice = isAway && index === spliceAt;
     return [
       splice && (
         <div key="splice" className="line away splice"><span className="knot cut-here"><Icon name="splice" /></span>
           <div>Received while away · {clock(missed.from)} – {clock(missed.until)}</div></div>
       ),
-      <Entry key={item.key} item={item} session={live.id} open={openWait === index} away={isAway} marked={marked !== null && item.version >= marked && (before === undefined || before.version < marked)} onFork={fork} />,
+      <Entry key={item.key} item={item} session={live.id} open={openWait === index} away={isAway} marked={index === markedAt} onFork={fork} />,
     ];
   };
   const waits = stateOf(view) === "waiting";

@@ -3,7 +3,7 @@
  * is being read stays where it is, whatever comes above or below.
  */
 import { type ReactNode, type Ref, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
-import type { Item } from "../log/model";
+import { type Item, placeOf } from "../log/model";
 
 const FIRST = 40;
 const MORE = 40;
@@ -29,7 +29,7 @@ export function Flow({ items, ref, onEnd, children, render }: {
   const inner = useRef<HTMLDivElement>(null);
   const stuck = useRef(true);
   const anchor = useRef<{ key: string; top: number } | null>(null);
-  const target = useRef<number | null>(null);
+  const target = useRef<string | null>(null);
   const [span, setSpan] = useState<Span>({ from: -FIRST, to: null });
   const from = span.to === null && span.from < 0 ? Math.max(0, items.length + span.from) : Math.max(0, span.from);
   const to = Math.min(span.to ?? items.length, items.length);
@@ -72,7 +72,7 @@ export function Flow({ items, ref, onEnd, children, render }: {
     const box = scroller.current;
     if (!box) return;
     if (target.current !== null) {
-      const found = [...box.querySelectorAll<HTMLElement>("[data-version]")].find((child) => Number(child.dataset["version"]) >= (target.current ?? 0));
+      const found = box.querySelector<HTMLElement>(`[data-key="${target.current}"]`);
       target.current = null;
       if (found) {
         found.scrollIntoView({ block: "start" });
@@ -102,9 +102,9 @@ export function Flow({ items, ref, onEnd, children, render }: {
 
   useImperativeHandle(ref, () => ({
     toVersion: (version) => {
-      let index = items.findIndex((item) => item.version >= version);
-      if (index < 0) index = Math.max(0, items.length - 1);
-      target.current = version;
+      const found = placeOf(items, version);
+      const index = found < 0 ? Math.max(0, items.length - 1) : found;
+      target.current = items[index]?.key ?? null;
       stuck.current = false;
       const last = index + 60;
       setSpan({ from: Math.max(0, index - 20), to: last >= items.length ? null : last });

@@ -28,7 +28,7 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
   return (
     <aside className="list" aria-label="Sessions">
       <div className="bar">
-        <h2 className="!text-16">Chats</h2><span className="grow" />
+        {current ? <h2 className="!text-16">Chats</h2> : <h1>Chats</h1>}<span className="grow" />
         <button type="button" className="btn quiet icon" aria-label="New session" onClick={() => void newSession(go)}><Icon name="plus" /></button>
       </div>
       <div className="field">

@@ -4,7 +4,7 @@
  */
 import { useEffect, useRef, useState } from "react";
 import { useCell } from "../net/cell";
-import { cursorOf } from "../net/cursors";
+import { cursorOf, leftBefore } from "../net/cursors";
 import { type Away, away as askAway } from "../net/doors";
 import { call } from "../net/http";
 import type { LiveSession } from "../net/live";
@@ -17,6 +17,7 @@ export interface Missed {
   readonly from: number;
   readonly until: number;
   readonly reconnected: boolean;
+  readonly awayMs: number;
   readonly digest: Away | null;
 }
 
@@ -44,7 +45,8 @@ export function useAway(live: LiveSession): AwayState {
     const after = back ? reconnects.version : cursorOf(live.id);
     const attempt = ++latest.current;
     const current = (): boolean => attempt === latest.current;
-    const leftAt = back ? reconnects.leftAt : 0;
+    const leftAt = back ? reconnects.leftAt : boot ? leftBefore : 0;
+    const backAt = Date.now();
     const look = async (): Promise<void> => {
       const { session } = await call("GET /v1/sessions/{id}", { path: { id: live.id } });
       await reached(live, session.version, current);
@@ -56,7 +58,7 @@ export function useAway(live: LiveSession): AwayState {
         const at = (version: number): number => view.items.find((item) => item.version >= version)?.at ?? Date.now();
         const known: Missed = {
           after, upTo: session.version, messages: versions.length, first, from: leftAt || at(after), until: at(versions.at(-1) ?? first),
-          reconnected: back || boot, digest: null,
+          reconnected: back || boot, awayMs: backAt - (leftAt || at(after)), digest: null,
         };
         setMissed(known);
         setShown(back || boot);

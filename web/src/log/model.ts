@@ -139,6 +139,12 @@ export function emptySession(session: string): SessionView {
   };
 }
 
+/** Where an event is shown: what was queued early stands where it was taken, so versions do not only grow. */
+export function placeOf(items: readonly Item[], version: number): number {
+  const exact = items.findIndex((item) => item.version === version);
+  return exact >= 0 ? exact : items.findIndex((item) => item.version > version);
+}
+
 export function stateOf(view: SessionView): "running" | "waiting" | "suspended" | "queued" | "idle" {
   if (view.turn === null) return view.queue.length > 0 ? "queued" : "idle";
   if (view.wait !== null) return "waiting";

@@ -48,4 +48,12 @@ export function flushSeen(): void {
   save("cursors", Object.fromEntries([...cursors].slice(-500)));
 }
 
-if (typeof window !== "undefined") window.addEventListener("pagehide", flushSeen);
+/** When this browser last closed or left the page. */
+export const leftBefore = load("left", 0);
+
+if (typeof window !== "undefined") {
+  window.addEventListener("pagehide", () => {
+    flushSeen();
+    save("left", Date.now());
+  });
+}

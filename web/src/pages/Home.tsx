@@ -15,6 +15,7 @@ import { rowState, taskState, waitState } from "../parts/states";
 import { Since, Time } from "../parts/Time";
 import { Why } from "../parts/Why";
 import { DrawerButton, howItEnded, lookedAt, markLooked } from "../shell/drawer";
+import { floating } from "../shell/floating";
 import { moment, plural } from "../words";
 
 export default function Home(): ReactNode {
@@ -32,6 +33,7 @@ export default function Home(): ReactNode {
         <h1>Home</h1>
         <span className="faint wide">{running.length + working.length} running, {waits.length} {waits.length === 1 ? "needs" : "need"} you</span>
         <span className="grow" />
+        <button type="button" className="field wide w-60" onClick={() => floating.set("palette")}><Icon name="search" /><span className="grow text-left">Find anything</span><span className="kbd">Ctrl K</span></button>
         <DrawerButton />
         <button type="button" className="btn primary" onClick={() => void newSession(go)}><Icon name="plus" />New session</button>
       </div>
@@ -108,7 +110,7 @@ function Event({ one, fresh }: { readonly one: Happening; readonly fresh: boolea
         {state.word !== "Done" && <Why of={"task" in one ? "task" : "session"} id={"task" in one ? one.task.id : one.row.id} />}
       </span>
       <Time at={one.at} />
-      <span className="sub cut">{"task" in one ? howItEnded(one.task) : one.row.preview.replaceAll(/\s+/g, " ")}</span>
+      <span className="sub cut">{"task" in one ? howItEnded(one.task, false) : one.row.preview.replaceAll(/\s+/g, " ")}</span>
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { useNow } from "./hooks";
-import { duration, full, moment } from "../words";
+import { duration, elapsed, full, moment } from "../words";
 
 export function Time({ at }: { readonly at: number }): ReactNode {
   return <time dateTime={new Date(at).toISOString()} title={full(at)}>{moment(at)}</time>;
@@ -9,5 +9,5 @@ export function Time({ at }: { readonly at: number }): ReactNode {
 /** How long it has been; counted on while it goes on. */
 export function Since({ at, until }: { readonly at: number; readonly until?: number | null }): ReactNode {
   const now = useNow(until == null);
-  return <>{duration((until ?? now) - at)}</>;
+  return <>{until == null ? elapsed(now - at) : duration(until - at)}</>;
 }

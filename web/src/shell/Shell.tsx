@@ -1,29 +1,37 @@
-import { type ReactNode, useEffect, useRef } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { useCell } from "../net/cell";
 import { line } from "../net/link";
-import { save } from "../net/keep";
 import { lastSession } from "../net/cursors";
 import { useInbox, useSessions } from "../net/queries";
 import { Icon, Logo } from "../parts/Icon";
 import { Toasts } from "../parts/toasts";
 import { newSession } from "../chat/newSession";
 import { Drawer, drawer, toggleDrawer } from "./drawer";
+import { floating } from "./floating";
+import { switchTheme } from "./theme";
+
+const Palette = lazy(() => import("./Palette").then((found) => ({ default: found.Palette })));
+const Keys = lazy(() => import("./Palette").then((found) => ({ default: found.Keys })));
 
 export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
   const open = useCell(drawer);
+  const over = useCell(floating);
   useKeys();
   return (
     <div className="app">
-      <a className="skip" href="#conversation">Skip to the conversation</a>
       <Rail />
-      <main>
+      <main id="main" tabIndex={-1}>
         <div className={`shell ${open ? "with-drawer" : ""}`}>
           {children}
           {open && <Drawer />}
         </div>
       </main>
       <Toasts />
+      <Suspense>
+        {over === "palette" && <Palette onClose={() => floating.set(null)} />}
+        {over === "keys" && <Keys onClose={() => floating.set(null)} />}
+      </Suspense>
     </div>
   );
 }
@@ -40,6 +48,7 @@ function Rail(): ReactNode {
   const chats = last && !phone ? `/s/${last}` : "/s";
   return (
     <nav className="rail" aria-label="Main">
+      <a className="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the content</a>
       <Link className="logo" href="/home" aria-label="Holdfast home"><Logo /></Link>
       <Entry to="/home" icon="home" word="Home" here={place === "/home"} count={waits} what="need you" />
       <Entry to={chats} icon="chat" word="Chats" here={place.startsWith("/s/") || place === "/s"} count={unread} what="unread" />
@@ -63,18 +72,6 @@ function Entry({ to, icon, word, here, count, what }: {
   );
 }
 
-export function switchTheme(): void {
-  const root = document.documentElement;
-  const dark = root.dataset["theme"] ? root.dataset["theme"] === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  const theme = dark ? "light" : "dark";
-  root.dataset["theme"] = theme;
-  try {
-    localStorage.setItem("holdfast.theme", theme); // plain text: theme.js reads it before anything else runs
-  } catch {
-    save("theme", theme);
-  }
-}
-
 /** Single letters rest while a field has focus. */
 function useKeys(): void {
   const [, go] = useLocation();
@@ -86,6 +83,11 @@ function useKeys(): void {
         if (!at.closest("textarea")) toggleDrawer(false);
         return;
       }
+      if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+        event.preventDefault();
+        floating.set("palette");
+        return;
+      }
       if (event.ctrlKey || event.metaKey || event.altKey || at.closest("input, textarea, select, dialog, [contenteditable]")) return;
       if (Date.now() - leader.current < 1200) {
         leader.current = 0;
@@ -95,6 +97,8 @@ function useKeys(): void {
       }
       if (event.key === "g") leader.current = Date.now();
       else if (event.key === "t") toggleDrawer();
+      else if (event.key === "?") floating.set("keys");
+      else if (event.key === "j" || event.key === "k") nextRow(event.key === "j" ? 1 : -1);
       else if (event.key === "n") void newSession(go);
       else if (event.key === "m") [...document.querySelectorAll<HTMLElement>(".banner.online button")].at(0)?.click();
       else if (event.key === "/") {
@@ -105,4 +109,11 @@ function useKeys(): void {
     document.addEventListener("keydown", pressed);
     return () => document.removeEventListener("keydown", pressed);
   }, [go]);
+}
+
+/** The session or task after or before the focused one. */
+function nextRow(step: number): void {
+  const rows = [...document.querySelectorAll<HTMLElement>(".sess > a, td a.task")];
+  const here = rows.findIndex((row) => row === document.activeElement || row.getAttribute("aria-current") === "page");
+  rows[(here + step + rows.length) % Math.max(1, rows.length)]?.focus();
 }

@@ -118,8 +118,8 @@ function Row({ task, current }: { readonly task: TaskView; readonly current: boo
   );
 }
 
-export function howItEnded(task: TaskView): string {
-  const parts = [moment(task.finished_at ?? task.started_at)];
+export function howItEnded(task: TaskView, when = true): string {
+  const parts = when ? [moment(task.finished_at ?? task.started_at)] : [];
   if (task.state === "stopped" && task.ended_by) parts.push(`by ${task.ended_by}`);
   else if (task.exit_code !== null) parts.push(`exit ${task.exit_code}`);
   else if (task.reason) parts.push(task.reason);

@@ -11,12 +11,14 @@ import { Confirm } from "../parts/Confirm";
 import { Empty, Loading } from "../parts/Empty";
 import { useTitle } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
+import { Menu } from "../parts/Menu";
 import { taskState } from "../parts/states";
 import { Since, Time } from "../parts/Time";
 import { complain, toast } from "../parts/toasts";
 import { Why } from "../parts/Why";
 import { DrawerButton } from "../shell/drawer";
 import { byWhom, full, size } from "../words";
+import { download } from "./download";
 import { OutputView } from "./OutputView";
 
 export default function TaskPage({ id }: { readonly id: string }): ReactNode {
@@ -54,6 +56,7 @@ function Bar({ task }: { readonly task: TaskView }): ReactNode {
   const [killing, setKilling] = useState(false);
   const running = task.state === "running";
   const path = { id: task.id };
+  const save = (): void => void download(task.id, `${task.id}.log`);
   const refresh = (): void => void queries.invalidateQueries({ queryKey: ["task", task.id] });
   const stop = (force: boolean): void => void call("POST /v1/tasks/{id}/stop", { path, body: { force } }).then(refresh, complain);
   const pin = (): void => void call("POST /v1/tasks/{id}/pin", { path, body: { pinned: !task.pinned } }).then(refresh, complain);
@@ -67,9 +70,17 @@ function Bar({ task }: { readonly task: TaskView }): ReactNode {
       <span className="grow" />
       <button type="button" className="btn quiet wide" aria-pressed={task.pinned} onClick={pin}><Icon name="pin" />{task.pinned ? "Unpin" : "Pin"}</button>
       <button type="button" className="btn quiet wide" onClick={copy}><Icon name="link" />Copy link</button>
-      {task.kind === "process" && <a className="btn wide" download={`${task.id}.log`} href={`/v1/tasks/${task.id}/output?raw=true&limit=${8 * 1024 * 1024}`}><Icon name="download" />Download {size(task.output_bytes - task.dropped_bytes)}</a>}
+      {task.kind === "process" && <button type="button" className="btn wide" onClick={save}><Icon name="download" />Download {size(task.output_bytes - task.dropped_bytes)}</button>}
       {running && <button type="button" className="btn danger" onClick={() => stop(false)}><Icon name="stop" />Stop</button>}
       {running && task.kind === "process" && <button type="button" className="btn danger wide" onClick={() => setKilling(true)}>Kill</button>}
+      <span className="phone">
+        <Menu name="Task menu" entries={[
+          { word: task.pinned ? "Unpin" : "Pin", icon: "pin", act: pin },
+          { word: "Copy link", icon: "link", act: copy },
+          ...(task.kind === "process" ? [{ word: "Download", icon: "download", act: save }] : []),
+          ...(running && task.kind === "process" ? [{ word: "Kill", icon: "stop", danger: true, act: () => setKilling(true) }] : []),
+        ]} />
+      </span>
       <DrawerButton />
       {killing && (
         <Confirm title={`Kill ${task.title}?`} verb="Kill" onNo={() => setKilling(false)} onYes={() => { setKilling(false); stop(true); }}>
@@ -89,7 +100,7 @@ function Facts({ task }: { readonly task: TaskView }): ReactNode {
   const ended = task.finished_at !== null;
   const facts: readonly (readonly [string, ReactNode])[] = [
     ["Task", <span key="id" className="mono">{task.id}</span>],
-    ["Command", <span key="c" className="mono">{task.command}</span>],
+    ["Command", <div key="c" className="mono whitespace-pre-wrap max-h-32 overflow-auto" tabIndex={0}>{task.command}</div>],
     ["Directory", <span key="d" className="mono">{task.cwd}</span>],
     ["Process", task.pid ?? (task.kind === "agent" ? "–" : "unknown")],
     ["Lifetime", task.lifetime],
@@ -114,7 +125,10 @@ function Facts({ task }: { readonly task: TaskView }): ReactNode {
 
 function History({ task }: { readonly task: TaskView }): ReactNode {
   const why = useQuery({ queryKey: ["history", task.id], queryFn: () => call("GET /v1/tasks/{id}/why", { path: { id: task.id } }) });
-  const steps = [...(why.data?.sentences ?? [])].sort((a, b) => a.at - b.at).filter((step) => step.at > task.started_at && step.at !== task.finished_at);
+  const told = why.data?.sentences ?? [];
+  const last = Math.max(...told.map((step) => step.version));
+  const between = told.filter((step) => step.version > 1 && (task.finished_at === null || step.version < last));
+  const steps = [...new Map(between.map((step) => [step.version, step])).values()].sort((a, b) => a.version - b.version);
   return (
     <section>
       <h2>History</h2>

@@ -1,0 +1,38 @@
+"""axe finds nothing to complain about on any page, in either theme."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.e2e.gateway import GatewayProcess
+from tests.web.seat import Seat
+
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Browser, gateway: GatewayProcess, theme: str) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is missing: make web")
+    task = gateway.client.post("/v1/tasks", json={"shell": "echo hello; exit 3"}).json()["task"]
+    with Seat(browser, gateway, color_scheme=theme) as seat:
+        seat.begin("careful")
+        seat.send("say # A title\nsay some `code`\nsh echo waits")
+        seat.page.get_by_role("group", name="Approval").wait_for()
+        found: list[str] = []
+        paths = ["/home", f"/s/{seat.session}", "/s", "/tasks", f"/tasks/{task}"]
+        paths += [f"/settings/{section}" for section in ("devices", "profiles", "notifications", "health", "about")]
+        for path in paths:
+            seat.open(path)
+            seat.page.wait_for_timeout(500)
+            if path == "/home":
+                seat.page.keyboard.press("t")  # the drawer stays open from here on
+            seat.page.evaluate(AXE.read_text())
+            seat.page.wait_for_timeout(300)
+            for violation in seat.page.evaluate("axe.run().then(found => found.violations)"):
+                where = [node["html"][:160] for node in violation["nodes"][:2]]
+                found.append(f"{path}: {violation['impact']} {violation['id']} {where}")
+        assert not found, "\n".join(found)

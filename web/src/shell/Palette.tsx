@@ -1,0 +1,91 @@
+/** Ctrl K: find or do anything. `?`: all keys. */
+import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { useLocation } from "wouter";
+import { newSession } from "../chat/newSession";
+import { useSearch, useSessions, useTasks } from "../net/queries";
+import { Icon } from "../parts/Icon";
+import { switchTheme } from "./theme";
+import { toggleDrawer } from "./drawer";
+
+interface Offer {
+  readonly key: string;
+  readonly icon: string;
+  readonly word: string;
+  readonly hint: string;
+  readonly act: () => void;
+}
+
+const MOST = 12;
+
+export function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const [, go] = useLocation();
+  const sessions = useSessions(false).data?.sessions ?? [];
+  const tasks = useTasks().data?.tasks ?? [];
+  const wanted = text.trim().toLowerCase();
+  const found = useSearch(wanted.length > 2 ? wanted : "").data?.hits ?? [];
+  useEffect(() => dialog.current?.showModal(), []);
+  const offers: readonly Offer[] = [
+    { key: "new", icon: "plus", word: "New session", hint: "n", act: () => void newSession(go) },
+    { key: "home", icon: "home", word: "Go to Home", hint: "g h", act: () => go("/home") },
+    { key: "tasks", icon: "tasks", word: "Go to Tasks", hint: "g t", act: () => go("/tasks") },
+    { key: "drawer", icon: "tasks", word: "Background tasks drawer", hint: "t", act: () => toggleDrawer() },
+    { key: "settings", icon: "settings", word: "Go to Settings", hint: "g s", act: () => go("/settings") },
+    { key: "theme", icon: "theme", word: "Switch the theme", hint: "", act: switchTheme },
+    ...sessions.map((row) => ({ key: row.id, icon: "chat", word: row.title || "New session", hint: "session", act: () => go(`/s/${row.id}`) })),
+    ...tasks.map((task) => ({ key: task.id, icon: task.kind === "agent" ? "agent" : "terminal", word: task.title, hint: task.state, act: () => go(`/tasks/${task.id}`) })),
+  ].filter((offer) => !wanted || offer.word.toLowerCase().includes(wanted));
+  const hits = found.map((hit) => ({ key: `${hit.session}#${hit.version}`, icon: "search", word: hit.snippet.replaceAll(/\s+/g, " "), hint: hit.title, act: () => go(`/s/${hit.session}#${hit.version}`) }));
+  const shown = [...offers.slice(0, MOST), ...hits].slice(0, MOST + 4);
+  const choose = (offer: Offer | undefined): void => {
+    if (!offer) return;
+    onClose();
+    offer.act();
+  };
+  const key = (event: KeyboardEvent): void => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step !== 0) {
+      event.preventDefault();
+      setAt((at + step + shown.length) % Math.max(1, shown.length));
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      choose(shown[at]);
+    }
+  };
+  return (
+    <dialog ref={dialog} aria-label="Find or do anything" className="palette" onClose={onClose} onKeyDown={key} onClick={(event) => { if (event.target === dialog.current) onClose(); }}>
+      <div className="field"><Icon name="search" />
+        <input type="search" role="combobox" aria-expanded="true" aria-controls="offers" aria-activedescendant={`offer-${at}`} aria-label="Find or do anything" placeholder="Find or do anything" autoFocus value={text} onChange={(event) => { setText(event.target.value); setAt(0); }} />
+      </div>
+      <ul role="listbox" id="offers" aria-label="What there is">
+        {shown.map((offer, index) => (
+          <li key={offer.key} id={`offer-${index}`} role="option" aria-selected={index === at} onClick={() => choose(offer)} onPointerMove={() => setAt(index)}>
+            <Icon name={offer.icon} /><span className="cut grow">{offer.word}</span><span className="faint cut">{offer.hint}</span>
+          </li>
+        ))}
+        {shown.length === 0 && <li className="muted">Nothing is called that.</li>}
+      </ul>
+    </dialog>
+  );
+}
+
+const KEYS: readonly (readonly [string, string])[] = [
+  ["Ctrl K", "find or do anything"], ["g h, g c, g t, g s", "go to Home, Chats, Tasks, Settings"], ["n", "new session"],
+  ["t", "background tasks drawer"], ["/", "search here"], ["m", "first missed message"], ["j, k", "next, previous session"], ["Esc", "close the topmost; it never stops work"],
+  ["Enter", "send"], ["Shift Enter", "a new line"], ["Ctrl Enter", "run in the background"], ["Ctrl .", "stop the turn"],
+  ["Alt ↑, Alt ↓", "move a queued message"], ["in an output: n, N, g, G, f", "next, previous match, start, end, follow"],
+];
+
+export function Keys({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-label="All keys" onClose={onClose}>
+      <h2>All keys</h2>
+      <dl className="keys">{KEYS.map(([key, what]) => [<dt key={key}><span className="kbd">{key}</span></dt>, <dd key={what}>{what}</dd>])}</dl>
+      <div className="acts"><button type="button" className="btn" onClick={onClose}>Close</button></div>
+    </dialog>
+  );
+}
