@@ -60,11 +60,7 @@ class Seat:
         self.page = self.tab()
         self.open(path)
 
-<<<<<<< HEAD
-    def say(self, text: str) -> None:
-=======
     def send(self, text: str) -> None:
->>>>>>> web
         box = self.page.get_by_label("Message", exact=True)
         box.fill(text)
         box.press("Enter")

@@ -13,11 +13,7 @@ from tests.web.seat import Seat
 
 def test_an_approval_is_given_in_place(seat: Seat) -> None:
     seat.begin("careful")
-<<<<<<< HEAD
-    seat.say("sh echo allowed")
-=======
     seat.send("sh echo allowed")
->>>>>>> web
     card = seat.page.get_by_role("group", name="Approval")
     expect(card).to_contain_text("echo allowed")
     card.get_by_role("button", name="Allow once").click()
@@ -28,17 +24,10 @@ def test_an_approval_is_given_in_place(seat: Seat) -> None:
 
 def test_what_is_queued_can_be_changed_and_withdrawn(seat: Seat) -> None:
     seat.begin()
-<<<<<<< HEAD
-    seat.say("slow 8 a long one that takes its time")
-    seat.sees("a long")
-    seat.say("say first")
-    seat.say("say second")
-=======
     seat.send("slow 8 a long one that takes its time")
     seat.sees("a long")
     seat.send("say first")
     seat.send("say second")
->>>>>>> web
     chips = seat.page.get_by_role("list", name="Queued messages").get_by_role("listitem")
     expect(chips).to_have_count(2)
     chips.nth(1).get_by_role("button", name="Edit").click()
@@ -69,11 +58,7 @@ def test_run_in_background_and_read_its_transcript(seat: Seat) -> None:
 
 def test_detach_makes_the_running_turn_a_task(seat: Seat) -> None:
     seat.begin()
-<<<<<<< HEAD
-    seat.say("slow 20 this takes rather long and nobody waits for it")
-=======
     seat.send("slow 20 this takes rather long and nobody waits for it")
->>>>>>> web
     seat.sees("this takes")
     seat.page.get_by_role("button", name="Detach").click()
     seat.sees("goes on as a background task")
@@ -115,11 +100,7 @@ def test_hostile_markdown_is_text(seat: Seat) -> None:
         "<script>window.pwned = 1</script> <img src=x onerror='window.pwned=1'> [click](javascript:alert(1)) "
         "![pixel](http://example.invalid/p.png) abc\u202edcb"
     )
-<<<<<<< HEAD
-    seat.say(f"say First {hostile}")
-=======
     seat.send(f"say First {hostile}")
->>>>>>> web
     seat.sees("<script>")
     log = seat.page.get_by_role("log")
     answer = log.locator(".entry .prose").last
@@ -153,11 +134,7 @@ def test_phone_width_without_sideways_scrolling(browser: Browser, gateway: Gatew
     task = gateway.client.post("/v1/tasks", json={"shell": "echo " + "long " * 60}).json()["task"]
     with Seat(browser, gateway, viewport={"width": 390, "height": 844}, has_touch=True) as seat:
         seat.begin()
-<<<<<<< HEAD
-        seat.say("say " + "word " * 200 + "x" * 300)
-=======
         seat.send("say " + "word " * 200 + "x" * 300)
->>>>>>> web
         seat.finished(1)
         seat.open(path.replace("SESSION", seat.session).replace("TASK", task))
         seat.page.wait_for_timeout(600)

@@ -16,11 +16,7 @@ def cursor(seat: Seat) -> int:
 
 def test_close_the_tab_in_the_middle_of_a_turn_and_reopen(seat: Seat) -> None:
     seat.begin()
-<<<<<<< HEAD
-    seat.say(f"slow 6 {WORDS}")
-=======
     seat.send(f"slow 6 {WORDS}")
->>>>>>> web
     seat.sees("one two")
     seat.close_tab()
     seat.reopen("/")
@@ -34,11 +30,7 @@ def test_close_the_tab_in_the_middle_of_a_turn_and_reopen(seat: Seat) -> None:
 
 def test_what_was_finished_while_the_tab_was_closed_is_counted(seat: Seat) -> None:
     seat.begin()
-<<<<<<< HEAD
-    seat.say(f"slow 2 {WORDS}")
-=======
     seat.send(f"slow 2 {WORDS}")
->>>>>>> web
     seat.sees("one")
     seat.close_tab()
     seat.finished(1)
@@ -58,11 +50,7 @@ def test_what_was_finished_while_the_tab_was_closed_is_counted(seat: Seat) -> No
 
 def test_kill_the_gateway_in_the_middle_and_start_it_again(seat: Seat) -> None:
     seat.begin()
-<<<<<<< HEAD
-    seat.say(f"slow 5 {WORDS}")
-=======
     seat.send(f"slow 5 {WORDS}")
->>>>>>> web
     seat.sees("one two")
     port = seat.port
     seat.gateway.kill9()
@@ -77,11 +65,7 @@ def test_kill_the_gateway_in_the_middle_and_start_it_again(seat: Seat) -> None:
 
 def test_three_messages_arrive_while_the_line_is_cut(seat: Seat) -> None:
     seat.begin()
-<<<<<<< HEAD
-    seat.say("say hello")
-=======
     seat.send("say hello")
->>>>>>> web
     seat.sees("demo")
     seat.finished(1)
     seat.cut_line()
@@ -111,11 +95,7 @@ def test_the_line_is_dead_and_nobody_says_so(seat: Seat) -> None:
 def test_outbox_offline_then_online_sent_once(seat: Seat) -> None:
     seat.begin()
     seat.context.set_offline(True)
-<<<<<<< HEAD
-    seat.say("say from the tunnel")
-=======
     seat.send("say from the tunnel")
->>>>>>> web
     expect(seat.page.get_by_text("Waits in this browser")).to_be_visible()
     seat.page.wait_for_timeout(3500)  # it tries meanwhile
     seat.context.set_offline(False)
@@ -129,11 +109,7 @@ def test_two_tabs_do_not_fight(seat: Seat) -> None:
     other = seat.tab()
     other.goto(f"{seat.gateway.url}/s/{seat.session}")
     expect(other.get_by_label("Message", exact=True)).to_be_visible()
-<<<<<<< HEAD
-    seat.say("slow 2 said in one tab")
-=======
     seat.send("slow 2 said in one tab")
->>>>>>> web
     expect(other.locator(".entry", has_text="said in one tab")).to_have_count(2, timeout=20_000)
     other.get_by_label("Message", exact=True).fill("say said in the other")
     other.get_by_label("Message", exact=True).press("Enter")
