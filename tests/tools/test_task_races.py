@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import json
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -155,6 +158,13 @@ async def test_promise_7_a_command_whose_claim_is_damaged_is_lost_and_does_not_h
     assert row["state"] == "lost" and "cannot be read" in str(row["reason"])
 
 
+async def test_a_file_whose_name_is_no_text_does_not_keep_an_end_from_being_written(desk: Desk) -> None:
+    subprocess.run(["git", "init", "-q", desk.place.cwd], check=True)
+    task = (await desk.call("terminal", command=r"touch $(printf 'odd\377')", background=True)).task
+    row = await desk.shelf.ended(task)
+    assert (row["state"], json.loads(str(row["files"]))) == ("done", ["odd\ufffd"])
+
+
 # --- beginnings -------------------------------------------------------------------------------------
 
 
@@ -177,6 +187,20 @@ async def test_a_turn_that_is_stopped_while_its_command_starts_leaves_none_behin
     (task,) = await desk.store.task_ids()
     row = await desk.tasks.ended(task)
     assert (row["state"], row["stop_reason"]) == ("stopped", "its turn ended")
+
+
+async def test_a_command_starts_also_when_nobody_can_remember_what_was_there_before(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "init", "-q", desk.place.cwd], check=True)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    task = (await desk.call("terminal", command="true", background=True)).task
+    row = await desk.shelf.ended(task)
+    assert (row["state"], row["files"]) == ("done", None)
 
 
 async def test_an_intent_that_nobody_carried_out_is_found_by_the_retry(desk: Desk) -> None:
