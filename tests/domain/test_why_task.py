@@ -69,7 +69,7 @@ def test_its_end_with_evidence_and_survivors() -> None:
     assert told(started(), ProcessStarted(task=ID, pid=7), stop, end)[:5] == [
         ("TaskFinished", "It ended as stopped 5 s ago: stopped by ann (by force): killed by SIGKILL."),
         ("TaskFinished", "How that is known: recorded by its keeper."),
-        ("TaskFinished", "These processes outlived being killed: 8 daemon."),
+        ("TaskFinished", "These of its processes were still there: 8 daemon."),
         ("TaskFinished", "Of 10 bytes of output 4 in the middle were dropped: it was too long."),
         ("TaskStopRequested", "Its end was asked for 1 min 5 s ago by ann (by force)."),
     ]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import json
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from holdfast.config import Home
 from holdfast.domain.commands import ArchiveSession
 from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import AnyEvent, InputReceived, session_stream
-from holdfast.domain.task import TaskDetached, TaskFinished, TaskStarted, task_stream
+from holdfast.domain.task import TaskDetached, TaskFinished, TaskStarted, TaskStopRequested, task_stream
 from holdfast.processes.command import Command, Running
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.prune import Pruning, Rule
@@ -40,6 +43,13 @@ def ends(append: Append) -> str:
     """The task whose end is written here, if one is."""
     events = [event for write in append.writes for event in write.events]
     return next((event.task for event in events if isinstance(event, TaskFinished)), "")
+
+
+async def intended(desk: Desk) -> str:
+    """A task whose intent is in the log, and nothing else."""
+    started = TaskStarted(task="ab" * 8, of="process", title="t", command="true", cwd=str(desk.place.cwd), by="me")
+    await desk.tasks.archive.begin(started)
+    return started.task
 
 
 # --- ends -------------------------------------------------------------------------------------------
@@ -121,6 +131,40 @@ async def test_a_session_that_was_put_away_is_not_woken_by_the_end_that_this_cau
     assert [note.task for note in await desk.notes()] == [task]
 
 
+async def test_a_stop_that_the_disk_refused_is_tried_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    append, troubles = desk.store.append, [Unavailable("The disk does not take writes.")]
+
+    async def full(wanted: Append) -> Appended:
+        if troubles and any(isinstance(event, TaskStopRequested) for event in wanted.writes[0].events):
+            raise troubles.pop()
+        return await append(wanted)
+
+    monkeypatch.setattr(desk.store, "append", full)
+    monkeypatch.setattr("holdfast.runtime.tasks.RETRY_SECONDS", 0.0)
+    task = (await desk.call("terminal", command="sleep 60", background=True)).task
+    await desk.sessions.tell(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), "me"))
+    row = await desk.shelf.ended(task)
+    assert (row["state"], row["stop_reason"], troubles) == ("stopped", "its session was archived", [])
+
+
+async def test_promise_7_a_command_whose_claim_is_damaged_is_lost_and_does_not_hide_the_others(desk: Desk) -> None:
+    task = await intended(desk)
+    directory = desk.place.cwd.parent / "home" / "tasks" / task
+    directory.mkdir()
+    (directory / "claim").write_text("what is this\n")
+    assert [view.id for view in await desk.shelf.running()] == [task]
+    desk.tasks.look_after(await desk.shelf.find(task))
+    row = await desk.shelf.ended(task)
+    assert row["state"] == "lost" and "cannot be read" in str(row["reason"])
+
+
+async def test_a_file_whose_name_is_no_text_does_not_keep_an_end_from_being_written(desk: Desk) -> None:
+    subprocess.run(["git", "init", "-q", desk.place.cwd], check=True)
+    task = (await desk.call("terminal", command=r"touch $(printf 'odd\377')", background=True)).task
+    row = await desk.shelf.ended(task)
+    assert (row["state"], json.loads(str(row["files"]))) == ("done", ["odd\ufffd"])
+
+
 # --- beginnings -------------------------------------------------------------------------------------
 
 
@@ -145,6 +189,20 @@ async def test_a_turn_that_is_stopped_while_its_command_starts_leaves_none_behin
     assert (row["state"], row["stop_reason"]) == ("stopped", "its turn ended")
 
 
+async def test_a_command_starts_also_when_nobody_can_remember_what_was_there_before(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "init", "-q", desk.place.cwd], check=True)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    task = (await desk.call("terminal", command="true", background=True)).task
+    row = await desk.shelf.ended(task)
+    assert (row["state"], row["files"]) == ("done", None)
+
+
 async def test_an_intent_that_nobody_carried_out_is_found_by_the_retry(desk: Desk) -> None:
     """Its commit was in doubt, and it had happened; whoever wrote it was told that it had not."""
     started = TaskStarted(task="ab" * 8, of="process", title="t", command="true", cwd=str(desk.place.cwd), by="me")
@@ -154,6 +212,17 @@ async def test_an_intent_that_nobody_carried_out_is_found_by_the_retry(desk: Des
     assert (await desk.tasks.run(retry, Wish(), command=key)).duplicate
     row = await desk.tasks.ended(started.task)
     assert (row["state"], row["reason"]) == ("failed", "never started: cancelled before it began")
+
+
+async def test_promise_7_a_command_that_began_before_that_was_written_is_said_to_run(desk: Desk) -> None:
+    """We were killed between the two; it is found again with its pid."""
+    task = await intended(desk)
+    environment = {"PATH": "/usr/bin:/bin"}
+    running = await desk.tasks.supervisor.start(Command(id=task, run="sleep 60", cwd=desk.place.cwd, env=environment))
+    with desk.store.subscribe(task_stream(task)) as changes:
+        desk.tasks.look_after(await desk.shelf.find(task))
+        await changes.wait()
+    assert (await desk.shelf.find(task))["pid"] == running.pid
 
 
 async def test_a_call_whose_task_was_pruned_says_so_and_does_not_run_again(desk: Desk) -> None:

@@ -64,7 +64,7 @@ def _ending(record: Record, end: TaskFinished, now: int) -> list[Sentence]:
     if end.evidence and end.evidence not in end.reason:
         found.append(_sentence(f"How that is known: {end.evidence}.", record))
     if end.survivors:
-        found.append(_sentence(f"These processes outlived being killed: {', '.join(end.survivors)}.", record))
+        found.append(_sentence(f"These of its processes were still there: {', '.join(end.survivors)}.", record))
     if end.dropped_bytes:
         text = f"Of {end.output_bytes} bytes of output {end.dropped_bytes} in the middle were dropped: it was too long."
         found.append(_sentence(text, record))

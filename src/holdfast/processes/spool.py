@@ -141,7 +141,7 @@ class Spool:
 
     def output(self, stream: Stream = "output") -> Output:
         """What it wrote."""
-        claim = self.claim()
+        claim = self.readable_claim()
         head = claim.head if claim is not None else 0
         return Output(self.path / f"{stream}.log", head)
 
@@ -183,6 +183,13 @@ class Spool:
             )
         except (KeyError, ValueError) as error:
             raise Corrupt(f"The claim of {self.id} cannot be read: {error}.") from error
+
+    def readable_claim(self) -> Claim | None:
+        """The same, but `None` also for one that is damaged: then nothing can be said of its processes."""
+        try:
+            return self.claim()
+        except Corrupt:
+            return None
 
     def end(self) -> Ended | NeverStarted | None:
         """How it ended, by the record; `None` while there is none.

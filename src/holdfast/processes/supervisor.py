@@ -235,7 +235,7 @@ class Supervisor:
     async def kill(self, id: str, *, grace: float = 5.0) -> KillReport:
         """End the whole tree, also what an ended command left behind."""
         spool = Spool(self._root, id)
-        claim = spool.claim()
+        claim = spool.readable_claim()
         if claim is None or claim.boot != boot_id():
             return KillReport(0, 0, ())
         return await kill_tree(spool, claim, grace=grace)
@@ -243,7 +243,7 @@ class Supervisor:
     async def members(self, id: str) -> tuple[Member, ...]:
         """The processes of a command at this moment; of an ended one, those that it left behind."""
         spool = Spool(self._root, id)
-        claim = spool.claim()
+        claim = spool.readable_claim()
         return await members(spool, claim) if claim is not None and claim.boot == boot_id() else ()
 
     # --- the house ------------------------------------------------------------------------------

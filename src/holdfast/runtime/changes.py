@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import subprocess
 from pathlib import Path
 
 GIT_SECONDS = 5.0
 MANY = 500
+log = logging.getLogger(__name__)
 State = dict[str, list[object]]
 
 
@@ -19,10 +21,14 @@ class Changes:
         self._root = root
 
     async def remember(self, task: str, cwd: Path) -> None:
-        """Before the command starts. Where there is no git, nothing is kept."""
+        """Before the command starts. Where there is no git, or no space, nothing is kept: then it is not known."""
         state = await asyncio.to_thread(_look, cwd)
         if state is not None:
-            self._file(task).write_text(json.dumps(state))
+            try:
+                self._file(task).write_text(json.dumps(state))
+            except OSError as error:
+                log.warning("what task %s changes will not be known: %s", task, error)
+                self.forget(task)  # half of it is none
 
     def since(self, task: str, cwd: Path) -> list[str] | None:
         """What looks different now; None is not known. Others may have worked there too."""
@@ -36,7 +42,7 @@ class Changes:
         changed = {name for name in {*before, *after} if name and before.get(name) != after.get(name)}
         if before.get("") != after.get(""):
             changed |= _between(cwd, str(before[""][0]), str(after[""][0]))
-        return sorted(changed)[:MANY]
+        return [_shown(name) for name in sorted(changed)[:MANY]]
 
     def forget(self, task: str) -> None:
         """Its end is written."""
@@ -62,6 +68,11 @@ def _look(cwd: Path) -> State | None:
         except OSError:
             found[name] = [entry[:2]]
     return found
+
+
+def _shown(name: str) -> str:
+    """A name may be any bytes; what is written down is text."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _between(cwd: Path, old: str, new: str) -> set[str]:

@@ -103,9 +103,8 @@ class Mirror:
 def _going_on(what: str) -> Iterator[None]:
     """One file that cannot be written, for want of space say, does not end the following of the others."""
     try:
-        yield
-    except HoldfastError:  # deleted or pruned meanwhile
-        pass
+        with contextlib.suppress(HoldfastError):  # deleted or pruned meanwhile
+            yield
     except (OSError, msgspec.MsgspecError) as error:
         log.error("the files of %s are not up to date: %s", what, error)
 

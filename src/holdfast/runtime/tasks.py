@@ -31,7 +31,7 @@ from holdfast.domain.task import (
     task_stream,
     verdict,
 )
-from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Ended, Lost, NeverStarted, Over
+from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Ended, Lost, NeverStarted, Over, Running
 from holdfast.processes.kill import KillReport, Member
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
@@ -125,10 +125,7 @@ class Tasks:
     # --- beginnings -----------------------------------------------------------------------------
 
     async def run(self, started: TaskStarted, wish: Wish, *, command: CommandKey | None = None) -> Appended:
-        """Write the intent, then start the command. What goes wrong then is the end of the task, not an error.
-
-        A caller that is cancelled leaves no half a start behind: it is carried through, and ended if its turn was.
-        """
+        """Write the intent, then start the command, also when the caller gives up. What goes wrong then is its end."""
         order = Command(
             id=started.task,
             run=tuple(started.argv) or started.command,
@@ -234,7 +231,7 @@ class Tasks:
         task = str(row["id"])
         if row["foreground"]:
             self._foreground[task] = str(row["session"])
-        watch = self._watched[task] = asyncio.create_task(self._until_over(task), name=f"task {task}")
+        watch = self._watched[task] = asyncio.create_task(self._until_over(row), name=f"task {task}")
         watch.add_done_callback(lambda _: self._forget(task))
         if row["stop_by"]:
             self._kill(task, force=False)
@@ -254,24 +251,27 @@ class Tasks:
             watch.add_done_callback(lambda _: ending.cancel())
 
     async def _end_by_rule(self, task: str, reason: str) -> None:
+        async def end() -> Appended:
+            return await self.end(await self._store.task(task), by=RUNTIME, reason=reason, force=False)
+
         try:
-            await self.end(await self._store.task(task), by=RUNTIME, reason=reason, force=False)
+            await self._write(end)
         except HoldfastError as error:
             log.info("task %s was not stopped: %s", task, error)
 
-    async def _until_over(self, task: str) -> None:
+    async def _until_over(self, row: Row) -> None:
+        task, found = str(row["id"]), await self.supervisor.attach(str(row["id"]))
+        if isinstance(found, Running) and row["pid"] is None:  # we were killed before this was written
+            event = ProcessStarted(task=task, pid=found.pid)
+            await self._write(lambda: self.archive.add(event))
         over = await self.supervisor.wait(task)
         while (kill := self._kills.get(task)) is not None and not kill.done():
             await asyncio.wait({kill})  # one by force may have taken its place
         left = await self.supervisor.members(task)
         row = await self._store.task(task)
         await self._finish(await asyncio.to_thread(self._end_of, row, over, left))
-        if not self._keeps(row):
+        if row["foreground"] and self._inline(task) is not None:  # then the log has all of it
             await self.supervisor.remove(task)
-
-    def _keeps(self, row: Row) -> bool:
-        """Whether its directory stays: not for a short command whose whole output is in the log."""
-        return not row["foreground"] or self._inline(str(row["id"])) is None
 
     def _inline(self, task: str) -> str | None:
         output = self.supervisor.output(task)
