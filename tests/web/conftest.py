@@ -32,7 +32,7 @@ def why_not() -> str:
     return ""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its loop must be gone before anybody else's test begins
 def browser() -> Iterator[Browser]:
     if reason := why_not():
         assert os.environ.get("HOLDFAST_BROWSER") != "must", reason
