@@ -1,10 +1,11 @@
 """Pictures of the main pages in light, dark and on a phone, from a gateway with a little story in it.
 
-python -m tests.web.screenshots [DIRECTORY]
+python -m tests.web.screenshots [DIRECTORY]     all of them, by default into .screenshots; the README's into docs too
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 import time
@@ -16,6 +17,8 @@ from tests.e2e.gateway import GatewayProcess, until
 from tests.web.conftest import SETTINGS, why_not
 from tests.web.seat import CHROMIUM, Seat
 
+SHOWN = ("away-light", "chat-dark", "home-light", "task-dark", "away-phone-light")
+DOCS = Path(__file__).parents[2] / "docs" / "screenshots"
 DESK = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 FINDING = """say `c41f9e2` reads promotions **once per line item**: 39 queries for a median cart.
@@ -137,7 +140,7 @@ def main() -> int:
     if reason := why_not():
         sys.stderr.write(reason + "\n")
         return 1
-    to = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/screenshots")
+    to = Path(sys.argv[1] if len(sys.argv) > 1 else ".screenshots")
     to.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         home = Path(place) / "home"
@@ -153,6 +156,9 @@ def main() -> int:
             for task in gateway.client.get("/v1/tasks", params={"state": "running"}).json()["tasks"]:
                 gateway.client.post(f"/v1/tasks/{task['id']}/stop", json={"force": True})
             time.sleep(1)
+    DOCS.mkdir(exist_ok=True)
+    for name in SHOWN:
+        shutil.copy(to / f"{name}.png", DOCS)
     return 0
 
 
