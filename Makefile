@@ -13,6 +13,7 @@ run: $(UV)
 	$(RUN) --no-dev holdfast serve
 
 test: check
+	@$(PY) hatch_build.py --test
 	$(RUN) pytest -q -n auto
 
 check: $(UV)
@@ -31,8 +32,8 @@ bench: $(UV)
 web: $(UV)
 	@$(PY) hatch_build.py
 
-web-test: web
-	cd web && npm test
+web-test: $(UV)
+	@$(PY) hatch_build.py --test
 
 types: $(UV)
 	$(RUN) python web/generate.py

@@ -1,7 +1,11 @@
-"""A browser in front of a real gateway. Debian's chromium, driven by Playwright; skipped where it is missing."""
+"""A browser in front of a real gateway. Debian's chromium, driven by Playwright; skipped where it is missing.
+
+`HOLDFAST_BROWSER=must` makes that a failure.
+"""
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +38,8 @@ def why_not() -> str:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     if reason := why_not():
+        if os.environ.get("HOLDFAST_BROWSER") == "must":
+            pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=str(CHROMIUM))
