@@ -4,6 +4,7 @@ import "./app.css";
 import { App } from "./App";
 import { login } from "./net/doors";
 import { queries } from "./net/queries";
+import { putIcons } from "./parts/Icon";
 import { deviceName, signInProblem } from "./pages/SignIn";
 
 /** The one-time code leaves the address before anything else happens. */
@@ -23,6 +24,7 @@ async function start(): Promise<void> {
       problem = signInProblem(error);
     }
   }
+  putIcons();
   const root = document.getElementById("root");
   if (!root) return;
   createRoot(root).render(<QueryClientProvider client={queries}><App problem={problem} /></QueryClientProvider>);

@@ -78,6 +78,29 @@ export function useAway(live: LiveSession): AwayState {
     };
   }, [live, reconnects]);
 
+  // A tab that nobody saw was away too, though its line was not cut.
+  useEffect(() => {
+    let hiddenAt = 0;
+    const changed = (): void => {
+      if (document.visibilityState !== "visible") {
+        hiddenAt = Date.now();
+        return;
+      }
+      const view = live.view.get();
+      const after = cursorOf(live.id);
+      const versions = after === undefined ? [] : view.messages.filter((version) => version > after);
+      const [first] = versions;
+      if (hiddenAt === 0 || after === undefined || first === undefined) return;
+      setMissed({
+        after, upTo: view.version, messages: versions.length, first, from: hiddenAt, until: Date.now(), reconnected: false,
+        awayMs: Date.now() - hiddenAt, digest: null,
+      });
+      setShown(true);
+    };
+    document.addEventListener("visibilitychange", changed);
+    return () => document.removeEventListener("visibilitychange", changed);
+  }, [live]);
+
   return { missed, ready, shown, dismiss: () => setShown(false) };
 }
 

@@ -22,7 +22,11 @@ export async function loadCursors(): Promise<void> {
 }
 
 /** Up to where it was read; undefined when this device never opened it. */
-export const cursorOf = (session: string): number | undefined => cursors.get(session);
+export function cursorOf(session: string): number | undefined {
+  const other = load<Record<string, number>>("cursors", {})[session]; // another tab may have read further
+  const ours = cursors.get(session);
+  return ours === undefined && other === undefined ? undefined : Math.max(ours ?? 0, other ?? 0);
+}
 
 const waiting = new Map<string, number>();
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -45,7 +49,9 @@ export function flushSeen(): void {
     if (onServer) void seen(session, version).then(() => queries.invalidateQueries({ queryKey: ["sessions"] }), () => undefined);
   }
   waiting.clear();
-  save("cursors", Object.fromEntries([...cursors].slice(-500)));
+  const known = load<Record<string, number>>("cursors", {});
+  const mine = Object.fromEntries([...cursors].map(([session, version]) => [session, Math.max(version, known[session] ?? 0)]));
+  save("cursors", Object.fromEntries(Object.entries({ ...known, ...mine }).slice(-500)));
 }
 
 /** When this browser last closed or left the page. */

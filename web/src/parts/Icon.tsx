@@ -1,9 +1,20 @@
 import type { ReactNode } from "react";
+import sprite from "../icons.svg?raw";
+
+/** The icons are part of the page: they must be there when the gateway is not. */
+export function putIcons(): void {
+  const icons = new DOMParser().parseFromString(sprite, "image/svg+xml").documentElement;
+  icons.setAttribute("width", "0");
+  icons.setAttribute("height", "0");
+  icons.setAttribute("aria-hidden", "true");
+  icons.setAttribute("class", "absolute");
+  document.body.prepend(icons);
+}
 
 export function Icon({ name }: { readonly name: string }): ReactNode {
   return (
     <svg className="i" aria-hidden="true">
-      <use href={`/icons.svg#i-${name}`} />
+      <use href={`#i-${name}`} />
     </svg>
   );
 }

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { Link } from "wouter";
+import { Link, useLocation } from "wouter";
 import type { TaskView } from "../api.gen";
 import { Conversation } from "../chat/Conversation";
 import { Banners } from "../chat/Banner";
@@ -54,8 +54,13 @@ function Detail({ task }: { readonly task: TaskView }): ReactNode {
 
 function Bar({ task }: { readonly task: TaskView }): ReactNode {
   const [killing, setKilling] = useState(false);
+  const [, go] = useLocation();
   const running = task.state === "running";
   const path = { id: task.id };
+  const rerun = (): void => {
+    const what = task.argv.length > 0 ? { argv: task.argv } : { shell: task.command };
+    void call("POST /v1/tasks", { body: { ...what, name: task.title, cwd: task.cwd } }).then((started) => go(`/tasks/${started.task}`), complain);
+  };
   const save = (): void => void download(task.id, `${task.id}.log`);
   const refresh = (): void => void queries.invalidateQueries({ queryKey: ["task", task.id] });
   const stop = (force: boolean): void => void call("POST /v1/tasks/{id}/stop", { path, body: { force } }).then(refresh, complain);
@@ -73,6 +78,7 @@ function Bar({ task }: { readonly task: TaskView }): ReactNode {
       {task.kind === "process" && <button type="button" className="btn wide" onClick={save}><Icon name="download" />Download {size(task.output_bytes - task.dropped_bytes)}</button>}
       {running && <button type="button" className="btn danger" onClick={() => stop(false)}><Icon name="stop" />Stop</button>}
       {running && task.kind === "process" && <button type="button" className="btn danger wide" onClick={() => setKilling(true)}>Kill</button>}
+      {!running && task.kind === "process" && <button type="button" className="btn primary wide" onClick={rerun}><Icon name="refresh" />Run again</button>}
       <span className="phone">
         <Menu name="Task menu" entries={[
           { word: task.pinned ? "Unpin" : "Pin", icon: "pin", act: pin },
