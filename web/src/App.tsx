@@ -8,16 +8,30 @@ import { lastSession, loadCursors } from "./net/cursors";
 import { Refused, request, whenSignedOut } from "./net/http";
 import { queries, useSessions } from "./net/queries";
 import { followWorld } from "./net/world";
+import { Broken } from "./parts/Broken";
 import { Empty, Loading } from "./parts/Empty";
 import { SignIn } from "./pages/SignIn";
 import { Shell } from "./shell/Shell";
 import { newSession } from "./chat/newSession";
 import { Banners } from "./chat/Banner";
 
-const Home = lazy(() => import("./pages/Home"));
-const Tasks = lazy(() => import("./tasks/TasksPage"));
-const Task = lazy(() => import("./tasks/TaskPage"));
-const Settings = lazy(() => import("./pages/Settings"));
+const pages = {
+  home: () => import("./pages/Home"),
+  tasks: () => import("./tasks/TasksPage"),
+  task: () => import("./tasks/TaskPage"),
+  settings: () => import("./pages/Settings"),
+};
+const Home = lazy(pages.home);
+const Tasks = lazy(pages.tasks);
+const Task = lazy(pages.task);
+const Settings = lazy(pages.settings);
+
+/** The other pages, while there is a gateway to get them from. */
+function fetchRest(): void {
+  for (const page of [...Object.values(pages), () => import("./shell/Palette"), () => import("./parts/Markdown")]) {
+    page().catch(() => undefined);
+  }
+}
 
 type Door = "asking" | "in" | "out" | "away";
 
@@ -40,15 +54,17 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
   useEffect(() => {
     if (door !== "in") return;
     void checkBuild();
+    setTimeout(fetchRest, 1500);
     const leave = followWorld();
     return () => void leave.then((close) => close());
   }, [door]);
+  const [place] = useLocation();
   useOpened();
   if (door === "out") return <SignIn problem={problem} onDone={() => { queries.clear(); setDoor("asking"); }} />;
   if (door !== "in") return <Loading />;
   return (
     <Shell>
-      <Suspense fallback={<Loading />}>
+      <Broken place={place}><Suspense fallback={<Loading />}>
         <Switch>
           <Route path="/"><First /></Route>
           <Route path="/home"><Home /></Route>
@@ -59,7 +75,7 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
           <Route path="/settings/:section?"><Settings /></Route>
           <Route><Empty title="There is no such page">The address may be mistyped.</Empty></Route>
         </Switch>
-      </Suspense>
+      </Suspense></Broken>
     </Shell>
   );
 }
