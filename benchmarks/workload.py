@@ -22,9 +22,9 @@ from holdfast.domain.events import (
     ToolCallStarted,
     TurnFinished,
     TurnStarted,
-    Usage,
     session_stream,
 )
+from holdfast.domain.fact import Usage
 from holdfast.store.port import Append, CommandKey, Write
 from holdfast.store.sqlite import SqliteStore
 

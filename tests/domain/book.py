@@ -15,15 +15,14 @@ from holdfast.domain.events import (
     ModelInterrupted,
     ModelRequested,
     ModelResponded,
-    Problem,
     Record,
     ToolCallFinished,
     ToolCallStarted,
     TurnStarted,
     TurnSuspended,
-    Usage,
     session_stream,
 )
+from holdfast.domain.fact import Problem, Usage
 from holdfast.domain.session import Activity, Session, evolve
 from holdfast.domain.step import Begin, CallModel, Finish, Join, Limits, Partial, Step, close, next_step, pick_up
 

@@ -55,7 +55,6 @@ from holdfast.domain.events import (
     ModelRequested,
     ModelResponded,
     NoteReceived,
-    Problem,
     Record,
     SessionArchived,
     SessionCreated,
@@ -72,13 +71,13 @@ from holdfast.domain.events import (
     TurnStarted,
     TurnSuspended,
     TurnUndone,
-    Usage,
     WaitAnswered,
     WaitOpened,
     decode,
     decode_many,
     encode,
 )
+from holdfast.domain.fact import Problem, Usage
 from holdfast.domain.task import (
     ProcessStarted,
     TaskContinued,

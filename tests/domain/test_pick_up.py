@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.events import Effect, ModelInterrupted, ToolCallFinished, TurnResumed, WaitAnswered, WaitOpened
-from holdfast.domain.session import Note
+from holdfast.domain.message import Note
 from holdfast.domain.step import CallModel, Finish, Partial, Rest, RunTools
 from tests.domain.book import LIMITS, Book, kinds
 from tests.domain.history import check, check_ended

@@ -10,8 +10,9 @@ from holdfast.domain.commands import ReviseInput, WithdrawInput
 from holdfast.domain.decide import fork
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import InputReceived, Mode, Record, TurnFinished
+from holdfast.domain.message import Note, UserMessage
 from holdfast.domain.queue import edited
-from holdfast.domain.session import Note, Session, UserMessage, fold
+from holdfast.domain.session import Session, fold
 from holdfast.domain.step import Begin
 from tests.domain.book import ID, Book
 

@@ -8,17 +8,10 @@ import pytest
 from holdfast.domain.commands import AnswerWait, ChooseAgent, UndoTurn
 from holdfast.domain.decide import fork
 from holdfast.domain.errors import Conflict, Rejected
-from holdfast.domain.events import (
-    InputReceived,
-    Problem,
-    Record,
-    SessionCreated,
-    TurnFinished,
-    Usage,
-    WaitAnswered,
-    WaitOpened,
-)
-from holdfast.domain.session import Session, UserMessage, fold
+from holdfast.domain.events import InputReceived, Record, SessionCreated, TurnFinished, WaitAnswered, WaitOpened
+from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.message import UserMessage
+from holdfast.domain.session import Session, fold
 from holdfast.domain.step import CallModel, Finish, Limits, Rest, Sleep, next_step, retry, wait_id
 from tests.domain.book import Book, answer
 

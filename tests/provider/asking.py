@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 
 from holdfast.domain.events import Call
-from holdfast.domain.session import AgentMessage, Message, UserMessage
+from holdfast.domain.message import AgentMessage, Message, UserMessage
 from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, ToolSpec
 from holdfast.runtime.provider import Provider, ProviderModel
 from tests.provider.loopback import Json, Loopback, Wire

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from holdfast.domain.session import ToolResult, UserMessage
+from holdfast.domain.message import ToolResult, UserMessage
 from holdfast.runtime.model import Delta, WantedCall
 from holdfast.runtime.provider import ProviderModel
 from tests.provider.asking import HELLO, ask, asking, provider, refused, said, sent

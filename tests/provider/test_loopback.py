@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from holdfast.domain.session import ToolResult, UserMessage
+from holdfast.domain.message import ToolResult, UserMessage
 from holdfast.runtime.provider import Provider, ProviderModel
 from tests.provider.asking import ask, said
 from tests.provider.loopback import Loopback

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.domain.events import Call as Made
 from holdfast.domain.events import CallOutcome
-from holdfast.domain.session import AgentMessage, Note, ToolResult, UserMessage
+from holdfast.domain.message import AgentMessage, Note, ToolResult, UserMessage
 from holdfast.runtime.model import ToolSpec
 from holdfast.runtime.provider import ProviderModel
 from tests.provider.asking import HELLO, ask, provider, said, sent, shapes

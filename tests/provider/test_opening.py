@@ -124,7 +124,7 @@ async def test_leaving_and_ending_at_once_is_quiet(server: Loopback) -> None:
     """The gateway goes down in the middle of its first answers: no warning, no trace on its standard error."""
     code = f"""
 import asyncio
-from holdfast.domain.session import UserMessage
+from holdfast.domain.message import (UserMessage)
 from holdfast.runtime.model import ModelRequest
 from holdfast.runtime.provider import Provider, ProviderModel, warm_up
 

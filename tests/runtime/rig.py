@@ -10,8 +10,10 @@ from pathlib import Path
 import msgspec
 
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand, StopTurn
-from holdfast.domain.events import Mode, Problem, Record, session_stream
-from holdfast.domain.session import AgentMessage, Session, UserMessage
+from holdfast.domain.events import Mode, Record, session_stream
+from holdfast.domain.fact import Problem
+from holdfast.domain.message import AgentMessage, UserMessage
+from holdfast.domain.session import Session
 from holdfast.domain.step import Limits
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.events import Call
-from holdfast.domain.session import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.domain.message import AgentMessage, Message, Note, ToolResult, UserMessage
 from holdfast.runtime.demo import HELP, DemoModel
 from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
 

@@ -24,7 +24,6 @@ from holdfast.domain.events import (
     ModelInterrupted,
     ModelRequested,
     ModelResponded,
-    Problem,
     Record,
     SessionArchived,
     SessionCreated,
@@ -32,10 +31,10 @@ from holdfast.domain.events import (
     SessionRenamed,
     TurnFinished,
     TurnStarted,
-    Usage,
     decode,
     session_stream,
 )
+from holdfast.domain.fact import Problem, Usage
 from holdfast.domain.task import (
     ProcessStarted,
     TaskContinued,

@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.domain.fact import Event, Fact
+from holdfast.domain.fact import Event, Fact, Problem, Usage
 from holdfast.domain.task import TaskEvent, TaskPruned
 
 Mode = Literal["queue", "steer", "interrupt"]
@@ -25,29 +25,12 @@ Purpose = Literal["resume", "question", "approval", "retry"]
 Effect = Literal["pure", "idempotent", "keyed", "unsafe"]
 
 
-class Usage(Fact, frozen=True):
-    """What one model call cost."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = None
-    """In US dollars; None is unknown."""
-
-
 class Call(Fact, frozen=True):
     """One effect that the model asked for. `call` is ours and unique in the session."""
 
     call: str
     tool: str
     arguments: str
-
-
-class Problem(Fact, frozen=True):
-    """Why something failed, in words for a person."""
-
-    code: str
-    message: str
-    hint: str = ""
 
 
 # --- said: the session itself -------------------------------------------------------------------

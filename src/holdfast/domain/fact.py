@@ -1,4 +1,4 @@
-"""The two bases of everything that is stored: an event, and a part of one."""
+"""The bases of everything that is stored: an event, and a part of one; and the parts that many events share."""
 
 from __future__ import annotations
 
@@ -19,3 +19,20 @@ class Event(
     tag=True,
 ):
     """Base of all events; `kind` on the wire is the class name."""
+
+
+class Usage(Fact, frozen=True):
+    """What one model call cost."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    """In US dollars; None is unknown."""
+
+
+class Problem(Fact, frozen=True):
+    """Why something failed, in words for a person."""
+
+    code: str
+    message: str
+    hint: str = ""

@@ -11,12 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
-import msgspec
-
 from holdfast.domain.events import (
     AgentChosen,
     Call,
-    CallOutcome,
     Effect,
     InputReceived,
     InputRevised,
@@ -27,7 +24,6 @@ from holdfast.domain.events import (
     ModelRequested,
     ModelResponded,
     NoteReceived,
-    Problem,
     Record,
     SessionArchived,
     SessionCreated,
@@ -47,54 +43,12 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
+from holdfast.domain.fact import Problem
+from holdfast.domain.message import AgentMessage, Message, Note, Part, ToolResult, UserMessage
 from holdfast.domain.queue import Happened, Queue, QueuedInput, revise, take, withdraw
 from holdfast.domain.task import TaskEvent, from_task
 
 Activity = Literal["idle", "queued", "running", "waiting", "suspended"]
-
-
-class Part(msgspec.Struct, frozen=True, gc=False):
-    """A value inside a session. A Struct and no dataclass: a fold makes one or two for each event."""
-
-
-# --- what the model sees ------------------------------------------------------------------------
-
-
-class UserMessage(Part, frozen=True):
-    """What a person said."""
-
-    turn: int
-    text: str
-
-
-class AgentMessage(Part, frozen=True):
-    """A whole answer of the model."""
-
-    turn: int
-    text: str
-    thinking: str
-    calls: list[Call]
-    signature: str = ""
-
-
-class ToolResult(Part, frozen=True):
-    """What a tool call came to."""
-
-    turn: int
-    call: str
-    tool: str
-    outcome: CallOutcome
-    output: str
-
-
-class Note(Part, frozen=True):
-    """What the runtime tells the model in plain words: an interruption, an unknown outcome."""
-
-    turn: int
-    text: str
-
-
-Message = UserMessage | AgentMessage | ToolResult | Note
 
 
 # --- the turn -----------------------------------------------------------------------------------

@@ -16,12 +16,12 @@ from holdfast.domain.events import (
     CallOutcome,
     ModelInterrupted,
     Outcome,
-    Problem,
     ToolCallFinished,
     TurnFinished,
     TurnResumed,
     WaitOpened,
 )
+from holdfast.domain.fact import Problem
 from holdfast.domain.session import OpenCall, Session, Turn
 
 AGAIN_AFTER_CRASH = frozenset({"pure", "idempotent", "keyed"})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from holdfast.domain.session import AgentMessage, Message, Note, Session, ToolResult, UserMessage
+from holdfast.domain.message import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.domain.session import Session
 from holdfast.gateway.shapes import ContextMessage, ModelContext
 from holdfast.runtime.model import ToolSpec
 from holdfast.runtime.profiles import Agent

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import AnyEvent, InputReceived, NoteReceived, TurnFinished, TurnStarted, session_stream
-from holdfast.domain.session import Session, ToolResult, Turn
+from holdfast.domain.message import ToolResult
+from holdfast.domain.session import Session, Turn
 from holdfast.domain.task import (
     PREVIEW,
     TaskContinued,

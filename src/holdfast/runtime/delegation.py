@@ -14,7 +14,8 @@ from holdfast.domain.commands import CreateSession
 from holdfast.domain.decide import create
 from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import SessionCreated, TurnDetached, session_stream
-from holdfast.domain.session import Session, UserMessage
+from holdfast.domain.message import UserMessage
+from holdfast.domain.session import Session
 from holdfast.domain.task import TaskStarted, task_stream, title_of
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import Clock

@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-from holdfast.domain.events import Problem, Usage
-from holdfast.domain.session import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.message import AgentMessage, Message, Note, ToolResult, UserMessage
 from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
 
 HELP = """I am the demo agent: a script, no AI. I read your message line by line and know these verbs:

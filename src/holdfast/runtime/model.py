@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from holdfast.domain.events import Problem, Usage
-from holdfast.domain.session import Message
+from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.message import Message
 
 
 @dataclass(frozen=True, slots=True)

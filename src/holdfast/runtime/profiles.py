@@ -14,7 +14,7 @@ from os.path import expanduser
 from pathlib import Path
 
 from holdfast.config import ConfigError, environment
-from holdfast.domain.events import Problem
+from holdfast.domain.fact import Problem
 from holdfast.domain.session import Session
 from holdfast.domain.step import Limits
 from holdfast.runtime.demo import DemoModel

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
-from holdfast.domain.events import Problem
+from holdfast.domain.fact import Problem
 from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
 from holdfast.runtime.provider_messages import (
     GLUE,

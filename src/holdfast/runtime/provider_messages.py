@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.domain.events import Call, Usage
-from holdfast.domain.session import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.domain.events import Call
+from holdfast.domain.fact import Usage
+from holdfast.domain.message import AgentMessage, Message, Note, ToolResult, UserMessage
 from holdfast.runtime.model import ModelRequest
 from holdfast.settings import Wire
 

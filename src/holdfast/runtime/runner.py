@@ -6,7 +6,8 @@ import asyncio
 import logging
 
 from holdfast.domain.errors import Fenced, HoldfastError, Unavailable
-from holdfast.domain.events import Problem, session_stream
+from holdfast.domain.events import session_stream
+from holdfast.domain.fact import Problem
 from holdfast.domain.session import Session
 from holdfast.domain.step import Finish, Rest, next_step
 from holdfast.runtime.archive import Archive

@@ -26,7 +26,6 @@ from holdfast.domain.events import (
     InputsJoined,
     ModelFailed,
     ModelRequested,
-    Problem,
     ToolCallFinished,
     ToolCallStarted,
     TurnStarted,
@@ -35,6 +34,7 @@ from holdfast.domain.events import (
     WaitOpened,
     session_stream,
 )
+from holdfast.domain.fact import Problem
 from holdfast.domain.session import OpenCall, Session
 from holdfast.domain.step import (
     Begin,
