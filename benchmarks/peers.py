@@ -17,7 +17,8 @@ from benchmarks.children import Child
 from benchmarks.measure import OURS_SECONDS, Figure, Plan, RawLog, alternate, timed
 from benchmarks.report import Report
 from benchmarks.workload import Workload, fill, opened, rest
-from holdfast.domain.session import Session, fold
+from holdfast.domain.fold import fold
+from holdfast.domain.session import Session
 from holdfast.store.sqlite import SqliteStore
 
 AREA = "peers"

@@ -29,7 +29,11 @@ from holdfast.gateway.server import Server, listen
 from holdfast.gateway.site import Site
 from holdfast.gateway.state import Gateway
 from holdfast.gateway.stream import Streams
+from holdfast.lifecycle.awake import Awake
+from holdfast.lifecycle.reset import Resets
+from holdfast.lifecycle.reset_clock import ResetClock
 from holdfast.lifecycle.retention import Retention
+from holdfast.lifecycle.running import StillRunning
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
@@ -45,6 +49,7 @@ from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Ground, Tasks
 from holdfast.runtime.tools.delegate import Delegate
+from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.settings import DEMO, Settings, load_settings
 from holdfast.store.lock import HomeLock
@@ -122,6 +127,7 @@ async def _run(place: _Place, *, port: int | None, background: bool, open_store:
         await mirror.start()
         await retention.start()
         await gateway.runner.start()
+        await gateway.reset_clock.start()
         _announce(home, gateway)
         if not background:
             _greet(home, gateway, await _dashboard(gateway))
@@ -151,9 +157,13 @@ def _put_together(
         sessions=sessions,
         clock=clock,
     )
-    shelf = Shelf(store, tasks=tasks, sessions=sessions, clock=clock)
+    shelf = Shelf(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=profiles.process_max_age_ms)
     delegation = Delegation(store, archive=archive, sessions=sessions, clock=clock)
-    profiles.tools += [*command_tools(tasks, shelf, clock), Delegate(delegation, shelf, profiles).tool]
+    profiles.tools += [
+        *command_tools(tasks, shelf, clock),
+        Delegate(delegation, shelf, profiles).tool,
+        Recall(sessions).tool,
+    ]
     runner = Runner(
         store,
         sessions=sessions,
@@ -163,7 +173,9 @@ def _put_together(
         clock=clock,
         holder=f"gateway {os.getpid()}",
     )
-    streams = Streams(store, live)
+    streams, awake = Streams(store, live), Awake()
+    still_running = StillRunning(store, shelf, tasks, awake)
+    resets = Resets(store, sessions=sessions, running=still_running, profiles=profiles, clock=clock)
     gateway = Gateway(
         store=store,
         sessions=sessions,
@@ -175,6 +187,9 @@ def _put_together(
         shelf=shelf,
         delegation=delegation,
         pruning=Pruning(store, tasks.supervisor, clock),
+        still_running=still_running,
+        resets=resets,
+        reset_clock=ResetClock(store, resets=resets, profiles=profiles, awake=awake, clock=clock),
         profiles=profiles,
         clock=clock,
         home=str(home.path),
@@ -193,6 +208,7 @@ async def _warm_up(profiles: Profiles) -> None:
 
 async def _say_goodbye(gateway: Gateway, serving: asyncio.Task[None]) -> None:
     """Suspend what runs while the doors close; then write that we left in good order."""
+    await gateway.reset_clock.stop()
     log.info("goodbye: suspending %d sessions", len(gateway.runner.working))
     suspending = asyncio.create_task(gateway.runner.stop())
     await asyncio.wait({suspending}, timeout=SUSPEND_SECONDS)

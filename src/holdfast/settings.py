@@ -49,6 +49,52 @@ class RetentionSettings:
     """So many ended tasks are kept, the oldest go first; 0 is no limit."""
     tasks_megabytes: int = 0
     """So much output of ended tasks is kept, the oldest goes first; 0 is no limit."""
+    sessions_archive_days: int = 0
+    """Sessions that nobody used for so many days are archived; 0 leaves them."""
+    sessions_delete_days: int = 0
+    """Archived sessions that nobody used for so many days are deleted; 0 keeps them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetSettings:
+    """[session_reset], and [profiles.NAME.session_reset] for what is different there"""
+
+    mode: Literal["none", "idle", "daily", "both"] | None = None
+    """When a session begins a new chapter by itself; by default `none`: never."""
+    idle_minutes: int | None = None
+    """`idle`: after so long without a word of a person; by default 1440."""
+    at_hour: int | None = None
+    """`daily`: at this hour, 0 to 23; by default 4."""
+    timezone: str | None = None
+    """Of that hour, like "Europe/Berlin"; by default the machine's own."""
+    max_postpone: str | None = None
+    """A command at work postpones a reset at most so long, like "90m"; by default "2h"."""
+    process_max_age: str | None = None
+    """A command that is older postpones nothing, like "12h"; by default "24h"."""
+    on_live_process: Literal["hand_over", "stop_idle", "stop"] | None = None
+    """What becomes of commands that still run; by default `hand_over`."""
+    hand_over_note: bool | None = None
+    """Whether the agent writes a note for the next chapter; by default true."""
+    notify: bool | None = None
+    """Whether browsers are told; by default true."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionSettings:
+    """[compaction]"""
+
+    threshold: int = 100_000
+    """A context with more tokens is made shorter when its session rests; 0 never does."""
+    limit: int = 0
+    """What does not fit at all; 0 is a quarter more than the threshold."""
+    keep_recent: int = 3
+    """So many of the last turns stay word by word."""
+    summary_model: str = ""
+    """Who writes the summary, as PROVIDER:MODEL; by default the session's own model."""
+    summary_timeout: int = 60
+    """In seconds."""
+    on_failure: Literal["digest", "pause"] = "digest"
+    """When it does not fit and there is no summary: go on with a digest, or ask a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +162,8 @@ class ProfileSettings:
     """How many tokens one turn may use; 0 is no limit."""
     max_minutes: int = 0
     """How long one turn may take; 0 is no limit."""
+    session_reset: ResetSettings = field(default_factory=ResetSettings)
+    """What is different from [session_reset] for its sessions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +175,8 @@ class Settings:
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
     resume: ResumeSettings = field(default_factory=ResumeSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
+    session_reset: ResetSettings = field(default_factory=ResetSettings)
+    compaction: CompactionSettings = field(default_factory=CompactionSettings)
     providers: dict[str, ProviderSettings] = field(default_factory=dict)
     mcp: dict[str, McpSettings] = field(default_factory=dict)
     profiles: dict[str, ProfileSettings] = field(default_factory=dict)
@@ -178,6 +228,8 @@ _TABLES: dict[str, tuple[type[Any], bool]] = {
     "gateway": (GatewaySettings, False),
     "resume": (ResumeSettings, False),
     "retention": (RetentionSettings, False),
+    "session_reset": (ResetSettings, False),
+    "compaction": (CompactionSettings, False),
     "providers": (ProviderSettings, True),
     "mcp": (McpSettings, True),
     "profiles": (ProfileSettings, True),
@@ -190,6 +242,14 @@ _BOUNDS: dict[tuple[str, str], tuple[int, int]] = {
     ("retention", "tasks_days"): (0, 36_500),
     ("retention", "tasks_count"): (0, 10**9),
     ("retention", "tasks_megabytes"): (0, 10**9),
+    ("retention", "sessions_archive_days"): (0, 36_500),
+    ("retention", "sessions_delete_days"): (0, 36_500),
+    ("session_reset", "idle_minutes"): (1, 10**7),
+    ("session_reset", "at_hour"): (0, 23),
+    ("compaction", "threshold"): (0, 10**8),
+    ("compaction", "limit"): (0, 10**8),
+    ("compaction", "keep_recent"): (0, 1000),
+    ("compaction", "summary_timeout"): (1, 3600),
     ("profiles", "output_head_kib"): (0, 10**8),
     ("profiles", "output_tail_kib"): (4, 10**8),
     ("profiles", "max_steps"): (1, 10**6),
@@ -218,7 +278,7 @@ def _check(path: Path, text: str, raw: dict[str, Any]) -> Settings:
         raise ConfigError(f"{path}:{_line_of(text, where)}: {'.'.join(where)}: {what}.") from error
     for keys, table, _ in _tables(raw):
         for key, value in table.items():
-            bounds = _BOUNDS.get((keys[0] if keys else "", key))
+            bounds = _BOUNDS.get((_kind(keys), key))
             if bounds is not None and not bounds[0] <= value <= bounds[1]:
                 (low, high), name = bounds, ".".join([*keys, key])
                 line = _line_of(text, [*keys, key])
@@ -235,11 +295,31 @@ def _tables(raw: dict[str, Any]) -> list[tuple[list[str], dict[str, Any], type[A
             continue
         inner = table.items() if many else [("", table)]
         found += [([name, key] if key else [name], part, shape) for key, part in inner if isinstance(part, dict)]
+    for keys, part, shape in list(found):
+        if shape is ProfileSettings and isinstance(part.get("session_reset"), dict):
+            found.append(([*keys, "session_reset"], part["session_reset"], ResetSettings))
     return found
+
+
+def _kind(keys: list[str]) -> str:
+    """Which sort of table it is: the first name, or the last one in a profile."""
+    return keys[-1] if len(keys) > 2 else keys[0] if keys else ""
 
 
 def _check_names(path: Path, text: str, settings: Settings) -> None:
     """Names that lead nowhere are found now and not in the middle of a turn."""
+    for where, rules in [
+        (["session_reset"], settings.session_reset),
+        *((["profiles", name, "session_reset"], one.session_reset) for name, one in settings.profiles.items()),
+    ]:
+        if found := reset_problem(rules):
+            key, what = found
+            line = _line_of(text, [*where, key])
+            raise ConfigError(f"{path}:{line}: {'.'.join([*where, key])} {what}")
+    wanted = settings.compaction.summary_model
+    if wanted and wanted != DEMO and wanted.partition(":")[0] not in settings.providers:
+        line = _line_of(text, ["compaction", "summary_model"])
+        raise ConfigError(f"{path}:{line}: compaction.summary_model is {wanted!r}; write PROVIDER:MODEL.")
     known = ", ".join(sorted(settings.profiles))
     if settings.default_profile and settings.default_profile not in settings.profiles:
         line = _line_of(text, ["default_profile"])
@@ -261,6 +341,32 @@ def _check_names(path: Path, text: str, settings: Settings) -> None:
         if bool(offer.command) == bool(offer.url):
             line = _line_of(text, ["mcp", name])
             raise ConfigError(f"{path}:{line}: mcp.{name} needs a command or a url, one of them.")
+
+
+SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def span_ms(text: str) -> int | None:
+    """90s, 30m, 2h, 1.5d, 2w in milliseconds; None when it is nothing of the kind."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{0,6})?)\s*([smhdw])", text.strip().lower(), re.ASCII)
+    return int(float(found[1]) * SPANS[found[2]] * 1000) if found else None
+
+
+def reset_problem(rules: ResetSettings) -> tuple[str, str] | None:
+    """What is wrong with them: the key, and what would be right."""
+    for key, text in (("max_postpone", rules.max_postpone), ("process_max_age", rules.process_max_age)):
+        if text is not None and span_ms(text) is None:
+            return key, f"is {text!r}; write a number and a unit, like 30s, 90m, 2h or 7d."
+    if rules.timezone:
+        from zoneinfo import ZoneInfo
+
+        try:
+            ZoneInfo(rules.timezone)
+        except (OSError, ValueError):  # ZoneInfoNotFoundError is a KeyError
+            return "timezone", f"is {rules.timezone!r}, which is none; write one like Europe/Berlin."
+        except KeyError:
+            return "timezone", f"is {rules.timezone!r}, which this machine does not know; write one like Europe/Berlin."
+    return None
 
 
 def _keys_of(where: str, raw: dict[str, Any]) -> list[str]:

@@ -23,7 +23,8 @@ from holdfast.domain.events import (
     session_stream,
 )
 from holdfast.domain.fact import Problem, Usage
-from holdfast.domain.session import Activity, Session, evolve
+from holdfast.domain.fold import evolve
+from holdfast.domain.session import Activity, Session
 from holdfast.domain.step import Begin, CallModel, Finish, Join, Limits, Partial, Step, close, next_step, pick_up
 
 ID = "0123456789abcdef"

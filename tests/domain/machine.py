@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from holdfast.domain.commands import SendMessage, SessionCommand, StopTurn
+from holdfast.domain.compaction import Compact
 from holdfast.domain.decide import decide
 from holdfast.domain.errors import Conflict, Fenced
 from holdfast.domain.events import (
@@ -32,8 +33,10 @@ from holdfast.domain.events import (
     WaitAnswered,
     session_stream,
 )
-from holdfast.domain.session import Session, fold
+from holdfast.domain.fold import fold
+from holdfast.domain.session import Session
 from holdfast.domain.step import (
+    Ask,
     Begin,
     CallModel,
     Finish,
@@ -146,6 +149,8 @@ class Hand:
                 return close(session, step, Partial("so far"))
             case Sleep(number, wait, _, default):
                 return [WaitAnswered(turn=number, wait=wait, answer=default, by="the clock")]
+            case Compact() | Ask():
+                raise AssertionError("nothing here is that long")
             case Rest() | RunTools():
                 return []
 

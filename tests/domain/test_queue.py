@@ -10,9 +10,10 @@ from holdfast.domain.commands import ReviseInput, WithdrawInput
 from holdfast.domain.decide import fork
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import InputReceived, Mode, Record, TurnFinished
+from holdfast.domain.fold import fold
 from holdfast.domain.message import Note, UserMessage
 from holdfast.domain.queue import edited
-from holdfast.domain.session import Session, fold
+from holdfast.domain.session import Session
 from holdfast.domain.step import Begin
 from tests.domain.book import ID, Book
 

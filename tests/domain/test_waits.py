@@ -10,8 +10,9 @@ from holdfast.domain.decide import fork
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import InputReceived, Record, SessionCreated, TurnFinished, WaitAnswered, WaitOpened
 from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.fold import fold
 from holdfast.domain.message import UserMessage
-from holdfast.domain.session import Session, fold
+from holdfast.domain.session import Session
 from holdfast.domain.step import CallModel, Finish, Limits, Rest, Sleep, next_step, retry, wait_id
 from tests.domain.book import Book, answer
 

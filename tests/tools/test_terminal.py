@@ -45,7 +45,9 @@ class Desk:
             sessions=self.sessions,
             clock=clock,
         )
-        self.shelf = Shelf(self.store, tasks=self.tasks, sessions=self.sessions, clock=clock)
+        self.shelf = Shelf(
+            self.store, tasks=self.tasks, sessions=self.sessions, clock=clock, max_age_ms=lambda _: 86_400_000
+        )
         self.tools: dict[str, AnyTool] = {tool.name: tool for tool in command_tools(self.tasks, self.shelf, clock)}
         self.place = Place(cwd, profile="demo", session=SESSION)
         self._calls = 0

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from holdfast.settings import span_ms
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 class _Text(click.types.StringParamType):
@@ -73,7 +73,7 @@ class _Span(click.ParamType[int]):
         """Parse it."""
         if isinstance(value, int):
             return value
-        found = span(str(value))
+        found = span_ms(str(value))
         if found is None:
             self.fail(f"{value!r} is not a span of time like 90s, 30m, 2h, 7d or 2w", param, ctx)
         return found
@@ -91,7 +91,7 @@ class _Moment(click.ParamType[int]):
         """Parse it. Without a zone a date is meant as the clock on the wall shows it."""
         if isinstance(value, int):
             return value
-        length = span(str(value))
+        length = span_ms(str(value))
         if length is not None:
             return int(time.time() * 1000) + self._sign * length
         from datetime import datetime
@@ -119,14 +119,6 @@ class _Size(click.ParamType[int]):
         if number is None:
             self.fail(f"{value!r} is not a size like 500, 20k, 5M or 1G", param, ctx)
         return int(number * base**power)
-
-
-def span(text: str) -> int | None:
-    """Milliseconds, if it is a span of time."""
-    text = text.strip().lower()
-    unit = UNITS.get(text[-1:])
-    number = _number(text[:-1])
-    return int(number * unit * 1000) if unit is not None and number is not None else None
 
 
 def _number(text: str) -> float | None:

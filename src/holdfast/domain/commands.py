@@ -6,10 +6,11 @@ client and travels beside it (`Idempotency-Key`), so that a retry is stored once
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
+from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.events import Mode
 from holdfast.domain.task import Lifetime, TaskOutcome
 
@@ -20,6 +21,7 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=TEXT_LIMIT)]
 Title = Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_LIMIT)]
 Path = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+WhatRuns = Literal["keep", "stop"]
 InputId = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
@@ -100,7 +102,9 @@ class RenameSession(Command, frozen=True):
 
 
 class ArchiveSession(Command, frozen=True):
-    """Take it out of the default list; nothing is deleted."""
+    """Take it out of the default list; nothing is deleted. `running` says what becomes of what still runs."""
+
+    running: WhatRuns | None = None
 
 
 class RestoreSession(Command, frozen=True):
@@ -114,7 +118,35 @@ class PinSession(Command, frozen=True):
 
 
 class DeleteSession(Command, frozen=True):
-    """Delete the session with all its events, for good."""
+    """Delete the session with all its events, for good. `running` says what becomes of what still runs."""
+
+    running: WhatRuns | None = None
+
+
+class ResetSession(Command, frozen=True):
+    """Open a new chapter: the model's context begins anew, nothing is deleted.
+
+    `running` says what becomes of what still runs; with `note` the agent writes one for the next chapter first.
+    """
+
+    running: WhatRuns | None = None
+    note: bool = False
+
+
+class UndoReset(Command, frozen=True):
+    """Let the model see the chapter before again, too. What the reset stopped stays stopped."""
+
+
+class SetResetPolicy(Command, frozen=True):
+    """When this session is reset, whatever its profile says; what is null is left to that."""
+
+    policy: ResetPolicy
+
+
+class CompactSession(Command, frozen=True):
+    """Make the context shorter now: a summary takes the place of its oldest turns."""
+
+    instructions: Annotated[str, msgspec.Meta(max_length=10_000)] = ""
 
 
 class DetachTurn(Command, frozen=True):
@@ -193,6 +225,9 @@ SessionCommand = (
     | ArchiveSession
     | RestoreSession
     | PinSession
+    | UndoReset
+    | SetResetPolicy
+    | CompactSession
 )
 TaskCommand = StartCommand | StartAgent | StopTask | WriteTask | PinTask | PruneTasks
-AnyCommand = CreateSession | SessionCommand | ForkSession | DetachTurn | DeleteSession | TaskCommand
+AnyCommand = CreateSession | SessionCommand | ForkSession | DetachTurn | ResetSession | DeleteSession | TaskCommand

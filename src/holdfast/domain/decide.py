@@ -7,10 +7,12 @@ from typing import assert_never
 
 import msgspec
 
+from holdfast.domain.chapter import ChapterRejoined, CompactionRequested, ResetPolicySet, ResetPostponed
 from holdfast.domain.commands import (
     AnswerWait,
     ArchiveSession,
     ChooseAgent,
+    CompactSession,
     CreateSession,
     PinSession,
     RenameSession,
@@ -18,7 +20,9 @@ from holdfast.domain.commands import (
     ReviseInput,
     SendMessage,
     SessionCommand,
+    SetResetPolicy,
     StopTurn,
+    UndoReset,
     UndoTurn,
     WithdrawInput,
 )
@@ -41,8 +45,9 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
+from holdfast.domain.fold import fold
 from holdfast.domain.queue import QueuedInput, edited, find
-from holdfast.domain.session import Session, fold
+from holdfast.domain.session import Session
 from holdfast.domain.step import Finish, Partial, close
 from holdfast.domain.task import from_task
 
@@ -83,7 +88,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: str) -> list[tup
                     events.append((record.at, reads[input]))
             case InputRevised() | InputWithdrawn() | SessionPinned() | SessionRenamed() | StopRequested():
                 continue
-            case SessionArchived() | SessionRestored() | TurnDetached():
+            case SessionArchived() | SessionRestored() | TurnDetached() | ResetPostponed() | ResetPolicySet():
                 continue
             case WaitOpened(wait=wait) | WaitAnswered(wait=wait) as event:
                 renamed = msgspec.structs.replace(event, wait=_wait_of_fork(session, wait))
@@ -145,6 +150,12 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> li
             if not session.archived:
                 raise Conflict("It is not archived.")
             return [SessionRestored(by=by)]
+        case UndoReset():
+            return [_rejoin(session, by)]
+        case SetResetPolicy(policy=policy):
+            return [ResetPolicySet(policy=policy, by=by)]
+        case CompactSession(instructions=instructions):
+            return [_compact(session, instructions, by)]
         case PinSession(pinned=pinned):
             if session.pinned == pinned:
                 raise Conflict("It is pinned already." if pinned else "It is not pinned.")
@@ -208,6 +219,23 @@ def _last_turn(session: Session) -> int:
     if last is None:
         raise Conflict("There is no turn to undo.")
     return last
+
+
+def _rejoin(session: Session, by: str) -> ChapterRejoined:
+    if session.turn is not None:
+        raise Conflict("A turn is running.", hint=f"`holdfast stop {session.id}` first.")
+    if len(session.chapters) == 1:
+        raise Conflict("There is no reset to undo.")
+    return ChapterRejoined(chapter=session.chapter.number, by=by)
+
+
+def _compact(session: Session, instructions: str, by: str) -> CompactionRequested:
+    if session.chapter.wanted is not None or session.chapter.trying is not None:
+        raise Conflict("Its context is being made shorter already.")
+    ended = session.turns - (session.turn is not None)
+    if ended <= session.chapter.start and not session.chapter.provisional:
+        raise Conflict("There is nothing to make shorter: no turn has ended since the chapter or its summary began.")
+    return CompactionRequested(instructions=instructions.strip(), by=by)
 
 
 def _send(session: Session, text: str, received: InputReceived) -> list[AnyEvent]:

@@ -15,13 +15,14 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.domain.chapter import ChapterEvent
 from holdfast.domain.fact import Event, Fact, Problem, Usage
 from holdfast.domain.task import TaskEvent, TaskPruned
 
 Mode = Literal["queue", "steer", "interrupt"]
 Outcome = Literal["done", "failed", "stopped"]
 CallOutcome = Literal["done", "failed", "unknown"]
-Purpose = Literal["resume", "question", "approval", "retry"]
+Purpose = Literal["resume", "question", "approval", "retry", "compaction"]
 Effect = Literal["pure", "idempotent", "keyed", "unsafe"]
 
 
@@ -164,6 +165,8 @@ class TurnStarted(Event, frozen=True):
     turn: int
     inputs: list[str]
     profile: str
+    by_person: bool = True
+    """A person asked for it, and not only the end of a task."""
 
 
 class InputsJoined(Event, frozen=True):
@@ -171,6 +174,7 @@ class InputsJoined(Event, frozen=True):
 
     turn: int
     inputs: list[str]
+    by_person: bool = True
 
 
 class TurnSuspended(Event, frozen=True):
@@ -339,6 +343,7 @@ SessionEvent = (
     | Shelved
     | InputRevised
     | InputWithdrawn
+    | ChapterEvent
 )
 SystemEvent = GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned
 AnyEvent = SessionEvent | TaskEvent | SystemEvent

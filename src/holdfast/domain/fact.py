@@ -36,3 +36,10 @@ class Problem(Fact, frozen=True):
     code: str
     message: str
     hint: str = ""
+
+
+class Happened(msgspec.Struct, frozen=True, gc=False):
+    """The event that a later sentence rests on: where it stands and when it was."""
+
+    version: int
+    at: int

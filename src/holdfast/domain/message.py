@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import msgspec
 
 from holdfast.domain.events import Call, CallOutcome
+
+TOKEN_SHIFT = 2
+"""About four characters are a token."""
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
@@ -46,3 +51,16 @@ class Note(Part, frozen=True):
 
 
 Message = UserMessage | AgentMessage | ToolResult | Note
+
+
+def message_size(message: Message) -> int:
+    """About how many tokens it is."""
+    match message:
+        case ToolResult(output=output):
+            return len(output) >> TOKEN_SHIFT
+        case AgentMessage(text=text, thinking=thinking, calls=calls):
+            return (len(text) + len(thinking) + sum(len(call.arguments) for call in calls)) >> TOKEN_SHIFT
+        case UserMessage(text=text) | Note(text=text):
+            return len(text) >> TOKEN_SHIFT
+        case _ as never:
+            assert_never(never)

@@ -8,13 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from holdfast.domain.events import InputReceived, InputRevised, InputWithdrawn, Record
-
-
-class Happened(msgspec.Struct, frozen=True, gc=False):
-    """The event that a later sentence rests on: where it stands and when it was."""
-
-    version: int
-    at: int
+from holdfast.domain.fact import Happened
 
 
 class QueuedInput(msgspec.Struct, frozen=True, gc=False):

@@ -1,54 +1,36 @@
-"""A session as the fold of its events.
-
-`evolve` is the only way to change a Session. It works in place, since copying the history at every
-event would make a fold quadratic; it is pure in every other sense: no I/O, no clock, and the same
-events always give the same state. Nobody else writes to these fields.
-"""
+"""A session as the rules know it: the fold of its events (`fold.py`). Nobody else writes to these fields."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Literal, assert_never
+from typing import Literal
 
+from holdfast.domain.chapter import (
+    Chapter,
+    ResetPolicy,
+    ResetPostponed,
+    opening,
+    replaced,
+)
 from holdfast.domain.events import (
-    AgentChosen,
     Call,
     Effect,
-    InputReceived,
-    InputRevised,
-    InputsJoined,
-    InputWithdrawn,
-    ModelFailed,
-    ModelInterrupted,
-    ModelRequested,
-    ModelResponded,
     NoteReceived,
     Record,
-    SessionArchived,
-    SessionCreated,
-    SessionPinned,
-    SessionRenamed,
-    SessionRestored,
     StopRequested,
-    SystemEvent,
-    ToolCallFinished,
-    ToolCallStarted,
-    TurnDetached,
-    TurnFinished,
-    TurnResumed,
-    TurnStarted,
-    TurnSuspended,
-    TurnUndone,
     WaitAnswered,
     WaitOpened,
 )
-from holdfast.domain.fact import Problem
-from holdfast.domain.message import AgentMessage, Message, Note, Part, ToolResult, UserMessage
-from holdfast.domain.queue import Happened, Queue, QueuedInput, revise, take, withdraw
-from holdfast.domain.task import TaskEvent, from_task
+from holdfast.domain.fact import Happened, Problem
+from holdfast.domain.message import (
+    Message,
+    Note,
+    Part,
+)
+from holdfast.domain.queue import Queue
 
-Activity = Literal["idle", "queued", "running", "waiting", "suspended"]
+Activity = Literal["idle", "queued", "running", "waiting", "suspended", "compacting"]
 
 
 # --- the turn -----------------------------------------------------------------------------------
@@ -104,6 +86,8 @@ class Turn:
     """The files that its tools changed, as far as they know."""
     said: str = ""
     """The last thing that the agent said."""
+    by_person: bool = True
+    """A person asked for it; not only the end of a task."""
 
     @property
     def last_done(self) -> Happened:
@@ -147,6 +131,17 @@ class Session:
     """The event that archived it, while it is."""
     pinned: bool = False
     messages: list[Message] = field(default_factory=list)
+    """All that was said in turns that were not undone; the model sees `context()`."""
+    chapters: list[Chapter] = field(default_factory=lambda: [Chapter()])
+    """Those that a reset opened and nobody undid, the first one included."""
+    size: int = 0
+    """About how many tokens the model sees."""
+    begun: Happened | None = None
+    """The first word of a person in this chapter; None while it is empty."""
+    fresh: Happened | None = None
+    """A person's last act, or the end of the last turn that a person asked for."""
+    policy: ResetPolicy = field(default_factory=ResetPolicy)
+    postponed: tuple[ResetPostponed, Happened] | None = None
     queue: Queue = field(default_factory=list)
     notes: list[NoteReceived] = field(default_factory=list)
     """What the model will be told at the beginning of its next turn."""
@@ -171,177 +166,29 @@ class Session:
         return self.turn.open_calls.get(call) if self.turn is not None else None
 
     @property
+    def chapter(self) -> Chapter:
+        """The one that the model sees."""
+        return self.chapters[-1]
+
+    def head(self) -> list[Message]:
+        """What the model is told in the place of what it does not see."""
+        chapter = self.chapter
+        found = [] if chapter.opened is None else [opening(chapter.opened)]
+        if chapter.summary is not None:
+            found.append(replaced(chapter.summary))
+        return [Note(0, text) for text in found]
+
+    def context(self) -> list[Message]:
+        """What the model sees."""
+        start = bisect_right(self.messages, self.chapter.start, key=lambda message: message.turn)
+        return [*self.head(), *self.messages[start:]]
+
+    @property
     def activity(self) -> Activity:
         """One word for what it is doing."""
         if self.turn is None:
-            return "queued" if self.queue else "idle"
+            busy = self.chapter.trying is not None or self.chapter.wanted is not None
+            return "queued" if self.queue else "compacting" if busy else "idle"
         if self.turn.wait is not None:
             return "waiting"
         return "suspended" if self.turn.suspended else "running"
-
-
-def fold(session: Session, records: Iterable[Record]) -> Session:
-    """Apply records in order, and hand the same session back."""
-    for record in records:
-        evolve(session, record)
-    return session
-
-
-def evolve(session: Session, record: Record) -> None:
-    """Apply one record. The most frequent kinds come first."""
-    if record.version != session.version + 1:
-        raise ValueError(f"{record.stream}: version {record.version} does not follow {session.version}")
-    session.version = record.version
-    session.updated_at = record.at
-    match record.event:
-        case ModelResponded() as e:
-            _responded(session, e)
-            _progress(session, record)
-        case ToolCallFinished() as e:
-            session.messages.append(ToolResult(e.turn, e.call, e.tool, e.outcome, e.output))
-            if session.turn is not None:
-                session.turn.open_calls.pop(e.call, None)
-                session.turn.files += e.files
-            _progress(session, record)
-        case InputReceived() as e:
-            session.queue.append(QueuedInput(e, Happened(record.version, record.at)))
-        case ToolCallStarted() as e:
-            turn = _turn(session)
-            turn.open_calls[e.call].effect, turn.open_calls[e.call].started = e.effect, record.at
-            turn.last = record
-        case ModelRequested() as e:
-            turn = _turn(session)
-            turn.step, turn.attempts, turn.model = e.step, e.attempt, e.model
-            turn.asked, turn.answered, turn.failed = True, False, None
-            turn.last = record
-        case TurnStarted() as e:
-            session.turns = e.turn
-            session.turn = Turn(e.turn, Happened(record.version, record.at), record, task=session.task)
-            session.messages += [Note(e.turn, note.text) for note in session.notes]
-            session.notes = []
-            _take(session, e.turn, e.inputs)
-        case TurnFinished() as e:
-            ended = Happened(record.version, record.at)
-            session.last_turn = LastTurn(e.turn, e.outcome, e.reason, e.problem, ended)
-            session.turn = None
-            if e.outcome != "done":
-                session.messages.append(Note(e.turn, f"This turn {e.outcome}: {e.reason}"))
-        case InputsJoined() as e:
-            turn = _turn(session)
-            turn.yielded = False
-            _take(session, e.turn, e.inputs)
-            turn.last = record
-        case ModelInterrupted() as e:
-            turn = _turn(session)
-            turn.asked = False
-            session.messages.append(Note(e.turn, _cut_note(e)))
-            turn.last = record
-        case ModelFailed() as e:
-            turn = _turn(session)
-            turn.asked, turn.failed = False, e.problem
-            turn.last = record
-        case TurnSuspended() as e:
-            turn = _turn(session)
-            turn.suspended, turn.last = e.reason, record
-        case TurnResumed() as e:
-            turn = _turn(session)
-            turn.suspended, turn.resumes = "", e.attempt
-            turn.stood_still_ms += e.away_ms
-            turn.interruptions.append((record.version, record.at, e.away_ms, e.cause))
-            session.messages.append(Note(e.turn, _resume_note(e)))
-            turn.last = record
-        case WaitOpened() as e:
-            turn = _turn(session)
-            turn.wait, turn.suspended, turn.failed = e, "", None
-            turn.waits += 1
-            turn.last = record
-        case WaitAnswered() as e:
-            turn = _turn(session)
-            if turn.wait is not None and turn.wait.until is None:
-                turn.stood_still_ms += record.at - turn.last.at
-            _answered(session, turn, e)
-            turn.resumes = 0
-            turn.last = record
-        case StopRequested() as e:
-            if (turn_now := session.turn) is not None and turn_now.number == e.turn:
-                turn_now.stop, turn_now.stop_asked = e, Happened(record.version, record.at)
-        case NoteReceived() as e:
-            session.notes.append(e)
-        case TurnDetached() as e:
-            if session.turn is not None and session.turn.number == e.turn:
-                session.turn.task = e.task
-        case SessionCreated() as e:
-            session.title, session.profile, session.cwd, session.task = e.title, e.profile, e.cwd, e.task
-        case SessionRenamed() as e:
-            session.title = e.title
-        case AgentChosen() as e:
-            session.profile, session.model = e.profile, e.model
-        case TurnUndone() as e:
-            session.undone.add(e.turn)
-            session.messages = [message for message in session.messages if message.turn != e.turn]
-        case SessionArchived():
-            session.put_away = Happened(record.version, record.at)
-        case SessionRestored():
-            session.put_away = None
-        case SessionPinned() as e:
-            session.pinned = e.pinned
-        case InputRevised() as e:
-            session.queue = revise(session.queue, e)
-        case InputWithdrawn() as e:
-            session.queue = withdraw(session.queue, e.input)
-        case other:
-            if isinstance(other, TaskEvent | SystemEvent):
-                raise TypeError(f"{type(other).__name__} does not belong into a session")
-            assert_never(other)
-
-
-def _turn(session: Session) -> Turn:
-    if session.turn is None:
-        raise ValueError(f"session {session.id}: an event of a turn, but no turn is open")
-    return session.turn
-
-
-def _progress(session: Session, record: Record) -> None:
-    turn = session.turn
-    if turn is not None:
-        turn.resumes = 0
-        turn.last = record
-
-
-def _responded(session: Session, event: ModelResponded) -> None:
-    session.messages.append(AgentMessage(event.turn, event.text, event.thinking, event.calls, event.signature))
-    turn = _turn(session)
-    turn.said = event.text or turn.said
-    turn.tokens += event.usage.input_tokens + event.usage.output_tokens
-    turn.asked, turn.answered, turn.yielded = False, True, not event.calls
-    turn.open_calls = {call.call: OpenCall(call) for call in event.calls}
-
-
-def _answered(session: Session, turn: Turn, event: WaitAnswered) -> None:
-    wait, turn.wait = turn.wait, None
-    session.answered[event.wait] = event
-    if wait is None:
-        return
-    if wait.call:
-        turn.answers[wait.call] = event
-        if event.answer in ("session", "always") and event.pattern:
-            session.allowed.add(event.pattern)
-    elif wait.purpose == "resume":
-        session.messages.append(Note(event.turn, f"You stood still: {wait.reason}. {event.by} said: {event.answer}."))
-
-
-def _take(session: Session, turn: int, inputs: list[str]) -> None:
-    taken, session.queue = take(session.queue, inputs)
-    for queued in taken:
-        kind = Note if from_task(queued.event.by) else UserMessage
-        session.messages.append(kind(turn, queued.event.text))
-
-
-def _cut_note(event: ModelInterrupted) -> str:
-    if not event.text:
-        return f"Your answer was cut before its first word: {event.reason}."
-    return f"Your answer was cut: {event.reason}. So far you had said:\n{event.text}"
-
-
-def _resume_note(event: TurnResumed) -> str:
-    return f"You were interrupted ({event.cause}) and nothing was done for {event.away_ms / 1000:.0f} s. Go on."

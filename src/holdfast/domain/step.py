@@ -6,14 +6,17 @@ model request, a message that steers before the end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2s
 from typing import Literal
 
+from holdfast.domain.chapter import INTERRUPTED, CompactionFailed
+from holdfast.domain.compaction import Compact, CompactionRules, Pause, at_rest, before_a_call
 from holdfast.domain.events import (
     AnyEvent,
     Call,
     CallOutcome,
+    ModelFailed,
     ModelInterrupted,
     Outcome,
     ToolCallFinished,
@@ -22,8 +25,13 @@ from holdfast.domain.events import (
     WaitOpened,
 )
 from holdfast.domain.fact import Problem
+from holdfast.domain.fold import DIGEST, TRY_AGAIN
 from holdfast.domain.session import OpenCall, Session, Turn
+from holdfast.domain.task import is_person
 
+CRASHED = "the gateway was killed or crashed"
+TOO_LONG = "context_too_long"
+"""The code of a provider's refusal of a context that is longer than its model takes."""
 AGAIN_AFTER_CRASH = frozenset({"pure", "idempotent", "keyed"})
 MINUTE_MS = 60_000
 JUST_ANSWERED_MS = 60_000
@@ -42,6 +50,7 @@ class Limits:
     model_attempts: int = 8
     resume_attempts: int = 3
     resume_age_ms: int = 6 * 3_600_000
+    compaction: CompactionRules = field(default_factory=CompactionRules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,7 @@ class Begin:
 
     turn: int
     inputs: list[str]
+    by_person: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,7 @@ class Join:
 
     turn: int
     inputs: list[str]
+    by_person: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +119,25 @@ class Sleep:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """Stand still until a person has chosen."""
+
+    wait: WaitOpened
+
+
+@dataclass(frozen=True, slots=True)
 class Rest:
     """Nothing to do until somebody says something."""
 
 
-Step = Begin | Join | CallModel | RunTools | Finish | Sleep | Rest
+Step = Begin | Join | CallModel | RunTools | Finish | Sleep | Compact | Ask | Rest
 
 
 def next_step(session: Session, limits: Limits, *, now: int) -> Step:
     """The one thing to do now."""
     turn = session.turn
     if turn is None:
-        return _begin(session)
+        return _begin(session) if session.queue else at_rest(session, limits.compaction, now=now) or Rest()
     if (stopped := stop_reason(session)) is not None:
         return Finish(turn.number, "stopped", stopped)
     if turn.wait is not None:
@@ -128,18 +146,32 @@ def next_step(session: Session, limits: Limits, *, now: int) -> Step:
             return Rest()
         return Sleep(turn.number, wait.wait, wait.until, wait.default or "the time has come")
     if turn.failed is not None:
-        return Finish(turn.number, "failed", turn.failed.message, turn.failed)
+        shorter = _shorter(session, turn, limits) if turn.failed.code == TOO_LONG else None
+        return shorter or Finish(turn.number, "failed", turn.failed.message, turn.failed)
     if turn.open_calls:
         return RunTools(turn.number, [open_call.call for open_call in turn.open_calls.values()])
     if steering := _inputs(session, "steer"):
-        return Join(turn.number, steering)
+        return Join(turn.number, steering, _by_person(session, steering))
     if turn.yielded:
         return Finish(turn.number, "done", "the agent had nothing more to do")
     if (problem := _over_limit(turn, limits, now)) is not None:
         return Finish(turn.number, "failed", problem.message, problem)
+    if (shorter := _shorter(session, turn, limits)) is not None:
+        return shorter
     if turn.answered or turn.step == 0:
         return CallModel(turn.number, turn.step + 1, 1)
     return CallModel(turn.number, turn.step, turn.attempts + 1)
+
+
+def _shorter(session: Session, turn: Turn, limits: Limits) -> Compact | Ask | None:
+    """What must be done before the model can be asked at all."""
+    match before_a_call(session, limits.compaction, refused=turn.failed is not None):
+        case Pause(reason=reason):
+            wait = wait_id(session, turn)
+            choices = [TRY_AGAIN, DIGEST]
+            return Ask(WaitOpened(turn=turn.number, wait=wait, purpose="compaction", reason=reason, choices=choices))
+        case found:
+            return found
 
 
 def _over_limit(turn: Turn, limits: Limits, now: int) -> Problem | None:
@@ -182,6 +214,21 @@ def retry(session: Session, problem: Problem, *, after_ms: int | None, now: int,
     )
 
 
+def failed(
+    session: Session, problem: Problem, partial: Partial, again: tuple[int | None] | None, *, now: int, limits: Limits
+) -> list[AnyEvent]:
+    """What is written when a model gave no whole answer: what was shown of it is kept; then it waits and tries
+    again, or the turn fails. `again` is None when that is in vain, else what the provider asked for.
+    """
+    turn = session.turn
+    assert turn is not None
+    wait = None if again is None else retry(session, problem, after_ms=again[0], now=now, limits=limits)
+    fact = ModelFailed(turn=turn.number, step=turn.step, problem=problem, text=partial.text)
+    if wait is None:
+        return [fact]
+    return [cut(turn, partial, problem.message) if partial.text else fact, wait]
+
+
 def wait_id(session: Session, turn: Turn) -> str:
     """The next wait of a turn, unique in the whole home and the same for whoever computes it."""
     name = f"{session.id}/{turn.number}/{turn.waits + 1}"
@@ -202,10 +249,12 @@ def stop_reason(session: Session) -> str | None:
 
 
 def _begin(session: Session) -> Step:
-    if not session.queue:
-        return Rest()
     first = _inputs(session, "interrupt") or [session.queue[0].event.input]
-    return Begin(session.turns + 1, first[:1])
+    return Begin(session.turns + 1, first[:1], _by_person(session, first[:1]))
+
+
+def _by_person(session: Session, inputs: list[str]) -> bool:
+    return any(is_person(queued.event.by) for queued in session.queue if queued.event.input in inputs)
 
 
 def _inputs(session: Session, mode: Literal["steer", "interrupt"]) -> list[str]:
@@ -252,13 +301,14 @@ def pick_up(session: Session, partial: Partial, *, now: int, limits: Limits) -> 
     is resumed; or, when it is too old or was resumed too often in vain, it waits for a person.
     """
     turn = session.turn
+    trying = _cut_compaction(session, now)
     if turn is None or turn.wait is not None:
-        return []
+        return trying
     away = max(0, now - max(session.updated_at, partial.at, turn.last_done.at))
     if turn.last_kind == "WaitAnswered" and away <= max(limits.resume_age_ms, JUST_ANSWERED_MS):
-        return []  # not an interruption: this worker was called by the answer
-    cause = turn.suspended or "the gateway was killed or crashed"
-    events: list[AnyEvent] = []
+        return trying  # not an interruption: this worker was called by the answer
+    cause = turn.suspended or CRASHED
+    events = trying
     if turn.asked:
         events.append(cut(turn, partial, cause))
     for open_call in turn.open_calls.values():
@@ -272,6 +322,15 @@ def pick_up(session: Session, partial: Partial, *, now: int, limits: Limits) -> 
         attempt = turn.resumes + (0 if turn.suspended else 1)
         events.append(TurnResumed(turn=turn.number, attempt=attempt, cause=cause, away_ms=away))
     return events
+
+
+def _cut_compaction(session: Session, now: int) -> list[AnyEvent]:
+    trying = session.chapter.trying
+    if trying is None:
+        return []
+    problem = Problem(code=INTERRUPTED, message=f"The summary was cut: {CRASHED}.")
+    failed = CompactionFailed(covers=trying.covers, attempt=trying.attempt, problem=problem, again_at=now)
+    return [failed]
 
 
 def _why_not_resume(turn: Turn, away: int, limits: Limits) -> str | None:

@@ -71,6 +71,14 @@ class TaskContinued(Event, frozen=True):
     turn: int
 
 
+class TaskKept(Event, frozen=True):
+    """A person wants it to outlive what it would have ended with."""
+
+    task: str
+    lifetime: Lifetime
+    by: str
+
+
 class TaskStopRequested(Event, frozen=True):
     """Somebody or a rule wants its end; written before the first signal."""
 
@@ -122,7 +130,16 @@ class TaskPruned(Event, frozen=True):
     by: str
 
 
-TaskEvent = TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskStopRequested | TaskPinned | TaskFinished
+TaskEvent = (
+    TaskStarted
+    | ProcessStarted
+    | TaskDetached
+    | TaskContinued
+    | TaskKept
+    | TaskStopRequested
+    | TaskPinned
+    | TaskFinished
+)
 
 
 def task_stream(task: str) -> str:
@@ -171,3 +188,11 @@ def note_of(task: str, title: str, finished: TaskFinished, *, of: TaskKind) -> s
 def from_task(by: str) -> bool:
     """Whether a message is the runtime's word about a task, and no person's."""
     return by.startswith("task ")
+
+
+THE_CLOCK, THE_RUNTIME, THE_RESET_CLOCK = "the clock", "the runtime", "the reset clock"
+
+
+def is_person(by: str) -> bool:
+    """Whether a person said it, from whatever client; not the runtime in its own name."""
+    return by not in (THE_CLOCK, THE_RUNTIME, THE_RESET_CLOCK) and not from_task(by)

@@ -5,21 +5,12 @@ Every sentence names the event that it rests on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from holdfast.domain.duration import ago
 from holdfast.domain.events import WaitOpened
-from holdfast.domain.queue import Happened
+from holdfast.domain.fact import Happened
+from holdfast.domain.sentence import Sentence, sentence
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.step import stop_reason
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A statement and the event behind it."""
-
-    text: str
-    version: int
-    at: int
 
 
 def why(session: Session, *, now: int) -> list[Sentence]:
@@ -33,15 +24,15 @@ def why(session: Session, *, now: int) -> list[Sentence]:
         text = f"It rests. Turn {last.number} ended as {last.outcome} {ago(now - last.ended.at)} ago: {last.reason}."
         if last.problem is not None and last.problem.hint:
             text += f" {last.problem.hint}"
-        sentences.append(_sentence(text, last.ended))
+        sentences.append(sentence(text, last.ended))
     elif not session.queue:
         sentences.append(Sentence("It rests: nothing was ever said to it.", session.version, session.updated_at))
     for place, queued in enumerate(session.queue, 1):
         waits = f"Message {place} in the queue ({queued.event.mode}, from {queued.event.by})"
         text = f"{waits} waits since {ago(now - queued.received.at)}: {_shorten(queued.event.text)}"
-        sentences.append(_sentence(text, queued.received))
+        sentences.append(sentence(text, queued.received))
     if session.put_away is not None:
-        sentences.append(_sentence("It is archived; a message brings it back.", session.put_away))
+        sentences.append(sentence("It is archived; a message brings it back.", session.put_away))
     return sentences
 
 
@@ -64,8 +55,8 @@ def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
         text = f"Turn {turn.number} runs tools since {since}: {names}."
     else:
         text = f"Turn {turn.number} is between two steps."
-    first = _sentence(text, rests_on)
-    begun = _sentence(f"Turn {turn.number} began {ago(now - turn.started.at)} ago.", turn.started)
+    first = sentence(text, rests_on)
+    begun = sentence(f"Turn {turn.number} began {ago(now - turn.started.at)} ago.", turn.started)
     resumed = [
         Sentence(f"It was resumed {ago(now - at)} ago after {ago(away)} away: {cause}.", version, at)
         for version, at, away, cause in turn.interruptions
@@ -79,6 +70,9 @@ def _waiting(wait: WaitOpened, since: str, now: int) -> str:
             return f"waits for a person since {since}: {wait.reason}. Send it a message to go on, or stop it."
         case "question":
             return f"waits for an answer since {since}: {wait.reason} Answer with `holdfast answer {wait.wait} TEXT`."
+        case "compaction":
+            choices = "--text 'try again' or --text digest"
+            return f"waits for a person since {since}: {wait.reason}. `holdfast answer {wait.wait}` {choices}."
         case "approval":
             return (
                 f"waits for a permission since {since}: {wait.reason}. `holdfast answer {wait.wait} --allow` or --deny."
@@ -92,24 +86,6 @@ def _interrupt(session: Session) -> Happened | None:
     return next((queued.received for queued in session.queue if queued.event.mode == "interrupt"), None)
 
 
-def _sentence(text: str, happened: Happened) -> Sentence:
-    return Sentence(text, happened.version, happened.at)
-
-
 def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 80 else line[:79] + "…"
-
-
-def ago(milliseconds: int) -> str:
-    """A duration in the two largest units."""
-    seconds = max(0, milliseconds) // 1000
-    if seconds < 60:
-        return f"{seconds} s"
-    minutes, seconds = divmod(seconds, 60)
-    if minutes < 60:
-        return f"{minutes} min {seconds} s" if minutes < 10 else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes} min"
-    return f"{hours // 24} days"

@@ -5,7 +5,9 @@ Every sentence names the event that it rests on.
 
 from __future__ import annotations
 
+from holdfast.domain.duration import ago
 from holdfast.domain.events import Record
+from holdfast.domain.sentence import Sentence
 from holdfast.domain.task import (
     ProcessStarted,
     TaskContinued,
@@ -15,7 +17,6 @@ from holdfast.domain.task import (
     TaskStarted,
     TaskStopRequested,
 )
-from holdfast.domain.why import Sentence, ago
 
 
 def why_task(records: list[Record], *, now: int, activity: str = "") -> list[Sentence]:

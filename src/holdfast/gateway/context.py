@@ -28,6 +28,12 @@ def context(session: Session, agent: Agent, tools: list[ToolSpec]) -> ModelConte
         messages=shown,
         characters=characters,
         tokens=characters // CHARACTERS_A_TOKEN,
+        used=session.size,
+        threshold=agent.limits.compaction.threshold,
+        limit=agent.limits.compaction.limit,
+        chapter=session.chapter.number,
+        covers=0 if (summary := session.chapter.summary) is None else summary.covers,
+        summary=None if summary is None else summary.source,
     )
 
 

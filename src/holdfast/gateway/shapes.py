@@ -9,6 +9,7 @@ import msgspec
 from holdfast.domain.commands import Text
 from holdfast.domain.events import Mode, Record
 from holdfast.gateway.answers import Error
+from holdfast.gateway.chapter_shapes import CHAPTER_SHAPES
 from holdfast.gateway.door_shapes import DOOR_SHAPES
 from holdfast.runtime.views import TaskView
 
@@ -113,6 +114,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     preview: str
     pinned: bool
+    chapter: int
     unread: int = 0
     """Finished texts of the agent that this device has not read; 0 for the bearer token."""
 
@@ -285,6 +287,16 @@ class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
     characters: int
     tokens: int
     """Estimated as a quarter of the characters."""
+    used: int
+    """As the model counted at its last answer, and about what came since."""
+    threshold: int
+    """Past so many it is made shorter; 0 is never."""
+    limit: int
+    chapter: int
+    covers: int
+    """A summary stands in the place of the turns up to this one; 0 is none."""
+    summary: str | None
+    """`model`, or `digest` while there is no better one."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -345,6 +357,7 @@ SHAPES = (
     Taken,
     QueueEdit,
     *DOOR_SHAPES,
+    *CHAPTER_SHAPES,
     Error,
 )
 """All that an answer can be, for the OpenAPI document."""

@@ -12,6 +12,9 @@ from starlette.requests import HTTPConnection
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.site import Site
 from holdfast.gateway.stream import Streams
+from holdfast.lifecycle.reset import Resets
+from holdfast.lifecycle.reset_clock import ResetClock
+from holdfast.lifecycle.running import StillRunning
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.profiles import Profiles
@@ -37,6 +40,9 @@ class Gateway:
     shelf: Shelf
     delegation: Delegation
     pruning: Pruning
+    still_running: StillRunning
+    resets: Resets
+    reset_clock: ResetClock
     profiles: Profiles
     clock: Clock
     home: str

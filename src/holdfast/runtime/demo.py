@@ -29,9 +29,13 @@ HELP = """I am the demo agent: a script, no AI. I read your message line by line
   delegate TEXT       let another demo agent do it in the background
   count               how many of your messages I have seen, and the first of them
   echo                repeat your message before this one
+  fill TOKENS         say so many words, to make the context long
+  summary fail|hang|ok   how my next summaries of this conversation go
   fail                fail, as a model does that is out of order"""
 QUOTE = 400
 MAX_SLOW_SECONDS = 86_400.0
+MAX_FILL = 200_000
+SUMMARIES = ("fail", "hang", "ok")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,9 @@ class DemoModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:
         """Carry the next lines out."""
+        if request.about:
+            yield await _summary(request.about)
+            return
         text, calls = "", list[WantedCall]()
         reported = _report(request.messages)
         if reported:
@@ -151,6 +158,14 @@ def _speak(line: Line, messages: list[Message]) -> Speech:
             return Speech(f"I have seen {len(users)} user message{plural}; the first was: {_quote(users[0])}")
         case "echo" if not line.rest:
             return Speech(users[-2] if len(users) > 1 else "There is no message before this one.")
+        case "fill":
+            if not line.rest.isascii() or not line.rest.isdigit() or not 0 < int(line.rest) <= MAX_FILL:
+                return Speech(f"fill needs a number of tokens, up to {MAX_FILL}: fill 1000")
+            return Speech(" ".join(["fill"] * int(line.rest)))
+        case "summary":
+            if line.rest not in SUMMARIES:
+                return Speech("summary needs one of: fail, hang, ok.")
+            return Speech(f"My next summaries: {line.rest}.")
         case "fail" if not line.rest:
             raise ModelError(
                 Problem(
@@ -161,6 +176,24 @@ def _speak(line: Line, messages: list[Message]) -> Speech:
             )
         case _:
             return Speech(f"I do not know how to {_quote(line.whole)}.\n{HELP}")
+
+
+async def _summary(about: list[Message]) -> Answer:
+    """As the conversation says that summaries go; the last word counts."""
+    users = [message.text for message in about if isinstance(message, UserMessage)]
+    lines = [line for text in users for line in _parse(text) if line.verb == "summary" and line.rest in SUMMARIES]
+    how = lines[-1].rest if lines else "ok"
+    if how == "hang":
+        await asyncio.sleep(MAX_SLOW_SECONDS)
+    if how == "fail":
+        message = "The demo agent wrote no summary because it was told not to."
+        raise ModelError(Problem(code="demo_failed", message=message, hint="Say `summary ok`."))
+    first = f"; the first was: {_quote(users[0])}" if users else ""
+    plural = "" if len(users) == 1 else "s"
+    return Answer(
+        f"{len(users)} user message{plural} so far{first}",
+        usage=Usage(input_tokens=sum(map(_words, about)), output_tokens=12),
+    )
 
 
 async def _say(speech: Speech, *, first: bool) -> AsyncGenerator[str, None]:

@@ -27,6 +27,8 @@ class ModelRequest:
     instructions: str
     messages: list[Message]
     tools: list[ToolSpec]
+    about: list[Message] = field(default_factory=list)
+    """For a summary: the conversation itself. It is in the words of `messages` already; a script looks at it."""
 
 
 @dataclass(frozen=True, slots=True)

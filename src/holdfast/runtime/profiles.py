@@ -12,11 +12,17 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 from os.path import expanduser
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from holdfast.config import ConfigError, environment
+from holdfast.domain.chapter import ResetPolicy
+from holdfast.domain.compaction import CompactionRules
 from holdfast.domain.fact import Problem
+from holdfast.domain.reset import ResetRules
 from holdfast.domain.session import Session
-from holdfast.domain.step import Limits
+from holdfast.domain.step import MINUTE_MS, Limits
 from holdfast.runtime.demo import DemoModel
 from holdfast.runtime.detect import Detected, detect
 from holdfast.runtime.model import Answer, Delta, Model, ModelError, ModelRequest
@@ -35,7 +41,9 @@ from holdfast.settings import (
     Settings,
     Wire,
     load_settings,
+    span_ms,
 )
+from holdfast.store.port import Row
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +65,13 @@ class Agent:
     kept: tuple[int, int] = KEPT
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """What must not be in the log, and how it is called."""
+    summarisers: tuple[Model, ...] = ()
+    summary_seconds: float = 60.0
+
+    @property
+    def summary_models(self) -> tuple[Model, ...]:
+        """Who writes summaries: the one that was chosen for it, then its own."""
+        return (*self.summarisers, self.model)
 
     async def tools(self) -> dict[str, AnyTool]:
         """What it can do; the tools of a server that is down are missing, and it says so when they are called."""
@@ -183,6 +198,40 @@ class Profiles:
             closed=self._closed,
             kept=(_blocks(profile.output_head_kib), _blocks(profile.output_tail_kib)),
             secrets=self._secrets,
+            summarisers=(self._model(wanted),) if (wanted := settings.compaction.summary_model) else (),
+            summary_seconds=settings.compaction.summary_timeout,
+        )
+
+    def process_max_age_ms(self, session: Row) -> int:
+        """How old a command of this session may become before nobody believes in it."""
+        policy = msgspec.json.decode(str(session["reset_policy"]), type=ResetPolicy)
+        return self.reset_rules(str(session["profile"]), policy).process_max_age_ms
+
+    def reset_rules(self, profile: str, policy: ResetPolicy) -> ResetRules:
+        """What holds for a session: its own word, then its profile's, then the one for all."""
+        settings = self.settings
+        of_profile = settings.profiles.get(profile, ProfileSettings()).session_reset
+        levels = (policy, of_profile, settings.session_reset)
+        usual = ResetRules()
+
+        def first(name: str) -> Any:
+            return next((found for level in levels if (found := getattr(level, name)) is not None), None)
+
+        def chosen(name: str) -> Any:
+            found = first(name)
+            return getattr(usual, name) if found is None else found
+
+        idle = first("idle_minutes")
+        return ResetRules(
+            mode=chosen("mode"),
+            idle_ms=usual.idle_ms if idle is None else idle * MINUTE_MS,
+            at_hour=chosen("at_hour"),
+            timezone=chosen("timezone"),
+            max_postpone_ms=span_ms(first("max_postpone") or "") or usual.max_postpone_ms,
+            process_max_age_ms=span_ms(first("process_max_age") or "") or usual.process_max_age_ms,
+            on_live_process=chosen("on_live_process"),
+            hand_over_note=chosen("hand_over_note"),
+            notify=chosen("notify"),
         )
 
     async def close(self) -> None:
@@ -257,13 +306,19 @@ def _of_the_user(path: str) -> str:
 
 
 def _limits(settings: Settings, profile: ProfileSettings | None) -> Limits:
-    chosen = profile or ProfileSettings()
+    chosen, rules = profile or ProfileSettings(), settings.compaction
     return Limits(
         steps=chosen.max_steps,
         tokens=chosen.max_tokens,
         minutes=chosen.max_minutes,
         resume_attempts=settings.resume.attempts,
-        resume_age_ms=settings.resume.max_age_minutes * 60_000,
+        resume_age_ms=settings.resume.max_age_minutes * MINUTE_MS,
+        compaction=CompactionRules(
+            threshold=rules.threshold,
+            limit=rules.limit or rules.threshold + rules.threshold // 4,
+            keep_recent=rules.keep_recent,
+            on_failure=rules.on_failure,
+        ),
     )
 
 

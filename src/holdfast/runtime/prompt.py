@@ -16,7 +16,7 @@ AGENTS_LIMIT = 32_000
 def prompt(session: Session, *, turn: int, instructions: str, place: Place, tools: list[ToolSpec]) -> ModelRequest:
     """Everything that one call depends on: who it is, where it works, what was said, what it can do."""
     parts = [instructions.strip(), f"Your working directory is {place.cwd}.", _of_the_directory(place)]
-    return ModelRequest(turn, "\n\n".join(filter(None, parts)), list(session.messages), tools)
+    return ModelRequest(turn, "\n\n".join(filter(None, parts)), session.context(), tools)
 
 
 def _of_the_directory(place: Place) -> str:

@@ -20,7 +20,9 @@ from holdfast.runtime.turn import Worker
 from holdfast.store.port import Store
 
 RETRY_SECONDS = 1.0
-WAKING = frozenset({"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered"})
+WAKING = frozenset(
+    {"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered", "CompactionRequested"}
+)
 log = logging.getLogger(__name__)
 
 
@@ -119,6 +121,7 @@ class Runner:
                 await self._run(session, pen)
             finally:
                 await self._store.release(lease)
+            self._try_again_later(session)
         except Fenced as error:
             log.warning("worker of %s gave up: %s", session_id, error)
         except Unavailable as error:
@@ -127,6 +130,13 @@ class Runner:
                 self._again.add(session_id)
         except HoldfastError as error:
             log.error("worker of %s stopped: %s", session_id, error)
+
+    def _try_again_later(self, session: Session) -> None:
+        """A summary that failed is tried again when its time has come; after a restart, at the next turn's end."""
+        failed = session.chapter.failed
+        if session.activity == "idle" and failed is not None and failed.again_at is not None:
+            seconds = max(0, failed.again_at - self._clock.now()) / 1000
+            asyncio.get_running_loop().call_later(seconds, self.wake, session.id)
 
     async def _run(self, session: Session, pen: Pen) -> None:
         with self._store.subscribe(session_stream(session.id)) as changes:

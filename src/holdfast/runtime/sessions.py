@@ -13,7 +13,8 @@ from holdfast.domain.commands import TITLE_LIMIT, CreateSession, ForkSession, Se
 from holdfast.domain.decide import create, decide, fork
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected
 from holdfast.domain.events import SYSTEM, Record, SessionDeleted, session_stream
-from holdfast.domain.session import Session, evolve, fold
+from holdfast.domain.fold import evolve, fold
+from holdfast.domain.session import Session
 from holdfast.runtime.clock import Clock
 from holdfast.store.port import Append, Appended, CommandKey, Store, Write
 
@@ -99,7 +100,9 @@ class Sessions:
         write = Write(session_stream(session), events, expect=0, times=times)
         return await self._store.append(Append((write,), self._clock.now(), command=caller.key))
 
-    async def tell(self, session: str, command: SessionCommand, caller: Caller) -> Appended:
+    async def tell(
+        self, session: str, command: SessionCommand, caller: Caller, *, also: tuple[Write, ...] = ()
+    ) -> Appended:
         """Decide on the session as it is now, and append unless something came between."""
         for _ in range(TRIES):
             state = await self.get(session)
@@ -110,16 +113,16 @@ class Sessions:
                 return await self._seen_before(caller, refused)
             write = Write(session_stream(session), tuple(events), expect=expect)
             try:
-                appended = await self._store.append(Append((write,), self._clock.now(), command=caller.key))
+                appended = await self._store.append(Append((write, *also), self._clock.now(), command=caller.key))
             except Conflict:
                 if (await self.get(session)).version == expect:
-                    raise  # not a lost race: the command id belongs to something else
+                    raise  # no lost race here: the command id means something else, or so it is with `also`
                 continue
             self.apply(appended.records)
             return appended
         raise Conflict("The session changed too often in between.", hint="Try again.")
 
-    async def delete(self, session: str, caller: Caller) -> Appended:
+    async def delete(self, session: str, caller: Caller, *, also: tuple[Write, ...] = ()) -> Appended:
         """Delete a session that is at rest, with all its events."""
         for _ in range(TRIES):
             state = await self.get(session)
@@ -130,7 +133,7 @@ class Sessions:
                 raise Conflict("It is still at work.", hint=f"`holdfast stop {session}` first.")
             gone = SessionDeleted(session=session, title=state.title, events=expect, by=caller.by)
             guard = Write(session_stream(session), (), expect=expect)
-            append = Append((Write(SYSTEM, (gone,)), guard), self._clock.now(), command=caller.key)
+            append = Append((Write(SYSTEM, (gone,)), guard, *also), self._clock.now(), command=caller.key)
             try:
                 appended = await self._store.append(append)
             except Conflict:

@@ -6,9 +6,11 @@ Not here: commands (`tasks.py`), what is written (`archive.py`), pruning (`prune
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from holdfast.domain.commands import StopTurn
-from holdfast.domain.errors import Conflict, NotFound
+from holdfast.domain.errors import Conflict, NotFound, Rejected
+from holdfast.domain.stale import Owner
 from holdfast.domain.task import TaskFinished, task_stream
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import Window
@@ -29,11 +31,15 @@ HALF = 15_000
 class Shelf:
     """Every task, whatever its kind."""
 
-    def __init__(self, store: Store, *, tasks: Tasks, sessions: Sessions, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, *, tasks: Tasks, sessions: Sessions, clock: Clock, max_age_ms: Callable[[Row], int]
+    ) -> None:
         self._store = store
         self._tasks = tasks
         self._sessions = sessions
         self._clock = clock
+        self._max_age_ms = max_age_ms
+        """How old a command of this session may become before it is stale."""
         self._seen: dict[str, Activity | NotYet] = {}
         self._seen_at: float | None = None
         self._looking = asyncio.Lock()
@@ -66,8 +72,18 @@ class Shelf:
         for row in rows:
             task, running = str(row["id"]), row["state"] == "running"
             size = self._tasks.supervisor.output(task).size() if running and row["kind"] == "process" else None
-            shown.append(view(row, now=now, output_bytes=size, activity=activities.get(task) if running else None))
+            owner = await self._owner(str(row["session"])) if running and row["session"] else None
+            activity = activities.get(task) if running else None
+            shown.append(view(row, now=now, output_bytes=size, activity=activity, owner=owner))
         return shown
+
+    async def _owner(self, session: str) -> Owner:
+        try:
+            row = await self._store.session(session)
+        except Rejected:
+            return Owner(gone=True)
+        chapter_at = int(str(row["chapter_at"]))
+        return Owner(archived=bool(row["archived"]), chapter_at=chapter_at, max_age_ms=self._max_age_ms(row))
 
     async def _activities(self) -> dict[str, Activity | NotYet]:
         """One look for everybody who asks within a moment."""

@@ -211,14 +211,15 @@ class Tasks:
             raise Conflict(f"Task {task} ended already: {row['state']}, {row['reason']}.")
         request = TaskStopRequested(task=task, by=by, reason=reason, force=force)
         appended = await self.archive.add(request, command=command)
-        self._kill(task, force=force)
+        self.enforce(task, force=force)
         return appended
 
     async def pin(self, row: Row, *, pinned: bool, by: str, command: CommandKey | None = None) -> Appended:
         """Keep it whatever is pruned, or not any more."""
         return await self.archive.add(TaskPinned(task=str(row["id"]), pinned=pinned, by=by), command=command)
 
-    def _kill(self, task: str, *, force: bool) -> None:
+    def enforce(self, task: str, *, force: bool = False) -> None:
+        """Its end is wanted in the log: see to it."""
         before = self._kills.get(task)
         if before is not None and not before.done() and not force:
             return
@@ -234,7 +235,7 @@ class Tasks:
         watch = self._watched[task] = asyncio.create_task(self._until_over(row), name=f"task {task}")
         watch.add_done_callback(lambda _: self._forget(task))
         if row["stop_by"]:
-            self._kill(task, force=False)
+            self.enforce(task, force=False)
         if row["until"] is not None:
             seconds = max(0.0, (int(str(row["until"])) - self._clock.now()) / 1000)
             asyncio.get_running_loop().call_later(seconds, self._time_is_over, task)

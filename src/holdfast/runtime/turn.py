@@ -20,11 +20,11 @@ from collections.abc import Coroutine
 from contextlib import aclosing
 from typing import assert_never
 
+from holdfast.domain.compaction import Compact
 from holdfast.domain.events import (
     AnyEvent,
     Call,
     InputsJoined,
-    ModelFailed,
     ModelRequested,
     ToolCallFinished,
     ToolCallStarted,
@@ -37,6 +37,7 @@ from holdfast.domain.events import (
 from holdfast.domain.fact import Problem
 from holdfast.domain.session import OpenCall, Session
 from holdfast.domain.step import (
+    Ask,
     Begin,
     CallModel,
     Finish,
@@ -45,13 +46,13 @@ from holdfast.domain.step import (
     Rest,
     RunTools,
     Sleep,
-    cut,
+    failed,
     next_step,
     pick_up,
-    retry,
     stop_reason,
 )
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.compaction import shorten
 from holdfast.runtime.live import Live
 from holdfast.runtime.model import Answer, ModelError, ModelRequest
 from holdfast.runtime.pen import Pen
@@ -92,10 +93,11 @@ class Worker:
         """Do the next thing; False when there is rest."""
         agent = self._profiles.agent(self._session)
         match next_step(self._session, agent.limits, now=self._clock.now()):
-            case Begin(turn, inputs):
-                await self._write(TurnStarted(turn=turn, inputs=inputs, profile=self._session.profile))
-            case Join(turn, inputs):
-                await self._write(InputsJoined(turn=turn, inputs=inputs))
+            case Begin(turn, inputs, person):
+                who = self._session.profile
+                await self._write(TurnStarted(turn=turn, inputs=inputs, profile=who, by_person=person))
+            case Join(turn, inputs, person):
+                await self._write(InputsJoined(turn=turn, inputs=inputs, by_person=person))
             case CallModel() as step:
                 await self._unless_stopped(self._call_model(agent, step))
             case RunTools(turn, calls):
@@ -104,6 +106,10 @@ class Worker:
                 await self._pen.finish(self._session, step)
             case Sleep() as step:
                 await self._unless_stopped(self._sleep(step))
+            case Compact() as step:
+                await self._unless_stopped(shorten(self._session, agent, step, self._pen, self._clock))
+            case Ask(wait):
+                await self._write(wait)
             case Rest():
                 return False
             case _ as never:
@@ -130,7 +136,10 @@ class Worker:
             answer = await self._listen(agent, request)
             outcome: list[AnyEvent] = [responded(step, answer, self._clock.now() - started)]
         except ModelError as error:
-            outcome = self._failed(agent, error)
+            live = self._live.get(self._stream)
+            partial = Partial(live.text, live.thinking) if live is not None else Partial()
+            again = (error.after_ms,) if error.retry else None
+            outcome = failed(self._session, error.problem, partial, again, now=self._clock.now(), limits=agent.limits)
         self._live.end(self._stream)  # before it is written: no follower gets a delta after the answer
         await self._write(*outcome)
 
@@ -147,17 +156,6 @@ class Worker:
                     saved = loop.time()
                     await self._pen.save(self._session)
         raise ModelError(Problem(code="no_answer", message="The model ended without an answer.", hint="Try again."))
-
-    def _failed(self, agent: Agent, error: ModelError) -> list[AnyEvent]:
-        """What was shown of a cut answer is kept; then it waits and tries again, or the turn fails."""
-        turn, live, now = self._session.turn, self._live.get(self._stream), self._clock.now()
-        assert turn is not None
-        partial = Partial(live.text, live.thinking) if live is not None else Partial()
-        again = retry(self._session, error.problem, after_ms=error.after_ms, now=now, limits=agent.limits)
-        failed = ModelFailed(turn=turn.number, step=turn.step, problem=error.problem, text=partial.text)
-        if not error.retry or again is None:
-            return [failed]
-        return [cut(turn, partial, error.problem.message) if partial.text else failed, again]
 
     # --- tools ----------------------------------------------------------------------------------
 
@@ -220,8 +218,8 @@ class Worker:
             await self._write(TurnSuspended(turn=turn.number, reason="the gateway was shut down"))
 
     async def _unless_stopped(self, work: Coroutine[None, None, None]) -> None:
-        """Do it, but look up whenever somebody said something; a stop, an interrupt or an answer cuts it."""
-        waited = _waits(self._session)
+        """Do it, but look up whenever somebody said something; a stop or an answer cuts it, at rest any message."""
+        waited, rested = _waits(self._session), self._session.turn is None
         task = asyncio.create_task(work)
         try:
             while not task.done():
@@ -232,7 +230,8 @@ class Worker:
                     change.cancel()
                 if not task.done() and any(self._changes.take().values()):
                     await self._pen.look(self._session)
-                    if stop_reason(self._session) is not None or (waited and not _waits(self._session)):
+                    heard = (waited and not _waits(self._session)) or (rested and self._session.queue)
+                    if heard or stop_reason(self._session) is not None:
                         return
             await task
         finally:

@@ -6,6 +6,7 @@ import signal
 
 import msgspec
 
+from holdfast.domain.stale import Owner, stale
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.store.port import Row
 
@@ -49,9 +50,13 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     activity: str
     activity_detail: str
     activity_evidence: str
+    stale: str
+    """Why it is stale, if it is: it runs and nobody waits for it any more."""
 
 
-def view(row: Row, *, now: int, output_bytes: int | None, activity: Activity | NotYet | None) -> TaskView:
+def view(
+    row: Row, *, now: int, output_bytes: int | None, activity: Activity | NotYet | None, owner: Owner | None = None
+) -> TaskView:
     """A row of the archive, with what is known of it right now."""
     started, finished = int(str(row["started_at"])), row["finished_at"]
     end = now if finished is None else int(str(finished))
@@ -68,6 +73,14 @@ def view(row: Row, *, now: int, output_bytes: int | None, activity: Activity | N
         "activity": word,
         "activity_detail": detail,
         "activity_evidence": evidence,
+        "stale": stale(
+            started_at=started,
+            age_ms=end - started,
+            activity=word,
+            detail=detail,
+            pinned=bool(row["pinned"]),
+            owner=owner,
+        ),
     }
     if output_bytes is not None:
         shown["output_bytes"] = output_bytes
@@ -108,6 +121,8 @@ def _line(view: TaskView, mark: str) -> str:
         parts.append(f"pid {view.pid}")
     if view.state != "running":
         parts.append(view.reason)
+    if view.stale:
+        parts.append("stale")
     return f"{', '.join(parts)}, {size(view.output_bytes)} of output: {view.title}{mark}"
 
 

@@ -289,6 +289,10 @@ class Store(Protocol):
         """Every session that is not at rest."""
         ...
 
+    async def sessions_begun(self) -> list[Row]:
+        """Every session that a reset could be about: not archived, with something in its chapter."""
+        ...
+
     async def waits(self) -> list[Row]:
         """The inbox: everything that waits for a person, oldest first."""
         ...

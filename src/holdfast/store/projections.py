@@ -8,6 +8,18 @@ from __future__ import annotations
 import json
 from typing import assert_never
 
+import msgspec
+
+from holdfast.domain.chapter import (
+    ChapterOpened,
+    ChapterRejoined,
+    CompactionFailed,
+    CompactionRequested,
+    CompactionStarted,
+    ContextCompacted,
+    ResetPolicySet,
+    ResetPostponed,
+)
 from holdfast.domain.decide import title_from
 from holdfast.domain.events import (
     AgentChosen,
@@ -48,10 +60,12 @@ from holdfast.domain.task import (
     TaskDetached,
     TaskEvent,
     TaskFinished,
+    TaskKept,
     TaskPinned,
     TaskPruned,
     TaskStarted,
     TaskStopRequested,
+    is_person,
     task_stream,
 )
 
@@ -89,16 +103,17 @@ def project(record: Record) -> list[Change]:
             partial = {"stream": record.stream, "turn": e.turn, "step": e.step}
             return [("touch_session", base), ("drop_partial", partial)]
         case InputReceived() as e:
-            return [("input_received", base | {"title": title_from(e.text)})]
+            said = {"title": title_from(e.text), "by_person": is_person(e.by)}
+            return [("input_received", base | said)]
         case TurnStarted() as e:
             turn = base | {"turn": e.turn}
             return [
                 ("start_turn", turn),
                 ("session_turn", turn | {"state": "running"}),
-                ("inputs_taken", base | {"count": len(e.inputs)}),
+                ("inputs_taken", base | {"count": len(e.inputs), "by_person": e.by_person}),
             ]
         case InputsJoined() as e:
-            return [("inputs_taken", base | {"count": len(e.inputs)})]
+            return [("inputs_taken", base | {"count": len(e.inputs), "by_person": e.by_person})]
         case TurnSuspended() as e:
             return _turn_state(base, e.turn, "suspended", reason=e.reason)
         case TurnResumed() as e:
@@ -117,15 +132,15 @@ def project(record: Record) -> list[Change]:
             return [("open_wait", wait), *_turn_state(base, e.turn, "waiting", reason=e.reason)]
         case WaitAnswered() as e:
             answer = base | {"wait": e.wait, "answer": e.answer, "by": e.by}
-            return [("answer_wait", answer), *_turn_state(base, e.turn, "running")]
+            return [("answer_wait", answer), *_turn_state(base, e.turn, "running"), *_acted(base, e.by)]
         case TurnFinished() as e:
             end = base | {"turn": e.turn, "state": e.outcome, "reason": e.reason}
-            return [("finish_turn", end), ("close_waits", end), ("session_turn", end)]
+            return [("finish_turn", end), ("close_waits", end), ("session_turn_over", end)]
         case SessionCreated() as e:
             born = {"title": e.title, "profile": e.profile, "cwd": e.cwd, "parent": e.parent, "task": e.task}
             return [("create_session", base | born)]
         case AgentChosen() as e:
-            return [("choose_agent", base | {"profile": e.profile, "model": e.model})]
+            return [("choose_agent", base | {"profile": e.profile, "model": e.model}), *_acted(base, e.by)]
         case SessionRenamed() as e:
             return [("rename_session", base | {"title": e.title})]
         case SessionArchived():
@@ -134,8 +149,10 @@ def project(record: Record) -> list[Change]:
             return [("archive_session", base | {"archived": 0})]
         case SessionPinned() as e:
             return [("pin_session", base | {"pinned": int(e.pinned)})]
-        case InputWithdrawn():
-            return [("input_withdrawn", base)]
+        case InputWithdrawn() as e:
+            return [("input_withdrawn", base), *_acted(base, e.by)]
+        case StopRequested() | TurnUndone() | InputRevised() as e:
+            return [("touch_session", base), *_acted(base, e.by)]
         case SessionDeleted() as e:
             gone: dict[str, object] = {"session": e.session, "stream": session_stream(e.session), "at": record.at}
             steps = (
@@ -155,13 +172,24 @@ def project(record: Record) -> list[Change]:
             ModelRequested()
             | ToolCallStarted()
             | ToolCallFinished()
-            | StopRequested()
-            | TurnUndone()
             | NoteReceived()
             | TurnDetached()
-            | InputRevised()
+            | ResetPostponed()
         ):
             return [("touch_session", base)]
+        case ResetPolicySet() as e:
+            policy = msgspec.json.encode(e.policy).decode()
+            return [("set_reset_policy", base | {"policy": policy}), *_acted(base, e.by)]
+        case ChapterOpened() as e:
+            return [("open_chapter", base | {"chapter": e.chapter})]
+        case ChapterRejoined() as e:
+            return [("rejoin_chapter", base | {"chapter": e.chapter})]
+        case CompactionRequested() as e:
+            return [("session_compacting", base | {"compacting": 1}), *_acted(base, e.by)]
+        case CompactionStarted():
+            return [("session_compacting", base | {"compacting": 1})]
+        case ContextCompacted() | CompactionFailed():
+            return [("session_compacting", base | {"compacting": 0})]
         case GatewayStarted() | GatewayStopped():
             return []
         case TaskPruned() as e:
@@ -196,6 +224,8 @@ def _of_task(event: TaskEvent, base: dict[str, object]) -> list[Change]:
             return [("task_detached", base)]
         case TaskContinued():
             return [("task_continued", base)]
+        case TaskKept() as e:
+            return [("task_kept", base | {"lifetime": e.lifetime})]
         case TaskStopRequested() as e:
             return [("task_stopping", base | {"by": e.by, "reason": e.reason})]
         case TaskPinned() as e:
@@ -218,6 +248,10 @@ def _of_task(event: TaskEvent, base: dict[str, object]) -> list[Change]:
             return [("finish_task", base | end)]
         case _ as never:
             assert_never(never)
+
+
+def _acted(base: dict[str, object], by: str) -> list[Change]:
+    return [("person_acted", base)] if is_person(by) else []
 
 
 def _turn_state(base: dict[str, object], turn: int, state: str, *, reason: str = "", resumed: int = 0) -> list[Change]:

@@ -41,11 +41,19 @@ CREATE TABLE sessions (
     turn INTEGER NOT NULL DEFAULT 0,
     turn_state TEXT CHECK (turn_state IN ('running', 'waiting', 'suspended', 'done', 'failed', 'stopped')),
     preview TEXT NOT NULL DEFAULT '',
-    pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1))
+    pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
+    chapter INTEGER NOT NULL DEFAULT 1,
+    chapter_at INTEGER NOT NULL DEFAULT 0,
+    begun_at INTEGER NOT NULL DEFAULT 0,
+    fresh_at INTEGER NOT NULL DEFAULT 0,
+    asked_turn INTEGER NOT NULL DEFAULT 0,
+    compacting INTEGER NOT NULL DEFAULT 0 CHECK (compacting IN (0, 1)),
+    reset_policy TEXT NOT NULL DEFAULT '{}'
 ) WITHOUT ROWID;
 CREATE INDEX sessions_in_order ON sessions (archived, pinned DESC, updated_at DESC, id);
 CREATE INDEX sessions_at_work ON sessions (id)
-    WHERE queued > 0 OR turn_state IN ('running', 'waiting', 'suspended');
+    WHERE queued > 0 OR compacting = 1 OR turn_state IN ('running', 'waiting', 'suspended');
+CREATE INDEX sessions_begun ON sessions (id) WHERE begun_at > 0 AND archived = 0;
 
 -- Projection: one row per turn. The partial index is promise 2 as the database sees it.
 CREATE TABLE turns (
@@ -71,7 +79,7 @@ CREATE TABLE waits (
     session TEXT NOT NULL,
     turn INTEGER NOT NULL,
     version INTEGER NOT NULL,
-    purpose TEXT NOT NULL CHECK (purpose IN ('resume', 'question', 'approval', 'retry')),
+    purpose TEXT NOT NULL CHECK (purpose IN ('resume', 'question', 'approval', 'retry', 'compaction')),
     reason TEXT NOT NULL,
     call TEXT NOT NULL,
     choices TEXT NOT NULL,

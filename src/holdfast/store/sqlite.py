@@ -178,6 +178,10 @@ class SqliteStore:
         """Every session that is not at rest."""
         return await self._rows("sessions_at_work", {})
 
+    async def sessions_begun(self) -> list[Row]:
+        """Every session that a reset could be about."""
+        return await self._rows("sessions_begun", {})
+
     async def waits(self) -> list[Row]:
         """The inbox: everything that waits for a person, oldest first."""
         return await self._rows("open_waits", {})

@@ -28,6 +28,7 @@ from holdfast.domain.commands import (
 from holdfast.domain.errors import NotFound, Rejected
 from holdfast.domain.events import SessionDeleted, decode, session_stream
 from holdfast.domain.why import why
+from holdfast.domain.why_chapter import why_chapter
 from holdfast.gateway.answers import answer
 from holdfast.gateway.context import context
 from holdfast.gateway.contract import returns, takes, told
@@ -65,7 +66,8 @@ async def find(at: Gateway, prefix: str) -> Row:
 def session_of(row: Row, unread: int) -> Session:
     """A row as its wire shape."""
     open_turn = row["turn_state"] in ("running", "waiting", "suspended")
-    state = row["turn_state"] if open_turn else ("queued" if row["queued"] else "idle")
+    resting = "compacting" if row["compacting"] else "idle"
+    state = row["turn_state"] if open_turn else ("queued" if row["queued"] else resting)
     flags = {"archived": bool(row["archived"]), "pinned": bool(row["pinned"])}
     return msgspec.convert(row | flags | {"state": state, "unread": unread}, Session)
 
@@ -212,8 +214,13 @@ async def session_context(at: At, id: str) -> Response:
 
 @router.post("/sessions/{id}/archive", **takes(ArchiveSession))
 async def archive_session(at: At, id: str, request: Request) -> Response:
-    """Take it out of the default list."""
-    return await tell(at, id, request, ArchiveSession)
+    """Take it out of the default list. While something runs, the command says what becomes of it."""
+    session = str((await find(at, id))["id"])
+    command, caller = await told(request, ArchiveSession, subject=session)
+    also = await at.still_running.chosen(session, command.running, by=caller.by, what="its session was archived")
+    appended = await at.sessions.tell(session, command, caller, also=also)
+    at.still_running.enforce(also)
+    return accepted(session, appended, caller, message=False)
 
 
 @router.post("/sessions/{id}/restore", **takes(RestoreSession))
@@ -230,8 +237,8 @@ async def pin_session(at: At, id: str, request: Request) -> Response:
 
 @router.delete("/sessions/{id}", **takes(DeleteSession))
 async def delete_session(at: At, id: str, request: Request) -> Response:
-    """Delete a session at rest with all its events, for good."""
-    _, caller = await told(request, DeleteSession, subject=id)
+    """Delete a session at rest with all its events, for good. While something runs, say what becomes of it."""
+    command, caller = await told(request, DeleteSession, subject=id)
     known = await at.store.find_command(caller.key)
     if known is not None:  # a retry: there is no session any more that could be found
         (line,) = (await at.store.read(known.stream, after=known.version - 1, limit=1)).lines
@@ -239,7 +246,10 @@ async def delete_session(at: At, id: str, request: Request) -> Response:
         assert isinstance(event, SessionDeleted)
         return accepted(event.session, known, caller, message=False)
     session = str((await find(at, id))["id"])
-    return accepted(session, await at.sessions.delete(session, caller), caller, message=False)
+    also = await at.still_running.chosen(session, command.running, by=caller.by, what="its session was deleted")
+    appended = await at.sessions.delete(session, caller, also=also)
+    at.still_running.enforce(also)
+    return accepted(session, appended, caller, message=False)
 
 
 @router.get("/sessions/{id}/why", **returns(Why))
@@ -251,7 +261,8 @@ async def why_session(at: At, id: str) -> Response:
 
 async def statements(at: Gateway, session: str) -> list[Statement]:
     """The sentences about one session."""
-    sentences = why(await at.sessions.get(session), now=at.clock.now())
+    state, now = await at.sessions.get(session), at.clock.now()
+    sentences = why(state, now=now) + why_chapter(state, at.reset_clock.outlook(state), now=now)
     stream = session_stream(session)
     return [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
 

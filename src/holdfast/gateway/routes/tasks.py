@@ -57,7 +57,7 @@ router = APIRouter(prefix="/v1", tags=["tasks"])
 class TaskConvertor(StringConvertor):
     """What may be the id of a task; the nouns beside it are not."""
 
-    regex = r"(?!(?:agents|prune|search)(?:/|$))[^/]+"
+    regex = r"(?!(?:agents|prune|search|stale)(?:/|$))[^/]+"
 
 
 register_url_convertor("task", TaskConvertor())
@@ -179,6 +179,12 @@ async def list_tasks(
     views = await at.shelf.page(wanted, before=cursor, limit=limit)
     following = f"{views[-1].started_at}-{views[-1].id}" if len(views) == limit else None
     return answer(TaskPage(views, following))
+
+
+@router.get("/tasks/stale", **returns(TaskPage))
+async def list_stale(at: At) -> Response:
+    """What runs and is at no work that anybody waits for, each with the reason."""
+    return answer(TaskPage([view for view in await at.shelf.running() if view.stale], None))
 
 
 @router.get("/tasks/search", **returns(OutputHits))

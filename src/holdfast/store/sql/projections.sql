@@ -46,12 +46,16 @@ UPDATE sessions SET archived = :archived, version = :version WHERE id = :session
 -- name: input_received
 -- One more message, one more in the queue.
 UPDATE sessions SET message_count = message_count + 1, queued = queued + 1, updated_at = :at,
-    version = :version, title = CASE WHEN title = '' THEN :title ELSE title END
+    version = :version, title = CASE WHEN title = '' THEN :title ELSE title END,
+    begun_at = CASE WHEN begun_at = 0 AND :by_person THEN :at ELSE begun_at END,
+    fresh_at = CASE WHEN :by_person THEN :at ELSE fresh_at END
 WHERE id = :session;
 
 -- name: inputs_taken
 -- Messages leave the queue.
-UPDATE sessions SET queued = queued - :count, version = :version WHERE id = :session;
+UPDATE sessions SET queued = queued - :count, version = :version,
+    asked_turn = CASE WHEN :by_person THEN turn ELSE asked_turn END
+WHERE id = :session;
 
 -- name: agent_said
 -- One more message, with its first words for the list.
@@ -74,6 +78,33 @@ UPDATE sessions SET message_count = message_count - 1, queued = queued - 1, vers
 -- name: session_turn
 -- The session's own view of its latest turn.
 UPDATE sessions SET turn = :turn, turn_state = :state, updated_at = :at, version = :version WHERE id = :session;
+
+-- name: session_turn_over
+-- The same at its end; a turn that a person asked for keeps the session fresh.
+UPDATE sessions SET turn_state = :state, updated_at = :at, version = :version,
+    fresh_at = CASE WHEN asked_turn = :turn AND begun_at > 0 THEN :at ELSE fresh_at END
+WHERE id = :session;
+
+-- name: person_acted
+-- What a person does keeps a session fresh, if there is anything in its chapter.
+UPDATE sessions SET fresh_at = :at WHERE id = :session AND begun_at > 0;
+
+-- name: set_reset_policy
+-- A person chose when it is reset.
+UPDATE sessions SET reset_policy = :policy, version = :version WHERE id = :session;
+
+-- name: open_chapter
+-- An empty chapter: nothing in it that a reset could be about.
+UPDATE sessions SET chapter = :chapter, chapter_at = :at, begun_at = 0, fresh_at = 0, asked_turn = 0, version = :version
+WHERE id = :session;
+
+-- name: rejoin_chapter
+-- The chapter before is open again, as if it had begun now.
+UPDATE sessions SET chapter = :chapter - 1, chapter_at = 0, begun_at = :at, fresh_at = :at, version = :version WHERE id = :session;
+
+-- name: session_compacting
+-- Its context is to be made shorter, or was.
+UPDATE sessions SET compacting = :compacting, version = :version WHERE id = :session;
 
 -- name: start_turn
 -- A turn begins.

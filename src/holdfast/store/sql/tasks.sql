@@ -20,6 +20,10 @@ UPDATE tasks SET foreground = 0, version = :version WHERE id = :task;
 UPDATE tasks SET state = 'running', finished_at = NULL, reason = '', stop_by = '', stop_reason = '', version = :version
 WHERE id = :task;
 
+-- name: task_kept
+-- It outlives what it would have ended with.
+UPDATE tasks SET lifetime = :lifetime, version = :version WHERE id = :task;
+
 -- name: task_stopping
 -- Somebody wants its end; of one that ended already, the end of what it left behind.
 UPDATE tasks SET stop_by = CASE state WHEN 'running' THEN :by ELSE stop_by END,

@@ -1,0 +1,250 @@
+"""Chapters: the span of a session that the model sees, how one is closed, and how a long one is made shorter.
+
+A reset opens the next chapter in the same session, compaction puts a summary in the place of its oldest turns.
+Both move a cursor and delete nothing. Rules: `reset.py`, `compaction.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, assert_never
+
+import msgspec
+
+from holdfast.domain.fact import Event, Fact, Happened, Problem, Usage
+
+ResetMode = Literal["none", "idle", "daily", "both"]
+OnLiveProcess = Literal["hand_over", "stop_idle", "stop"]
+ResetRule = Literal["person", "idle", "daily"]
+BlockedBy = Literal["turn", "question", "queue", "process"]
+NoteFrom = Literal["", "model", "digest"]
+INTERRUPTED = "interrupted"
+"""The code of a summary that was cut: by a message, a stop, the end of the gateway. That is nobody's failure."""
+HELPED = 0.8
+"""A summary that leaves more than this of the context was in vain."""
+
+
+class ResetPolicy(Fact, frozen=True, omit_defaults=True):
+    """When a session is reset; null leaves it to the profile, and then to `[session_reset]`."""
+
+    mode: ResetMode | None = None
+    idle_minutes: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] | None = None
+    at_hour: Annotated[int, msgspec.Meta(ge=0, le=23)] | None = None
+    timezone: str | None = None
+    max_postpone: str | None = None
+    process_max_age: str | None = None
+    on_live_process: OnLiveProcess | None = None
+    hand_over_note: bool | None = None
+    notify: bool | None = None
+
+
+class Blocker(Fact, frozen=True):
+    """What keeps a reset from happening, with the evidence."""
+
+    by: BlockedBy
+    reason: str
+    task: str = ""
+    pid: int | None = None
+    command: str = ""
+    age_ms: int | None = None
+    activity: str = ""
+    evidence: str = ""
+
+
+class Survivor(Fact, frozen=True):
+    """A task that ran when a chapter was closed, and by which rule it was kept or stopped."""
+
+    task: str
+    title: str
+    pid: int | None
+    activity: str
+    evidence: str
+    age_ms: int
+    rule: str
+
+
+# --- said, by a person or by a rule -------------------------------------------------------------
+
+
+class ResetPolicySet(Event, frozen=True):
+    """A person chose when this session is reset, whatever its profile says."""
+
+    policy: ResetPolicy
+    by: str
+
+
+class ResetPostponed(Event, frozen=True):
+    """A reset fell due and did not happen. Written when the reason changes, not at every look."""
+
+    rule: ResetRule
+    due_at: int
+    until: int | None
+    """When it happens whatever these processes do; null while something waits that is never cut."""
+    next_check: int
+    blockers: list[Blocker]
+
+
+class ChapterOpened(Event, frozen=True):
+    """A reset: the model's context begins anew. What was said before stays in the log and in the search."""
+
+    chapter: int
+    rule: ResetRule
+    reason: str
+    by: str
+    due_at: int | None = None
+    kept: list[Survivor] = msgspec.field(default_factory=list)
+    stopped: list[Survivor] = msgspec.field(default_factory=list)
+    hand_over: str = ""
+    """What the agent wrote for itself, or what was put together without a model."""
+    hand_over_from: NoteFrom = ""
+    notify: bool = True
+
+
+class ChapterRejoined(Event, frozen=True):
+    """A reset was undone: the model sees the chapter before again, and what was said since."""
+
+    chapter: int
+    by: str
+
+
+class CompactionRequested(Event, frozen=True):
+    """A person wants a shorter context now."""
+
+    instructions: str
+    by: str
+
+
+# --- done, by the session's worker --------------------------------------------------------------
+
+
+class CompactionStarted(Event, frozen=True):
+    """A summary of everything up to this turn was asked for."""
+
+    covers: int
+    attempt: int
+    model: str
+    tokens: int
+    """About how large the context was."""
+    reason: str
+
+
+class ContextCompacted(Event, frozen=True):
+    """The model sees this in the place of all turns of the chapter up to `covers`."""
+
+    covers: int
+    summary: str
+    source: Literal["model", "digest"]
+    """A digest is put together without a model; it is replaced when a summary succeeds."""
+    model: str
+    tokens_before: int
+    tokens_after: int
+    reason: str
+    usage: Usage = msgspec.field(default_factory=Usage)
+    duration_ms: int = 0
+
+
+class CompactionFailed(Event, frozen=True):
+    """There is no summary; nothing is lost, the model sees what it saw before."""
+
+    covers: int
+    attempt: int
+    problem: Problem
+    again_at: int | None
+    """When it is tried again by itself; null when the next turn or a person has to ask for it."""
+
+
+CompactionEvent = CompactionRequested | CompactionStarted | ContextCompacted | CompactionFailed
+ChapterEvent = ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionEvent
+
+
+def opening(event: ChapterOpened) -> str:
+    """What the model is told first in a new chapter."""
+    lines = [
+        f"A new chapter of this session begins: {event.reason}. What was said before is not in your context; "
+        "nothing of it is lost, the tool `recall` searches it."
+    ]
+    if event.kept:
+        lines.append("Still running in the background, handed over to you:")
+        lines += [f"- {_line(one)}" for one in event.kept]
+    if event.stopped:
+        lines.append("Stopped with the old chapter:")
+        lines += [f"- {_line(one)} ({one.rule})" for one in event.stopped]
+    if event.hand_over:
+        whose = "You left yourself this note" if event.hand_over_from == "model" else "A digest of it, made by a rule"
+        lines.append(f"{whose}:\n{event.hand_over}")
+    return "\n".join(lines)
+
+
+def _line(one: Survivor) -> str:
+    pid = "" if one.pid is None else f", pid {one.pid}"
+    return f"{one.task} {one.title}{pid}{', ' + one.activity if one.activity else ''}"
+
+
+def replaced(event: ContextCompacted) -> str:
+    """What the model is told in the place of the turns that a summary covers."""
+    how = "A summary" if event.source == "model" else "A digest, put together by a rule and not by a model,"
+    return (
+        f"{how} of turns up to {event.covers}, which are not in your context any more "
+        f"(the tool `recall` searches them):\n{event.summary}"
+    )
+
+
+# --- the fold -----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Chapter:
+    """One chapter as it stands: where the model's context begins, and how far it was made shorter."""
+
+    number: int = 1
+    after_turn: int = 0
+    opened: ChapterOpened | None = None
+    """None for the first one, which no reset opened."""
+    opened_at: Happened | None = None
+    summary: ContextCompacted | None = None
+    summary_at: Happened | None = None
+    wanted: CompactionRequested | None = None
+    trying: CompactionStarted | None = None
+    failed: CompactionFailed | None = None
+    last: Happened | None = None
+    """The last event of a compaction."""
+    failures: int = 0
+    """In a row."""
+    vain: int = 0
+    """Summaries in a row that did not make the context small enough."""
+    digest_now: bool = False
+    """A person chose the digest rather than another try."""
+
+    @property
+    def start(self) -> int:
+        """The model sees the turns behind this one."""
+        return self.after_turn if self.summary is None else max(self.after_turn, self.summary.covers)
+
+    @property
+    def provisional(self) -> bool:
+        """Whether a digest stands where a summary should be."""
+        return self.summary is not None and self.summary.source == "digest"
+
+
+def compact(chapter: Chapter, event: CompactionEvent, at: Happened) -> None:
+    """Apply one event of a compaction, in place like every fold."""
+    chapter.last = at
+    match event:
+        case CompactionRequested():
+            chapter.wanted, chapter.vain = event, 0
+        case CompactionStarted():
+            chapter.trying = event
+        case CompactionFailed():
+            chapter.trying, chapter.failed, chapter.wanted = None, event, None
+            chapter.failures += event.problem.code != INTERRUPTED
+        case ContextCompacted():
+            if event.source == "model" and not chapter.provisional:
+                helped = event.tokens_after <= HELPED * event.tokens_before
+                chapter.vain = 0 if helped else chapter.vain + 1
+            chapter.trying = chapter.failed = chapter.wanted = None
+            chapter.summary, chapter.summary_at = event, at
+            chapter.digest_now = False
+            if event.source == "model":
+                chapter.failures = 0
+        case _ as never:
+            assert_never(never)

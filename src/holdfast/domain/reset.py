@@ -1,0 +1,269 @@
+"""When a session is reset, what may postpone that, and what becomes of what still runs. Pure, time passed in.
+
+Two times matter. What happens at an hour goes by the wall clock. What happens after a while goes by the time
+that the machine was awake: a laptop that slept, or a clock that was set, makes nobody idle.
+Activity is advice with a deadline, never a lock: only a process that is working may postpone a reset, and never
+for longer than the policy says. An open turn, a question or a message in the queue is never cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from holdfast.domain.chapter import (
+    Blocker,
+    ChapterOpened,
+    NoteFrom,
+    OnLiveProcess,
+    ResetMode,
+    ResetPostponed,
+    ResetRule,
+    Survivor,
+)
+from holdfast.domain.duration import ago
+from holdfast.domain.errors import Conflict
+from holdfast.domain.session import Session
+
+Wish = Literal["keep", "stop all"]
+CHECK_MS = 30_000
+"""So often somebody looks whether the reason for a postponement is still there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetRules:
+    """What holds for one session, after session, profile and config had their say."""
+
+    mode: ResetMode = "none"
+    idle_ms: int = 24 * 3_600_000
+    at_hour: int = 4
+    timezone: str = ""
+    max_postpone_ms: int = 2 * 3_600_000
+    process_max_age_ms: int = 24 * 3_600_000
+    on_live_process: OnLiveProcess = "hand_over"
+    hand_over_note: bool = True
+    notify: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """Now, in both senses."""
+
+    now: int
+    fresh_at: int = 0
+    """The person's last act, or the end of the last turn that a person asked for."""
+    idle_ms: int = 0
+    """Awake time since then."""
+    boundary: int | None = None
+    """The last daily hour that has passed."""
+    since_boundary_ms: int = 0
+    """And awake time since that."""
+    next_boundary: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A background task of a session while it runs."""
+
+    task: str
+    title: str
+    command: str
+    pid: int | None
+    process: bool
+    """A command, and no agent."""
+    lifetime: str
+    age_ms: int
+    activity: str
+    detail: str
+    evidence: str
+
+    @property
+    def doing(self) -> str:
+        """Its activity in words."""
+        return " ".join(filter(None, (self.activity, self.detail)))
+
+
+@dataclass(frozen=True, slots=True)
+class NotDue:
+    """Nothing to do; the rule that comes next and when, if nothing happens until then."""
+
+    rule: ResetRule | None = None
+    at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """Open a new chapter."""
+
+    rule: ResetRule
+    due_at: int | None
+    reason: str
+    kept: list[Survivor]
+    stopped: list[Survivor]
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A reset that fell due."""
+
+    rule: ResetRule
+    at: int
+    overdue_ms: int
+    reason: str
+
+
+def due(begun_at: int | None, rules: ResetRules, moment: Moment) -> Due | NotDue:
+    """Whether a reset fell due, by the rule that was first; an empty chapter has nothing to reset."""
+    if begun_at is None or rules.mode == "none":
+        return NotDue()
+    fallen: list[Due] = []
+    coming: list[NotDue] = []
+    if rules.mode in ("idle", "both"):
+        over = moment.idle_ms - rules.idle_ms
+        at = moment.now - over
+        reason = f"nobody said anything for {ago(moment.idle_ms)} (idle_minutes = {rules.idle_ms // 60_000})"
+        if over >= 0:
+            fallen.append(Due("idle", at, over, reason))
+        else:
+            coming.append(NotDue("idle", at))
+    if rules.mode in ("daily", "both"):
+        if moment.boundary is not None and begun_at < moment.boundary:
+            reason = f"the daily hour has come (at_hour = {rules.at_hour})"
+            fallen.append(Due("daily", moment.boundary, moment.since_boundary_ms, reason))
+        else:
+            coming.append(NotDue("daily", moment.next_boundary))
+    if fallen:
+        return min(fallen, key=lambda one: one.at)
+    return min(coming, key=lambda one: one.at or 0)
+
+
+def decide_reset(
+    session: Session, rules: ResetRules, moment: Moment, running: list[Running]
+) -> NotDue | ResetPostponed | Reset:
+    """The one thing to do about it now."""
+    if session.begun is None or session.fresh is None or session.archived or session.fresh.at != moment.fresh_at:
+        return NotDue()  # somebody was here meanwhile
+    found = due(session.begun.at, rules, moment)
+    if isinstance(found, NotDue):
+        return found
+    blockers = never_cut(session, moment.now)
+    until = None
+    left = rules.max_postpone_ms - found.overdue_ms
+    if not blockers and left > 0:
+        blockers = [_working(one) for one in running if _postpones(one, rules)]
+        until = moment.now + left
+    if not blockers:
+        kept, stopped = settle(running, rules.on_live_process)
+        return Reset(found.rule, found.at, found.reason, kept, stopped)
+    check = moment.now + CHECK_MS if until is None else min(until, moment.now + CHECK_MS)
+    return ResetPostponed(rule=found.rule, due_at=found.at, until=until, next_check=check, blockers=blockers)
+
+
+def never_cut(session: Session, now: int) -> list[Blocker]:
+    """What no reset cuts, a person's neither."""
+    turn = session.turn
+    if turn is not None and turn.wait is not None:
+        since = ago(now - turn.last_done.at)
+        return [Blocker(by="question", reason=f"turn {turn.number} waits since {since}: {turn.wait.reason}")]
+    if turn is not None:
+        return [Blocker(by="turn", reason=f"turn {turn.number} is open since {ago(now - turn.started.at)}")]
+    if session.queue:
+        return [Blocker(by="queue", reason=f"{len(session.queue)} in the queue")]
+    if session.chapter.trying is not None:
+        return [Blocker(by="turn", reason="its context is being made shorter")]
+    return []
+
+
+def _postpones(one: Running, rules: ResetRules) -> bool:
+    """Only work at hand, and only work that is not older than anybody believes."""
+    return one.process and one.activity == "working" and one.age_ms < rules.process_max_age_ms
+
+
+def _working(one: Running) -> Blocker:
+    return Blocker(
+        by="process",
+        reason=f"process {one.task} {_pid(one)}'{one.title}' {one.doing} ({one.evidence}), age {ago(one.age_ms)}",
+        task=one.task,
+        pid=one.pid,
+        command=one.command,
+        age_ms=one.age_ms,
+        activity=one.doing,
+        evidence=one.evidence,
+    )
+
+
+def _pid(one: Running) -> str:
+    return "" if one.pid is None else f"pid {one.pid} "
+
+
+WISHES = {"keep": "a person wants it kept", "stop all": "a person wants it stopped"}
+
+
+def settle(running: list[Running], policy: OnLiveProcess | Wish) -> tuple[list[Survivor], list[Survivor]]:
+    """What is handed over to the next chapter, and what is stopped; a person's wish comes before its lifetime."""
+    kept: list[Survivor] = []
+    stopped: list[Survivor] = []
+    for one in running:
+        rule = _stopped_by(one, policy)
+        where = kept if rule is None else stopped
+        where.append(
+            Survivor(
+                task=one.task,
+                title=one.title,
+                pid=one.pid,
+                activity=one.doing,
+                evidence=one.evidence,
+                age_ms=one.age_ms,
+                rule=rule or WISHES.get(policy, f"on_live_process = {policy}"),
+            )
+        )
+    return kept, stopped
+
+
+def _stopped_by(one: Running, policy: OnLiveProcess | Wish) -> str | None:
+    if not one.process or policy == "keep":
+        return None
+    if policy == "stop all":
+        return WISHES[policy]
+    if one.lifetime == "chapter":
+        return "its lifetime is the chapter"
+    if policy == "stop":
+        return "on_live_process = stop"
+    if policy == "stop_idle" and (one.activity in ("idle", "waiting") or one.detail == "not in use"):
+        return f"on_live_process = stop_idle, and it was {one.doing}"
+    return None
+
+
+def same_reason(one: ResetPostponed, other: ResetPostponed) -> bool:
+    """Whether they say the same, figures aside."""
+
+    def key(postponed: ResetPostponed) -> tuple[object, ...]:
+        return (postponed.rule, postponed.until is None, sorted((b.by, b.task) for b in postponed.blockers))
+
+    return key(one) == key(other)
+
+
+def open_chapter(
+    session: Session,
+    reset: Reset,
+    *,
+    by: str,
+    now: int,
+    notify: bool = True,
+    hand_over: tuple[str, NoteFrom] = ("", ""),
+) -> ChapterOpened:
+    """The reset as a fact; refused while something is open that no reset cuts."""
+    if blockers := never_cut(session, now):
+        raise Conflict(f"It is still at work: {blockers[0].reason}.", hint=f"`holdfast stop {session.id}` first.")
+    return ChapterOpened(
+        chapter=session.chapter.number + 1,
+        rule=reset.rule,
+        reason=reset.reason,
+        by=by,
+        due_at=reset.due_at,
+        kept=reset.kept,
+        stopped=reset.stopped,
+        hand_over=hand_over[0],
+        hand_over_from=hand_over[1],
+        notify=notify,
+    )

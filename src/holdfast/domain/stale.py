@@ -1,0 +1,34 @@
+"""Which background commands are stale: alive, at no work, and past what anybody waits for. Advice, never a lock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.domain.duration import ago
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The session that started a command, as it is now."""
+
+    gone: bool = False
+    archived: bool = False
+    chapter_at: int = 0
+    """When its chapter was opened; 0 for the first one."""
+    max_age_ms: int = 24 * 3_600_000
+
+
+def stale(*, started_at: int, age_ms: int, activity: str, detail: str, pinned: bool, owner: Owner | None) -> str:
+    """Why it is stale, or nothing. What is at work, in use, pinned, unknown or a person's own is not."""
+    if owner is None or pinned or activity not in ("idle", "waiting", "serving") or detail == "in use":
+        return ""
+    doing = " ".join(filter(None, (activity, detail)))
+    if owner.gone:
+        return f"{doing}, and its session was deleted"
+    if owner.archived:
+        return f"{doing}, and its session is archived"
+    if age_ms >= owner.max_age_ms:
+        return f"{doing}, and older than process_max_age ({ago(owner.max_age_ms)})"
+    if started_at < owner.chapter_at:
+        return f"{doing}, and it outlived the chapter that started it"
+    return ""

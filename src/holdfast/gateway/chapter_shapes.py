@@ -1,0 +1,66 @@
+"""What is answered about chapters, resets and compaction."""
+
+from __future__ import annotations
+
+import msgspec
+
+from holdfast.domain.chapter import OnLiveProcess, ResetMode, ResetPolicy, ResetPostponed, ResetRule
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for a session, after its own word, its profile's and the one for all."""
+
+    mode: ResetMode
+    idle_ms: int
+    at_hour: int
+    timezone: str
+    max_postpone_ms: int
+    process_max_age_ms: int
+    on_live_process: OnLiveProcess
+    hand_over_note: bool
+    notify: bool
+
+
+class RunningTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A background task of a session while it runs."""
+
+    task: str
+    title: str
+    pid: int | None
+    activity: str
+    evidence: str
+    age_ms: int
+    lifetime: str
+
+
+class ChapterShape(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "chapter"}):
+    """The span that the model sees."""
+
+    number: int
+    after_turn: int
+    version: int
+    """Of the reset that opened it; 0 for the first chapter."""
+    opened_at: int | None
+    rule: ResetRule | None
+    reason: str
+    unseen: bool
+    """A rule opened it, and nobody has said anything since."""
+    summary: str | None
+    """`model` or `digest`, when a summary stands in the place of its oldest turns."""
+    compacting: bool
+
+
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+    """When a session is reset by itself, and what stands in the way."""
+
+    rules: Rules
+    policy: ResetPolicy | None
+    """What was chosen for this session alone."""
+    next_rule: ResetRule | None
+    next_at: int | None
+    postponed: ResetPostponed | None
+    chapter: ChapterShape
+    running: list[RunningTask]
+
+
+CHAPTER_SHAPES = (Outlook,)

@@ -1,0 +1,91 @@
+"""Chapters: reset, undo, when a session is reset by itself, compaction."""
+
+from __future__ import annotations
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from holdfast.domain.chapter import ResetPolicy
+from holdfast.domain.commands import CompactSession, ResetSession, SetResetPolicy, UndoReset
+from holdfast.domain.errors import Rejected
+from holdfast.gateway.answers import answer
+from holdfast.gateway.chapter_shapes import ChapterShape, Outlook, Rules, RunningTask
+from holdfast.gateway.contract import returns, takes, told
+from holdfast.gateway.routes.sessions import accepted, find, tell
+from holdfast.gateway.state import At
+from holdfast.settings import ResetSettings, reset_problem
+
+router = APIRouter(prefix="/v1", tags=["chapters"])
+
+
+@router.post("/sessions/{id}/reset", **takes(ResetSession))
+async def reset_session(at: At, id: str, request: Request) -> Response:
+    """Open a new chapter. While something runs, the command says what becomes of it."""
+    session = str((await find(at, id))["id"])
+    command, caller = await told(request, ResetSession, subject=session)
+    return accepted(session, await at.resets.by_person(session, command, caller), caller, message=False)
+
+
+@router.post("/sessions/{id}/reset/undo", **takes(UndoReset))
+async def undo_reset(at: At, id: str, request: Request) -> Response:
+    """Let the model see the chapter before again."""
+    return await tell(at, id, request, UndoReset)
+
+
+@router.post("/sessions/{id}/reset/policy", **takes(SetResetPolicy))
+async def set_reset_policy(at: At, id: str, request: Request) -> Response:
+    """When this session is reset by itself."""
+    session = str((await find(at, id))["id"])
+    command, caller = await told(request, SetResetPolicy, subject=session)
+    given = msgspec.convert(msgspec.structs.asdict(command.policy), ResetSettings)
+    if problem := reset_problem(given):
+        raise Rejected(f"{problem[0]} {problem[1]}")
+    return accepted(session, await at.sessions.tell(session, command, caller), caller, message=False)
+
+
+@router.post("/sessions/{id}/compact", **takes(CompactSession))
+async def compact_session(at: At, id: str, request: Request) -> Response:
+    """Make its context shorter; the originals stay in the log and in the search."""
+    return await tell(at, id, request, CompactSession)
+
+
+@router.get("/sessions/{id}/reset", **returns(Outlook))
+async def reset_outlook(at: At, id: str) -> Response:
+    """When it is reset by itself, what postpones that, and what runs."""
+    session = await at.sessions.get(str((await find(at, id))["id"]))
+    rules = at.profiles.reset_rules(session.profile, session.policy)
+    coming = at.reset_clock.outlook(session)
+    chapter = session.chapter
+    running = [
+        RunningTask(
+            task=one.task,
+            title=one.title,
+            pid=one.pid,
+            activity=one.doing,
+            evidence=one.evidence,
+            age_ms=one.age_ms,
+            lifetime=one.lifetime,
+        )
+        for one in await at.still_running.of(session.id)
+    ]
+    shape = Outlook(
+        rules=msgspec.convert(rules, Rules, from_attributes=True),
+        policy=session.policy if session.policy != ResetPolicy() else None,
+        next_rule=coming.rule,
+        next_at=coming.at,
+        postponed=None if session.postponed is None else session.postponed[0],
+        chapter=ChapterShape(
+            number=chapter.number,
+            after_turn=chapter.after_turn,
+            version=0 if chapter.opened_at is None else chapter.opened_at.version,
+            opened_at=None if chapter.opened_at is None else chapter.opened_at.at,
+            rule=None if chapter.opened is None else chapter.opened.rule,
+            reason="" if chapter.opened is None else chapter.opened.reason,
+            unseen=chapter.opened is not None and chapter.opened.rule != "person" and session.begun is None,
+            summary=None if chapter.summary is None else chapter.summary.source,
+            compacting=chapter.trying is not None or chapter.wanted is not None,
+        ),
+        running=running,
+    )
+    return answer(shape)

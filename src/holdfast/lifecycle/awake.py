@@ -1,0 +1,62 @@
+"""How long something is ago in time that the machine was awake, and whether it slept.
+
+The monotonic clock stands still while a laptop sleeps and does not care when somebody sets the wall clock; so
+what is counted by it does not expire because of either. Only across a restart the wall clock is believed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+SLEPT_SECONDS = 5.0
+JUMPED_MS = 60_000
+log = logging.getLogger(__name__)
+
+
+def _since_boot() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Awake:
+    """Ages by key. `look` begins a round; what nobody asks for in a whole round is forgotten."""
+
+    def __init__(
+        self, monotonic: Callable[[], float] = time.monotonic, since_boot: Callable[[], float] = _since_boot
+    ) -> None:
+        self._monotonic = monotonic
+        self._since_boot = since_boot
+        self._first: dict[object, tuple[float, int]] = {}
+        self._asked: dict[object, tuple[float, int]] = {}
+        self._looked: tuple[float, float, int] | None = None
+        self._at = monotonic()
+        self._now = 0
+        self._most: int | None = None
+
+    def look(self, now: int) -> bool:
+        """Begin a round at this wall time; whether the machine slept since the last one."""
+        self._at, self._now = self._monotonic(), now
+        boot = self._since_boot()
+        self._first, self._asked = self._asked, {}
+        slept = False
+        if self._looked is not None:
+            awake, passed = self._at - self._looked[0], boot - self._looked[1]
+            slept = passed - awake > SLEPT_SECONDS
+            if slept:
+                log.info("the machine slept for %.0f s; nothing expires because of that", passed - awake)
+            jumped = now - self._looked[2] - int(passed * 1000)
+            if abs(jumped) > JUMPED_MS:
+                log.warning("the clock was set by %+.0f s; nothing expires because of that", jumped / 1000)
+            self._most = int(awake * 1000)
+        self._looked = (self._at, boot, now)
+        return slept
+
+    def age(self, key: object, since: int) -> int:
+        """Milliseconds awake since this wall time. What is new since the last round is no older than that."""
+        known = self._asked.get(key) or self._first.get(key)
+        if known is None:
+            age = max(0, self._now - since)
+            known = (self._at, age if self._most is None else min(age, self._most))
+        self._asked[key] = known
+        return known[1] + int((self._at - known[0]) * 1000)

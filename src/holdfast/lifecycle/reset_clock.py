@@ -1,0 +1,99 @@
+"""The reset clock: looks now and then whose time has come. `start` and `stop` are its whole life.
+
+It looks at rows and not at folded sessions, so that thousands that rest cost nothing; with mode `none`
+everywhere it looks at nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import msgspec
+
+from holdfast.domain.chapter import ResetPolicy
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.reset import Due, Moment, NotDue, ResetRules, due
+from holdfast.domain.session import Session
+from holdfast.lifecycle.awake import Awake
+from holdfast.lifecycle.calendar import daily_hour
+from holdfast.lifecycle.reset import Resets
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.profiles import Profiles
+from holdfast.store.port import Store
+
+LOOK_SECONDS = 10.0
+AT_ONCE = 4
+_policy = msgspec.json.Decoder(ResetPolicy).decode
+log = logging.getLogger(__name__)
+
+
+class ResetClock:
+    """Resets sessions by their rules."""
+
+    def __init__(self, store: Store, *, resets: Resets, profiles: Profiles, awake: Awake, clock: Clock) -> None:
+        self._store = store
+        self._resets = resets
+        self._profiles = profiles
+        self._awake = awake
+        self._clock = clock
+        self._every: asyncio.Task[None] | None = None
+        self._few = asyncio.Semaphore(AT_ONCE)
+
+    async def start(self) -> None:
+        """Look at once: what fell due while nobody was there is caught up, once."""
+        self._every = asyncio.create_task(self._look_again())
+
+    async def stop(self) -> None:
+        """Until the next start."""
+        if self._every is not None:
+            self._every.cancel()
+            await asyncio.gather(self._every, return_exceptions=True)
+
+    async def _look_again(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except (HoldfastError, OSError) as error:
+                log.warning("the reset clock looks again later: %s", error)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """One round."""
+        self._awake.look(self._clock.now())
+        fallen: list[tuple[str, ResetRules, Moment]] = []
+        for row in await self._store.sessions_begun():
+            rules = self._profiles.reset_rules(str(row["profile"]), _policy(str(row["reset_policy"])))
+            if rules.mode != "none":
+                moment = self.moment(rules, str(row["id"]), int(str(row["fresh_at"])))
+                if isinstance(due(int(str(row["begun_at"])), rules, moment), Due):
+                    fallen.append((str(row["id"]), rules, moment))
+        await asyncio.gather(*(self._one(*one) for one in fallen))
+
+    async def _one(self, session: str, rules: ResetRules, moment: Moment) -> None:
+        async with self._few:
+            try:
+                await self._resets.by_rule(session, rules, moment)
+            except HoldfastError as error:  # deleted in this very moment, or the disk is full
+                log.warning("session %s is not reset now: %s", session, error)
+
+    def moment(self, rules: ResetRules, session: str, fresh_at: int) -> Moment:
+        """Now, as far as this session is concerned."""
+        now = self._clock.now()
+        passed, coming = daily_hour(now, rules.at_hour, rules.timezone)
+        return Moment(
+            now=now,
+            fresh_at=fresh_at,
+            idle_ms=self._awake.age(("fresh", session, fresh_at), fresh_at),
+            boundary=passed,
+            since_boundary_ms=self._awake.age(("hour", passed), passed),
+            next_boundary=coming,
+        )
+
+    def outlook(self, session: Session) -> NotDue:
+        """Which rule comes next for a session, and when, if nobody says anything until then."""
+        rules = self._profiles.reset_rules(session.profile, session.policy)
+        if session.begun is None or session.fresh is None or session.archived or rules.mode == "none":
+            return NotDue()
+        found = due(session.begun.at, rules, self.moment(rules, session.id, session.fresh.at))
+        return NotDue(found.rule, found.at)

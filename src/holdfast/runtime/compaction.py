@@ -1,0 +1,142 @@
+"""Summaries: of the oldest turns when a context is too long, and of a chapter that is about to be closed.
+
+The conversation is sent as one text: providers refuse tool calls whose tools are not offered, and a summary
+needs none. Whatever goes wrong is a failure with a name; it loses nothing, since nothing is taken away.
+Not here: when, and how much of it (`domain/compaction.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+from typing import assert_never
+
+import msgspec
+
+from holdfast.domain.chapter import INTERRUPTED, CompactionFailed, CompactionStarted, ContextCompacted, replaced
+from holdfast.domain.compaction import Compact, again_at, covered, digest
+from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.message import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
+from holdfast.domain.session import Session
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.model import Answer, Model, ModelError, ModelRequest
+from holdfast.runtime.pen import Pen
+from holdfast.runtime.profiles import Agent
+
+TOOL_OUTPUT = 4_000
+INSTRUCTIONS = """You are given a conversation between a user and an agent: you are that agent. Your text will stand \
+in the place of the conversation, so whatever it leaves out is forgotten. Write, in the language of the conversation:
+what the user wants and what they decided, with their reasons; what was done and found out, with exact names, paths, \
+numbers and commands; what is still open, and what comes next. No preamble, nothing invented."""
+HAND_OVER = """The conversation is about to be closed and will be continued anew. Write the note that you want to \
+find then: what the user wants, what was decided and done, what is open, what comes next."""
+log = logging.getLogger(__name__)
+
+
+async def shorten(session: Session, agent: Agent, step: Compact, pen: Pen, clock: Clock) -> None:
+    """One attempt: the summary, or why there is none."""
+    about = covered(session, step.covers)
+    if step.digest:
+        await pen.write(session, _compacted(session, step, digest(about)))
+        log.warning("session %s goes on with a digest: %s", session.id, step.reason)
+        return
+    attempt = session.chapter.failures + 1
+    model = agent.summary_models[(attempt - 1) % len(agent.summary_models)]
+    started, tokens = clock.now(), session.size
+    await pen.write(
+        session,
+        CompactionStarted(covers=step.covers, attempt=attempt, model=model.name, tokens=tokens, reason=step.reason),
+    )
+    wish = f"The user adds: {step.instructions}" if step.instructions else ""
+    seen = [*about, *(message for message in session.messages if message.turn > step.covers)]
+    try:
+        text, usage = await summarise(model, about, wish, seconds=agent.summary_seconds, seen=seen)
+    except asyncio.CancelledError:
+        cut = Problem(code=INTERRUPTED, message="The summary was cut: something else came first.")
+        await pen.write(
+            session, CompactionFailed(covers=step.covers, attempt=attempt, problem=cut, again_at=clock.now())
+        )
+        raise
+    except ModelError as error:
+        again = again_at(session.chapter, now=clock.now())
+        failed = CompactionFailed(covers=step.covers, attempt=attempt, problem=error.problem, again_at=again)
+        await pen.write(session, failed)
+        log.warning("no summary of session %s, attempt %d: %s", session.id, attempt, error.problem.message)
+        return
+    took = clock.now() - started
+    made = _compacted(session, step, agent.hide(text), model=model.name, usage=usage, duration_ms=took)
+    await pen.write(session, made)
+    log.info("session %s: turns up to %d were summarised, %d tokens", session.id, step.covers, made.tokens_after)
+
+
+def _compacted(
+    session: Session, step: Compact, text: str, *, model: str = "", usage: Usage | None = None, duration_ms: int = 0
+) -> ContextCompacted:
+    """The summary as a fact; without a model it is a digest."""
+    fact = ContextCompacted(
+        covers=step.covers,
+        summary=text,
+        source="model" if model else "digest",
+        model=model,
+        tokens_before=session.size,
+        tokens_after=0,
+        reason=step.reason,
+        usage=usage or Usage(),
+        duration_ms=duration_ms,
+    )
+    rest = sum(message_size(message) for message in session.messages if message.turn > step.covers)
+    opened = session.head()[: 1 if session.chapter.opened is not None else 0]
+    after = rest + sum(map(message_size, opened)) + (len(replaced(fact)) >> TOKEN_SHIFT)
+    return msgspec.structs.replace(fact, tokens_after=after)
+
+
+async def hand_over(session: Session, agent: Agent) -> tuple[str, bool]:
+    """A note from one chapter to the next, and whether the agent wrote it itself."""
+    about = session.context()
+    try:
+        text, _ = await summarise(
+            agent.summary_models[0], about, HAND_OVER, seconds=agent.summary_seconds, seen=session.context()
+        )
+    except ModelError as error:
+        log.warning("session %s is handed over with a digest: %s", session.id, error.problem.message)
+        return digest(about), False
+    return agent.hide(text), True
+
+
+async def summarise(
+    model: Model, about: list[Message], wish: str, *, seconds: float, seen: list[Message]
+) -> tuple[str, Usage]:
+    """The conversation in fewer words, within a time; or a ModelError."""
+    text = "\n\n".join(["<conversation>", *map(_told, about), "</conversation>", wish]).strip()
+    request = ModelRequest(1, INSTRUCTIONS, [UserMessage(1, text)], [], about=seen)
+    try:
+        async with asyncio.timeout(seconds), aclosing(model.stream(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Answer):
+                    if not piece.text.strip():
+                        raise _no("summary_empty", f"The summary by {model.name} was empty.")
+                    return piece.text.strip(), piece.usage
+    except TimeoutError:
+        raise _no("summary_timeout", f"The summary by {model.name} took longer than {seconds:g} s.") from None
+    raise _no("summary_empty", f"{model.name} ended without a summary.")
+
+
+def _no(code: str, message: str) -> ModelError:
+    return ModelError(Problem(code=code, message=message, hint="`[compaction]` names another model, or more time."))
+
+
+def _told(message: Message) -> str:
+    match message:
+        case UserMessage(text=text):
+            return f"User: {text}"
+        case AgentMessage(text=text, calls=calls):
+            asked = "".join(f"\n[calls {call.tool} {call.arguments[:TOOL_OUTPUT]}]" for call in calls)
+            return f"Agent: {text}{asked}"
+        case ToolResult(tool=tool, outcome=outcome, output=output):
+            more = f" [… {len(output) - TOOL_OUTPUT} characters left out]" if len(output) > TOOL_OUTPUT else ""
+            return f"[{tool} {outcome}] {output[:TOOL_OUTPUT]}{more}"
+        case Note(text=text):
+            return f"[{text}]"
+        case _ as never:
+            assert_never(never)

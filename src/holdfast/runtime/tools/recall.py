@@ -1,0 +1,78 @@
+"""The tool `recall`: what was said in this session, also what its model does not see any more."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from holdfast.domain.message import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.runtime.sessions import Sessions
+from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.runtime.tools.tool import Done, Tool, bounded
+
+MOST = 20
+AROUND = 240
+
+
+class RecallArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to look for, or which turn to read again."""
+
+    text: Annotated[str, msgspec.Meta(max_length=500, description="Words to look for, as they were said.")] = ""
+    turn: Annotated[int, msgspec.Meta(ge=1, description="Read this turn again as a whole.")] | None = None
+
+
+class Recall:
+    """Looks into the log of the session that asks, and no other."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    @property
+    def tool(self) -> Tool[RecallArguments]:
+        """As agents have it."""
+        return Tool(
+            "recall",
+            "Search what was said and done in this session, also before a reset or a summary. "
+            "Give `text` to find places, then `turn` to read one of them.",
+            "pure",
+            RecallArguments,
+            self._call,
+            about="text",
+        )
+
+    async def _call(self, place: Place, arguments: RecallArguments) -> Done:
+        messages = (await self._sessions.get(place.session)).messages
+        if arguments.turn is not None:
+            told = [_line(one) for one in messages if one.turn == arguments.turn]
+            if not told:
+                raise ToolFailed(f"There is no turn {arguments.turn} in this session.")
+            return Done(bounded("\n".join(told)))
+        wanted = arguments.text.casefold().strip()
+        if not wanted:
+            raise ToolFailed("Give a text to look for, or a turn to read.")
+        found = [(one, at) for one in messages if (at := _line(one).casefold().find(wanted)) >= 0]
+        if not found:
+            return Done(f"Nothing in this session contains {arguments.text!r}.")
+        lines = [_around(one, at) for one, at in found[-MOST:]]
+        more = f"\n[{len(found) - MOST} earlier places left out]" if len(found) > MOST else ""
+        return Done("\n".join(lines) + more)
+
+
+def _line(message: Message) -> str:
+    match message:
+        case UserMessage(text=text):
+            return f"user: {text}"
+        case AgentMessage(text=text):
+            return f"you: {text}"
+        case ToolResult(tool=tool, outcome=outcome, output=output):
+            return f"{tool} {outcome}: {output}"
+        case Note(text=text):
+            return f"note: {text}"
+
+
+def _around(message: Message, at: int) -> str:
+    text = _line(message)
+    start = max(0, at - AROUND // 2)
+    piece = " ".join(text[start : start + AROUND].split())
+    return f"turn {message.turn}: {'…' if start else ''}{piece}{'…' if start + AROUND < len(text) else ''}"
