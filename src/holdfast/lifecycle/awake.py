@@ -20,7 +20,7 @@ def _since_boot() -> float:
 
 
 class Awake:
-    """Ages by key. `look` begins a round; what nobody asks for in a whole round is forgotten."""
+    """Ages. `look` begins a round; a key that nobody asks for in a whole round is forgotten."""
 
     def __init__(
         self, monotonic: Callable[[], float] = time.monotonic, since_boot: Callable[[], float] = _since_boot
@@ -33,6 +33,8 @@ class Awake:
         self._at = monotonic()
         self._now = 0
         self._most: int | None = None
+        self._gaps: list[tuple[int, int]] = []
+        """When the machine was found to have slept or its clock to have been set, and how much time was none."""
 
     def look(self, now: int) -> bool:
         """Begin a round at this wall time; whether the machine slept since the last one."""
@@ -49,11 +51,17 @@ class Awake:
             if abs(jumped) > JUMPED_MS:
                 log.warning("the clock was set by %+.0f s; nothing expires because of that", jumped / 1000)
             self._most = int(awake * 1000)
+            if slept or jumped > JUMPED_MS:
+                self._gaps.append((now, now - self._looked[2] - self._most))
         self._looked = (self._at, boot, now)
         return slept
 
+    def elapsed(self, since: int) -> int:
+        """The same without a key, for what began at any time: sleep and jumps since then do not count."""
+        return max(0, self._now - since - sum(lost for at, lost in self._gaps if at > since))
+
     def age(self, key: object, since: int) -> int:
-        """Milliseconds awake since this wall time. What is new since the last round is no older than that."""
+        """Milliseconds awake since this wall time. Asked in every round: what is new in one is no older than that."""
         known = self._asked.get(key) or self._first.get(key)
         if known is None:
             age = max(0, self._now - since)

@@ -7,10 +7,10 @@ meanwhile. A message lands before it or after it, and nowhere else.
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 
 from holdfast.domain.chapter import ChapterOpened, NoteFrom, ResetPostponed
 from holdfast.domain.commands import ResetSession
-from holdfast.domain.duration import ago
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import session_stream
 from holdfast.domain.reset import Moment, NotDue, Reset, ResetRules, decide_reset, open_chapter, same_reason, settle
@@ -87,7 +87,7 @@ class Resets:
         except Conflict:
             return  # something was said: the next look decides anew
         self._sessions.apply(appended.records)
-        left = "" if postponed.until is None else f" for at most {ago(postponed.until - self._clock.now())}"
+        left = "" if postponed.until is None else f" until {_local(postponed.until)}"
         reasons = "; ".join(blocker.reason for blocker in postponed.blockers)
         log.info("reset of %s postponed%s: %s", session.id, left, reasons)
 
@@ -118,3 +118,7 @@ class Resets:
             len(opened.stopped),
         )
         return appended
+
+
+def _local(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000).astimezone().isoformat(" ", "seconds")

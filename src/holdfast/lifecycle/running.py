@@ -37,7 +37,7 @@ class StillRunning:
             pid=view.pid,
             process=view.kind == "process",
             lifetime=view.lifetime,
-            age_ms=min(view.duration_ms, self._awake.age(("task", view.id), view.started_at)),
+            age_ms=self._awake.elapsed(view.started_at),
             activity=view.activity,
             detail=view.activity_detail,
             evidence=view.activity_evidence,
