@@ -15,6 +15,7 @@ from holdfast.cli.root import root
 from holdfast.domain.commands import AnyCommand
 from holdfast.domain.events import AnyEvent
 from holdfast.gateway.routes import agents, devices, events, pages, queue, sessions, system, tasks, waits
+from holdfast.read_settings import load_settings
 from holdfast.runtime.demo import HELP
 from holdfast.settings import (
     GatewaySettings,
@@ -24,7 +25,6 @@ from holdfast.settings import (
     ResumeSettings,
     RetentionSettings,
     Settings,
-    load_settings,
 )
 
 ROOT = Path(__file__).parent.parent

@@ -35,6 +35,7 @@ from holdfast.lifecycle.reset_clock import ResetClock
 from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running import StillRunning
 from holdfast.processes.supervisor import Supervisor
+from holdfast.read_settings import load_settings
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
@@ -51,7 +52,7 @@ from holdfast.runtime.tasks import Ground, Tasks
 from holdfast.runtime.tools.delegate import Delegate
 from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools
-from holdfast.settings import DEMO, Settings, load_settings
+from holdfast.settings import DEMO, Settings
 from holdfast.store.lock import HomeLock
 from holdfast.store.port import Append, Store, Write
 from holdfast.store.sqlite import SqliteStore

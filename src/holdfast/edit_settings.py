@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from holdfast.config import ConfigError
-from holdfast.settings import load_settings
+from holdfast.read_settings import load_settings
 
 
 def allow_always(path: Path, profile: str, pattern: str, *, model: str) -> None:

@@ -1,4 +1,4 @@
-"""What can be set in `config.toml`, read strictly: an error names the line and what would be right.
+"""What can be set in `config.toml`, and what holds when nothing is set. How it is read: `read_settings.py`.
 
 Importing this costs little, because the command line does it too: what checks the settings is
 imported when they are read. Keys are never here, only the names of the variables that hold them.
@@ -7,12 +7,10 @@ imported when they are read. Keys are never here, only the names of the variable
 from __future__ import annotations
 
 import re
-import tomllib
-from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
-from holdfast.config import ConfigError, environment
+from holdfast.config import environment
 
 DEMO = "demo"
 Wire = Literal["openai", "anthropic"]
@@ -98,6 +96,26 @@ class CompactionSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BoardSettings:
+    """[board]"""
+
+    max_running: int = 4
+    """So many cards run at once; 0 starts none."""
+    max_per_board: int = 0
+    """So many of one board; 0 is no limit of its own."""
+    max_per_profile: int = 0
+    """So many with one profile; 0 is no limit of its own."""
+    resume: Literal["auto", "resume", "fresh"] = "auto"
+    """Whether the next worker goes on with the session of the last; a card and a profile may say otherwise."""
+    max_attempts: int = 3
+    """How often a card is tried before it waits for a person."""
+    max_runtime: str = "4h"
+    """How long one run may take."""
+    frozen_after: str = "30m"
+    """A worker that does nothing for so long is ended and tried again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSettings:
     """[providers.NAME]"""
 
@@ -164,6 +182,8 @@ class ProfileSettings:
     """How long one turn may take; 0 is no limit."""
     session_reset: ResetSettings = field(default_factory=ResetSettings)
     """What is different from [session_reset] for its sessions."""
+    resume: Literal["auto", "resume", "fresh"] | None = None
+    """Whether its workers on the board go on with the session of the last; by default as [board] says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +197,7 @@ class Settings:
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     session_reset: ResetSettings = field(default_factory=ResetSettings)
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
+    board: BoardSettings = field(default_factory=BoardSettings)
     providers: dict[str, ProviderSettings] = field(default_factory=dict)
     mcp: dict[str, McpSettings] = field(default_factory=dict)
     profiles: dict[str, ProfileSettings] = field(default_factory=dict)
@@ -198,149 +219,6 @@ BUILT_IN_PROVIDERS = {
     "vllm": ProviderSettings(base_url="http://127.0.0.1:8000/v1"),
 }
 DEMO_PROFILE = ProfileSettings(tools={"*": "allow"})
-
-
-def load_settings(path: Path) -> Settings:
-    """Read the settings. An error names the file, the line, the key and what would be right."""
-    try:
-        text = path.read_text("utf-8")
-    except FileNotFoundError:
-        text = ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}.") from error
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"at line (\d+)", str(error))
-        line = int(place[1]) if place else len(text.splitlines())
-        raise ConfigError(f"{path}:{line}: {error}.") from error
-    settings = _check(path, text, raw)
-    settings = replace(
-        settings,
-        providers=BUILT_IN_PROVIDERS | settings.providers,
-        profiles={DEMO: DEMO_PROFILE} | settings.profiles,
-    )
-    _check_names(path, text, settings)
-    return settings
-
-
-_TABLES: dict[str, tuple[type[Any], bool]] = {
-    "gateway": (GatewaySettings, False),
-    "resume": (ResumeSettings, False),
-    "retention": (RetentionSettings, False),
-    "session_reset": (ResetSettings, False),
-    "compaction": (CompactionSettings, False),
-    "providers": (ProviderSettings, True),
-    "mcp": (McpSettings, True),
-    "profiles": (ProfileSettings, True),
-}
-_BOUNDS: dict[tuple[str, str], tuple[int, int]] = {
-    ("gateway", "port"): (0, 65535),
-    ("gateway", "log_bytes"): (10_000, 10**12),
-    ("resume", "attempts"): (0, 1000),
-    ("resume", "max_age_minutes"): (0, 10**7),
-    ("retention", "tasks_days"): (0, 36_500),
-    ("retention", "tasks_count"): (0, 10**9),
-    ("retention", "tasks_megabytes"): (0, 10**9),
-    ("retention", "sessions_archive_days"): (0, 36_500),
-    ("retention", "sessions_delete_days"): (0, 36_500),
-    ("session_reset", "idle_minutes"): (1, 10**7),
-    ("session_reset", "at_hour"): (0, 23),
-    ("compaction", "threshold"): (0, 10**8),
-    ("compaction", "limit"): (0, 10**8),
-    ("compaction", "keep_recent"): (0, 1000),
-    ("compaction", "summary_timeout"): (1, 3600),
-    ("profiles", "output_head_kib"): (0, 10**8),
-    ("profiles", "output_tail_kib"): (4, 10**8),
-    ("profiles", "max_steps"): (1, 10**6),
-    ("profiles", "max_tokens"): (0, 10**12),
-    ("profiles", "max_minutes"): (0, 10**6),
-}
-
-
-def _check(path: Path, text: str, raw: dict[str, Any]) -> Settings:
-    import msgspec
-
-    for keys, table, shape in _tables(raw):
-        allowed = [known.name for known in fields(shape)]
-        for key in table:
-            if key not in allowed:
-                where = [*keys, key]
-                raise ConfigError(
-                    f"{path}:{_line_of(text, where)}: {'.'.join(where)} is not a setting; "
-                    f"here you can set: {', '.join(allowed)}."
-                )
-    try:
-        settings = msgspec.convert(raw, Settings, strict=True)
-    except msgspec.ValidationError as error:
-        what, _, where_it_is = str(error).partition(" - at ")
-        where = _keys_of(where_it_is.strip("`"), raw)
-        raise ConfigError(f"{path}:{_line_of(text, where)}: {'.'.join(where)}: {what}.") from error
-    for keys, table, _ in _tables(raw):
-        for key, value in table.items():
-            bounds = _BOUNDS.get((_kind(keys), key))
-            if bounds is not None and not bounds[0] <= value <= bounds[1]:
-                (low, high), name = bounds, ".".join([*keys, key])
-                line = _line_of(text, [*keys, key])
-                raise ConfigError(f"{path}:{line}: {name} must lie between {low} and {high}, not be {value}.")
-    return settings
-
-
-def _tables(raw: dict[str, Any]) -> list[tuple[list[str], dict[str, Any], type[Any]]]:
-    """Every table that there is, by its keys, with what it may hold."""
-    found: list[tuple[list[str], dict[str, Any], type[Any]]] = [([], raw, Settings)]
-    for name, (shape, many) in _TABLES.items():
-        table = raw.get(name)
-        if not isinstance(table, dict):
-            continue
-        inner = table.items() if many else [("", table)]
-        found += [([name, key] if key else [name], part, shape) for key, part in inner if isinstance(part, dict)]
-    for keys, part, shape in list(found):
-        if shape is ProfileSettings and isinstance(part.get("session_reset"), dict):
-            found.append(([*keys, "session_reset"], part["session_reset"], ResetSettings))
-    return found
-
-
-def _kind(keys: list[str]) -> str:
-    """Which sort of table it is: the first name, or the last one in a profile."""
-    return keys[-1] if len(keys) > 2 else keys[0] if keys else ""
-
-
-def _check_names(path: Path, text: str, settings: Settings) -> None:
-    """Names that lead nowhere are found now and not in the middle of a turn."""
-    for where, rules in [
-        (["session_reset"], settings.session_reset),
-        *((["profiles", name, "session_reset"], one.session_reset) for name, one in settings.profiles.items()),
-    ]:
-        if found := reset_problem(rules):
-            key, what = found
-            line = _line_of(text, [*where, key])
-            raise ConfigError(f"{path}:{line}: {'.'.join([*where, key])} {what}")
-    wanted = settings.compaction.summary_model
-    if wanted and wanted != DEMO and wanted.partition(":")[0] not in settings.providers:
-        line = _line_of(text, ["compaction", "summary_model"])
-        raise ConfigError(f"{path}:{line}: compaction.summary_model is {wanted!r}; write PROVIDER:MODEL.")
-    known = ", ".join(sorted(settings.profiles))
-    if settings.default_profile and settings.default_profile not in settings.profiles:
-        line = _line_of(text, ["default_profile"])
-        raise ConfigError(f"{path}:{line}: there is no profile {settings.default_profile!r}; there is: {known}.")
-    for name, profile in settings.profiles.items():
-        provider, colon, model = profile.model.partition(":")
-        if profile.model != DEMO and (not colon or not model or provider not in settings.providers):
-            line = _line_of(text, ["profiles", name, "model"])
-            providers = ", ".join(sorted(settings.providers))
-            raise ConfigError(
-                f"{path}:{line}: profiles.{name}.model is {profile.model!r}; write `demo` or PROVIDER:MODEL "
-                f"with a provider of: {providers}."
-            )
-        for server in profile.mcp:
-            if server not in settings.mcp:
-                line = _line_of(text, ["profiles", name, "mcp"])
-                raise ConfigError(f"{path}:{line}: there is no [mcp.{server}].")
-    for name, offer in settings.mcp.items():
-        if bool(offer.command) == bool(offer.url):
-            line = _line_of(text, ["mcp", name])
-            raise ConfigError(f"{path}:{line}: mcp.{name} needs a command or a url, one of them.")
 
 
 SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -367,34 +245,3 @@ def reset_problem(rules: ResetSettings) -> tuple[str, str] | None:
         except KeyError:
             return "timezone", f"is {rules.timezone!r}, which this machine does not know; write one like Europe/Berlin."
     return None
-
-
-def _keys_of(where: str, raw: dict[str, Any]) -> list[str]:
-    """`$.profiles[...].model` names no profile: find the one that has the key."""
-    flat = [name or index for name, index in re.findall(r"\.(\w+)|\[(\.\.\.|\d+)\]", where)]
-    if "..." not in flat:
-        return flat
-    for name, table in raw.get(flat[0], {}).items():
-        if not isinstance(table, dict) or flat[-1] in table or flat[-1] == "...":
-            return [name if key == "..." else key for key in flat]
-    return flat
-
-
-def _line_of(text: str, keys: list[str]) -> int:
-    """The line that sets the key, or that opens or holds its table."""
-    table: list[str] = []
-    best = 1
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[([^\]]+)\]", line)
-        if header:
-            table = [part.strip().strip("\"'") for part in header.group(1).split(".")]
-            if keys[: len(table)] == table:
-                best = number
-            continue
-        key = re.match(r"""\s*["']?([\w.-]+)["']?\s*=""", line)
-        found = [*table, *key.group(1).split(".")] if key else []
-        if found == keys:
-            return number
-        if found and keys[: len(found)] == found:
-            best = number
-    return best

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.config import ConfigError, Home
-from holdfast.settings import Settings, load_settings
+from holdfast.read_settings import load_settings
+from holdfast.settings import Settings
 from tests.e2e.gateway import GatewayProcess
 
 

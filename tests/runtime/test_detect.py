@@ -11,8 +11,9 @@ import pytest
 
 from holdfast.config import ConfigError
 from holdfast.edit_settings import add_profile, allow_always, set_default
+from holdfast.read_settings import load_settings
 from holdfast.runtime.detect import detect
-from holdfast.settings import ProviderSettings, Settings, load_settings
+from holdfast.settings import ProviderSettings, Settings
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY")
 

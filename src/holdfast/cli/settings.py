@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.config import ConfigError, Home
-from holdfast.settings import Settings, load_settings
+from holdfast.read_settings import load_settings
+from holdfast.settings import Settings
 
 
 def read(home: Home) -> Settings:

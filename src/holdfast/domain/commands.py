@@ -10,23 +10,13 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateCard
 from holdfast.domain.chapter import ResetPolicy
+from holdfast.domain.command import TEXT_LIMIT, Command, InputId, Name, Path, Text, Title
 from holdfast.domain.events import Mode
 from holdfast.domain.task import Lifetime, TaskOutcome
 
-TEXT_LIMIT = 1_000_000
-TITLE_LIMIT = 200
-
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=TEXT_LIMIT)]
-Title = Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_LIMIT)]
-Path = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 WhatRuns = Literal["keep", "stop"]
-InputId = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-
-
-class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="command", tag=True):
-    """Base of all commands; `command` on the wire is the class name and may be left out."""
 
 
 class CreateSession(Command, frozen=True):
@@ -230,4 +220,15 @@ SessionCommand = (
     | CompactSession
 )
 TaskCommand = StartCommand | StartAgent | StopTask | WriteTask | PinTask | PruneTasks
-AnyCommand = CreateSession | SessionCommand | ForkSession | DetachTurn | ResetSession | DeleteSession | TaskCommand
+AnyCommand = (
+    CreateSession
+    | SessionCommand
+    | ForkSession
+    | DetachTurn
+    | ResetSession
+    | DeleteSession
+    | TaskCommand
+    | CreateCard
+    | CardCommand
+    | BoardCommand
+)

@@ -16,7 +16,8 @@ from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 
 from holdfast import __version__
-from holdfast.domain.commands import TEXT_LIMIT, AnyCommand, Command
+from holdfast.domain.command import TEXT_LIMIT, Command
+from holdfast.domain.commands import AnyCommand
 from holdfast.domain.errors import Rejected, TooLarge
 from holdfast.gateway.answers import Error
 from holdfast.gateway.guard import PUBLIC

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.domain.commands import Text
+from holdfast.domain.command import Text
 from holdfast.domain.events import Mode, Record
 from holdfast.gateway.answers import Error
 from holdfast.gateway.chapter_shapes import CHAPTER_SHAPES

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import Corrupt, HoldfastError
 from holdfast.domain.events import decode_many
-from holdfast.settings import load_settings
+from holdfast.read_settings import load_settings
 from holdfast.store.lock import HomeLock, owner
 from holdfast.store.projections import NOT_REBUILT, REBUILT, project
 from holdfast.store.queries import migrations, queries

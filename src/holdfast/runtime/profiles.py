@@ -23,6 +23,7 @@ from holdfast.domain.fact import Problem
 from holdfast.domain.reset import ResetRules
 from holdfast.domain.session import Session
 from holdfast.domain.step import MINUTE_MS, Limits
+from holdfast.read_settings import load_settings
 from holdfast.runtime.demo import DemoModel
 from holdfast.runtime.detect import Detected, detect
 from holdfast.runtime.model import Answer, Delta, Model, ModelError, ModelRequest
@@ -32,17 +33,7 @@ from holdfast.runtime.tools.mcp import McpServer, McpServers
 from holdfast.runtime.tools.place import KEPT, SYSTEM, Place
 from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.tool import AnyTool
-from holdfast.settings import (
-    DEMO,
-    DEMO_PROFILE,
-    Policy,
-    ProfileSettings,
-    ProviderSettings,
-    Settings,
-    Wire,
-    load_settings,
-    span_ms,
-)
+from holdfast.settings import DEMO, DEMO_PROFILE, Policy, ProfileSettings, ProviderSettings, Settings, Wire, span_ms
 from holdfast.store.port import Row
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,8 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from holdfast.domain.commands import TITLE_LIMIT, CreateSession, ForkSession, SessionCommand
+from holdfast.domain.command import TITLE_LIMIT
+from holdfast.domain.commands import CreateSession, ForkSession, SessionCommand
 from holdfast.domain.decide import create, decide, fork
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected
 from holdfast.domain.events import SYSTEM, Record, SessionDeleted, session_stream

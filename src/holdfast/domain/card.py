@@ -1,0 +1,395 @@
+"""Cards: work on the board, and the runs at it. What can happen to them, and their state as the fold of that.
+
+A card is one stream, its runs stand in it. A run owns a session from its first moment: the one that it resumes,
+or a new one. Rules: `card_rules.py` (what people may ask), `dispatch.py` (what the dispatcher does).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, assert_never
+
+import msgspec
+
+from holdfast.domain.fact import Event, Happened
+
+CardStatus = Literal["triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done", "archived"]
+BlockKind = Literal["needs_input", "dependency", "capability", "transient"]
+ResumePolicy = Literal["auto", "resume", "fresh"]
+RunOutcome = Literal["done", "blocked", "failed", "stopped", "lost"]
+Failure = Literal[
+    "", "crash", "timeout", "budget", "quota", "provider", "network", "frozen", "lost", "left_without_a_word"
+]
+THE_BOARD = "the board"
+NEVER = Happened(0, 0)
+EDITABLE = ("title", "body", "profile", "workspace", "priority", "resume", "max_runtime_ms", "max_attempts")
+
+
+class BoardCreated(Event, frozen=True):
+    """A board was made. Its name is its id."""
+
+    board: str
+    title: str
+    by: str
+
+
+class BoardPaused(Event, frozen=True):
+    """Nothing on it is started until somebody resumes it; what runs goes on."""
+
+    board: str
+    by: str
+
+
+class BoardResumed(Event, frozen=True):
+    """Cards are started again."""
+
+    board: str
+    by: str
+
+
+class BoardArchived(Event, frozen=True):
+    """It left the list; its cards stay."""
+
+    board: str
+    by: str
+
+
+class CardCreated(Event, frozen=True):
+    """Work was written down."""
+
+    card: str
+    board: str
+    title: str
+    body: str
+    by: str
+    status: CardStatus
+    profile: str = ""
+    workspace: str = "scratch"
+    """scratch, dir:PATH or worktree:REPO."""
+    priority: int = 0
+    parents: list[str] = msgspec.field(default_factory=list)
+    resume: ResumePolicy | None = None
+    max_runtime_ms: int | None = None
+    max_attempts: int | None = None
+    session: str = ""
+    """The session that is told of its blocks and its end."""
+
+
+class CardEdited(Event, frozen=True):
+    """What it says was changed; null stays."""
+
+    card: str
+    by: str
+    title: str | None = None
+    body: str | None = None
+    profile: str | None = None
+    workspace: str | None = None
+    priority: int | None = None
+    resume: ResumePolicy | None = None
+    max_runtime_ms: int | None = None
+    max_attempts: int | None = None
+
+
+class CardCommented(Event, frozen=True):
+    """Somebody said something about it. The worker hears it: at its next step, or as the next turn."""
+
+    card: str
+    comment: str
+    text: str
+    by: str
+
+
+class CardLinked(Event, frozen=True):
+    """It waits for another card."""
+
+    card: str
+    parent: str
+    by: str
+
+
+class CardUnlinked(Event, frozen=True):
+    """It does not wait for that one any more."""
+
+    card: str
+    parent: str
+    by: str
+
+
+class CardFollowed(Event, frozen=True):
+    """A session is told of its blocks, failures and end, once each; or not any more."""
+
+    card: str
+    session: str
+    following: bool
+    by: str
+
+
+class CardMoved(Event, frozen=True):
+    """It stands in another column."""
+
+    card: str
+    status: CardStatus
+    reason: str
+    by: str
+    at: int | None = None
+    """When it is scheduled for."""
+
+
+class CardBlocked(Event, frozen=True):
+    """It cannot go on without somebody."""
+
+    card: str
+    of: BlockKind
+    reason: str
+    by: str
+    run: int = 0
+
+
+class CardUnblocked(Event, frozen=True):
+    """It may go on: with the session of its last run, or with a fresh one."""
+
+    card: str
+    by: str
+    fresh: bool = False
+    reason: str = ""
+
+
+class CardCompleted(Event, frozen=True):
+    """It is done."""
+
+    card: str
+    summary: str
+    by: str
+    run: int = 0
+    metadata: dict[str, str] = msgspec.field(default_factory=dict)
+    artifacts: list[str] = msgspec.field(default_factory=list)
+
+
+class RunStarted(Event, frozen=True):
+    """A worker has it. Written together with the first words to its session, before its first step."""
+
+    card: str
+    run: int
+    session: str
+    task: str
+    profile: str
+    resumes: int
+    """The run whose session it goes on with; 0 is a fresh one."""
+    after_turn: int
+    """The turns of that session behind this one are the work of this run."""
+    workspace: str
+    found: str
+    """How the workspace was found."""
+    fresh_because: str = ""
+    """Why it did not resume, where it could have been expected to."""
+    driver: str = "builtin"
+
+
+class RunNudged(Event, frozen=True):
+    """Its worker ended its turn without a word about the card, and was asked for one."""
+
+    card: str
+    run: int
+
+
+class RunNoted(Event, frozen=True):
+    """Its worker is alive and says what it does."""
+
+    card: str
+    run: int
+    note: str
+
+
+class RunFinished(Event, frozen=True):
+    """How it ended. `counts` says whether it used up one of the card's attempts."""
+
+    card: str
+    run: int
+    outcome: RunOutcome
+    reason: str
+    failure: Failure = ""
+    counts: bool = False
+    progress: bool = False
+    """Whether its session has anything new of its own."""
+    again_at: int | None = None
+    """A failure of the infrastructure: not before this time."""
+    until_turn: int = 0
+    unheard: list[str] = msgspec.field(default_factory=list)
+    """Comments that came while it ran and that its worker did not hear any more."""
+
+
+CardEvent = (
+    CardCreated
+    | CardEdited
+    | CardCommented
+    | CardLinked
+    | CardUnlinked
+    | CardFollowed
+    | CardMoved
+    | CardBlocked
+    | CardUnblocked
+    | CardCompleted
+    | RunStarted
+    | RunNudged
+    | RunNoted
+    | RunFinished
+)
+BoardEvent = BoardCreated | BoardPaused | BoardResumed | BoardArchived
+
+
+def card_stream(card: str) -> str:
+    """The name of a card's stream."""
+    return "card/" + card
+
+
+def board_stream(board: str) -> str:
+    """The name of a board's stream."""
+    return "board/" + board
+
+
+# --- the fold -----------------------------------------------------------------------------------
+
+
+class Comment(msgspec.Struct, frozen=True, gc=False):
+    """What somebody said about a card."""
+
+    comment: str
+    text: str
+    by: str
+    happened: Happened
+
+
+@dataclass(slots=True)
+class Run:
+    """One attempt."""
+
+    started: RunStarted
+    at: Happened
+    finished: RunFinished | None = None
+    ended: Happened | None = None
+    nudged: bool = False
+    note: str = ""
+
+    @property
+    def number(self) -> int:
+        """From 1."""
+        return self.started.run
+
+
+@dataclass(slots=True)
+class Card:
+    """All that the rules need to know of one card."""
+
+    id: str
+    version: int = 0
+    updated_at: int = 0
+    created: CardCreated | None = None
+    board: str = ""
+    title: str = ""
+    body: str = ""
+    profile: str = ""
+    workspace: str = "scratch"
+    priority: int = 0
+    resume: ResumePolicy | None = None
+    max_runtime_ms: int | None = None
+    max_attempts: int | None = None
+    parents: list[str] = field(default_factory=list)
+    followers: list[str] = field(default_factory=list)
+    status: CardStatus = "triage"
+    moved: Happened = NEVER
+    reason: str = ""
+    """Why it stands where it stands."""
+    block: CardBlocked | None = None
+    scheduled_at: int | None = None
+    comments: list[Comment] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    fresh_next: bool = False
+    """Somebody wants a fresh worker."""
+    attempts: int = 0
+    """Used up since a person touched it last."""
+    failures: int = 0
+    """Failures of the infrastructure in a row."""
+    again_at: int | None = None
+    completed: CardCompleted | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether it was created."""
+        return self.version > 0
+
+    @property
+    def run(self) -> Run | None:
+        """The open one."""
+        last = self.runs[-1] if self.runs else None
+        return last if last is not None and last.finished is None else None
+
+
+def evolve_card(card: Card, event: CardEvent, happened: Happened) -> None:
+    """Apply one event, in place like every fold."""
+    card.version, card.updated_at = happened.version, happened.at
+    match event:
+        case CardCreated():
+            card.created = event
+            card.board, card.title, card.body, card.profile = event.board, event.title, event.body, event.profile
+            card.workspace, card.priority, card.resume = event.workspace, event.priority, event.resume
+            card.max_runtime_ms, card.max_attempts = event.max_runtime_ms, event.max_attempts
+            card.parents, card.followers = list(event.parents), [event.session] if event.session else []
+            _stands(card, event.status, "", happened)
+        case CardEdited():
+            for name in EDITABLE:
+                if (value := getattr(event, name)) is not None:
+                    setattr(card, name, value)
+        case CardCommented():
+            card.comments.append(Comment(event.comment, event.text, event.by, happened))
+        case CardLinked(parent=parent):
+            card.parents.append(parent)
+        case CardUnlinked(parent=parent):
+            card.parents = [known for known in card.parents if known != parent]
+        case CardFollowed(session=session, following=following):
+            card.followers = [known for known in card.followers if known != session] + [session] * following
+        case CardMoved():
+            _stands(card, event.status, event.reason, happened)
+            card.scheduled_at = event.at if event.status == "scheduled" else None
+        case CardBlocked():
+            _stands(card, "blocked", event.reason, happened)
+            card.block = event
+        case CardUnblocked():
+            _stands(card, "ready", event.reason, happened)
+            card.fresh_next = event.fresh
+            card.attempts = card.failures = 0
+            card.again_at = None
+        case CardCompleted():
+            _stands(card, "done", event.summary, happened)
+            card.completed = event
+        case RunStarted():
+            _stands(card, "running", "", happened)
+            card.runs.append(Run(event, happened))
+            card.fresh_next = False
+        case RunNudged():
+            _open(card).nudged = True
+        case RunNoted(note=note):
+            _open(card).note = note
+        case RunFinished():
+            run = _open(card)
+            run.finished, run.ended = event, happened
+            card.attempts += event.counts
+            infrastructure = event.again_at is not None
+            card.failures = card.failures + 1 if infrastructure and not event.progress else int(infrastructure)
+            card.again_at = event.again_at
+            if card.status == "running":
+                _stands(card, "ready", event.reason, happened)
+        case _ as never:
+            assert_never(never)
+
+
+def _stands(card: Card, status: CardStatus, reason: str, happened: Happened) -> None:
+    card.status, card.reason, card.moved = status, reason, happened
+    if status != "blocked":
+        card.block = None
+
+
+def _open(card: Card) -> Run:
+    run = card.run
+    if run is None:
+        raise ValueError(f"card {card.id}: an event of a run, but no run is open")
+    return run

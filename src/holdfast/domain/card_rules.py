@@ -1,0 +1,153 @@
+"""`decide_card`: what a command means for a card as it is now. Events out, or a clear refusal.
+
+Whatever takes a running card away from its worker ends the run first, in the same append: from then on nothing
+that the worker says about the card counts.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from holdfast.domain.card import (
+    Card,
+    CardBlocked,
+    CardCommented,
+    CardCompleted,
+    CardEdited,
+    CardEvent,
+    CardFollowed,
+    CardLinked,
+    CardMoved,
+    CardStatus,
+    CardUnblocked,
+    CardUnlinked,
+    RunFinished,
+)
+from holdfast.domain.card_commands import (
+    ArchiveCard,
+    BlockCard,
+    CardCommand,
+    CommentCard,
+    CompleteCard,
+    EditCard,
+    FollowCard,
+    LinkCard,
+    MoveCard,
+    RetryCard,
+    StopCard,
+    UnblockCard,
+    UnlinkCard,
+)
+from holdfast.domain.duration import ago
+from holdfast.domain.errors import Conflict, NotFound, Rejected
+
+BY_HAND: tuple[CardStatus, ...] = ("triage", "todo", "scheduled", "ready", "review")
+
+
+def decide_card(card: Card, command: CardCommand, *, id: str, by: str, now: int) -> list[CardEvent]:
+    """The events that the command causes. `id` is the command's id."""
+    if not card.exists:
+        raise NotFound(f"There is no card {card.id}.", hint="`holdfast card list` lists them.")
+    if card.status == "archived" and not isinstance(command, RetryCard | MoveCard | CommentCard):
+        raise Conflict("It is archived.", hint=f"`holdfast card retry {card.id}` brings it back.")
+    match command:
+        case EditCard():
+            return [_edit(card, command, by)]
+        case CommentCard(text=text):
+            return [comment(card, text, id, by)]
+        case LinkCard(parent=parent):
+            if parent == card.id:
+                raise Rejected("A card cannot wait for itself.")
+            if parent in card.parents:
+                raise Conflict(f"It waits for {parent} already.")
+            return [CardLinked(card=card.id, parent=parent, by=by)]
+        case UnlinkCard(parent=parent):
+            if parent not in card.parents:
+                raise Conflict(f"It does not wait for {parent}.")
+            return [CardUnlinked(card=card.id, parent=parent, by=by)]
+        case FollowCard(session=session, following=following):
+            return [CardFollowed(card=card.id, session=session, following=following, by=by)]
+        case MoveCard():
+            return _move(card, command, by, now)
+        case BlockCard(reason=reason, kind=kind):
+            if card.status in ("blocked", "done"):
+                raise Conflict(f"It is {card.status} already: {card.reason}")
+            block = CardBlocked(card=card.id, of=kind, reason=reason, by=by)
+            return [*taken_away(card, f"blocked by {by}"), block]
+        case UnblockCard(text=text, fresh=fresh):
+            if card.status != "blocked":
+                raise Conflict(_not_blocked(card, now))
+            return [*_said(card, text, id, by), CardUnblocked(card=card.id, by=by, fresh=fresh)]
+        case RetryCard(text=text, fresh=fresh):
+            if card.run is not None:
+                raise Conflict("It runs.", hint=f"`holdfast card stop {card.id}` first, or comment on it.")
+            again = CardUnblocked(card=card.id, by=by, fresh=fresh, reason=f"{by} wants it tried again")
+            return [*_said(card, text, id, by), again]
+        case StopCard(reason=reason):
+            if card.run is None:
+                raise Conflict("It does not run, so there is nothing to stop.")
+            why = f"stopped by {by}" + (f": {reason}" if reason else "")
+            return [*taken_away(card, why), CardBlocked(card=card.id, of="needs_input", reason=why, by=by)]
+        case CompleteCard(summary=summary):
+            if card.status == "done":
+                raise Conflict("It is done already.")
+            return [
+                *taken_away(card, f"completed by {by}"),
+                CardCompleted(card=card.id, summary=summary, by=by),
+            ]
+        case ArchiveCard():
+            moved = CardMoved(card=card.id, status="archived", reason=f"archived by {by}", by=by)
+            return [*taken_away(card, f"archived by {by}"), moved]
+        case _ as never:
+            assert_never(never)
+
+
+def taken_away(card: Card, reason: str) -> list[CardEvent]:
+    """The end of an open run that somebody else wants; progress and the like are for whoever knows the session."""
+    run = card.run
+    if run is None:
+        return []
+    return [RunFinished(card=card.id, run=run.number, outcome="stopped", reason=reason)]
+
+
+def comment(card: Card, text: str, id: str, by: str) -> CardCommented:
+    """What somebody says about it."""
+    if not text.strip():
+        raise Rejected("The comment is empty.")
+    return CardCommented(card=card.id, comment=id, text=text, by=by)
+
+
+def _said(card: Card, text: str | None, id: str, by: str) -> list[CardEvent]:
+    return [] if text is None else [comment(card, text, id, by)]
+
+
+def _edit(card: Card, command: EditCard, by: str) -> CardEdited:
+    given = {name: getattr(command, name) for name in command.__struct_fields__}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        raise Rejected("There is nothing to change.")
+    if card.run is not None and given.keys() - {"priority", "max_runtime_ms", "max_attempts"}:
+        raise Conflict("It runs: its worker has read it.", hint="Comment on it, or stop it first.")
+    return CardEdited(card=card.id, by=by, **given)
+
+
+def _move(card: Card, command: MoveCard, by: str, now: int) -> list[CardEvent]:
+    if command.status not in BY_HAND:
+        hint = "It is blocked, completed, archived and started by verbs of their own."
+        raise Rejected(f"A card is not moved to {command.status} by hand.", hint=hint)
+    if (command.status == "scheduled") != (command.at is not None):
+        raise Rejected("`at` is the time for `scheduled`, and only for that.")
+    if command.at is not None and command.at <= now:
+        raise Rejected("That time has passed.")
+    if card.status == command.status and command.at is None:
+        raise Conflict(f"It is in {card.status} already.")
+    if card.status == "blocked":
+        raise Conflict("It is blocked: " + card.reason, hint=f"`holdfast card unblock {card.id}`")
+    moved = CardMoved(card=card.id, status=command.status, reason=f"moved by {by}", by=by, at=command.at)
+    return [*taken_away(card, f"moved to {command.status} by {by}"), moved]
+
+
+def _not_blocked(card: Card, now: int) -> str:
+    if card.run is not None:
+        return f"It is not blocked: it runs since {ago(now - card.run.at.at)}. A comment reaches its worker."
+    return f"It is not blocked; it is {card.status} since {ago(now - card.moved.at)}."
