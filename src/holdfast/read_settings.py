@@ -13,6 +13,7 @@ from holdfast.settings import (
     BUILT_IN_PROVIDERS,
     DEMO,
     DEMO_PROFILE,
+    BoardSettings,
     CompactionSettings,
     GatewaySettings,
     McpSettings,
@@ -23,6 +24,7 @@ from holdfast.settings import (
     RetentionSettings,
     Settings,
     reset_problem,
+    span_ms,
 )
 
 
@@ -73,6 +75,10 @@ _BOUNDS: dict[tuple[str, str], tuple[int, int]] = {
     ("retention", "sessions_delete_days"): (0, 36_500),
     ("session_reset", "idle_minutes"): (1, 10**7),
     ("session_reset", "at_hour"): (0, 23),
+    ("board", "max_running"): (0, 1000),
+    ("board", "max_per_board"): (0, 1000),
+    ("board", "max_per_profile"): (0, 1000),
+    ("board", "max_attempts"): (1, 100),
     ("compaction", "threshold"): (0, 10**8),
     ("compaction", "limit"): (0, 10**8),
     ("compaction", "keep_recent"): (0, 1000),
@@ -143,6 +149,10 @@ def _check_names(path: Path, text: str, settings: Settings) -> None:
             key, what = found
             line = _line_of(text, [*where, key])
             raise ConfigError(f"{path}:{line}: {'.'.join([*where, key])} {what}")
+    for key in ("max_runtime", "frozen_after"):
+        if span_ms(value := getattr(settings.board, key)) is None:
+            line = _line_of(text, ["board", key])
+            raise ConfigError(f"{path}:{line}: board.{key} is {value!r}; write a number and a unit, like 30m or 4h.")
     wanted = settings.compaction.summary_model
     if wanted and wanted != DEMO and wanted.partition(":")[0] not in settings.providers:
         line = _line_of(text, ["compaction", "summary_model"])

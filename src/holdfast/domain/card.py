@@ -20,7 +20,6 @@ RunOutcome = Literal["done", "blocked", "failed", "stopped", "lost"]
 Failure = Literal[
     "", "crash", "timeout", "budget", "quota", "provider", "network", "frozen", "lost", "left_without_a_word"
 ]
-THE_BOARD = "the board"
 NEVER = Happened(0, 0)
 EDITABLE = ("title", "body", "profile", "workspace", "priority", "resume", "max_runtime_ms", "max_attempts")
 

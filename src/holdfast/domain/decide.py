@@ -44,6 +44,8 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
+    WorkerBound,
+    WorkerReleased,
 )
 from holdfast.domain.fold import fold
 from holdfast.domain.queue import QueuedInput, edited, find
@@ -86,7 +88,15 @@ def fork(parent: list[Record], *, session: str, title: str, by: str) -> list[tup
             case InputReceived(input=input):
                 if input not in dropped:
                     events.append((record.at, reads[input]))
-            case InputRevised() | InputWithdrawn() | SessionPinned() | SessionRenamed() | StopRequested():
+            case (
+                WorkerBound()
+                | WorkerReleased()
+                | InputRevised()
+                | InputWithdrawn()
+                | SessionPinned()
+                | SessionRenamed()
+                | StopRequested()
+            ):
                 continue
             case SessionArchived() | SessionRestored() | TurnDetached() | ResetPostponed() | ResetPolicySet():
                 continue

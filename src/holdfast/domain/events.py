@@ -15,6 +15,7 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.domain.card import BoardEvent, CardEvent
 from holdfast.domain.chapter import ChapterEvent
 from holdfast.domain.fact import Event, Fact, Problem, Usage
 from holdfast.domain.task import TaskEvent, TaskPruned
@@ -124,6 +125,20 @@ class NoteReceived(Event, frozen=True):
 
     text: str
     task: str
+
+
+class WorkerBound(Event, frozen=True):
+    """A run of a card works in this session from now on; elsewhere it is only read, and words are comments."""
+
+    card: str
+    run: int
+
+
+class WorkerReleased(Event, frozen=True):
+    """The run is over; the session is a session like any other."""
+
+    card: str
+    run: int
 
 
 class TurnDetached(Event, frozen=True):
@@ -344,9 +359,11 @@ SessionEvent = (
     | InputRevised
     | InputWithdrawn
     | ChapterEvent
+    | WorkerBound
+    | WorkerReleased
 )
 SystemEvent = GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned
-AnyEvent = SessionEvent | TaskEvent | SystemEvent
+AnyEvent = SessionEvent | TaskEvent | CardEvent | BoardEvent | SystemEvent
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):

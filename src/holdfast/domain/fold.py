@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from holdfast.domain.card import BoardEvent, CardEvent
 from holdfast.domain.chapter import (
     Chapter,
     ChapterEvent,
@@ -49,6 +50,8 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
+    WorkerBound,
+    WorkerReleased,
 )
 from holdfast.domain.fact import Happened
 from holdfast.domain.message import (
@@ -189,8 +192,12 @@ def evolve(session: Session, record: Record) -> None:
         case InputWithdrawn() as e:
             session.queue = withdraw(session.queue, e.input)
             _acted(session, record, e.by)
+        case WorkerBound() as e:
+            session.card, session.run = e.card, e.run
+        case WorkerReleased():
+            session.run = 0
         case other:
-            if isinstance(other, TaskEvent | SystemEvent):
+            if isinstance(other, TaskEvent | CardEvent | BoardEvent | SystemEvent):
                 raise TypeError(f"{type(other).__name__} does not belong into a session")
             _of_chapter(session, other, record)
 

@@ -192,8 +192,9 @@ class ProviderModel:
         said = " ".join(sound(said).split())
         said = said if len(said) <= QUOTE else f"{said[:QUOTE]}…"
         wait = f" It asks to wait {after:.0f} s." if after is not None else ""
-        problem = Problem(code=code, message=f"{words.format(**names)}: {said}{wait}", hint=hint.format(**names))
         after_ms = None if after is None else int(after * 1000)
+        message = f"{words.format(**names)}: {said}{wait}"
+        problem = Problem(code=code, message=message, hint=hint.format(**names), after_ms=after_ms)
         raise ModelError(problem, retry=usual if retry is None else retry, after_ms=after_ms) from None
 
 

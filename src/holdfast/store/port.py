@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from holdfast.domain.events import AnyEvent, Record
+from holdfast.store.card_port import Cards
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +341,11 @@ class Store(Protocol):
     @property
     def devices(self) -> Devices:
         """Who may look in from a browser."""
+        ...
+
+    @property
+    def cards(self) -> Cards:
+        """The board."""
         ...
 
     @property

@@ -52,6 +52,8 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
+    WorkerBound,
+    WorkerReleased,
     session_stream,
 )
 from holdfast.domain.task import (
@@ -68,11 +70,22 @@ from holdfast.domain.task import (
     is_person,
     task_stream,
 )
+from holdfast.store.card_projections import Change, of_card
 
-Change = tuple[str, dict[str, object]]
 NOT_REBUILT = frozenset({"drop_partial"})
 """The text so far is not in the log, so replaying the log must not touch it."""
-REBUILT = ("clear_sessions", "clear_turns", "clear_waits", "clear_tasks", "clear_spoken", "clear_deleted")
+REBUILT = (
+    "clear_sessions",
+    "clear_turns",
+    "clear_waits",
+    "clear_tasks",
+    "clear_spoken",
+    "clear_deleted",
+    "clear_boards",
+    "clear_cards",
+    "clear_card_links",
+    "clear_runs",
+)
 PREVIEW = 120
 
 
@@ -175,6 +188,8 @@ def project(record: Record) -> list[Change]:
             | NoteReceived()
             | TurnDetached()
             | ResetPostponed()
+            | WorkerBound()
+            | WorkerReleased()
         ):
             return [("touch_session", base)]
         case ResetPolicySet() as e:
@@ -196,7 +211,10 @@ def project(record: Record) -> list[Change]:
             gone = {"task": e.task, "stream": task_stream(e.task), "at": record.at}
             return [(step, gone) for step in ("delete_events", "delete_task", "bury_stream")]
         case event:
-            return _of_task(event, {"task": session, "version": record.version, "at": record.at})
+            name, base = session, {"version": record.version, "at": record.at}
+            if isinstance(event, TaskEvent):
+                return _of_task(event, base | {"task": name})
+            return of_card(event, base | {"card": name})
 
 
 def _of_task(event: TaskEvent, base: dict[str, object]) -> list[Change]:

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected, Unavailable
 from holdfast.domain.events import SYSTEM, Record, decode_many
+from holdfast.store.cards import SqliteCards
 from holdfast.store.devices import SqliteDevices
 from holdfast.store.port import (
     Append,
@@ -61,6 +62,7 @@ class SqliteStore:
         with explained(path):
             self.writer = Writer(lambda: connect_writer(path), self._tail, asyncio.get_running_loop())
             self._devices = SqliteDevices(self.writer, self._rows)
+            self.cards = SqliteCards(self._rows)
             self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._tail)
 
     # --- append, claim --------------------------------------------------------------------------

@@ -96,7 +96,7 @@ CREATE UNIQUE INDEX waits_open ON waits (session) WHERE state = 'open';
 -- Projection: one row per task. What nobody can know is NULL.
 CREATE TABLE tasks (
     id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL CHECK (kind IN ('process', 'agent')),
+    kind TEXT NOT NULL CHECK (kind IN ('process', 'agent', 'card')),
     title TEXT NOT NULL,
     command TEXT NOT NULL,
     argv TEXT NOT NULL,
@@ -187,3 +187,74 @@ CREATE TABLE cursors (
     version INTEGER NOT NULL CHECK (version >= 0),
     PRIMARY KEY (device, session)
 ) WITHOUT ROWID;
+
+-- Projection: one row per board.
+CREATE TABLE boards (
+    id TEXT PRIMARY KEY,
+    title TEXT NOT NULL,
+    paused_by TEXT NOT NULL DEFAULT '',
+    archived INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1)),
+    created_at INTEGER NOT NULL,
+    version INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Projection: one row per card, as much as a board shows of it.
+CREATE TABLE cards (
+    id TEXT PRIMARY KEY,
+    board TEXT NOT NULL,
+    title TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    workspace TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN
+        ('triage', 'todo', 'scheduled', 'ready', 'running', 'blocked', 'review', 'done', 'archived')),
+    reason TEXT NOT NULL DEFAULT '',
+    block_kind TEXT NOT NULL DEFAULT '',
+    scheduled_at INTEGER,
+    again_at INTEGER,
+    run INTEGER NOT NULL DEFAULT 0,
+    session TEXT NOT NULL DEFAULT '',
+    comments INTEGER NOT NULL DEFAULT 0,
+    warning TEXT NOT NULL DEFAULT '',
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    moved_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    version INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX cards_in_order ON cards (board, status, priority DESC, created_at, id);
+CREATE INDEX cards_to_do ON cards (priority DESC, created_at, id)
+    WHERE status IN ('todo', 'scheduled', 'ready');
+
+-- Projection: which card waits for which.
+CREATE TABLE card_links (
+    parent TEXT NOT NULL,
+    child TEXT NOT NULL,
+    PRIMARY KEY (parent, child)
+) WITHOUT ROWID;
+CREATE INDEX card_links_by_child ON card_links (child, parent);
+
+-- Projection: one row per run. The partial index is promise 2 as the database sees it.
+CREATE TABLE runs (
+    card TEXT NOT NULL,
+    run INTEGER NOT NULL,
+    session TEXT NOT NULL,
+    task TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    resumes INTEGER NOT NULL,
+    fresh_because TEXT NOT NULL,
+    workspace TEXT NOT NULL,
+    after_turn INTEGER NOT NULL,
+    until_turn INTEGER,
+    outcome TEXT NOT NULL DEFAULT 'running'
+        CHECK (outcome IN ('running', 'done', 'blocked', 'failed', 'stopped', 'lost')),
+    failure TEXT NOT NULL DEFAULT '',
+    reason TEXT NOT NULL DEFAULT '',
+    counts INTEGER NOT NULL DEFAULT 0,
+    note TEXT NOT NULL DEFAULT '',
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    PRIMARY KEY (card, run)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX runs_open ON runs (card) WHERE finished_at IS NULL;
+CREATE UNIQUE INDEX runs_open_session ON runs (session) WHERE finished_at IS NULL;
