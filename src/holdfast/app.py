@@ -19,6 +19,9 @@ from pathlib import Path
 from socket import socket as Socket
 
 from holdfast import __version__
+from holdfast.board.cards import Cards
+from holdfast.board.dispatcher import Dispatcher
+from holdfast.board.tools import WorkerTools
 from holdfast.config import ConfigError, Home, command_environment
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent, GatewayStarted, GatewayStopped
@@ -129,6 +132,7 @@ async def _run(place: _Place, *, port: int | None, background: bool, open_store:
         await retention.start()
         await gateway.runner.start()
         await gateway.reset_clock.start()
+        await gateway.dispatcher.start()
         _announce(home, gateway)
         if not background:
             _greet(home, gateway, await _dashboard(gateway))
@@ -177,6 +181,8 @@ def _put_together(
     streams, awake = Streams(store, live), Awake()
     still_running = StillRunning(store, shelf, tasks, awake)
     resets = Resets(store, sessions=sessions, running=still_running, profiles=profiles, clock=clock)
+    cards = Cards(store, sessions=sessions, running=still_running, clock=clock, root=home.path / "workspaces")
+    profiles.worker_tools += WorkerTools(store, cards, sessions).tools
     gateway = Gateway(
         store=store,
         sessions=sessions,
@@ -190,6 +196,8 @@ def _put_together(
         pruning=Pruning(store, tasks.supervisor, clock),
         still_running=still_running,
         resets=resets,
+        cards=cards,
+        dispatcher=Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock),
         reset_clock=ResetClock(store, resets=resets, profiles=profiles, awake=awake, clock=clock),
         profiles=profiles,
         clock=clock,
@@ -209,6 +217,7 @@ async def _warm_up(profiles: Profiles) -> None:
 
 async def _say_goodbye(gateway: Gateway, serving: asyncio.Task[None]) -> None:
     """Suspend what runs while the doors close; then write that we left in good order."""
+    await gateway.dispatcher.stop()
     await gateway.reset_clock.stop()
     log.info("goodbye: suspending %d sessions", len(gateway.runner.working))
     suspending = asyncio.create_task(gateway.runner.stop())

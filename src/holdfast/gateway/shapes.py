@@ -9,6 +9,7 @@ import msgspec
 from holdfast.domain.command import Text
 from holdfast.domain.events import Mode, Record
 from holdfast.gateway.answers import Error
+from holdfast.gateway.card_shapes import CARD_SHAPES
 from holdfast.gateway.chapter_shapes import CHAPTER_SHAPES
 from holdfast.gateway.door_shapes import DOOR_SHAPES
 from holdfast.runtime.views import TaskView
@@ -358,6 +359,7 @@ SHAPES = (
     QueueEdit,
     *DOOR_SHAPES,
     *CHAPTER_SHAPES,
+    *CARD_SHAPES,
     Error,
 )
 """All that an answer can be, for the OpenAPI document."""

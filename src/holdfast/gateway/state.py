@@ -9,6 +9,8 @@ from typing import Annotated, cast
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from holdfast.board.cards import Cards
+from holdfast.board.dispatcher import Dispatcher
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.site import Site
 from holdfast.gateway.stream import Streams
@@ -43,6 +45,8 @@ class Gateway:
     still_running: StillRunning
     resets: Resets
     reset_clock: ResetClock
+    cards: Cards
+    dispatcher: Dispatcher
     profiles: Profiles
     clock: Clock
     home: str

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 from os.path import expanduser
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -73,10 +73,12 @@ class Agent:
 
     def place(self, session: Session, call: str = "") -> Place:
         """Where its tools work, or one call of them."""
+        cwd = Path(session.cwd if session.card else self.cwd or session.cwd)  # a card has a workspace of its own
         return Place(
-            Path(self.cwd or session.cwd),
+            cwd,
             self.also,
             self.closed,
+            own=cwd if session.card else None,
             profile=session.profile,
             session=session.id,
             call=call,
@@ -119,6 +121,8 @@ class Profiles:
         self.path = path
         self.tools: list[AnyTool] = [*file_tools(), QUESTION]
         """What every agent can do, if its permissions allow it; the gateway adds more."""
+        self.worker_tools: list[AnyTool] = []
+        """And what the worker of a card can do besides."""
         self._closed = (path.parent.absolute(), *SYSTEM)
         self._demo = DemoModel()
         self._models: dict[tuple[str, ProviderSettings, str], ProviderModel] = {}
@@ -183,7 +187,7 @@ class Profiles:
             cwd=_of_the_user(profile.cwd),
             also=tuple(Path(_of_the_user(path)).resolve() for path in profile.also),
             rules=profile.tools,
-            own_tools=self.tools,
+            own_tools=[*self.tools, *(self.worker_tools if session.card else ())],
             servers=self._servers,
             server_names=tuple(profile.mcp),
             closed=self._closed,
@@ -192,6 +196,10 @@ class Profiles:
             summarisers=(self._model(wanted),) if (wanted := settings.compaction.summary_model) else (),
             summary_seconds=settings.compaction.summary_timeout,
         )
+
+    def resume_of(self, profile: str) -> Literal["auto", "resume", "fresh"] | None:
+        """Whether its workers on the board go on with the session of the last; None leaves it to [board]."""
+        return self.settings.profiles.get(profile, ProfileSettings()).resume
 
     def process_max_age_ms(self, session: Row) -> int:
         """How old a command of this session may become before nobody believes in it."""

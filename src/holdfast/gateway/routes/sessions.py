@@ -11,6 +11,8 @@ import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from holdfast.board.cards import COMMENT
+from holdfast.domain.card_commands import CommentCard
 from holdfast.domain.commands import (
     ArchiveSession,
     ChooseAgent,
@@ -79,14 +81,14 @@ async def shown(at: Gateway, rows: list[Row], request: Request) -> list[Session]
     return [session_of(row, unread.get(str(row["id"]), 0)) for row in rows]
 
 
-def accepted(session: str, appended: Appended, caller: Caller, *, message: bool) -> Response:
-    """202: it is on disk."""
+def accepted(session: str, appended: Appended, caller: Caller, *, message: bool | None = None) -> Response:
+    """202: it is on disk. A message has an id; one that became a comment, too."""
     shape = Accepted(
         session=session,
         stream=appended.stream,
         version=appended.version,
         seq=appended.seq,
-        input=caller.key.id if message else None,
+        input=COMMENT + caller.key.id if message is None else caller.key.id if message else None,
         duplicate=appended.duplicate,
     )
     return answer(shape, status=202)
@@ -167,8 +169,13 @@ async def rename_session(at: At, id: str, request: Request) -> Response:
 
 @router.post("/sessions/{id}/messages", **takes(SendMessage))
 async def send_message(at: At, id: str, request: Request) -> Response:
-    """Say something; while a turn runs it waits, joins or interrupts."""
-    return await tell(at, id, request, SendMessage)
+    """Say something; while a turn runs it waits, joins or interrupts. To a card's worker it is a comment."""
+    session = str((await find(at, id))["id"])
+    command, caller = await told(request, SendMessage, subject=session)
+    run = await at.store.cards.run_of(session)
+    if run is None:
+        return accepted(session, await at.sessions.tell(session, command, caller), caller, message=True)
+    return accepted(session, await at.cards.tell(str(run["card"]), CommentCard(text=command.text), caller), caller)
 
 
 @router.post("/sessions/{id}/stop", **takes(StopTurn))
