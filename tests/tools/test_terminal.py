@@ -203,3 +203,17 @@ async def test_daemons_that_a_command_left_behind_are_named_and_can_be_ended(des
         while await desk.tasks.supervisor.members(started.task):
             await asyncio.sleep(0.02)
     assert (await desk.shelf.view(await desk.shelf.find(started.task))).ended_by == "", "it had ended by itself"
+
+
+async def test_promise_7_what_a_command_does_is_unknown_and_not_empty_until_somebody_has_looked(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look is shared for a while; what begins after it has not been seen."""
+    monkeypatch.setattr("holdfast.runtime.shelf.LOOK_SECONDS", 50.0)
+    first = await desk.call("terminal", command="sleep 60", background=True)
+    assert (await desk.shelf.view(await desk.shelf.find(first.task))).activity in ("idle", "working")
+    second = await desk.call("terminal", command="sleep 60", background=True)
+    view = await desk.shelf.view(await desk.shelf.find(second.task))
+    assert (view.activity, view.activity_evidence) == ("unknown", "it began after the last look")
+    await desk.call("process", action="kill", task=second.task)
+    assert (await desk.shelf.view(await desk.shelf.find(second.task))).activity == "", "nor is it for what is over"
