@@ -147,7 +147,7 @@ def _put_together(
         store,
         archive=archive,
         supervisor=Supervisor(home.tasks),
-        ground=Ground(home.tasks, lambda: command_environment(profiles.settings.key_names), place.umask),
+        ground=Ground(home.tasks, lambda: command_environment(profiles.settings.key_names), place.umask, profiles.hide),
         sessions=sessions,
         clock=clock,
     )

@@ -403,6 +403,19 @@ def test_keys_are_not_in_the_environment_of_commands(tmp_path: Path, monkeypatch
         assert b"GREETING=" not in everything.replace(b"$GREETING", b"")
 
 
+def test_a_key_that_a_command_prints_is_in_its_output_and_not_in_the_log(tmp_path: Path) -> None:
+    """Any variable can be named as a key; the command must not have it in its words."""
+    key, home = os.environ["PATH"], tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text('[providers.mine]\nwire = "openai"\napi_key_env = "PATH"\n')
+    with home_with_commands(home) as gateway:
+        gateway.start()
+        id = start(gateway, f"printf %s%s '{key[:4]}' '{key[4:]}'", cwd=tmp_path)
+        assert until_over(gateway, id)["preview"] == "[hidden: the value of PATH]"
+        assert output(gateway, id) == key.encode()
+        assert not [record for record in gateway.whole_log() if key in str(record)]
+
+
 # --- pruning ----------------------------------------------------------------------------------------
 
 

@@ -63,6 +63,7 @@ def test_keys_are_not_in_the_output_of_a_tool(profiles: Profiles) -> None:
         "KEY=[hidden: the value of MINE_KEY] [hidden: the value of TRACKER_TOKEN] x"
     )
     assert KEY not in repr(agent)
+    assert profiles.hide(f"KEY={KEY}") == "KEY=[hidden: the value of MINE_KEY]"
 
 
 def test_a_profile_that_is_gone_allows_nothing(profiles: Profiles) -> None:

@@ -80,9 +80,7 @@ class Agent:
 
     def hide(self, output: str) -> str:
         """The output of a tool without the keys that it came across."""
-        for secret, name in self.secrets.items():
-            output = output.replace(secret, f"[hidden: {name}]")
-        return output
+        return _hidden(output, self.secrets)
 
     async def tidy(self, session: Session) -> None:
         """Take away what the tool calls left behind that were killed in the middle."""
@@ -185,6 +183,10 @@ class Profiles:
             secrets=self._secrets,
         )
 
+    def hide(self, text: str) -> str:
+        """What goes into the log without any agent's doing, such as the end of a command, without keys."""
+        return _hidden(text, self._secrets)
+
     async def close(self) -> None:
         """Let go of servers and connections."""
         await self._servers.close()
@@ -250,6 +252,12 @@ class Profiles:
         except OSError:
             return (0, 0)
         return (found.st_mtime_ns, found.st_size)
+
+
+def _hidden(text: str, secrets: dict[str, str]) -> str:
+    for secret, name in secrets.items():
+        text = text.replace(secret, f"[hidden: {name}]")
+    return text
 
 
 def _of_the_user(path: str) -> str:
