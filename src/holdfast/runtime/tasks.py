@@ -40,6 +40,7 @@ from holdfast.store.port import Appended, CommandKey, Row, Store
 
 STOP_GRACE_SECONDS = 5.0
 RETRY_SECONDS = 2.0
+CLOCK_SECONDS = 30.0
 RUNTIME = "the runtime"
 log = logging.getLogger(__name__)
 
@@ -233,19 +234,22 @@ class Tasks:
         if row["stop_by"]:
             self._kill(task, force=False)
         if row["until"] is not None:
-            seconds = max(0.0, (int(str(row["until"])) - self._clock.now()) / 1000)
-            asyncio.get_running_loop().call_later(seconds, self._time_is_over, task)
+            timer = asyncio.create_task(
+                self._at_its_time(task, int(str(row["until"]))), name=f"the time of task {task}"
+            )
+            watch.add_done_callback(lambda _: timer.cancel())
 
     def _forget(self, task: str) -> None:
         self._watched.pop(task, None)
         self._foreground.pop(task, None)
         self._kills.pop(task, None)
 
-    def _time_is_over(self, task: str) -> None:
-        watch = self._watched.get(task)
-        if watch is not None:
-            ending = asyncio.create_task(self._end_by_rule(task, "its time was over"))
-            watch.add_done_callback(lambda _: ending.cancel())
+    async def _at_its_time(self, task: str, until: int) -> None:
+        """By the wall clock, looked at again and again: the loop's own stands still while the machine sleeps."""
+        while (now := self._clock.now()) < until:
+            left = (until - now) / 1000
+            await asyncio.sleep(min(left, CLOCK_SECONDS))
+        await self._end_by_rule(task, "its time was over")
 
     async def _end_by_rule(self, task: str, reason: str) -> None:
         async def end() -> Appended:
