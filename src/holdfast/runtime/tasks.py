@@ -223,7 +223,8 @@ class Tasks:
         if before is not None:
             before.cancel()
         grace = 0.0 if force else STOP_GRACE_SECONDS
-        self._kills[task] = asyncio.create_task(self.supervisor.kill(task, grace=grace))
+        kill = self._kills[task] = asyncio.create_task(self.supervisor.kill(task, grace=grace))
+        kill.add_done_callback(lambda _: self._kills.pop(task) if self._kills.get(task) is kill else None)
 
     def _watch(self, row: Row) -> None:
         task = str(row["id"])
@@ -242,7 +243,6 @@ class Tasks:
     def _forget(self, task: str) -> None:
         self._watched.pop(task, None)
         self._foreground.pop(task, None)
-        self._kills.pop(task, None)
 
     async def _at_its_time(self, task: str, until: int) -> None:
         """By the wall clock, looked at again and again: the loop's own stands still while the machine sleeps."""
