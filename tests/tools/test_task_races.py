@@ -18,6 +18,7 @@ from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import AnyEvent, InputReceived, session_stream
 from holdfast.domain.task import TaskDetached, TaskFinished, TaskStarted, TaskStopRequested, task_stream
 from holdfast.processes.command import Command, Running
+from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.prune import Pruning, Rule
 from holdfast.runtime.sessions import Caller
@@ -276,6 +277,26 @@ async def test_what_is_no_task_of_ours_does_not_keep_the_gateway_from_starting(t
     async with opened(tmp_path) as desk:
         assert (await desk.call("terminal", command="true")).outcome == "done"
     assert (home.tasks / "lost+found").exists()
+
+
+async def test_what_was_remembered_of_tasks_that_are_over_is_cleared_at_the_next_start(tmp_path: Path) -> None:
+    """A gateway may be killed between the end of a task and its last deed."""
+    home = Home(tmp_path / "home")
+    home.prepare()
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    first = await Desk(home, tmp_path).open()
+    over = (await first.call("terminal", command="true", background=True)).task
+    await first.shelf.ended(over)
+    running = (await first.call("terminal", command="sleep 60", background=True)).task
+    await first.tasks.stop()
+    await first.store.close()
+    changes = Changes(home.tasks)
+    for task in (over, "ef" * 8):
+        await changes.remember(task, tmp_path)
+    second = Desk(home, tmp_path)
+    await second.tasks.start()
+    assert changes.remembered() == {running}
+    await second.close()
 
 
 # --- pruning ----------------------------------------------------------------------------------------

@@ -97,6 +97,7 @@ class Tasks:
         self._foreground: dict[str, str] = {}
         """The commands that a turn waits for, with their sessions."""
         self._follower: asyncio.Task[None] | None = None
+        self._remembered = archive.changes.remembered()  # before anybody can start something new
 
     async def start(self) -> None:
         """Find out what became of everything that ran, then listen for turns and sessions that end."""
@@ -347,6 +348,8 @@ class Tasks:
 
     async def _clear(self) -> None:
         """What we were kept from removing: the output of a pruned task, or one that is in the log as a whole."""
+        for task in self._remembered - {str(row["id"]) for row in await self._store.running_tasks()}:
+            self.archive.changes.forget(task)
         known = await self._store.task_ids()
         for path in list(self._ground.root.iterdir()):
             if not path.is_dir() or path.name.startswith("."):
