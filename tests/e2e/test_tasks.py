@@ -290,6 +290,15 @@ def test_a_delegated_prompt_is_a_session_of_its_own_and_its_end_is_told_once(
     gateway.until_event(session, "TurnFinished", count=3)
 
 
+def test_a_delegated_prompt_is_worked_on_also_when_its_session_is_gone(gateway: GatewayProcess, tmp_path: Path) -> None:
+    session = gateway.create("delegate slow 3 one two three", cwd=tmp_path)
+    gateway.until_event(session, "TurnFinished")
+    (child,) = gateway.get("/v1/tasks", kind="agent")["tasks"]
+    assert (child["state"], child["lifetime"]) == ("running", "persist")
+    gateway.command("DELETE", f"/v1/sessions/{session}")
+    assert until_over(gateway, child["id"])["summary"] == "one two three"
+
+
 def test_a_running_turn_becomes_a_task_where_it_is(gateway: GatewayProcess, tmp_path: Path) -> None:
     session = gateway.create("slow 2 one two three\nwrite it.txt x", cwd=tmp_path)
     gateway.until_event(session, "ModelRequested")
