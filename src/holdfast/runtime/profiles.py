@@ -167,7 +167,13 @@ class Profiles:
         if profile is None:
             known = ", ".join(self.names)
             message = f"There is no profile {session.profile!r} any more; there is: {known}."
-            return Agent(_missing("unknown_profile", message), limits, rules={"*": "deny"}, closed=self._closed)
+            return Agent(
+                _missing("unknown_profile", message),
+                limits,
+                rules={"*": "deny"},
+                own_tools=self.tools,  # to tidy up; none is allowed
+                closed=self._closed,
+            )
         return Agent(
             model=self._model(session.model or profile.model),
             limits=limits,
