@@ -566,6 +566,21 @@ class StoreContract:
         counts = await store.counts()
         assert counts == {"sessions": 1, "archived": 0, "messages": 3, "events": 8}
 
+    async def test_the_count_of_events_follows_what_is_written_and_what_is_deleted(self, store: Store) -> None:
+        async def counted() -> bool:
+            return (await store.counts())["events"] == len((await store.read_all(after=0, limit=100)).lines)
+
+        assert await counted()
+        await session(store, A, "one")
+        assert await counted()
+        await session(store, B, "two", "three")
+        assert await counted()
+        await write(store, SYSTEM, deleted(A))
+        assert await counted()
+        await write(store, task_stream(C), task(C), ended(C))
+        await write(store, SYSTEM, TaskPruned(task=C, title="t", state="done", bytes=0, by="t"))
+        assert await counted()
+
     # --- tail -----------------------------------------------------------------------------------
 
     async def test_promise_1_a_follower_wakes_after_the_commit_and_finds_the_event(self, store: Store) -> None:
