@@ -24,7 +24,8 @@ from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.tools import WorkerTools
 from holdfast.config import ConfigError, Home, command_environment
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
-from holdfast.domain.events import SYSTEM, AnyEvent, GatewayStarted, GatewayStopped
+from holdfast.domain.events import AnyEvent
+from holdfast.domain.system import SYSTEM, GatewayStarted, GatewayStopped
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.guard import Guard
 from holdfast.gateway.logs import start_logging
@@ -37,6 +38,7 @@ from holdfast.lifecycle.reset import Resets
 from holdfast.lifecycle.reset_clock import ResetClock
 from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running import StillRunning
+from holdfast.lifecycle.stale_list import StaleList
 from holdfast.processes.supervisor import Supervisor
 from holdfast.read_settings import load_settings
 from holdfast.runtime.archive import Archive
@@ -130,6 +132,8 @@ async def _run(place: _Place, *, port: int | None, background: bool, open_store:
         await gateway.tasks.start()
         await mirror.start()
         await retention.start()
+        stale = StaleList(store, gateway.shelf, gateway.clock, lambda: profiles.settings.session_reset)
+        await stale.start()
         await gateway.runner.start()
         await gateway.reset_clock.start()
         await gateway.dispatcher.start()
@@ -140,6 +144,7 @@ async def _run(place: _Place, *, port: int | None, background: bool, open_store:
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _say_goodbye(gateway, serving)
         await retention.stop()
+        await stale.stop()
         await mirror.stop()
         await warming
     finally:
@@ -158,7 +163,7 @@ def _put_together(
         store,
         archive=archive,
         supervisor=Supervisor(home.tasks),
-        ground=Ground(home.tasks, lambda: command_environment(profiles.settings.key_names), place.umask),
+        ground=Ground(home.tasks, lambda: command_environment(profiles.settings.key_names), place.umask, profiles.hide),
         sessions=sessions,
         clock=clock,
     )

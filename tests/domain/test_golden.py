@@ -100,8 +100,6 @@ from holdfast.domain.events import (
     AgentChosen,
     AnyEvent,
     Call,
-    GatewayStarted,
-    GatewayStopped,
     InputReceived,
     InputRevised,
     InputsJoined,
@@ -114,7 +112,6 @@ from holdfast.domain.events import (
     Record,
     SessionArchived,
     SessionCreated,
-    SessionDeleted,
     SessionPinned,
     SessionRenamed,
     SessionRestored,
@@ -136,6 +133,7 @@ from holdfast.domain.events import (
     encode,
 )
 from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
 from holdfast.domain.task import (
     ProcessStarted,
     TaskContinued,
@@ -225,6 +223,7 @@ EVENTS: list[AnyEvent] = [
     ProcessStarted(task=ID, pid=4711),
     TaskDetached(task=ID, reason="it took longer than 120 s"),
     TaskKept(task=ID, lifetime="persist", by="cli"),
+    StaleListed(tasks=[ID], reasons=["serving not in use, and its session is archived"]),
     WorkerBound(card=CARD, run=2),
     WorkerReleased(card=CARD, run=2),
     BoardCreated(board="default", title="Board", by="cli"),

@@ -16,9 +16,7 @@ import pytest
 
 from holdfast.domain.errors import Conflict, Fenced, Gone, NotFound, Unavailable
 from holdfast.domain.events import (
-    SYSTEM,
     AnyEvent,
-    GatewayStarted,
     InputReceived,
     ModelFailed,
     ModelInterrupted,
@@ -27,7 +25,6 @@ from holdfast.domain.events import (
     Record,
     SessionArchived,
     SessionCreated,
-    SessionDeleted,
     SessionRenamed,
     TurnFinished,
     TurnStarted,
@@ -35,6 +32,7 @@ from holdfast.domain.events import (
     session_stream,
 )
 from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.system import SYSTEM, GatewayStarted, SessionDeleted
 from holdfast.domain.task import (
     ProcessStarted,
     TaskContinued,
@@ -564,6 +562,21 @@ class StoreContract:
         assert (await store.session(A))["message_count"] == len(stored) == 3
         counts = await store.counts()
         assert counts == {"sessions": 1, "archived": 0, "messages": 3, "events": 8}
+
+    async def test_the_count_of_events_follows_what_is_written_and_what_is_deleted(self, store: Store) -> None:
+        async def counted() -> bool:
+            return (await store.counts())["events"] == len((await store.read_all(after=0, limit=100)).lines)
+
+        assert await counted()
+        await session(store, A, "one")
+        assert await counted()
+        await session(store, B, "two", "three")
+        assert await counted()
+        await write(store, SYSTEM, deleted(A))
+        assert await counted()
+        await write(store, task_stream(C), task(C), ended(C))
+        await write(store, SYSTEM, TaskPruned(task=C, title="t", state="done", bytes=0, by="t"))
+        assert await counted()
 
     # --- tail -----------------------------------------------------------------------------------
 

@@ -18,7 +18,8 @@ import msgspec
 from holdfast.domain.card import BoardEvent, CardEvent
 from holdfast.domain.chapter import ChapterEvent
 from holdfast.domain.fact import Event, Fact, Problem, Usage
-from holdfast.domain.task import TaskEvent, TaskPruned
+from holdfast.domain.system import SystemEvent
+from holdfast.domain.task import TaskEvent
 
 Mode = Literal["queue", "steer", "interrupt"]
 Outcome = Literal["done", "failed", "stopped"]
@@ -307,33 +308,6 @@ class ToolCallFinished(Event, frozen=True):
     """The command or the agent that it started."""
 
 
-# --- the system stream --------------------------------------------------------------------------
-
-
-class GatewayStarted(Event, frozen=True):
-    """A gateway took the home over."""
-
-    pid: int
-    version: str
-    boot: str
-
-
-class GatewayStopped(Event, frozen=True):
-    """It left in good order; after a crash this is missing."""
-
-    pid: int
-    reason: str
-
-
-class SessionDeleted(Event, frozen=True):
-    """A session and its events were deleted because somebody asked for it."""
-
-    session: str
-    title: str
-    events: int
-    by: str
-
-
 Shelved = SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned
 SessionEvent = (
     ModelResponded
@@ -362,7 +336,6 @@ SessionEvent = (
     | WorkerBound
     | WorkerReleased
 )
-SystemEvent = GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned
 AnyEvent = SessionEvent | TaskEvent | CardEvent | BoardEvent | SystemEvent
 
 
@@ -399,6 +372,3 @@ def decode_many(lines: Sequence[bytes]) -> list[Record]:
 def session_stream(session: str) -> str:
     """The name of a session's stream."""
     return "session/" + session
-
-
-SYSTEM = "system"

@@ -39,7 +39,6 @@ from holdfast.domain.events import (
     SessionRenamed,
     SessionRestored,
     StopRequested,
-    SystemEvent,
     ToolCallFinished,
     ToolCallStarted,
     TurnDetached,
@@ -64,6 +63,7 @@ from holdfast.domain.message import (
 )
 from holdfast.domain.queue import QueuedInput, revise, take, withdraw
 from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
+from holdfast.domain.system import SystemEvent
 from holdfast.domain.task import TaskEvent, from_task, is_person
 
 DIGEST, TRY_AGAIN = "digest", "try again"

@@ -88,9 +88,7 @@ class Agent:
 
     def hide(self, output: str) -> str:
         """The output of a tool without the keys that it came across."""
-        for secret, name in self.secrets.items():
-            output = output.replace(secret, f"[hidden: {name}]")
-        return output
+        return _hidden(output, self.secrets)
 
     async def tidy(self, session: Session) -> None:
         """Take away what the tool calls left behind that were killed in the middle."""
@@ -179,7 +177,13 @@ class Profiles:
         if profile is None:
             known = ", ".join(self.names)
             message = f"There is no profile {session.profile!r} any more; there is: {known}."
-            return Agent(_missing("unknown_profile", message), limits, rules={"*": "deny"}, closed=self._closed)
+            return Agent(
+                _missing("unknown_profile", message),
+                limits,
+                rules={"*": "deny"},
+                own_tools=self.tools,  # to tidy up; none is allowed
+                closed=self._closed,
+            )
         return Agent(
             model=self._model(session.model or profile.model),
             limits=limits,
@@ -232,6 +236,10 @@ class Profiles:
             hand_over_note=chosen("hand_over_note"),
             notify=chosen("notify"),
         )
+
+    def hide(self, text: str) -> str:
+        """What goes into the log without any agent's doing, such as the end of a command, without keys."""
+        return _hidden(text, self._secrets)
 
     async def close(self) -> None:
         """Let go of servers and connections."""
@@ -298,6 +306,12 @@ class Profiles:
         except OSError:
             return (0, 0)
         return (found.st_mtime_ns, found.st_size)
+
+
+def _hidden(text: str, secrets: dict[str, str]) -> str:
+    for secret, name in secrets.items():
+        text = text.replace(secret, f"[hidden: {name}]")
+    return text
 
 
 def _of_the_user(path: str) -> str:

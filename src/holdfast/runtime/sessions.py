@@ -13,9 +13,10 @@ from holdfast.domain.command import TITLE_LIMIT
 from holdfast.domain.commands import CreateSession, ForkSession, SessionCommand
 from holdfast.domain.decide import create, decide, fork
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected
-from holdfast.domain.events import SYSTEM, Record, SessionDeleted, session_stream
+from holdfast.domain.events import Record, session_stream
 from holdfast.domain.fold import evolve, fold
 from holdfast.domain.session import Session
+from holdfast.domain.system import SYSTEM, SessionDeleted
 from holdfast.runtime.clock import Clock
 from holdfast.store.port import Append, Appended, CommandKey, Store, Write
 

@@ -11,6 +11,7 @@ from holdfast.processes.activity import Activity, NotYet
 from holdfast.store.port import Row
 
 _list = msgspec.json.Decoder(list[str]).decode
+NOT_SEEN = ("unknown", "", "it began after the last look")
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +61,8 @@ def view(
     """A row of the archive, with what is known of it right now."""
     started, finished = int(str(row["started_at"])), row["finished_at"]
     end = now if finished is None else int(str(finished))
-    word, detail, evidence = seen(activity)
+    alive = finished is None and row["kind"] == "process"
+    word, detail, evidence = NOT_SEEN if alive and activity is None else seen(activity)
     shown = row | {
         "argv": _list(str(row["argv"])),
         "files": None if row["files"] is None else _list(str(row["files"])),

@@ -23,8 +23,6 @@ from holdfast.domain.chapter import (
 from holdfast.domain.decide import title_from
 from holdfast.domain.events import (
     AgentChosen,
-    GatewayStarted,
-    GatewayStopped,
     InputReceived,
     InputRevised,
     InputsJoined,
@@ -37,7 +35,6 @@ from holdfast.domain.events import (
     Record,
     SessionArchived,
     SessionCreated,
-    SessionDeleted,
     SessionPinned,
     SessionRenamed,
     SessionRestored,
@@ -56,6 +53,7 @@ from holdfast.domain.events import (
     WorkerReleased,
     session_stream,
 )
+from holdfast.domain.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
 from holdfast.domain.task import (
     ProcessStarted,
     TaskContinued,
@@ -205,7 +203,7 @@ def project(record: Record) -> list[Change]:
             return [("session_compacting", base | {"compacting": 1})]
         case ContextCompacted() | CompactionFailed():
             return [("session_compacting", base | {"compacting": 0})]
-        case GatewayStarted() | GatewayStopped():
+        case GatewayStarted() | GatewayStopped() | StaleListed():
             return []
         case TaskPruned() as e:
             gone = {"task": e.task, "stream": task_stream(e.task), "at": record.at}

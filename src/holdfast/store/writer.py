@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from holdfast.domain.errors import Conflict, Fenced, HoldfastError, Unavailable
-from holdfast.domain.events import AnyEvent, Record, SessionDeleted, encode, session_stream
+from holdfast.domain.events import AnyEvent, Record, encode, session_stream
+from holdfast.domain.system import SessionDeleted
 from holdfast.domain.task import TaskPruned, task_stream
 from holdfast.store.port import Append, Appended, CommandKey, Health, Lease, PartialText
 from holdfast.store.projections import project

@@ -28,7 +28,8 @@ from holdfast.domain.commands import (
     UndoTurn,
 )
 from holdfast.domain.errors import NotFound, Rejected
-from holdfast.domain.events import SessionDeleted, decode, session_stream
+from holdfast.domain.events import decode, session_stream
+from holdfast.domain.system import SessionDeleted
 from holdfast.domain.why import why
 from holdfast.domain.why_chapter import why_chapter
 from holdfast.gateway.answers import answer

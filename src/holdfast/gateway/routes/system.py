@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from holdfast import __version__
-from holdfast.domain.events import SYSTEM
+from holdfast.domain.system import SYSTEM
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import describe, returns
 from holdfast.gateway.metrics import exposition

@@ -61,7 +61,6 @@ class Delegate:
             session=place.session,
             call=place.call,
             worker=task,
-            lifetime="session",
             notify=arguments.notify,
         )
         key = CommandKey(f"delegate-{task}", task)

@@ -47,8 +47,14 @@ SELECT COUNT(*) AS sessions, COALESCE(SUM(archived), 0) AS archived,
     COALESCE(SUM(message_count), 0) AS messages FROM sessions;
 
 -- name: count_events
--- How long the log is.
-SELECT COUNT(*) FROM events;
+-- How long the log is, and where it stands: its end, and that of the stream which says what was deleted.
+SELECT (SELECT COUNT(*) FROM events) AS events, (SELECT COALESCE(MAX(seq), 0) FROM events) AS seen,
+    (SELECT COALESCE(MAX(version), 0) FROM events WHERE stream = 'system') AS deletions;
+
+-- name: count_new_events
+-- The same, but only what came after a place: a long log is counted once.
+SELECT (SELECT COUNT(*) FROM events WHERE seq > :seen) AS events, (SELECT COALESCE(MAX(seq), 0) FROM events) AS seen,
+    (SELECT COALESCE(MAX(version), 0) FROM events WHERE stream = 'system') AS deletions;
 
 -- name: miscounted_sessions
 -- For the doctor: sessions whose row does not agree with their events.
