@@ -27,6 +27,8 @@ class GatewaySettings:
     """Where it listens on 127.0.0.1; by default 4690, or any free port if that is taken."""
     log_bytes: int = 10_000_000
     """The size at which the log file is rotated; five old ones are kept."""
+    public_urls: list[str] = field(default_factory=list)
+    """Further exact origins under which browsers reach it, behind a TLS proxy or in a tailnet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,6 +242,7 @@ def _tables(raw: dict[str, Any]) -> list[tuple[list[str], dict[str, Any], type[A
 
 def _check_names(path: Path, text: str, settings: Settings) -> None:
     """Names that lead nowhere are found now and not in the middle of a turn."""
+    _check_urls(path, text, settings.gateway.public_urls)
     known = ", ".join(sorted(settings.profiles))
     if settings.default_profile and settings.default_profile not in settings.profiles:
         line = _line_of(text, ["default_profile"])
@@ -261,6 +264,45 @@ def _check_names(path: Path, text: str, settings: Settings) -> None:
         if bool(offer.command) == bool(offer.url):
             line = _line_of(text, ["mcp", name])
             raise ConfigError(f"{path}:{line}: mcp.{name} needs a command or a url, one of them.")
+
+
+_ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9-]+(?:\.[a-z0-9-]+)*)(?::([1-9]\d{0,4}))?")
+
+
+def _check_urls(path: Path, text: str, urls: list[str]) -> None:
+    """Only what a browser itself would say: the guard compares whole origins."""
+    hosts: set[str] = set()
+    for url in urls:
+        line = _line_of(text, ["gateway", "public_urls"])
+        below = enumerate(text.splitlines()[line - 1 :], line)
+        where = f"{path}:{next((number for number, words in below if url in words), line)}"
+        if not _is_origin(url):
+            raise ConfigError(
+                f"{where}: gateway.public_urls: {url!r} is not the origin of a page. Write https://HOST or "
+                "https://HOST:PORT (or http://) in small letters: no path and no / at the end, no user, no *, and no "
+                "port that is the usual one (443, 80)."
+            )
+        host = url.partition("//")[2]
+        if host in hosts:
+            raise ConfigError(f"{where}: gateway.public_urls: {host} stands there twice; keep the one with https.")
+        hosts.add(host)
+
+
+def _is_origin(url: str) -> bool:
+    from ipaddress import ip_address
+
+    found = _ORIGIN.fullmatch(url)
+    if found is None:
+        return False
+    host, port = found[1], int(found[2] or 0)
+    if port > 65_535 or port == (443 if url.startswith("https") else 80):
+        return False
+    if host.startswith("[") or host.rpartition(".")[2].isdigit():
+        try:
+            return str(ip_address(host.strip("[]"))) == host.strip("[]")
+        except ValueError:
+            return False
+    return len(host) <= 253 and all(len(part) <= 63 and part == part.strip("-") for part in host.split("."))
 
 
 def _keys_of(where: str, raw: dict[str, Any]) -> list[str]:

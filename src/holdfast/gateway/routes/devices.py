@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -23,7 +22,7 @@ from holdfast.gateway.door_shapes import (
     SignInCode,
 )
 from holdfast.gateway.routes.sessions import find
-from holdfast.gateway.state import At, Gateway, device_of
+from holdfast.gateway.state import At, Gateway, address_of, device_of
 from holdfast.store.port import DeviceRow
 
 YEAR_SECONDS = 365 * 24 * 3600
@@ -47,7 +46,7 @@ async def log_in(at: At, request: Request) -> Response:
     name = name_of(given.name, request.headers.get("user-agent", ""))
     device, secret = await at.devices.log_in(given.code, name)
     found = answer(LoggedIn(device.id, device.name), status=202)
-    found.headers["set-cookie"] = _cookie(at, secret, YEAR_SECONDS)
+    found.headers["set-cookie"] = address_of(request).set_cookie(secret, YEAR_SECONDS)
     return found
 
 
@@ -56,14 +55,8 @@ async def log_out(at: At, request: Request) -> Response:
     """Forget this device, its cookie and its cursors."""
     device = await _revoke(at, device_of(request), request)
     found = answer(LoggedIn(device.id, device.name), status=202)
-    found.headers["set-cookie"] = _cookie(at, "", 0)
+    found.headers["set-cookie"] = address_of(request).set_cookie("", 0)
     return found
-
-
-def _cookie(at: Gateway, value: str, seconds: int) -> str:
-    """Browsers do not tell ports apart where cookies are concerned, so its name does."""
-    name = f"holdfast_{urlsplit(at.url).port}"
-    return f"{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}"
 
 
 @router.get("/devices", **returns(DeviceList))
