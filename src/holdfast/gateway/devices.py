@@ -11,9 +11,10 @@ import hashlib
 import logging
 import secrets
 import time
+from collections.abc import Coroutine
 from dataclasses import replace
 
-from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthorized
+from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthorized, Unavailable
 from holdfast.gateway.door_shapes import Device, SignInCode
 from holdfast.gateway.stream import Streams
 from holdfast.runtime.clock import Clock
@@ -28,6 +29,10 @@ SHORTEST = 4
 TRIES = 10
 SECONDS_A_TRY = 3.0
 USED = "This sign-in code was used or is older than 10 min. Run `holdfast open` for a new one."
+NOT_WRITTEN = (
+    "It is tried again until it is. A gateway that ends before would let the device in again: then revoke it again."
+)
+AGAIN_SECONDS = 2.0
 NO_DEVICE = "The bearer token is no device."
 BROWSERS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrome": "Chrome", "Safari": "Safari"}
 SYSTEMS = {"Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Windows": "Windows", "Mac OS X": "macOS"}
@@ -102,9 +107,12 @@ class Devices:
         row, now = self.get(device), self._clock.now()
         if now - row.seen_at > TOUCH_MS:
             self._by_hash[row.hash] = replace(row, seen_at=now)
-            task = asyncio.create_task(self._touch(device, now))
-            self._writing.add(task)
-            task.add_done_callback(self._writing.discard)
+            self._beside(self._touch(device, now))
+
+    def _beside(self, writing: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(writing)
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
 
     async def _touch(self, device: str, now: int) -> None:
         try:
@@ -151,12 +159,28 @@ class Devices:
     # --- going ----------------------------------------------------------------------------------
 
     async def revoke(self, device: str) -> DeviceRow:
-        """Its cookie is dead when this returns, and whatever it followed is cut."""
+        """Its cookie is dead at once, and whatever it followed is cut; also when that cannot be written now."""
         row = self.get(device)
-        await self._kept.drop(device)
         self._by_hash.pop(row.hash, None)
         self._streams.cut(device)
+        try:
+            await self._kept.drop(device)
+        except Unavailable as error:
+            self._beside(self._drop_later(device))
+            message = f"{row.name} is signed out and cut off, but that is not written down yet. {error.message}"
+            raise Unavailable(message, hint=NOT_WRITTEN, retry_after=error.retry_after) from error
         return row
+
+    async def _drop_later(self, device: str) -> None:
+        log.warning("that device %s was revoked is not written down yet", device)
+        while True:
+            await asyncio.sleep(AGAIN_SECONDS)
+            try:
+                await self._kept.drop(device)
+            except Unavailable:
+                continue
+            log.info("that device %s was revoked is written down now", device)
+            return
 
 
 def name_of(given: str | None, agent: str) -> str:

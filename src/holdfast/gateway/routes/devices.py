@@ -82,10 +82,9 @@ async def revoke_device(at: At, id: str, request: Request) -> Response:
 
 
 async def _revoke(at: Gateway, id: str, request: Request) -> DeviceRow:
-    device = await at.devices.revoke(id)
-    if device.id == device_of(request):
+    if id == device_of(request):
         request.scope["device"] = ""  # it may still hear that it is gone
-    return device
+    return await at.devices.revoke(id)
 
 
 @router.post("/seen", **takes(Seen, Seen, keyed=False))
