@@ -63,6 +63,8 @@ class ProviderSettings:
     """Where it is; empty is the provider's own address."""
     api_key_env: str = ""
     """The variable of the gateway's environment that holds the key; empty when it needs none."""
+    quiet_minutes: int = 10
+    """How long it may send signs of life and not a word; then it counts as lost and is asked again."""
 
     def key(self) -> str | None:
         """The key; None when it is needed and not there."""
@@ -192,6 +194,7 @@ _BOUNDS: dict[tuple[str, str], tuple[int, int]] = {
     ("retention", "tasks_days"): (0, 36_500),
     ("retention", "tasks_count"): (0, 10**9),
     ("retention", "tasks_megabytes"): (0, 10**9),
+    ("providers", "quiet_minutes"): (1, 1440),
     ("profiles", "output_head_kib"): (0, 10**8),
     ("profiles", "output_tail_kib"): (4, 10**8),
     ("profiles", "max_steps"): (1, 10**6),
