@@ -24,6 +24,8 @@ from holdfast.store.port import Devices as Kept
 CODE_MS = 10 * 60_000
 TOUCH_MS = 60_000
 """So often it is written down that a device was here."""
+YEAR_MS = 365 * 24 * 3600 * 1000
+"""Browsers keep the cookie so long; whoever was not here for so long does not get in with it either."""
 NAME_LIMIT = 80
 SHORTEST = 4
 TRIES = 10
@@ -59,9 +61,13 @@ class Tries:
         self._at = now
         return 0 if self._left >= 1 else 1 + int((1 - self._left) * SECONDS_A_TRY)
 
-    def failed(self) -> None:
-        """One more that was wrong."""
+    def begin(self) -> None:
+        """Every try counts until it turns out to be right: many may be under way at once."""
         self._left -= 1
+
+    def succeeded(self) -> None:
+        """It was right."""
+        self._left += 1
 
 
 class Devices:
@@ -87,20 +93,29 @@ class Devices:
         await self._kept.mint(hashed(code), expires_at=now + CODE_MS, at=now)
         return SignInCode(code, now + CODE_MS)
 
-    async def log_in(self, code: str, name: str) -> tuple[DeviceRow, str]:
-        """The new device, and the value of its cookie."""
+    async def log_in(self, code: str, name: str, *, known: str) -> tuple[DeviceRow, str]:
+        """The device, and the value of its cookie. One that is known stays what it is, with its cursors."""
         secret, now = secrets.token_urlsafe(32), self._clock.now()
         device = DeviceRow(secrets.token_hex(8), hashed(secret), name, now, now)
+        if known:
+            device = replace(self.get(known), hash=device.hash, name=name, seen_at=now)
+        self.tries.begin()
         if not await self._kept.log_in(hashed(code), device):
-            self.tries.failed()
             raise Unauthorized(USED)
+        self.tries.succeeded()
+        if known and not self.knows(known):  # revoked while it came in again
+            await self._kept.drop(known)
+            raise Unauthorized(USED)
+        self._by_hash = {hash: row for hash, row in self._by_hash.items() if row.id != device.id}
         self._by_hash[device.hash] = device
         return device, secret
 
     def who(self, cookie: bytes) -> str | None:
         """The device whose cookie this is."""
         device = self._by_hash.get(hashed(cookie.decode("latin-1")))
-        return None if device is None else device.id
+        if device is None or self._clock.now() - device.seen_at > YEAR_MS:
+            return None
+        return device.id
 
     def came(self, device: str) -> None:
         """It asked for something; that is written down now and then, beside the work."""

@@ -203,6 +203,8 @@ class GuardMiddleware:
             self._guard.seen(found.device)
             send = self._while_known(scope, receive, send)
         await self._app(scope, receive, send)
+        if found.device and self._guard.knows(found.device):
+            self._guard.seen(found.device)  # it may have followed something for hours
 
     def _while_known(self, scope: Scope, receive: Receive, send: Send) -> Send:
         """Who asked long ago and was revoked meanwhile gets a refusal for an answer."""
