@@ -739,8 +739,9 @@ class StoreContract:
         assert await store.devices.cursor("d", A) == 6
         await write(store, STREAM, started(2), asked(), responded("after"), responded(" "), finished(2), at=AT + 2)
         assert await store.devices.unread("d", [A]) == {A: 1}
-        away = await store.devices.away(A, await store.devices.cursor("d", A))
+        away = await store.devices.away(A, after=await store.devices.cursor("d", A), upto=11)
         assert (away.messages, away.first, away.since) == (1, 9, AT)
+        assert (await store.devices.away(A, after=6, upto=8)).messages == 0  # what comes while it is counted
         await store.devices.seen("d", A, 9, at=AT + 3)
         assert await store.devices.unread("d", [A]) == {A: 0}
 

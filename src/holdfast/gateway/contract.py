@@ -53,9 +53,9 @@ async def told(request: Request, shape: type[C], *, subject: str) -> tuple[C, Ca
     return command, caller_of(request, command, subject=subject)
 
 
-async def body(request: Request, shape: type[S]) -> S:
+async def body(request: Request, shape: type[S], *, limit: int = BODY_LIMIT) -> S:
     """The body, read strictly."""
-    return _decode(await _read(request), shape)
+    return _decode(await _read(request, limit), shape)
 
 
 def caller_of(request: Request, command: Command, *, subject: str) -> Caller:
@@ -70,21 +70,21 @@ def caller_of(request: Request, command: Command, *, subject: str) -> Caller:
     return Caller(CommandKey(id, hashlib.sha256(asked).hexdigest()), by)
 
 
-async def _read(request: Request) -> bytes:
+async def _read(request: Request, limit: int) -> bytes:
     declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > BODY_LIMIT:
-        raise _too_large()
+    if declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > BODY_LIMIT:
-            raise _too_large()
+        if len(body) > limit:
+            raise _too_large(limit)
     return bytes(body)
 
 
-def _too_large() -> TooLarge:
+def _too_large(limit: int) -> TooLarge:
     return TooLarge(
-        f"The request is larger than {BODY_LIMIT // 1024 // 1024} MiB.",
+        f"The request is larger than {limit >> 20} MiB." if limit >> 20 else f"It is larger than {limit >> 10} KiB.",
         hint="Write long text into a file and name the file in the message.",
     )
 

@@ -11,6 +11,7 @@ from starlette.requests import HTTPConnection
 
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
+from holdfast.gateway.addresses import Address
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.site import Site
 from holdfast.gateway.stream import Streams
@@ -64,6 +65,11 @@ def gateway_of(connection: HTTPConnection) -> Gateway:
 def device_of(connection: HTTPConnection) -> str:
     """The device that asks, as the guard found; empty for the owner's token."""
     return str(connection.scope.get("device", ""))
+
+
+def address_of(connection: HTTPConnection) -> Address:
+    """The address under which it reached us."""
+    return cast(Address, connection.scope["address"])
 
 
 At = Annotated[Gateway, Depends(gateway_of)]

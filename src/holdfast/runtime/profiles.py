@@ -19,6 +19,7 @@ import msgspec
 from holdfast.config import ConfigError, environment
 from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.compaction import CompactionRules
+from holdfast.domain.errors import Rejected
 from holdfast.domain.fact import Problem
 from holdfast.domain.reset import ResetRules
 from holdfast.domain.session import Session
@@ -36,6 +37,8 @@ from holdfast.runtime.tools.tool import AnyTool
 from holdfast.settings import DEMO, DEMO_PROFILE, Policy, ProfileSettings, ProviderSettings, Settings, Wire, span_ms
 from holdfast.store.port import Row
 
+SHOWN = 5
+"""So many models of a provider are named where one was not understood."""
 log = logging.getLogger(__name__)
 
 
@@ -247,15 +250,26 @@ class Profiles:
         for model in self._models.values():
             await model.close()
 
+    def check_model(self, wanted: str) -> None:
+        """Refuse what cannot be the name of a model here, and say what can."""
+        name, _, model = wanted.partition(":")
+        if wanted != DEMO and (name not in self.settings.providers or not model.strip()):
+            providers = ", ".join(sorted(self._settings.providers))
+            found = [f"{known.provider}:{model}" for known in self.detected for model in known.models[:SHOWN]]
+            raise Rejected(
+                f"{wanted!r} is not a model: write `demo` or PROVIDER:MODEL, with a provider of: {providers}.",
+                hint=f"Found here: {', '.join(found)}." if found else "None was found here; see `holdfast models`.",
+            )
+
     def _model(self, wanted: str) -> Model:
         if wanted == DEMO:
             return self._demo
+        try:
+            self.check_model(wanted)
+        except Rejected as error:
+            return _missing("unknown_model", error.message)
         name, _, model = wanted.partition(":")
-        settings = self._settings.providers.get(name)
-        if settings is None or not model:
-            providers = ", ".join(sorted(self._settings.providers))
-            message = f"{wanted!r} is not a model: write PROVIDER:MODEL, with a provider of: {providers}."
-            return _missing("unknown_model", message)
+        settings = self._settings.providers[name]
         key = settings.key()
         if key is None:
             message = f"The key for {name} is not set: the gateway's environment has no {settings.api_key_env}."
@@ -268,6 +282,7 @@ class Profiles:
             base_url=settings.base_url or None,
             api_key=key,
             key_source=settings.api_key_env,
+            quiet_seconds=settings.quiet_minutes * 60.0,
         )
         return self._models.setdefault((name, settings, model), ProviderModel(provider, model))
 

@@ -42,9 +42,9 @@ class DoLogIn:
     def run(self, tx: Transaction) -> bool:
         """Whether the code was good."""
         device = self.device
-        if not tx.run("use_code", {"hash": self.code, "at": device.created_at}).fetchall():
+        if not tx.run("use_code", {"hash": self.code, "at": device.seen_at}).fetchall():
             return False
-        row = {"id": device.id, "hash": device.hash, "name": device.name, "at": device.created_at}
+        row = {"id": device.id, "hash": device.hash, "name": device.name, "at": device.seen_at}
         tx.run("add_device", row)
         return True
 
@@ -136,9 +136,9 @@ class SqliteDevices:
         rows = await self._rows("count_unread", {"device": device, "sessions": json.dumps(sessions)})
         return {str(row["session"]): int(str(row["unread"])) for row in rows}
 
-    async def away(self, session: str, after: int) -> WhileAway:
-        """What happened in a session after a version, in numbers."""
-        where: dict[str, object] = {"session": session, "stream": session_stream(session), "after": after}
+    async def away(self, session: str, *, after: int, upto: int) -> WhileAway:
+        """What happened in a session after a version, in numbers; what comes meanwhile is another time's."""
+        where: dict[str, object] = {"session": session, "stream": session_stream(session), "after": after, "upto": upto}
         (texts,) = await self._rows("away_texts", where)
         (counts,) = await self._rows("away_counts", where)
         tasks = {str(row["state"]): int(str(row["count"])) for row in await self._rows("away_tasks", where)}

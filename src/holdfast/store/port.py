@@ -204,8 +204,8 @@ class Devices(Protocol):
         """How many finished texts of the agent it has not read, by session."""
         ...
 
-    async def away(self, session: str, after: int) -> WhileAway:
-        """What happened in a session after a version, in numbers."""
+    async def away(self, session: str, *, after: int, upto: int) -> WhileAway:
+        """What happened in a session after a version and up to another, in numbers."""
         ...
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, WebSocket
@@ -88,16 +89,16 @@ class EventStream(Response):
 
 async def event_socket(socket: WebSocket) -> None:
     """The same as a WebSocket: of one session, or without an id of the whole log."""
-    await socket.accept()
     at = gateway_of(socket)
-    try:
-        after = _cursor(socket.query_params.get("after", "0"))
-        id = socket.path_params.get("id")
-        session = None if id is None else str((await find(at, id))["id"])
-    except HoldfastError as error:
-        await _refuse(socket, error)
-    else:
-        await _socket(socket, at, session, after)
+    with suppress(WebSocketDisconnect):  # it may leave at any moment, also before it is refused
+        await socket.accept()
+        try:
+            after = _cursor(socket.query_params.get("after", "0"))
+            id = socket.path_params.get("id")
+            session = None if id is None else str((await find(at, id))["id"])
+            await _socket(socket, at, session, after)
+        except HoldfastError as error:
+            await _refuse(socket, error)
 
 
 # Not by FastAPI's decorator, which keeps about 5 kB more for each open socket.
@@ -121,16 +122,10 @@ async def _socket(socket: WebSocket, at: Gateway, session: str | None, after: in
         while (await socket.receive())["type"] != "websocket.disconnect":
             pass
 
-    try:
-        frames = at.streams.follow(session, after=after)
-        await at.streams.serve(frames, message, gone(), device=device_of(socket))
-    except WebSocketDisconnect:
-        return
-    except HoldfastError as error:
-        await _refuse(socket, error)
-    else:
-        if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
-            await socket.close(RESTART, "the gateway ends; come back with your cursor")
+    frames = at.streams.follow(session, after=after)
+    await at.streams.serve(frames, message, gone(), device=device_of(socket))
+    if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
+        await socket.close(RESTART, "the gateway ends; come back with your cursor")
 
 
 async def _refuse(socket: WebSocket, error: HoldfastError) -> None:

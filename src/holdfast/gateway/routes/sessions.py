@@ -192,6 +192,8 @@ async def choose_agent(at: At, id: str, request: Request) -> Response:
     command, caller = await told(request, ChooseAgent, subject=session)
     if command.profile is not None and command.profile not in at.profiles.names:
         raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
+    if command.model:
+        at.profiles.check_model(command.model)
     appended = await at.sessions.tell(session, command, caller)
     return accepted(session, appended, caller, message=False)
 

@@ -51,6 +51,8 @@ from holdfast.store.port import Appended, Row, SessionCursor, TaskFilter
 TASK_ID = re.compile(r"[0-9a-f]{4,32}\Z")
 LONGEST_WAIT = 60
 OUTPUT_LIMIT = 1 << 20
+BESIDE = 1 << 14
+"""More bytes than that are cleaned beside the loop, which has others to serve."""
 router = APIRouter(prefix="/v1", tags=["tasks"])
 
 
@@ -291,7 +293,7 @@ async def task_output(
         size=window.size,
         state=str(row["state"]),
         dropped=Dropped(window.offset, start) if window.dropped else None,
-        text=coloured(data),
+        text=await asyncio.to_thread(coloured, data) if len(data) > BESIDE else coloured(data),
     )
     return answer(page)
 

@@ -13,8 +13,9 @@ DELETE FROM codes WHERE expires_at <= :at;
 DELETE FROM codes WHERE hash = :hash AND expires_at > :at RETURNING expires_at;
 
 -- name: add_device
--- Somebody came in.
-INSERT INTO devices (id, hash, name, created_at, seen_at) VALUES (:id, :hash, :name, :at, :at);
+-- Somebody came in, or came in again: then with a new cookie.
+INSERT INTO devices (id, hash, name, created_at, seen_at) VALUES (:id, :hash, :name, :at, :at)
+ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, name = excluded.name, seen_at = excluded.seen_at;
 
 -- name: drop_device
 -- Its cookie counts no more; its cursors go with it.
@@ -72,21 +73,22 @@ UPDATE devices SET last_session = '' WHERE last_session = :session;
 
 -- name: away_texts
 -- What the agent said after a version, and where it began.
-SELECT COUNT(*) AS messages, MIN(version) AS first FROM spoken WHERE session = :session AND version > :after;
+SELECT COUNT(*) AS messages, MIN(version) AS first FROM spoken
+WHERE session = :session AND version > :after AND version <= :upto;
 
 -- name: away_counts
 -- What else happened after a version.
 SELECT COALESCE(SUM(kind = 'ToolCallFinished'), 0) AS tool_calls,
     COALESCE(SUM(kind = 'WaitOpened' AND json_extract(data, '$.event.purpose') IN ('question', 'approval')), 0) AS questions,
     COALESCE(SUM(kind = 'TurnFinished' AND json_extract(data, '$.event.outcome') = 'failed'), 0) AS failures
-FROM events WHERE stream = :stream AND version > :after;
+FROM events WHERE stream = :stream AND version > :after AND version <= :upto;
 
 -- name: away_tasks
 -- The tasks whose end was told after a version, by how they ended.
 SELECT t.state, COUNT(*) AS count FROM events e JOIN tasks t ON t.id = CASE e.kind
     WHEN 'NoteReceived' THEN json_extract(e.data, '$.event.task')
     ELSE substr(json_extract(e.data, '$.event.by'), 6) END
-WHERE e.stream = :stream AND e.version > :after AND (e.kind = 'NoteReceived'
+WHERE e.stream = :stream AND e.version > :after AND e.version <= :upto AND (e.kind = 'NoteReceived'
     OR (e.kind = 'InputReceived' AND substr(json_extract(e.data, '$.event.by'), 1, 5) = 'task '))
 GROUP BY t.state;
 
