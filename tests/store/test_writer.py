@@ -11,10 +11,11 @@ import pytest
 
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events import AnyEvent
+from holdfast.store.operations import DoAppend, encode_writes
 from holdfast.store.port import Append, Appended, CommandKey, Write
 from holdfast.store.sqlite import prepare
 from holdfast.store.tail import Tail
-from holdfast.store.writer import DoAppend, Writer, encode_writes
+from holdfast.store.writer import Writer
 from tests.eventually import eventually
 from tests.store.conformance import STREAM, A, created, said
 from tests.store.test_sqlite import WRITERS

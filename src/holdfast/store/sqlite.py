@@ -20,6 +20,15 @@ from urllib.parse import quote
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected, Unavailable
 from holdfast.domain.events import SYSTEM, Record, decode_many
 from holdfast.store.devices import SqliteDevices
+from holdfast.store.operations import (
+    DoAppend,
+    DoClaim,
+    DoPartial,
+    DoRelease,
+    accepted,
+    encode_writes,
+    head_of,
+)
 from holdfast.store.port import (
     Append,
     Appended,
@@ -39,7 +48,7 @@ from holdfast.store.port import (
 from holdfast.store.queries import migrations, queries
 from holdfast.store.search import SearchIndex
 from holdfast.store.tail import Tail
-from holdfast.store.writer import DoAppend, DoClaim, DoPartial, DoRelease, Writer, accepted, encode_writes
+from holdfast.store.writer import Writer
 
 READERS = 3
 LOAD_PAGE = 500
@@ -263,7 +272,7 @@ class SqliteStore:
     def _page(self, db: sqlite3.Connection, stream: str, after: int, limit: int) -> Page:
         page = checked(db, "read_stream", {"stream": stream, "after": after, "limit": limit})
         if not page.lines:
-            head = db.execute(queries()["head"], {"stream": stream}).fetchone()[0]
+            head = head_of(db, stream).version
             if not head and db.execute(queries()["deleted_at"], {"stream": stream}).fetchone() is not None:
                 raise Gone(f"{stream} was deleted.")
             if not head and stream != SYSTEM:

@@ -49,10 +49,10 @@ SELECT COUNT(*) FROM events;
 -- name: miscounted_sessions
 -- For the doctor: sessions whose row does not agree with their events.
 SELECT s.id FROM sessions s JOIN (
-    SELECT stream, MAX(version) AS version, COUNT(*) AS events,
+    SELECT p.stream, MAX(version) AS version, COUNT(*) AS events,
         SUM(kind = 'InputReceived') AS inputs,
         SUM(kind = 'InputWithdrawn') AS withdrawn,
         SUM(kind = 'ModelResponded' AND json_extract(data, '$.event.text') <> '') AS answers
-    FROM events GROUP BY stream
+    FROM spans p JOIN events v ON v.span = p.span GROUP BY p.stream
 ) e ON e.stream = 'session/' || s.id
 WHERE s.version <> e.version OR e.version <> e.events OR s.message_count <> e.inputs - e.withdrawn + e.answers;
