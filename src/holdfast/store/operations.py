@@ -16,7 +16,7 @@ from holdfast.domain.events import AnyEvent, Record, SessionDeleted, encode, ses
 from holdfast.domain.task import TaskPruned, task_stream
 from holdfast.store.port import Append, Appended, CommandKey, Lease, PartialText
 from holdfast.store.projections import project
-from holdfast.store.queries import queries
+from holdfast.store.queries import queries, statements
 
 SPAN = 16
 """Versions of a stream in one span; the queries know it, too."""
@@ -50,7 +50,8 @@ class Transaction:
 
     def run(self, query: str, parameters: dict[str, object] | None = None) -> sqlite3.Cursor:
         """Run a named query."""
-        return self.connection.execute(queries()[query], parameters or {})
+        statement, places = statements()[query]
+        return self.connection.execute(statement, places(parameters or {}))
 
     def value(self, query: str, parameters: dict[str, object]) -> int:
         """The single number that a query answers."""

@@ -98,6 +98,8 @@ class SqliteStore:
 
     async def read(self, stream: str, *, after: int, limit: int) -> Page:
         """Stored bytes of a stream."""
+        if self.writer.surely_ends(stream, after):
+            return Page(())
         return await self._reading(lambda db: self._page(db, stream, after, limit))
 
     async def read_all(self, *, after: int, limit: int) -> Page:
@@ -106,6 +108,8 @@ class SqliteStore:
 
     async def load(self, stream: str, *, after: int) -> list[Record]:
         """Decoded records of a stream, to the end."""
+        if self.writer.surely_ends(stream, after):
+            return []
         return await self._reading(lambda db: self._load(db, stream, after))
 
     def subscribe(self, stream: str | None) -> Subscription:

@@ -72,6 +72,14 @@ class Writer:
         self._waiting.append(_Request(operation, future))  # type: ignore[arg-type]
         return await future
 
+    def surely_ends(self, stream: str, version: int) -> bool:
+        """Whether nothing is behind this version of a stream, as far as that is known without a look.
+
+        While a transaction is open what is known is ahead of what is committed, never behind it.
+        """
+        head = self._heads.get(stream)
+        return head is not None and 0 < head.version == version
+
     async def close(self) -> None:
         """Finish what was taken, then stop."""
         self._closed = True
