@@ -242,6 +242,14 @@ def accepted(connection: sqlite3.Connection, key: CommandKey) -> Appended | None
     return Appended(stream, version, seq, duplicate=True)
 
 
+def weight(operation: Operation[object]) -> int:
+    """About how many rows it takes to do this; a guard stands for what is deleted with it, 4 kB for a row more."""
+    if not isinstance(operation, DoAppend):
+        return 1
+    rows = sum(len(write.events) or write.expect or 0 for write in operation.append.writes)
+    return rows + sum(len(data) >> 12 for encoded in operation.encoded for data in encoded)
+
+
 def encode_writes(append: Append) -> list[list[bytes]]:
     """The JSON of every event, made by the caller so that the writer only writes."""
     return [[encode(event) for event in write.events] for write in append.writes]

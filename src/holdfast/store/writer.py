@@ -14,12 +14,13 @@ import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from holdfast.domain.errors import HoldfastError, Unavailable
 from holdfast.domain.events import Record
-from holdfast.store.operations import DoProbe, Head, Operation, Transaction
+from holdfast.store.operations import DoProbe, Head, Operation, Transaction, weight
 from holdfast.store.port import Health
 from holdfast.store.queries import queries
 from holdfast.store.tail import Tail
@@ -27,6 +28,8 @@ from holdfast.store.tail import Tail
 PROBE_SECONDS = 2.0
 QUICK, SLOW = 0.0015, 0.005
 """Seconds of a sync: below the first the loop commits by itself; a longer one than the second counts as that."""
+LIGHT = 128
+"""So many rows the loop writes by itself, some milliseconds; more are for the thread on any disk."""
 BATCH = 512
 KNOWN_HEADS = 10_000
 Connect = Callable[[], sqlite3.Connection]
@@ -94,7 +97,7 @@ class Writer:
     def _next(self) -> None:
         """Commit what waits: here, if the disk is quick."""
         batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
-        if self._sync_seconds < QUICK and self.health.writable:
+        if self._sync_seconds < QUICK and self.health.writable and _light(batch):
             self._tell(batch, self._commit(batch))
         else:
             self._hand(batch)
@@ -128,7 +131,9 @@ class Writer:
         """Find out whether the disk takes writes again, unless somebody is finding out already."""
         self._prober = None
         if not self._waiting and not self._away and not self._closed:
-            self._hand([_Request(DoProbe(), self._loop.create_future())])
+            probe: asyncio.Future[object] = self._loop.create_future()
+            probe.add_done_callback(asyncio.Future.exception)  # that it failed is in `health`; nobody else asks
+            self._hand([_Request(DoProbe(), probe)])
 
     # --- on the writer's thread, or on the loop -------------------------------------------------
 
@@ -166,8 +171,9 @@ class Writer:
         self._heads.clear()
         for request in batch:
             request.result = None
-        if isinstance(error, sqlite3.Error) and _disk_trouble(error):
-            problem = f"The disk does not take writes: {error}."
+        trouble = self._trouble(error)
+        if trouble is not None:
+            problem = f"The disk does not take writes: {trouble}."
             since = int(time.time() * 1000) if self.health.writable else self.health.since
             self.health = Health(writable=False, problem=problem, since=since)
             refused = Unavailable(problem, hint="Free some space; it recovers by itself.")
@@ -175,8 +181,6 @@ class Writer:
                 request.error = refused
             self._reopen()
             return []
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
         if len(batch) == 1:
             batch[0].error = error
             return []
@@ -184,13 +188,30 @@ class Writer:
             request.error = None
         return [record for request in batch for record in self._commit([request])]
 
+    def _trouble(self, error: Exception) -> sqlite3.Error | None:
+        """What the disk has to do with it; a transaction that cannot even be given up is no better."""
+        if isinstance(error, sqlite3.Error) and _disk_trouble(error):
+            return error
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error as stuck:
+            return stuck
+        return None
+
     def _reopen(self) -> None:
         try:
             self._connection.close()
             self._connection = self._connect()
             self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
         except sqlite3.Error:
-            self._connection.close()  # stays unhealthy: the next batch or probe opens it again
+            with suppress(sqlite3.Error):
+                self._connection.close()  # stays unhealthy: the next batch or probe opens it again
+
+
+def _light(batch: list[_Request[object]]) -> bool:
+    """Whether others hardly notice when the loop does it by itself."""
+    return sum(weight(request.operation) for request in batch) <= LIGHT
 
 
 def _disk_trouble(error: sqlite3.Error) -> bool:
