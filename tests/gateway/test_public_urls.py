@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.config import ConfigError
-from holdfast.settings import load_settings
+from holdfast.read_settings import load_settings
 from tests.e2e.gateway import GatewayProcess
 from tests.e2e.wire import UPGRADE, Answer, Headers, exchange, head
 

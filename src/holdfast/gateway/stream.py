@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import msgspec
 
 from holdfast.domain.errors import Unauthorized
-from holdfast.domain.events import SYSTEM, SessionDeleted, session_stream
+from holdfast.domain.events import session_stream
+from holdfast.domain.system import SYSTEM, SessionDeleted
 from holdfast.domain.task import TaskPruned
 from holdfast.runtime.live import Live, LiveText
 from holdfast.store.port import Page, Store, Subscription

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from holdfast.domain.errors import Conflict, NotFound
 from holdfast.domain.events import session_stream
+from holdfast.store.operations import Transaction
 from holdfast.store.port import DeviceRow, Row, WhileAway
-from holdfast.store.writer import Transaction, Writer
+from holdfast.store.writer import Writer
 
 Rows = Callable[[str, dict[str, object]], Awaitable[list[Row]]]
 STATES = ("done", "failed", "stopped", "lost")
@@ -72,7 +73,7 @@ class DoSeen:
 
     def run(self, tx: Transaction) -> int:
         """Where it stands now: never before where it stood."""
-        head = tx.head(session_stream(self.session))
+        head = tx.head(session_stream(self.session)).version
         if head == 0:
             raise NotFound(f"There is no session {self.session}.")
         if self.version > head:

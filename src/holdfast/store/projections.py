@@ -168,6 +168,7 @@ def project(record: Record) -> list[Change]:
             gone: dict[str, object] = {"session": e.session, "stream": session_stream(e.session), "at": record.at}
             steps = (
                 "delete_events",
+                "delete_spans",
                 "delete_session",
                 "delete_turns",
                 "delete_waits",
@@ -207,7 +208,7 @@ def project(record: Record) -> list[Change]:
             return []
         case TaskPruned() as e:
             gone = {"task": e.task, "stream": task_stream(e.task), "at": record.at}
-            return [(step, gone) for step in ("delete_events", "delete_task", "bury_stream")]
+            return [(step, gone) for step in ("delete_events", "delete_spans", "delete_task", "bury_stream")]
         case event:
             name, base = session, {"version": record.version, "at": record.at}
             if isinstance(event, TaskEvent):

@@ -10,8 +10,18 @@ CREATE TABLE events (
     data BLOB NOT NULL,
     crc INTEGER NOT NULL,
     command_id TEXT,
-    UNIQUE (stream, version)
+    span INTEGER NOT NULL CHECK (span <= seq),
+    UNIQUE (span, version)
 );
+
+-- Where the events of a stream are: sixteen versions each, from number 0, named by the seq of the first. Whatever
+-- is busy now has its spans near the end of one index; an index by stream would write a page for each stream.
+CREATE TABLE spans (
+    stream TEXT NOT NULL,
+    number INTEGER NOT NULL CHECK (number >= 0),
+    span INTEGER NOT NULL,
+    PRIMARY KEY (stream, number)
+) WITHOUT ROWID;
 
 -- One row per command that was accepted: a retry finds its answer here.
 CREATE TABLE commands (

@@ -10,18 +10,26 @@ import asyncio
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NoReturn, TypeVar
-from urllib.parse import quote
 
-from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected, Unavailable
+from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound
 from holdfast.domain.events import Record, decode_many
 from holdfast.domain.system import SYSTEM
 from holdfast.store.cards import SqliteCards
+from holdfast.store.connection import connect_reader, connect_writer, explained, prepare
 from holdfast.store.devices import SqliteDevices
+from holdfast.store.operations import (
+    DoAppend,
+    DoClaim,
+    DoPartial,
+    DoRelease,
+    accepted,
+    encode_writes,
+    head_of,
+)
 from holdfast.store.port import (
     Append,
     Appended,
@@ -38,10 +46,10 @@ from holdfast.store.port import (
     Subscription,
     TaskFilter,
 )
-from holdfast.store.queries import migrations, queries
+from holdfast.store.queries import queries
 from holdfast.store.search import SearchIndex
 from holdfast.store.tail import Tail
-from holdfast.store.writer import DoAppend, DoClaim, DoPartial, DoRelease, Writer, accepted, encode_writes
+from holdfast.store.writer import Writer
 
 READERS = 3
 LOAD_PAGE = 500
@@ -93,6 +101,8 @@ class SqliteStore:
 
     async def read(self, stream: str, *, after: int, limit: int) -> Page:
         """Stored bytes of a stream."""
+        if self.writer.surely_ends(stream, after):
+            return Page(())
         return await self._reading(lambda db: self._page(db, stream, after, limit))
 
     async def read_all(self, *, after: int, limit: int) -> Page:
@@ -101,6 +111,8 @@ class SqliteStore:
 
     async def load(self, stream: str, *, after: int) -> list[Record]:
         """Decoded records of a stream, to the end."""
+        if self.writer.surely_ends(stream, after):
+            return []
         return await self._reading(lambda db: self._load(db, stream, after))
 
     def subscribe(self, stream: str | None) -> Subscription:
@@ -268,7 +280,7 @@ class SqliteStore:
     def _page(self, db: sqlite3.Connection, stream: str, after: int, limit: int) -> Page:
         page = checked(db, "read_stream", {"stream": stream, "after": after, "limit": limit})
         if not page.lines:
-            head = db.execute(queries()["head"], {"stream": stream}).fetchone()[0]
+            head = head_of(db, stream).version
             if not head and db.execute(queries()["deleted_at"], {"stream": stream}).fetchone() is not None:
                 raise Gone(f"{stream} was deleted.")
             if not head and stream != SYSTEM:
@@ -340,64 +352,3 @@ def fetch(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -> 
 
 
 # --- connections ----------------------------------------------------------------------------------
-
-
-def connect_writer(path: Path) -> sqlite3.Connection:
-    """The writing connection; it alone checkpoints, which avoids the WAL-reset bug of old SQLite."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
-    for pragma in (
-        "busy_timeout=5000",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        "journal_size_limit=67108864",
-        "cell_size_check=ON",
-        "wal_autocheckpoint=4000",
-        "temp_store=MEMORY",
-        "trusted_schema=OFF",
-        "fullfsync=ON",
-    ):
-        connection.execute(f"PRAGMA {pragma}")
-    return connection
-
-
-def connect_reader(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write."""
-    uri = f"file:{quote(str(path))}?mode=ro"
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA query_only=ON")
-    connection.execute("PRAGMA busy_timeout=5000")
-    return connection
-
-
-def prepare(path: Path) -> None:
-    """Create or migrate the database; refuse one from a newer version; fence every earlier holder."""
-    with explained(path), closing(connect_writer(path)) as connection:
-        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            connection.execute("PRAGMA journal_mode=WAL")
-        migrate(connection)
-        connection.execute(queries()["drop_leases"])
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Say in our own words why a database cannot be opened."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        if "not a database" in str(error) or "malformed" in str(error):
-            raise Corrupt(f"{path} is damaged: {error}.", hint="Move it aside and restore a backup.") from error
-        raise Unavailable(f"{path} cannot be opened: {error}.", hint="`holdfast doctor` says more.") from error
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Run the migrations that are missing, each in a transaction of its own."""
-    known = migrations()
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version > known[-1][0]:
-        raise Rejected(
-            f"This database was written by a newer Holdfast (schema {version}, this one knows {known[-1][0]}).",
-            hint="Upgrade Holdfast; nothing was changed.",
-        )
-    for number, _, statements in known:
-        if number > version:
-            connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nPRAGMA user_version={number};\nCOMMIT;")

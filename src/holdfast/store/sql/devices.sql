@@ -50,8 +50,9 @@ SELECT session, version FROM cursors WHERE device = :device;
 -- How far it has read in one session; of one that it never opened, all from before it came in.
 SELECT COALESCE(
     (SELECT version FROM cursors WHERE device = :device AND session = :session),
-    (SELECT MAX(version) FROM events WHERE stream = :stream
-        AND at <= (SELECT created_at FROM devices WHERE id = :device)),
+    (SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = :stream
+        AND e.at <= (SELECT created_at FROM devices WHERE id = :device)
+        ORDER BY s.number DESC, e.version DESC LIMIT 1),
     0) AS version;
 
 -- name: count_unread
@@ -81,17 +82,19 @@ WHERE session = :session AND version > :after AND version <= :upto;
 SELECT COALESCE(SUM(kind = 'ToolCallFinished'), 0) AS tool_calls,
     COALESCE(SUM(kind = 'WaitOpened' AND json_extract(data, '$.event.purpose') IN ('question', 'approval')), 0) AS questions,
     COALESCE(SUM(kind = 'TurnFinished' AND json_extract(data, '$.event.outcome') = 'failed'), 0) AS failures
-FROM events WHERE stream = :stream AND version > :after AND version <= :upto;
+FROM spans s JOIN events e ON e.span = s.span
+WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND e.version <= :upto;
 
 -- name: away_tasks
 -- The tasks whose end was told after a version, by how they ended.
-SELECT t.state, COUNT(*) AS count FROM events e JOIN tasks t ON t.id = CASE e.kind
+SELECT t.state, COUNT(*) AS count FROM spans s JOIN events e ON e.span = s.span JOIN tasks t ON t.id = CASE e.kind
     WHEN 'NoteReceived' THEN json_extract(e.data, '$.event.task')
     ELSE substr(json_extract(e.data, '$.event.by'), 6) END
-WHERE e.stream = :stream AND e.version > :after AND e.version <= :upto AND (e.kind = 'NoteReceived'
+WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND e.version <= :upto AND (e.kind = 'NoteReceived'
     OR (e.kind = 'InputReceived' AND substr(json_extract(e.data, '$.event.by'), 1, 5) = 'task '))
 GROUP BY t.state;
 
 -- name: event_time
 -- When the event at a version was.
-SELECT at FROM events WHERE stream = :stream AND version = :version;
+SELECT e.at FROM spans s JOIN events e ON e.span = s.span
+WHERE s.stream = :stream AND s.number = (:version - 1) / 16 AND e.version = :version;

@@ -140,7 +140,11 @@ DELETE FROM spoken WHERE session = :session;
 
 -- name: delete_events
 -- And its events: somebody asked for it.
-DELETE FROM events WHERE stream = :stream;
+DELETE FROM events WHERE span IN (SELECT span FROM spans WHERE stream = :stream);
+
+-- name: delete_spans
+-- And where they were.
+DELETE FROM spans WHERE stream = :stream;
 
 -- name: delete_partials
 -- And what it was about to say.

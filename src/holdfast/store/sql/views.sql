@@ -49,20 +49,22 @@ SELECT COUNT(*) AS sessions, COALESCE(SUM(archived), 0) AS archived,
 -- name: count_events
 -- How long the log is, and where it stands: its end, and that of the stream which says what was deleted.
 SELECT (SELECT COUNT(*) FROM events) AS events, (SELECT COALESCE(MAX(seq), 0) FROM events) AS seen,
-    (SELECT COALESCE(MAX(version), 0) FROM events WHERE stream = 'system') AS deletions;
+    COALESCE((SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = 'system'
+        ORDER BY s.number DESC, e.version DESC LIMIT 1), 0) AS deletions;
 
 -- name: count_new_events
 -- The same, but only what came after a place: a long log is counted once.
 SELECT (SELECT COUNT(*) FROM events WHERE seq > :seen) AS events, (SELECT COALESCE(MAX(seq), 0) FROM events) AS seen,
-    (SELECT COALESCE(MAX(version), 0) FROM events WHERE stream = 'system') AS deletions;
+    COALESCE((SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = 'system'
+        ORDER BY s.number DESC, e.version DESC LIMIT 1), 0) AS deletions;
 
 -- name: miscounted_sessions
 -- For the doctor: sessions whose row does not agree with their events.
 SELECT s.id FROM sessions s JOIN (
-    SELECT stream, MAX(version) AS version, COUNT(*) AS events,
+    SELECT p.stream, MAX(version) AS version, COUNT(*) AS events,
         SUM(kind = 'InputReceived') AS inputs,
         SUM(kind = 'InputWithdrawn') AS withdrawn,
         SUM(kind = 'ModelResponded' AND json_extract(data, '$.event.text') <> '') AS answers
-    FROM events GROUP BY stream
+    FROM spans p JOIN events v ON v.span = p.span GROUP BY p.stream
 ) e ON e.stream = 'session/' || s.id
 WHERE s.version <> e.version OR e.version <> e.events OR s.message_count <> e.inputs - e.withdrawn + e.answers;
