@@ -217,6 +217,7 @@ class RunFinished(Event, frozen=True):
     """Comments that came while it ran and that its worker did not hear any more."""
 
 
+RunEvent = RunStarted | RunNudged | RunNoted | RunFinished
 CardEvent = (
     CardCreated
     | CardEdited
@@ -228,10 +229,7 @@ CardEvent = (
     | CardBlocked
     | CardUnblocked
     | CardCompleted
-    | RunStarted
-    | RunNudged
-    | RunNoted
-    | RunFinished
+    | RunEvent
 )
 BoardEvent = BoardCreated | BoardPaused | BoardResumed | BoardArchived
 

@@ -38,6 +38,7 @@ from holdfast.domain.events import (
     SessionPinned,
     SessionRenamed,
     SessionRestored,
+    Shelved,
     StopRequested,
     ToolCallFinished,
     ToolCallStarted,
@@ -163,6 +164,31 @@ def evolve(session: Session, record: Record) -> None:
             if (turn_now := session.turn) is not None and turn_now.number == e.turn:
                 turn_now.stop, turn_now.stop_asked = e, Happened(record.version, record.at)
             _acted(session, record, e.by)
+        case other:
+            _of_session(session, other, record)
+
+
+Other = (
+    Shelved
+    | NoteReceived
+    | TurnDetached
+    | AgentChosen
+    | TurnUndone
+    | InputRevised
+    | InputWithdrawn
+    | WorkerBound
+    | WorkerReleased
+    | ChapterEvent
+    | TaskEvent
+    | CardEvent
+    | BoardEvent
+    | SystemEvent
+)
+
+
+def _of_session(session: Session, event: Other, record: Record) -> None:
+    """What is said to a session or about it; rarer than what is done in it."""
+    match event:
         case NoteReceived() as e:
             session.notes.append(e)
         case TurnDetached() as e:

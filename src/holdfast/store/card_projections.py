@@ -21,6 +21,7 @@ from holdfast.domain.card import (
     CardMoved,
     CardUnblocked,
     CardUnlinked,
+    RunEvent,
     RunFinished,
     RunNoted,
     RunNudged,
@@ -30,8 +31,8 @@ from holdfast.domain.card import (
 Change = tuple[str, dict[str, object]]
 
 
-def of_card(event: CardEvent | BoardEvent, base: dict[str, object]) -> list[Change]:
-    """The changes of one event, in order."""
+def of_board(event: BoardEvent, base: dict[str, object]) -> list[Change]:
+    """The changes of one event of a board."""
     match event:
         case BoardCreated() as e:
             return [("create_board", base | {"board": e.board, "title": e.title})]
@@ -41,6 +42,13 @@ def of_card(event: CardEvent | BoardEvent, base: dict[str, object]) -> list[Chan
             return [("pause_board", base | {"board": e.board, "by": ""})]
         case BoardArchived() as e:
             return [("archive_board", base | {"board": e.board})]
+        case _ as never:
+            assert_never(never)
+
+
+def of_card(event: CardEvent, base: dict[str, object]) -> list[Change]:
+    """The changes of one event, in order."""
+    match event:
         case CardCreated() as e:
             row = {
                 "board": e.board,
@@ -62,7 +70,7 @@ def of_card(event: CardEvent | BoardEvent, base: dict[str, object]) -> list[Chan
             return [("touch_card", base), ("link_card", base | {"parent": e.parent})]
         case CardUnlinked() as e:
             return [("touch_card", base), ("unlink_card", base | {"parent": e.parent})]
-        case CardFollowed() | RunNudged():
+        case CardFollowed():
             return [("touch_card", base)]
         case CardMoved() as e:
             return [_moved(base, e.status, e.reason, scheduled_at=e.at)]
@@ -72,6 +80,14 @@ def of_card(event: CardEvent | BoardEvent, base: dict[str, object]) -> list[Chan
             return [_moved(base, "done", e.summary)]
         case CardUnblocked() as e:
             return [("unblock_card", base | {"reason": e.reason})]
+        case run:
+            return _of_run(run, base)
+
+
+def _of_run(event: RunEvent, base: dict[str, object]) -> list[Change]:
+    match event:
+        case RunNudged():
+            return [("touch_card", base)]
         case RunStarted() as e:
             run = {
                 "run": e.run,

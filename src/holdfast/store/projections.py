@@ -10,6 +10,7 @@ from typing import assert_never
 
 import msgspec
 
+from holdfast.domain.card import BoardEvent
 from holdfast.domain.chapter import (
     ChapterOpened,
     ChapterRejoined,
@@ -68,7 +69,7 @@ from holdfast.domain.task import (
     is_person,
     task_stream,
 )
-from holdfast.store.card_projections import Change, of_card
+from holdfast.store.card_projections import Change, of_board, of_card
 
 NOT_REBUILT = frozenset({"drop_partial"})
 """The text so far is not in the log, so replaying the log must not touch it."""
@@ -213,6 +214,8 @@ def project(record: Record) -> list[Change]:
             name, base = session, {"version": record.version, "at": record.at}
             if isinstance(event, TaskEvent):
                 return _of_task(event, base | {"task": name})
+            if isinstance(event, BoardEvent):
+                return of_board(event, base)
             return of_card(event, base | {"card": name})
 
 
