@@ -112,7 +112,6 @@ async def _run(place: _Place, *, port: int | None, background: bool, open_store:
     try:
         number = bound.getsockname()[1]
         gateway, mirror = _put_together(place, store, profiles, port=number, goodbye=goodbye)
-        retention = Retention(store, gateway.pruning, gateway.clock, lambda: profiles.settings.retention)
         await _note(gateway, GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id()))
         await gateway.devices.load()
         server = Server(gateway, Guard(port=number, token=_token(home), devices=gateway.devices))
@@ -120,7 +119,7 @@ async def _run(place: _Place, *, port: int | None, background: bool, open_store:
         await profiles.detect()
         await gateway.tasks.start()
         await mirror.start()
-        await retention.start()
+        await gateway.retention.start()
         await gateway.runner.start()
         _announce(home, gateway)
         if not background:
@@ -128,7 +127,7 @@ async def _run(place: _Place, *, port: int | None, background: bool, open_store:
         warming = asyncio.create_task(_warm_up(profiles))
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _say_goodbye(gateway, serving)
-        await retention.stop()
+        await gateway.retention.stop()
         await mirror.stop()
         await warming
     finally:
@@ -163,7 +162,7 @@ def _put_together(
         clock=clock,
         holder=f"gateway {os.getpid()}",
     )
-    streams = Streams(store, live)
+    streams, pruning = Streams(store, live), Pruning(store, tasks.supervisor, clock)
     gateway = Gateway(
         store=store,
         sessions=sessions,
@@ -174,7 +173,8 @@ def _put_together(
         tasks=tasks,
         shelf=shelf,
         delegation=delegation,
-        pruning=Pruning(store, tasks.supervisor, clock),
+        pruning=pruning,
+        retention=Retention(store, pruning, clock, lambda: profiles.settings.retention),
         profiles=profiles,
         clock=clock,
         home=str(home.path),

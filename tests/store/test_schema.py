@@ -27,7 +27,7 @@ def shape(db: sqlite3.Connection) -> list[tuple[object, ...]]:
 
 
 def normalised(sql: str | None) -> str:
-    return " ".join(re.sub(r"--.*", "", sql or "").split())
+    return re.sub(r"\s*([,()])\s*", r"\1", " ".join(re.sub(r"--.*", "", sql or "").split()))
 
 
 def test_the_migrations_reach_exactly_the_schema(tmp_path: Path) -> None:

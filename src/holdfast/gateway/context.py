@@ -13,7 +13,7 @@ from holdfast.runtime.prompt import prompt
 CHARACTERS_A_TOKEN = 4
 
 
-def context(session: Session, agent: Agent, tools: list[ToolSpec]) -> ModelContext:
+def context(session: Session, agent: Agent, tools: list[ToolSpec], *, window: int | None) -> ModelContext:
     """The next request to the model, in words and in figures."""
     place = agent.place(session)
     request = prompt(session, turn=session.turns, instructions=agent.instructions, place=place, tools=tools)
@@ -27,6 +27,7 @@ def context(session: Session, agent: Agent, tools: list[ToolSpec]) -> ModelConte
         messages=shown,
         characters=characters,
         tokens=characters // CHARACTERS_A_TOKEN,
+        window=window,
     )
 
 

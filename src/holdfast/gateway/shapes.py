@@ -10,6 +10,7 @@ from holdfast.domain.commands import Text
 from holdfast.domain.events import Mode, Record
 from holdfast.gateway.answers import Error
 from holdfast.gateway.door_shapes import DOOR_SHAPES
+from holdfast.gateway.house_shapes import HOUSE_SHAPES
 from holdfast.runtime.views import TaskView
 
 
@@ -285,6 +286,8 @@ class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
     characters: int
     tokens: int
     """Estimated as a quarter of the characters."""
+    window: int | None
+    """How many tokens the model can see at once; null when nobody knows."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -302,6 +305,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     archived: int
     messages: int
     events: int
+    seq: int
+    """Where the log ends; larger than the number of events once something was deleted."""
     working: list[str]
     tasks: int
     """How many run in the background."""
@@ -345,6 +350,7 @@ SHAPES = (
     Taken,
     QueueEdit,
     *DOOR_SHAPES,
+    *HOUSE_SHAPES,
     Error,
 )
 """All that an answer can be, for the OpenAPI document."""

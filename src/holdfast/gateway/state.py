@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.site import Site
 from holdfast.gateway.stream import Streams
+from holdfast.lifecycle.retention import Retention
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.profiles import Profiles
@@ -37,6 +38,7 @@ class Gateway:
     shelf: Shelf
     delegation: Delegation
     pruning: Pruning
+    retention: Retention
     profiles: Profiles
     clock: Clock
     home: str

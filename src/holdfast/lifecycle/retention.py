@@ -60,16 +60,25 @@ class Retention:
             self._loop.cancel()
             await asyncio.gather(self._loop, return_exceptions=True)
 
-    async def apply(self) -> int:
-        """Let go what the rules say; how many tasks that were."""
+    @property
+    def rules(self) -> RetentionSettings:
+        """What is set now."""
+        return self._rules()
+
+    async def preview(self) -> dict[str, list[Row]]:
+        """What the rules would let go now, by rule."""
         rules = self._rules()
         if rules == RetentionSettings():
-            return 0
-        found = outlived(await self._store.ended_tasks(), rules, now=self._clock.now())
-        gone = 0
-        for rule, rows in found.items():
+            return {}
+        return outlived(await self._store.ended_tasks(), rules, now=self._clock.now())
+
+    async def apply(self, *, by: str = "") -> dict[str, list[Row]]:
+        """Let go what the rules say, at its hour or because somebody wants it now; what went, by rule."""
+        gone: dict[str, list[Row]] = {}
+        for rule, rows in (await self.preview()).items():
             log.info("retention: %s lets %d tasks go", rule, len(rows))
-            gone += len(await self._pruning.remove(rows, by=f"the retention rule {rule}"))
+            word = f"the retention rule {rule}" + (f", applied by {by}" if by else "")
+            gone[rule] = await self._pruning.remove(rows, by=word)
         return gone
 
     async def _every_hour(self) -> None:

@@ -51,6 +51,8 @@ class Sample:
     peers: int = 0
     """Connections of its own."""
     on_input: bool = False
+    memory: int = 0
+    """Resident bytes of all of them; what they share is counted for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Evidence:
     ports: tuple[int, ...]
     uses: int
     peers: int
+    memory: int = 0
+    """Resident bytes at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,7 @@ def classify(before: Sample, now: Sample) -> Activity:
         ports=now.ports,
         uses=now.uses,
         peers=now.peers,
+        memory=now.memory,
     )
     word, detail = _word(evidence, on_input=now.on_input)
     return Activity(word, detail, evidence)
@@ -178,6 +183,7 @@ def _sample(claim: Claim, path: Path, everybody: Table, sockets: Sockets) -> Sam
         uses=sum(sockets.uses.get(port, 0) for port in ports),
         peers=len(inodes & sockets.established),
         on_input=any(_reads_input(one) for one in members),
+        memory=sum(one.memory for one in members),
     )
 
 

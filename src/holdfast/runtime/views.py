@@ -49,6 +49,10 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     activity: str
     activity_detail: str
     activity_evidence: str
+    cpu: float | None
+    """Of one core, since the look before; null when it was not measured."""
+    memory: int | None
+    """Resident bytes of the whole tree."""
 
 
 def view(row: Row, *, now: int, output_bytes: int | None, activity: Activity | NotYet | None) -> TaskView:
@@ -68,6 +72,8 @@ def view(row: Row, *, now: int, output_bytes: int | None, activity: Activity | N
         "activity": word,
         "activity_detail": detail,
         "activity_evidence": evidence,
+        "cpu": round(activity.evidence.cpu, 3) if isinstance(activity, Activity) else None,
+        "memory": activity.evidence.memory if isinstance(activity, Activity) else None,
     }
     if output_bytes is not None:
         shown["output_bytes"] = output_bytes

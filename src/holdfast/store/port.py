@@ -191,6 +191,14 @@ class Devices(Protocol):
         """Where it looked last."""
         ...
 
+    async def look(self, device: str, *, at: int) -> int:
+        """Somebody looked through what happened. Since when that counts."""
+        ...
+
+    async def looked(self, device: str) -> int:
+        """When somebody last did; before the first time, when the device came in."""
+        ...
+
     async def cursors(self, device: str) -> dict[str, int]:
         """How far it has read, by session."""
         ...
@@ -277,8 +285,8 @@ class Store(Protocol):
         """The text so far, if a step is running or was cut."""
         ...
 
-    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int) -> list[Row]:
-        """A page of the list, newest first."""
+    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int, text: str = "") -> list[Row]:
+        """A page of the list, newest first; with a text, only those that have it in their title."""
         ...
 
     async def session(self, prefix: str) -> Row:
@@ -322,7 +330,15 @@ class Store(Protocol):
         ...
 
     async def counts(self) -> Row:
-        """Sessions, archived ones, messages, events."""
+        """Sessions, archived ones, messages, events, and the last seq."""
+        ...
+
+    async def work_since(self, since: int, *, step: int) -> list[Row]:
+        """What ended and what began to wait, in slots of so many milliseconds; slots without anything are left out."""
+        ...
+
+    async def count_tasks(self) -> list[Row]:
+        """How many tasks there are in each state, and what their outputs take."""
         ...
 
     async def search(self, text: str, *, limit: int) -> list[Hit]:

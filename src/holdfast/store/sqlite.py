@@ -114,9 +114,10 @@ class SqliteStore:
 
     # --- projections ----------------------------------------------------------------------------
 
-    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int) -> list[Row]:
+    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int, text: str = "") -> list[Row]:
         """A page of the list, newest first."""
         where: dict[str, object] = {
+            "text": text.casefold(),
             "archived": int(archived),
             "before_pinned": int(before.pinned),
             "before_at": before.at,
@@ -150,7 +151,7 @@ class SqliteStore:
             "kind": wanted.kind,
             "state": wanted.state,
             "session": wanted.session,
-            "text": wanted.text.lower(),
+            "text": wanted.text.casefold(),
             "since": wanted.since,
             "before_at": before.at,
             "before_id": before.id,
@@ -198,11 +199,19 @@ class SqliteStore:
         return await self._rows("list_turns", {"session": session})
 
     async def counts(self) -> Row:
-        """Sessions, archived ones, messages, events."""
+        """Sessions, archived ones, messages, events, and the last seq."""
         row = await self._one("count_sessions", {})
         events = await self._one("count_events", {})
         assert row is not None and events is not None
-        return row | {"events": next(iter(events.values()))}
+        return row | events
+
+    async def work_since(self, since: int, *, step: int) -> list[Row]:
+        """What ended and what began to wait, in slots of so many milliseconds."""
+        return await self._rows("work_since", {"since": since, "step": step})
+
+    async def count_tasks(self) -> list[Row]:
+        """How many tasks there are in each state, and what their outputs take."""
+        return await self._rows("count_tasks", {})
 
     async def search(self, text: str, *, limit: int) -> list[Hit]:
         """Where a text occurs, newest first."""
@@ -350,6 +359,7 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     uri = f"file:{quote(str(path))}?mode=ro"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA query_only=ON")
+    connection.create_function("folded", 1, str.casefold, deterministic=True)  # SQLite's own knows ASCII only
     connection.execute("PRAGMA busy_timeout=5000")
     return connection
 

@@ -1,10 +1,12 @@
 -- What people look at.
 
 -- name: list_sessions
--- A page of the list, pinned ones first, then newest first; keyset paging by (pinned, updated_at, id).
+-- A page of the list, pinned ones first, then newest first; keyset paging by (pinned, updated_at, id). An empty text
+-- fits every title.
 SELECT * FROM sessions
 WHERE archived = :archived AND (pinned < :before_pinned OR (pinned = :before_pinned
     AND (updated_at < :before_at OR (updated_at = :before_at AND id > :before_id))))
+    AND (:text = '' OR instr(folded(title), :text) > 0)
 ORDER BY pinned DESC, updated_at DESC, id LIMIT :limit;
 
 -- name: get_session
@@ -43,8 +45,18 @@ SELECT COUNT(*) AS sessions, COALESCE(SUM(archived), 0) AS archived,
     COALESCE(SUM(message_count), 0) AS messages FROM sessions;
 
 -- name: count_events
--- How long the log is.
-SELECT COUNT(*) FROM events;
+-- How long the log is, and where it ends: what was deleted has left gaps.
+SELECT COUNT(*) AS events, COALESCE(MAX(seq), 0) AS seq FROM events;
+
+-- name: work_since
+-- What ended and what began to wait after a moment, in slots of the same length.
+SELECT (at - :since) / :step AS slot, SUM(what = 'turn') AS turns, SUM(what = 'task') AS tasks,
+    SUM(state IN ('failed', 'lost')) AS failed, SUM(what = 'wait') AS waits
+FROM (
+    SELECT finished_at AS at, 'turn' AS what, state FROM turns WHERE finished_at >= :since
+    UNION ALL SELECT finished_at, 'task', state FROM tasks WHERE finished_at >= :since AND foreground = 0
+    UNION ALL SELECT opened_at, 'wait', '' FROM waits WHERE opened_at >= :since AND purpose <> 'retry'
+) GROUP BY slot ORDER BY slot;
 
 -- name: miscounted_sessions
 -- For the doctor: sessions whose row does not agree with their events.
