@@ -104,6 +104,14 @@ def test_the_list_is_searched_by_title_and_filtered_by_work(gateway: GatewayProc
     until(lambda: not gateway.get("/v1/sessions", at_work="true")["sessions"], "nobody works")
 
 
+def test_what_ended_lately_is_found_however_long_ago_it_began(gateway: GatewayProcess) -> None:
+    first = ran(gateway, "true")
+    ended = gateway.get(f"/v1/tasks/{first}")["finished_at"]
+    second = ran(gateway, "sleep 0.1")
+    assert {first, second} <= {task["id"] for task in gateway.get("/v1/tasks", ended=ended)["tasks"]}
+    assert {task["id"] for task in gateway.get("/v1/tasks", ended=ended + 1)["tasks"]} == {second}
+
+
 def test_a_task_tells_its_events_and_is_measured(gateway: GatewayProcess) -> None:
     task = str(gateway.command("POST", "/v1/tasks", {"shell": "while :; do :; done"})["task"])
     view = until(lambda: found if (found := gateway.get(f"/v1/tasks/{task}"))["cpu"] else None, "its work was measured")

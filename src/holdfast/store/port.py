@@ -104,6 +104,8 @@ class TaskFilter:
     session: str = ""
     text: str = ""
     since: int = 0
+    ended: int = 0
+    """Only what ended at this moment or later."""
     foreground: bool = False
     """Also the commands that a turn waits or waited for."""
 

@@ -153,6 +153,7 @@ class SqliteStore:
             "session": wanted.session,
             "text": wanted.text.casefold(),
             "since": wanted.since,
+            "ended": wanted.ended,
             "before_at": before.at,
             "before_id": before.id,
             "limit": limit,

@@ -2,21 +2,25 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Link, useParams } from "wouter";
 import { Banners } from "../chat/Banner";
-import { type Device, build, devices, logout, newCode, revoke } from "../net/doors";
+import type { Device } from "../api.gen";
+import { build, devices, logout, newCode, revoke } from "../net/doors";
+import { newerBuild, ours } from "../net/build";
+import { useCell } from "../net/cell";
 import { call, signedOut } from "../net/http";
 import { isKept } from "../net/keep";
 import { canNotify, setNotifications, wantsNotifications } from "../net/notify";
 import { queries, useProfiles, useStatus } from "../net/queries";
-import { Chip } from "../parts/Chip";
 import { Confirm } from "../parts/Confirm";
 import { Loading } from "../parts/Empty";
 import { useTitle } from "../parts/hooks";
 import { complain } from "../parts/toasts";
 import { Time } from "../parts/Time";
 import { DrawerButton } from "../shell/drawer";
-import { duration, moment, plural } from "../words";
+import { moment, plural } from "../words";
+import { Health } from "./Health";
+import { Retention } from "./Retention";
 
-const SECTIONS = [["devices", "Devices"], ["profiles", "Profiles and models"], ["notifications", "Notifications"], ["health", "Health"], ["about", "About"]] as const;
+const SECTIONS = [["devices", "Devices"], ["profiles", "Profiles and models"], ["retention", "Retention"], ["notifications", "Notifications"], ["health", "Health"], ["about", "About"]] as const;
 
 export default function Settings(): ReactNode {
   const { section = "devices" } = useParams();
@@ -30,6 +34,7 @@ export default function Settings(): ReactNode {
         <div>
           {section === "devices" && <Devices />}
           {section === "profiles" && <Profiles />}
+          {section === "retention" && <Retention />}
           {section === "notifications" && <Notifications />}
           {section === "health" && <Health />}
           {section === "about" && <About />}
@@ -112,33 +117,18 @@ function Notifications(): ReactNode {
   );
 }
 
-function Health(): ReactNode {
-  const status = useStatus().data;
-  if (!status) return <Loading />;
-  return (
-    <section className="panel" aria-label="Health">
-      <header><h2>Health</h2><span className="grow" /><Chip state={status.writable ? { look: "done", icon: "done", word: "All well" } : { look: "failed", icon: "failed", word: "Read-only" }} /></header>
-      <dl className="pairs">
-        <dt>Problem</dt><dd>{status.problem || "none"}</dd>
-        <dt>Up for</dt><dd>{duration(status.uptime_ms)}</dd>
-        <dt>Home</dt><dd className="mono">{status.home}</dd>
-        <dt>Address</dt><dd className="mono">{status.url}</dd>
-        <dt>Sessions</dt><dd>{status.sessions} and {status.archived} archived</dd>
-        <dt>Log</dt><dd>{plural(status.events, "event")}, {plural(status.messages, "message")}</dd>
-        <dt>In the background</dt><dd>{plural(status.tasks, "task")}</dd>
-      </dl>
-      <p className="muted">More, with remedies: <code className="select-all">holdfast doctor</code></p>
-    </section>
-  );
-}
-
 function About(): ReactNode {
   const status = useStatus().data;
-  const known = useQuery({ queryKey: ["build"], queryFn: build });
+  const known = useQuery({ queryKey: ["build"], queryFn: build, staleTime: 0 });
+  const newer = useCell(newerBuild);
   return (
     <section className="panel" aria-label="About">
       <header><h2>Holdfast</h2></header>
-      <dl className="pairs"><dt>Version</dt><dd>{status?.version ?? "unknown"}</dd><dt>Dashboard</dt><dd className="mono">{known.data?.build || "unknown"}</dd><dt>Process</dt><dd>{status?.pid ?? "unknown"}</dd></dl>
+      <dl className="pairs">
+        <dt>Version</dt><dd>{status?.version ?? "unknown"}</dd>
+        <dt>Dashboard</dt><dd className="mono">{known.data?.build || "unknown"}{newer && <span className="muted"> · this page is {ours}, of an older build</span>}</dd>
+        <dt>Process</dt><dd>{status?.pid ?? "unknown"}</dd>
+      </dl>
     </section>
   );
 }

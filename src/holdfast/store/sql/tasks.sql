@@ -50,7 +50,7 @@ DELETE FROM tasks;
 SELECT * FROM tasks
 WHERE foreground = 0 AND (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
     AND started_at >= :since AND (:kind = '' OR kind = :kind) AND (:state = '' OR state = :state)
-    AND (:session = '' OR session = :session OR worker = :session)
+    AND (:session = '' OR session = :session OR worker = :session) AND (:ended = 0 OR finished_at >= :ended)
     AND (:text = '' OR instr(folded(title || char(10) || command || char(10) || summary), :text) > 0)
 ORDER BY started_at DESC, id LIMIT :limit;
 
@@ -59,7 +59,7 @@ ORDER BY started_at DESC, id LIMIT :limit;
 SELECT * FROM tasks
 WHERE (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
     AND started_at >= :since AND (:kind = '' OR kind = :kind) AND (:state = '' OR state = :state)
-    AND (:session = '' OR session = :session OR worker = :session)
+    AND (:session = '' OR session = :session OR worker = :session) AND (:ended = 0 OR finished_at >= :ended)
     AND (:text = '' OR instr(folded(title || char(10) || command || char(10) || summary), :text) > 0)
 ORDER BY started_at DESC, id LIMIT :limit;
 
