@@ -157,7 +157,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         home = Path(place) / "home"
         home.mkdir(mode=0o700)
-        (home / "config.toml").write_text(SETTINGS + "\n[retention]\ntasks_days = 30\ntasks_count = 1\n")
+        (home / "config.toml").write_text(SETTINGS + "\n[retention]\ntasks_days = 30\n")
         (home / "config.toml").chmod(0o600)
         with GatewayProcess(home) as gateway:
             gateway.start()

@@ -30,6 +30,7 @@ describe("a list that is loaded page by page", () => {
     expect(ats(placed(list([9, 7]), row(8), true, order))).toEqual([9, 8, 7]);
     expect(ats(placed(list([9, 7]), row(1), true, order))).toEqual([9, 7]);
     expect(ats(placed(list([9, 7], null), row(1), true, order))).toEqual([9, 7, 1]);
+    expect(ats(placed(list([9, 7]), row(7), true, order))).toEqual([9, 7]); // the last one, changed in its place
     expect(ats(placed(list([9, 7]), row(7), false, order))).toEqual([9]);
   });
 });

@@ -42,8 +42,9 @@ export function grown<T extends Row>(known: Listing<T>, page: Listing<T>): Listi
 export function placed<T extends Row>(known: Listing<T>, row: T, fits: boolean, order: Order<T>): Listing<T> {
   const rows = known.rows.filter((one) => one.id !== row.id);
   if (!fits) return rows.length === known.rows.length ? known : { ...known, rows };
+  const last = known.rows.at(-1);
+  if (known.next !== null && (last === undefined || order(row, last) > 0)) return { ...known, rows };
   const at = rows.findIndex((one) => order(row, one) < 0);
-  if (at < 0 && known.next !== null) return { ...known, rows };
   rows.splice(at < 0 ? rows.length : at, 0, row);
   return { ...known, rows };
 }
@@ -56,7 +57,7 @@ export interface List<T> extends Pick<UseQueryResult<Listing<T>>, "isLoading"> {
   readonly loadMore: () => void;
 }
 
-const PAGE = 100;
+const PAGE = 200;
 const asking = new Set<string>();
 
 function useList<T extends Row>(

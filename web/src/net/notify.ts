@@ -10,8 +10,12 @@ export async function setNotifications(on: boolean): Promise<boolean> {
   return on;
 }
 
-/** Every tab hears of it; the worker, which all of them share, shows it once. `seq` is the event that it rests on. */
+/**
+ * Every tab hears of it and says whether somebody looks at it; the worker, which all of them share, shows it once or
+ * not at all. `seq` is the event that it rests on.
+ */
 export function notify(seq: number, title: string, body: string, to: string): void {
-  if (document.visibilityState === "visible" || !wantsNotifications()) return;
-  void navigator.serviceWorker.ready.then((worker) => worker.active?.postMessage({ seq, title, body: body.slice(0, 300), to }));
+  if (!wantsNotifications()) return;
+  const looks = document.visibilityState === "visible";
+  void navigator.serviceWorker.ready.then((worker) => worker.active?.postMessage({ seq, looks, title, body: body.slice(0, 300), to }));
 }

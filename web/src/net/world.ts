@@ -96,18 +96,18 @@ function told(record: LogRecord): void {
       break;
     case "WaitOpened":
       changed("inbox", "overview");
-      if (news && event.purpose !== "retry" && !watched(id)) say(seq, "waiting", "A session waits for you", event.reason, `/s/${id}`);
+      if (news && event.purpose !== "retry") say(seq, "waiting", "A session waits for you", event.reason, `/s/${id}`);
       break;
     case "WaitAnswered":
       changed("inbox");
       break;
     case "TurnFinished":
       changed("inbox", "overview");
-      if (news && !watched(id)) notify(seq, "A turn ended", event.reason || event.outcome, `/s/${id}`);
+      if (news) notify(seq, "A turn ended", event.reason || event.outcome, `/s/${id}`);
       break;
     case "TaskFinished":
       changed("ended", "overview");
-      if (news && event.output == null && location.pathname !== `/tasks/${id}`) ended(seq, id, event.outcome, event.reason);
+      if (news && event.output == null) ended(seq, id, event.outcome, event.reason);
       break;
     case "SessionDeleted":
       dropSession(event.session);
@@ -131,12 +131,8 @@ function ended(seq: number, id: string, outcome: string, reason: string): void {
   }, () => undefined);
 }
 
+/** Whoever looks at the very thing is told nothing. */
 function say(seq: number, look: string, title: string, text: string, to: string): void {
-  toast(look, title, text, to);
+  if (document.visibilityState !== "visible" || location.pathname !== to) toast(look, title, text, to);
   notify(seq, title, text, to);
-}
-
-/** Whether somebody looks at this session right now. */
-function watched(session: string): boolean {
-  return document.visibilityState === "visible" && location.pathname === `/s/${session}`;
 }

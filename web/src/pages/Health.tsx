@@ -31,7 +31,7 @@ export function Health(): ReactNode {
         </dl>
       </section>
       <section className="panel" aria-label="Doctor">
-        <header><h2>What the doctor finds</h2>{found.data && <span className="faint"><Time at={found.data.at} /></span>}<span className="grow" />
+        <header><h2>What the doctor finds</h2>{found.data && <span className="faint wide"><Time at={found.data.at} /></span>}<span className="grow" />
           {found.data && <Chip state={found.data.ok ? WELL : UNWELL} />}
           <button type="button" className="btn small" disabled={found.isFetching} onClick={() => void found.refetch()}>{found.isFetching ? "Looking" : "Look again"}</button></header>
         {found.isLoading && <Loading rows={4} />}

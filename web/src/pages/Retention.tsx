@@ -9,9 +9,9 @@ import { complain, toast } from "../parts/toasts";
 import { plural, size } from "../words";
 
 const limits = (rules: RetentionView): readonly (readonly [string, string])[] => [
-  ["Age", rules.tasks_days ? `${plural(rules.tasks_days, "day")} after their end they go` : "no limit"],
-  ["Number", rules.tasks_count ? `${plural(rules.tasks_count, "ended task")} stay, the oldest go first` : "no limit"],
-  ["Output", rules.tasks_megabytes ? `${rules.tasks_megabytes} MB stay, the oldest go first` : "no limit"],
+  ["Age", rules.tasks_days ? `they go ${plural(rules.tasks_days, "day")} after their end` : "no limit"],
+  ["Number", rules.tasks_count ? `at most ${plural(rules.tasks_count, "ended task")}, the oldest go first` : "no limit"],
+  ["Output", rules.tasks_megabytes ? `at most ${rules.tasks_megabytes} MB, the oldest go first` : "no limit"],
 ];
 
 /** What the rules in config.toml say, what they would take now, and the word to do it now. */

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useParams } from "wouter";
 import { Banners } from "../chat/Banner";
 import type { Device } from "../api.gen";
@@ -24,13 +24,17 @@ const SECTIONS = [["devices", "Devices"], ["profiles", "Profiles and models"], [
 
 export default function Settings(): ReactNode {
   const { section = "devices" } = useParams();
+  const sections = useRef<HTMLElement>(null);
   useTitle("Settings");
+  useEffect(() => {
+    sections.current?.querySelector("[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" }); // on a phone they are a row
+  }, [section]);
   return (
     <div className="page">
       <div className="bar"><h1>Settings</h1><span className="grow" /><DrawerButton /></div>
       <Banners />
       <div className="settings">
-        <nav aria-label="Sections">{SECTIONS.map(([id, name]) => <Link key={id} href={`/settings/${id}`} aria-current={section === id ? "page" : undefined}>{name}</Link>)}</nav>
+        <nav aria-label="Sections" ref={sections}>{SECTIONS.map(([id, name]) => <Link key={id} href={`/settings/${id}`} aria-current={section === id ? "page" : undefined}>{name}</Link>)}</nav>
         <div>
           {section === "devices" && <Devices />}
           {section === "profiles" && <Profiles />}

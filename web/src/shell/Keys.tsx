@@ -20,7 +20,10 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
 export default function Keys({ onClose }: { readonly onClose: () => void }): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
   const single = useCell(letters);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+    dialog.current?.querySelector<HTMLElement>(".acts button")?.focus();
+  }, []);
   return (
     <dialog ref={dialog} aria-label="All keys" className="sheet" onClose={onClose}>
       <h2>All keys</h2>
@@ -32,7 +35,7 @@ export default function Keys({ onClose }: { readonly onClose: () => void }): Rea
       ))}
       <div className="acts">
         <label className="row grow"><input type="checkbox" checked={single} onChange={(event) => setLetters(event.target.checked)} />Single letters work</label>
-        <button type="button" className="btn" autoFocus onClick={onClose}>Close</button>
+        <button type="button" className="btn" onClick={onClose}>Close</button>
       </div>
     </dialog>
   );

@@ -23,6 +23,7 @@ export function meant({ dx, dy, from }: Stroke, open: boolean): boolean | null {
 export function useSwipe(): void {
   useEffect(() => {
     let began: { x: number; y: number; from: Stroke["from"] } | null = null;
+    let wanted: boolean | null = null;
     const start = (event: TouchEvent): void => {
       const touch = event.touches[0];
       const at = event.target as HTMLElement;
@@ -33,19 +34,22 @@ export function useSwipe(): void {
       const bar = at.closest(".bar, .sub-bar") !== null;
       const from = at.closest(".drawer") ? (bar ? "drawer bar" : "drawer") : touch.clientX > innerWidth - EDGE ? "edge" : bar ? "bar" : "elsewhere";
       began = { x: touch.clientX, y: touch.clientY, from };
+      wanted = null;
     };
-    const end = (event: TouchEvent): void => {
-      const touch = event.changedTouches[0];
-      if (!began || !touch) return;
-      const open = meant({ dx: touch.clientX - began.x, dy: touch.clientY - began.y, from: began.from }, drawer.get());
-      began = null;
-      if (open !== null) toggleDrawer(open);
+    const move = (event: TouchEvent): void => {
+      const touch = event.touches[0];
+      if (began && touch) wanted = meant({ dx: touch.clientX - began.x, dy: touch.clientY - began.y, from: began.from }, drawer.get());
     };
-    document.addEventListener("touchstart", start, { passive: true });
-    document.addEventListener("touchend", end, { passive: true });
+    // At its end, so that what is touched is still there; the browser may also take the stroke over as its own.
+    const end = (): void => {
+      if (began && wanted !== null) toggleDrawer(wanted);
+      began = wanted = null;
+    };
+    const strokes = { touchstart: start, touchmove: move, touchend: end, touchcancel: end } as const;
+    const kinds = Object.keys(strokes) as readonly (keyof typeof strokes)[];
+    for (const kind of kinds) document.addEventListener(kind, strokes[kind], { passive: true });
     return () => {
-      document.removeEventListener("touchstart", start);
-      document.removeEventListener("touchend", end);
+      for (const kind of kinds) document.removeEventListener(kind, strokes[kind]);
     };
   }, []);
 }

@@ -95,7 +95,7 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
         {!output.loading && rows.length === 0 && !output.problem && (
           <Empty title={task.state === "running" ? "No output yet" : "It wrote nothing"}>What a command writes is kept on disk and shown here, also after a restart.</Empty>
         )}
-        <div className="space" style={{ height, minWidth: `calc(var(--gutter) + ${widest + 2}ch)` }}>
+        <div className="space" style={{ height, minWidth: `calc(var(--gutter) + ${widest + 4}ch)` }}>
           {rows.slice(first, last).map((row, index) => (
             <Row key={first + index} row={row} top={top(first + index)} wanted={text.toLowerCase()} current={hits[hit] === first + index} task={task.id} />
           ))}

@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useState } from "react";
 import type { TaskView } from "../api.gen";
 import { size } from "../words";
 
-const MOST = 60;
+const MOST = 36;
 
 interface Measured {
   readonly cpu: number;

@@ -89,7 +89,7 @@ function Bar({ task }: { readonly task: TaskView }): ReactNode {
           ...(running && task.kind === "process" ? [{ word: "Kill", icon: "stop", danger: true, act: () => setKilling(true) }] : []),
         ]} />
       </span>
-      <DrawerButton />
+      <span className="wide"><DrawerButton /></span>
       {killing && (
         <Confirm title={`Kill ${task.title}?`} verb="Kill" onNo={() => setKilling(false)} onYes={() => { setKilling(false); stop(true); }}>
           <p>Its whole tree of processes is ended at once, without being asked first.</p>
