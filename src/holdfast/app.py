@@ -138,7 +138,6 @@ async def _run(place: _Place, *, port: int | None, greeting: _Greeting | None, o
     try:
         number = bound.getsockname()[1]
         gateway, mirror = _put_together(place, store, profiles, port=number, goodbye=goodbye)
-        retention = Retention(store, gateway.pruning, gateway.clock, lambda: profiles.settings.retention)
         await _note(gateway, GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id()))
         await gateway.devices.load()
         public_urls = place.settings.gateway.public_urls
@@ -148,7 +147,7 @@ async def _run(place: _Place, *, port: int | None, greeting: _Greeting | None, o
         await profiles.detect()
         await gateway.tasks.start()
         await mirror.start()
-        await retention.start()
+        await gateway.retention.start()
         stale = StaleList(store, gateway.shelf, gateway.clock, lambda: profiles.settings.session_reset)
         await stale.start()
         await gateway.runner.start()
@@ -163,7 +162,7 @@ async def _run(place: _Place, *, port: int | None, greeting: _Greeting | None, o
         warming = asyncio.create_task(_warm_up(profiles))
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _say_goodbye(gateway, serving)
-        await retention.stop()
+        await gateway.retention.stop()
         await stale.stop()
         await mirror.stop()
         await warming
@@ -208,6 +207,7 @@ def _put_together(
     resets = Resets(store, sessions=sessions, running=still_running, profiles=profiles, clock=clock)
     cards = Cards(store, sessions=sessions, running=still_running, clock=clock, root=home.path / "workspaces")
     profiles.worker_tools += WorkerTools(store, cards, sessions).tools
+    pruning = Pruning(store, tasks.supervisor, clock)
     gateway = Gateway(
         store=store,
         sessions=sessions,
@@ -218,7 +218,8 @@ def _put_together(
         tasks=tasks,
         shelf=shelf,
         delegation=delegation,
-        pruning=Pruning(store, tasks.supervisor, clock),
+        pruning=pruning,
+        retention=Retention(store, pruning, clock, lambda: profiles.settings.retention, sessions=sessions),
         still_running=still_running,
         resets=resets,
         cards=cards,

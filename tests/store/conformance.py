@@ -564,6 +564,13 @@ class StoreContract:
         archived = await store.sessions(archived=True, before=SessionCursor(), limit=3)
         assert [row["id"] for row in archived] == [f"{3:016x}"]
 
+    async def test_titles_are_found_in_either_case_of_any_alphabet(self, store: Store) -> None:
+        await session(store, A, "Übergabe der Straße")
+        await session(store, B, "something else")
+        for text, found in {"übergabe": [A], "STRASSE": [A], "thing": [B], "": [A, B], "nowhere": []}.items():
+            page = await store.sessions(archived=False, before=SessionCursor(), limit=9, text=text)
+            assert sorted(str(row["id"]) for row in page) == found
+
     async def test_the_projections_follow_the_events(self, store: Store) -> None:
         await session(store, A, "first line\nsecond", "another")
         assert [row["id"] for row in await store.sessions_at_work()] == [A]
@@ -588,7 +595,7 @@ class StoreContract:
         ]
         assert (await store.session(A))["message_count"] == len(stored) == 3
         counts = await store.counts()
-        assert counts == {"sessions": 1, "archived": 0, "messages": 3, "events": 8}
+        assert counts == {"sessions": 1, "archived": 0, "messages": 3, "events": 8, "seq": 8}
 
     async def test_the_count_of_events_follows_what_is_written_and_what_is_deleted(self, store: Store) -> None:
         async def counted() -> bool:
@@ -757,6 +764,16 @@ class StoreContract:
             await store.devices.seen("nobody", A, 1, at=AT)
         await write(store, SYSTEM, deleted(A))
         assert (await store.devices.cursors("d1"), await store.devices.last_session("d1")) == ({}, "")
+
+    async def test_when_somebody_looked_only_grows_and_begins_with_the_device(self, store: Store) -> None:
+        await let_in(store, "d1")
+        began = await store.devices.looked("d1")
+        assert began == (await store.devices.all())[0].created_at
+        assert await store.devices.look("d1", at=began + 9) == began + 9
+        assert await store.devices.look("d1", at=began + 5) == began + 9
+        assert await store.devices.looked("d1") == began + 9
+        with pytest.raises(NotFound):
+            await store.devices.look("nobody", at=began)
 
     async def test_unread_are_the_agents_finished_texts_behind_the_cursor(self, store: Store) -> None:
         await session(store, A, "one", at=AT)

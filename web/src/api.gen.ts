@@ -500,6 +500,12 @@ export interface EventPage {
   readonly more: boolean;
 }
 
+export interface Findings {
+  readonly ok: boolean;
+  readonly at: number;
+  readonly findings: HealthFinding[];
+}
+
 export interface FollowCard {
   readonly command?: "FollowCard";
   readonly session: string;
@@ -536,6 +542,13 @@ export interface Health {
   readonly problem: string;
 }
 
+export interface HealthFinding {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  readonly hint: string;
+}
+
 export interface Inbox {
   readonly waits: Waiting[];
 }
@@ -570,6 +583,19 @@ export interface InputsJoined {
   readonly by_person?: boolean;
 }
 
+export interface LetGo {
+  readonly rule: string;
+  readonly count: number;
+  readonly bytes: number;
+  readonly tasks: TaskView[];
+}
+
+export interface LetGoSessions {
+  readonly rule: string;
+  readonly count: number;
+  readonly titles: string[];
+}
+
 export interface LinkCard {
   readonly command?: "LinkCard";
   readonly parent: string;
@@ -585,6 +611,10 @@ export interface LoggedIn {
   readonly name: string;
 }
 
+export interface Looked {
+  readonly looked_at: number;
+}
+
 export interface ModelContext {
   readonly model: string;
   readonly instructions: string;
@@ -598,6 +628,7 @@ export interface ModelContext {
   readonly chapter: number;
   readonly covers: number;
   readonly summary: string | null;
+  readonly window: number | null;
 }
 
 export interface ModelFailed {
@@ -685,10 +716,17 @@ export interface OutputPage {
   readonly text: string;
 }
 
+export interface Overview {
+  readonly step_ms: number;
+  readonly slots: Slot[];
+  readonly tasks: TaskCount[];
+}
+
 export interface OwnDevice {
   readonly device: Device;
   readonly last_session: string;
   readonly cursors: Record<string, number>;
+  readonly looked_at: number;
 }
 
 export interface PauseBoard {
@@ -819,6 +857,19 @@ export interface RestoreSession {
 
 export interface ResumeBoard {
   readonly command?: "ResumeBoard";
+}
+
+export interface RetentionView {
+  readonly tasks_days: number;
+  readonly tasks_count: number;
+  readonly tasks_megabytes: number;
+  readonly sessions_archive_days: number;
+  readonly sessions_delete_days: number;
+  readonly pruned: boolean;
+  readonly count: number;
+  readonly bytes: number;
+  readonly rules: LetGo[];
+  readonly sessions: LetGoSessions[];
 }
 
 export interface RetryCard {
@@ -1031,6 +1082,14 @@ export interface SignInCode {
   readonly expires_at: number;
 }
 
+export interface Slot {
+  readonly at: number;
+  readonly turns: number;
+  readonly tasks: number;
+  readonly failed: number;
+  readonly waits: number;
+}
+
 export interface StaleListed {
   readonly kind: "StaleListed";
   readonly tasks: string[];
@@ -1081,6 +1140,7 @@ export interface Status {
   readonly archived: number;
   readonly messages: number;
   readonly events: number;
+  readonly seq: number;
   readonly working: string[];
   readonly tasks: number;
 }
@@ -1134,6 +1194,12 @@ export interface TaskContinued {
   readonly kind: "TaskContinued";
   readonly task: string;
   readonly turn: number;
+}
+
+export interface TaskCount {
+  readonly state: string;
+  readonly count: number;
+  readonly bytes: number;
 }
 
 export interface TaskDetached {
@@ -1250,6 +1316,8 @@ export interface TaskView {
   readonly activity_detail: string;
   readonly activity_evidence: string;
   readonly stale: string;
+  readonly cpu: number | null;
+  readonly memory: number | null;
 }
 
 export interface ToolCallFinished {
@@ -1450,12 +1518,17 @@ export interface Routes {
   readonly "GET /v1/devices": { readonly takes: undefined; readonly gives: DeviceList };
   readonly "GET /v1/devices/me": { readonly takes: undefined; readonly gives: OwnDevice };
   readonly "DELETE /v1/devices/{id}": { readonly takes: undefined; readonly gives: LoggedIn };
+  readonly "GET /v1/doctor": { readonly takes: undefined; readonly gives: Findings };
   readonly "GET /v1/events": { readonly takes: undefined; readonly gives: EventPage };
   readonly "GET /v1/inbox": { readonly takes: undefined; readonly gives: Inbox };
   readonly "POST /v1/login": { readonly takes: LogIn; readonly gives: LoggedIn };
   readonly "POST /v1/logout": { readonly takes: undefined; readonly gives: LoggedIn };
+  readonly "POST /v1/looked": { readonly takes: undefined; readonly gives: Looked };
   readonly "GET /v1/models": { readonly takes: undefined; readonly gives: ModelList };
+  readonly "GET /v1/overview": { readonly takes: undefined; readonly gives: Overview };
   readonly "GET /v1/profiles": { readonly takes: undefined; readonly gives: ProfileList };
+  readonly "GET /v1/retention": { readonly takes: undefined; readonly gives: RetentionView };
+  readonly "POST /v1/retention": { readonly takes: undefined; readonly gives: RetentionView };
   readonly "GET /v1/search": { readonly takes: undefined; readonly gives: SearchPage };
   readonly "POST /v1/seen": { readonly takes: Seen; readonly gives: Seen };
   readonly "GET /v1/sessions": { readonly takes: undefined; readonly gives: SessionPage };
@@ -1493,6 +1566,7 @@ export interface Routes {
   readonly "GET /v1/tasks/search": { readonly takes: undefined; readonly gives: OutputHits };
   readonly "GET /v1/tasks/stale": { readonly takes: undefined; readonly gives: TaskPage };
   readonly "GET /v1/tasks/{id}": { readonly takes: undefined; readonly gives: TaskView };
+  readonly "GET /v1/tasks/{id}/events": { readonly takes: undefined; readonly gives: EventPage };
   readonly "GET /v1/tasks/{id}/output": { readonly takes: undefined; readonly gives: OutputPage };
   readonly "POST /v1/tasks/{id}/pin": { readonly takes: PinTask; readonly gives: TaskAccepted };
   readonly "POST /v1/tasks/{id}/stop": { readonly takes: StopTask; readonly gives: TaskAccepted };

@@ -65,9 +65,13 @@ def caller_of(request: Request, command: Command, *, subject: str) -> Caller:
         raise Rejected("Idempotency-Key must be 8 to 64 letters, digits, - or _.")
     id = given[0] if given else f"{time.time_ns() // 1_000_000:011x}{secrets.token_hex(10)}"
     asked = f"{type(command).__name__}\n{subject}\n".encode() + msgspec.json.encode(command)
+    return Caller(CommandKey(id, hashlib.sha256(asked).hexdigest()), by_whom(request))
+
+
+def by_whom(request: Request) -> str:
+    """Through which door it came."""
     agent = request.headers.get("user-agent", "")
-    by = "web" if device_of(request) else "cli" if agent.startswith("holdfast-cli/") else "api"
-    return Caller(CommandKey(id, hashlib.sha256(asked).hexdigest()), by)
+    return "web" if device_of(request) else "cli" if agent.startswith("holdfast-cli/") else "api"
 
 
 async def _read(request: Request, limit: int) -> bytes:

@@ -20,6 +20,7 @@ from holdfast.gateway.routes import (
     chapters,
     devices,
     events,
+    house,
     pages,
     queue,
     sessions,
@@ -48,7 +49,7 @@ def build(gateway: Gateway) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.gateway = gateway
-    rooms = (events, sessions, chapters, cards, queue, tasks, waits, agents, devices, system, pages)
+    rooms = (events, sessions, chapters, cards, queue, tasks, waits, agents, devices, house, system, pages)
     routers = [room.router for room in rooms]
     handle_errors(app, [route for router in routers for route in router.routes if isinstance(route, Route)])
     for router in routers:

@@ -17,6 +17,7 @@ from holdfast.gateway.site import Site
 from holdfast.gateway.stream import Streams
 from holdfast.lifecycle.reset import Resets
 from holdfast.lifecycle.reset_clock import ResetClock
+from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running import StillRunning
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.delegation import Delegation
@@ -48,6 +49,7 @@ class Gateway:
     reset_clock: ResetClock
     cards: Cards
     dispatcher: Dispatcher
+    retention: Retention
     profiles: Profiles
     clock: Clock
     home: str

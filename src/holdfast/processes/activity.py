@@ -67,6 +67,8 @@ class Sample:
     peers: int = 0
     """Connections of its own."""
     on_input: bool = False
+    memory: int = 0
+    """Resident bytes of all of them; what they share is counted for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ class Evidence:
     doors: int
     uses: int
     peers: int
+    memory: int = 0
+    """Resident bytes at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,7 @@ def classify(before: Sample, now: Sample) -> Activity:
         doors=now.doors,
         uses=now.uses,
         peers=now.peers,
+        memory=now.memory,
     )
     word, detail = _word(evidence, on_input=now.on_input)
     return Activity(word, detail, evidence)
@@ -213,6 +218,7 @@ def _sample(claim: Claim, path: Path, everybody: Table, sockets: Sockets) -> Sam
         + sum(sockets.callers.get(inode) in doors for inode in inodes),
         peers=len(inodes & sockets.established),
         on_input=any(_reads_input(one, path / "stdin") for one in members),
+        memory=sum(one.memory for one in members),
     )
 
 

@@ -66,6 +66,7 @@ class DemoModel:
     """Deterministic: the same conversation always gives the same answer."""
 
     name = "demo"
+    window = None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:
         """Carry the next lines out."""

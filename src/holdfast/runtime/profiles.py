@@ -103,8 +103,10 @@ class Agent:
 class MissingModel:
     """Stands for a profile that is not configured any more, or a model that nobody knows."""
 
+    name = "missing"
+    window = None
+
     def __init__(self, problem: Problem) -> None:
-        self.name = "missing"
         self._problem = problem
 
     async def stream(self, _: ModelRequest, /) -> AsyncGenerator[Delta | Answer, None]:

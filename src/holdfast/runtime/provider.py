@@ -14,6 +14,7 @@ import re
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 from holdfast.domain.fact import Problem
@@ -116,6 +117,16 @@ class ProviderModel:
     def name(self) -> str:
         """As written into the log."""
         return f"{self._provider.name}:{self._model}"
+
+    @cached_property
+    def window(self) -> int | None:
+        """As the price list knows it; asked for in a thread, since that list is long."""
+        from genai_prices.data_snapshot import get_snapshot
+
+        try:
+            return get_snapshot().find_provider_model(self._model, None, None, self._provider.url)[1].context_window
+        except LookupError:
+            return None
 
     async def stream(self, request: ModelRequest, /) -> AsyncGenerator[Delta | Answer, None]:
         """Ask once. Closing it, or cancelling who listens, drops the connection at once."""

@@ -53,6 +53,10 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     activity_evidence: str
     stale: str
     """Why it is stale, if it is: it runs and nobody waits for it any more."""
+    cpu: float | None
+    """Of one core, since the look before; null when it was not measured."""
+    memory: int | None
+    """Resident bytes of the whole tree."""
 
 
 def view(
@@ -83,6 +87,8 @@ def view(
             pinned=bool(row["pinned"]),
             owner=owner,
         ),
+        "cpu": round(activity.evidence.cpu, 3) if isinstance(activity, Activity) else None,
+        "memory": activity.evidence.memory if isinstance(activity, Activity) else None,
     }
     if output_bytes is not None:
         shown["output_bytes"] = output_bytes

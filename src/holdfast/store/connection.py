@@ -42,6 +42,7 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     uri = f"file:{quote(str(path))}?mode=ro"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA query_only=ON")
+    connection.create_function("folded", 1, str.casefold, deterministic=True)  # SQLite's own knows ASCII only
     connection.execute("PRAGMA busy_timeout=5000")
     return connection
 

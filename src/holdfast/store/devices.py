@@ -84,6 +84,21 @@ class DoSeen:
         return int(tx.run("save_cursor", where | {"version": self.version}).fetchone()[0])
 
 
+@dataclass(frozen=True, slots=True)
+class DoLook:
+    """Somebody looked through what happened."""
+
+    device: str
+    at: int
+
+    def run(self, tx: Transaction) -> int:
+        """That moment; it never goes back."""
+        found = tx.run("save_looked", {"device": self.device, "at": self.at}).fetchall()
+        if not found:
+            raise NotFound("There is no such device any more.")
+        return int(found[0][0])
+
+
 class SqliteDevices:
     """The `Devices` of `port.py` beside a SQLite log."""
 
@@ -121,6 +136,15 @@ class SqliteDevices:
         """Where it looked last."""
         rows = await self._rows("last_session", {"device": device})
         return str(rows[0]["last_session"]) if rows else ""
+
+    async def look(self, device: str, *, at: int) -> int:
+        """Somebody looked through what happened. Since when that counts."""
+        return await self._writer.do(DoLook(device, at))
+
+    async def looked(self, device: str) -> int:
+        """When somebody last did; before the first time, when the device came in."""
+        rows = await self._rows("looked_at", {"device": device})
+        return int(str(rows[0]["looked_at"])) if rows else 0
 
     async def cursors(self, device: str) -> dict[str, int]:
         """How far it has read, by session."""

@@ -130,9 +130,10 @@ class SqliteStore:
 
     # --- projections ----------------------------------------------------------------------------
 
-    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int) -> list[Row]:
+    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int, text: str = "") -> list[Row]:
         """A page of the list, newest first."""
         where: dict[str, object] = {
+            "text": text.casefold(),
             "archived": int(archived),
             "before_pinned": int(before.pinned),
             "before_at": before.at,
@@ -166,8 +167,9 @@ class SqliteStore:
             "kind": wanted.kind,
             "state": wanted.state,
             "session": wanted.session,
-            "text": wanted.text.lower(),
+            "text": wanted.text.casefold(),
             "since": wanted.since,
+            "ended": wanted.ended,
             "before_at": before.at,
             "before_id": before.id,
             "limit": limit,
@@ -198,6 +200,10 @@ class SqliteStore:
         """Every session that a reset could be about."""
         return await self._rows("sessions_begun", {})
 
+    async def sessions_unused(self, *, archived: bool, before: int) -> list[Row]:
+        """What a retention rule could be about."""
+        return await self._rows("sessions_unused", {"archived": int(archived), "before": before})
+
     async def waits(self) -> list[Row]:
         """The inbox: everything that waits for a person, oldest first."""
         return await self._rows("open_waits", {})
@@ -218,8 +224,16 @@ class SqliteStore:
         return await self._rows("list_turns", {"session": session})
 
     async def counts(self) -> Row:
-        """Sessions, archived ones, messages, events."""
-        return await self._reading(lambda db: fetch(db, "count_sessions", {})[0] | {"events": self._count_events(db)})
+        """Sessions, archived ones, messages, events, and the last seq."""
+        return await self._reading(lambda db: fetch(db, "count_sessions", {})[0] | self._count_events(db))
+
+    async def work_since(self, since: int, *, step: int) -> list[Row]:
+        """What ended and what began to wait, in slots of so many milliseconds."""
+        return await self._rows("work_since", {"since": since, "step": step})
+
+    async def count_tasks(self) -> list[Row]:
+        """How many tasks there are in each state, and what their outputs take."""
+        return await self._rows("count_tasks", {})
 
     async def search(self, text: str, *, limit: int) -> list[Hit]:
         """Where a text occurs, newest first."""
@@ -294,7 +308,7 @@ class SqliteStore:
             _not_ahead("the log", after, db.execute(queries()["last_seq"]).fetchone()[0])
         return page
 
-    def _count_events(self, db: sqlite3.Connection) -> int:
+    def _count_events(self, db: sqlite3.Connection) -> Row:
         """All of them once, then those that are new; and all again when something was deleted."""
         counted, seen, known = self._counted
         events, seen, deletions = db.execute(queries()["count_new_events"], {"seen": seen}).fetchone()
@@ -302,7 +316,7 @@ class SqliteStore:
             self._counted = (counted + events, seen, known)
         else:
             self._counted = db.execute(queries()["count_events"]).fetchone()
-        return self._counted[0]
+        return {"events": self._counted[0], "seq": self._counted[1]}
 
     def _read_log(self, after: int, limit: int) -> Page:
         return self._page_all(self._reader(), after, limit)
@@ -349,6 +363,3 @@ def fetch(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -> 
     cursor = db.execute(queries()[query], parameters)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]
-
-
-# --- connections ----------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from holdfast.gateway.door_shapes import (
     EndedTasks,
     LoggedIn,
     LogIn,
+    Looked,
     OwnDevice,
     Seen,
     SignInCode,
@@ -76,7 +77,15 @@ async def own_device(at: At, request: Request) -> Response:
     id = device_of(request)
     row = at.devices.get(id)
     kept = at.store.devices
-    return answer(OwnDevice(at.devices.shown(row, id), await kept.last_session(id), await kept.cursors(id)))
+    shown, last = at.devices.shown(row, id), await kept.last_session(id)
+    return answer(OwnDevice(shown, last, await kept.cursors(id), await kept.looked(id)))
+
+
+@router.post("/looked", **takes(None, Looked, keyed=False))
+async def looked(at: At, request: Request) -> Response:
+    """Somebody looked through what happened on this device; not in the log."""
+    device = at.devices.get(device_of(request)).id
+    return answer(Looked(await at.store.devices.look(device, at=at.clock.now())), status=202)
 
 
 @router.delete("/devices/{id}", **takes(None, LoggedIn, keyed=False))

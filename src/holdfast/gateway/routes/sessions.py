@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 from pathlib import Path
@@ -135,11 +136,15 @@ async def list_sessions(
     archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     before: Annotated[str, Query(pattern=PINNED_CURSOR, description="`next` of the page before.")] = "",
+    text: Annotated[str, Query(max_length=500, description="In the title.")] = "",
+    at_work: Annotated[bool, Query(description="All that are not at rest, and nothing else counts.")] = False,
 ) -> Response:
     """A page of the list, pinned ones first, then newest first."""
+    if at_work:
+        return answer(SessionPage(await shown(at, await at.store.sessions_at_work(), request), None))
     at_ms, _, id = before.removeprefix("p").partition("-")
     cursor = SessionCursor(int(at_ms), id, pinned=before.startswith("p")) if before else SessionCursor()
-    rows = await at.store.sessions(archived=archived, before=cursor, limit=limit)
+    rows = await at.store.sessions(archived=archived, before=cursor, limit=limit, text=text)
     following = None
     if len(rows) == limit:
         last = rows[-1]
@@ -214,12 +219,16 @@ async def fork_session(at: At, id: str, request: Request) -> Response:
 
 
 @router.get("/sessions/{id}/context", **returns(ModelContext))
-async def session_context(at: At, id: str) -> Response:
+async def session_context(
+    at: At, id: str, texts: Annotated[bool, Query(description="Without them only the figures are told.")] = True
+) -> Response:
     """What the model sees, and about how large it is."""
     session = await at.sessions.get(str((await find(at, id))["id"]))
     agent = at.profiles.agent(session)
     tools = [tool.spec for tool in (await agent.tools()).values()]
-    return answer(context(session, agent, tools))
+    window = await asyncio.to_thread(lambda: agent.model.window)
+    found = context(session, agent, tools, window=window)
+    return answer(found if texts else msgspec.structs.replace(found, instructions="", messages=[]))
 
 
 @router.post("/sessions/{id}/archive", **takes(ArchiveSession))

@@ -44,7 +44,7 @@ async def status(at: At) -> Response:
         problem=found.problem,
         working=at.runner.working,
         tasks=sum(not row["foreground"] for row in await at.store.running_tasks()),
-        **{name: int(str(counts[name])) for name in ("sessions", "archived", "messages", "events")},
+        **{name: int(str(counts[name])) for name in ("sessions", "archived", "messages", "events", "seq")},
     )
     return answer(shape)
 

@@ -160,10 +160,11 @@ def _wanted(
     kind: Literal["", "process", "agent"] = "",
     state: Literal["", "running", "done", "failed", "stopped", "lost"] = "",
     text: Annotated[str, Query(max_length=500, description="In the title, the command or the summary.")] = "",
-    since: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    since: Annotated[int, Query(ge=0, le=2**62, description="Started then or later.")] = 0,
+    ended: Annotated[int, Query(ge=0, le=2**62, description="Ended then or later.")] = 0,
     all: Annotated[bool, Query(description="Also commands that a turn waits or waited for.")] = False,
 ) -> TaskFilter:
-    return TaskFilter(kind=kind, state=state, text=text, since=since, foreground=all)
+    return TaskFilter(kind=kind, state=state, text=text, since=since, ended=ended, foreground=all)
 
 
 @router.get("/tasks", **returns(TaskPage))

@@ -189,7 +189,8 @@ CREATE TABLE devices (
     name TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     seen_at INTEGER NOT NULL,
-    last_session TEXT NOT NULL DEFAULT ''
+    last_session TEXT NOT NULL DEFAULT '',
+    looked_at INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE cursors (
     device TEXT NOT NULL REFERENCES devices (id) ON DELETE CASCADE,

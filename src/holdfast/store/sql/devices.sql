@@ -42,6 +42,14 @@ UPDATE devices SET last_session = :session, seen_at = MAX(seen_at, :at) WHERE id
 -- Where it looked last; empty when that was deleted.
 SELECT last_session FROM devices WHERE id = :device;
 
+-- name: save_looked
+-- Somebody looked through what happened; that moment only grows.
+UPDATE devices SET looked_at = MAX(looked_at, :at) WHERE id = :device RETURNING looked_at;
+
+-- name: looked_at
+-- When somebody last looked through what happened; before the first time, when the device came in.
+SELECT MAX(looked_at, created_at) AS looked_at FROM devices WHERE id = :device;
+
 -- name: device_cursors
 -- How far it has read, everywhere.
 SELECT session, version FROM cursors WHERE device = :device;
