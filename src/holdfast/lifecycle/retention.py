@@ -95,7 +95,7 @@ class Retention:
         return gone
 
     async def sessions(self) -> dict[str, list[Row]]:
-        """The sessions that the rules would archive or delete now, by rule: none at work, pinned or with work running."""
+        """What the rules would archive or delete now, by rule: nothing at work, pinned or with work running."""
         rules, now = self._rules(), self._clock.now()
         found: dict[str, list[Row]] = {}
         for name, archived in ((ARCHIVE, False), (DELETE, True)):
