@@ -202,7 +202,8 @@ async def test_the_middle_of_a_very_long_output_is_dropped_and_said_to_be(desk: 
 
 
 async def test_daemons_that_a_command_left_behind_are_named_and_can_be_ended(desk: Desk) -> None:
-    started = await desk.call("terminal", command="setsid sleep 60 & echo left", background=True)
+    named = "until grep -q sleep /proc/$!/comm; do sleep 0.01; done"  # until then it is a shell
+    started = await desk.call("terminal", command=f"setsid sleep 60 & {named}; echo left", background=True)
     row = await desk.shelf.ended(started.task)
     view = await desk.shelf.view(row)
     assert (view.state, [name.split()[1] for name in view.survivors]) == ("done", ["sleep"])
