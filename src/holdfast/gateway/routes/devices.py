@@ -45,10 +45,10 @@ async def log_in(at: At, request: Request) -> Response:
 
     A browser that is signed in already stays the same device, with a new cookie.
     """
-    if wait := at.devices.tries.wait:
+    given = await body(request, LogIn, limit=LOGIN_LIMIT)
+    if wait := at.devices.tries.wait:  # after the body, which may come slowly: nobody gets in between
         message = "Too many sign-in codes were wrong."
         return refuse(429, "too_many", message, hint=f"Try again in {wait} s.", retry_after=wait)
-    given = await body(request, LogIn, limit=LOGIN_LIMIT)
     name = name_of(given.name, request.headers.get("user-agent", ""))
     device, secret = await at.devices.log_in(given.code, name, known=device_of(request))
     found = answer(LoggedIn(device.id, device.name), status=202)
