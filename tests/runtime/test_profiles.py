@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.chapter import ResetPolicy
+from holdfast.domain.reset import ResetRules
 from holdfast.domain.session import Session
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.tools.files import READ
@@ -68,3 +70,24 @@ def test_keys_are_not_in_the_output_of_a_tool(profiles: Profiles) -> None:
 def test_a_profile_that_is_gone_allows_nothing(profiles: Profiles) -> None:
     """What it denied is not known any more."""
     assert profiles.agent(session("gone")).rules == {"*": "deny"}
+
+
+def test_a_reset_rule_is_the_sessions_then_the_profiles_then_everybodys(profiles: Profiles) -> None:
+    profiles.path.write_text(
+        CONFIG
+        + "[profiles.coder.session_reset]\nidle_minutes = 5\nmax_postpone = '0s'\n"
+        + "[session_reset]\nmode = 'daily'\nidle_minutes = 9\nat_hour = 3\n"
+    )
+    own = ResetPolicy(mode="idle")
+    rules = profiles.reset_rules("coder", own)
+    assert (rules.mode, rules.idle_ms, rules.at_hour) == ("idle", 300_000, 3)
+    assert rules.max_postpone_ms == 0, "nothing may postpone is a rule too, and not the default"
+    assert rules.process_max_age_ms == ResetRules().process_max_age_ms
+    origins = profiles.reset_origins("coder", own)
+    assert {name: origins[name] for name in ("mode", "idle_minutes", "at_hour", "notify")} == {
+        "mode": "session",
+        "idle_minutes": "profile",
+        "at_hour": "config",
+        "notify": "default",
+    }
+    assert profiles.reset_rules("demo", ResetPolicy()).mode == "daily"
