@@ -104,8 +104,8 @@ def _check(path: Path, text: str, raw: dict[str, Any]) -> Settings:
     except msgspec.ValidationError as error:
         what, _, where_it_is = str(error).partition(" - at ")
         where = _keys_of(where_it_is.strip("`"), raw)
-        allowed = _allowed(where, raw)
-        said = f"write {allowed}" if allowed else what.replace(" | null", "")
+        values = _allowed(where, raw)
+        said = f"write {values}" if values else what.replace(" | null", "")
         raise ConfigError(f"{path}:{_line_of(text, where)}: {'.'.join(where)}: {said}.") from error
     for keys, table, _ in _tables(raw):
         for key, value in table.items():

@@ -23,8 +23,17 @@ export interface AnswerWait {
   readonly note?: string;
 }
 
+export interface ArchiveBoard {
+  readonly command?: "ArchiveBoard";
+}
+
+export interface ArchiveCard {
+  readonly command?: "ArchiveCard";
+}
+
 export interface ArchiveSession {
   readonly command?: "ArchiveSession";
+  readonly running?: "keep" | "stop" | null;
 }
 
 export interface Away {
@@ -39,6 +48,23 @@ export interface Away {
   readonly failures: number;
 }
 
+export interface BlockCard {
+  readonly command?: "BlockCard";
+  readonly reason: string;
+  readonly kind?: "capability" | "dependency" | "needs_input" | "transient";
+}
+
+export interface Blocker {
+  readonly by: "process" | "question" | "queue" | "turn";
+  readonly reason: string;
+  readonly task?: string;
+  readonly pid?: number | null;
+  readonly command?: string;
+  readonly age_ms?: number | null;
+  readonly activity?: string;
+  readonly evidence?: string;
+}
+
 export interface Build {
   readonly version: string;
   readonly build: string;
@@ -50,10 +76,93 @@ export interface Call {
   readonly arguments: string;
 }
 
+export interface ChapterOpened {
+  readonly kind: "ChapterOpened";
+  readonly chapter: number;
+  readonly rule: "daily" | "idle" | "person";
+  readonly reason: string;
+  readonly by: string;
+  readonly due_at?: number | null;
+  readonly kept?: Survivor[];
+  readonly stopped?: Survivor[];
+  readonly hand_over?: string;
+  readonly hand_over_from?: "" | "digest" | "model";
+  readonly notify?: boolean;
+}
+
+export interface ChapterRejoined {
+  readonly kind: "ChapterRejoined";
+  readonly chapter: number;
+  readonly by: string;
+}
+
+export interface ChapterShape {
+  readonly chapter: number;
+  readonly after_turn: number;
+  readonly version: number;
+  readonly opened_at: number | null;
+  readonly rule: "daily" | "idle" | "person" | null;
+  readonly reason: string;
+  readonly unseen: boolean;
+  readonly summary: string | null;
+  readonly compacting: boolean;
+}
+
 export interface ChooseAgent {
   readonly command?: "ChooseAgent";
   readonly profile?: string | null;
   readonly model?: string | null;
+}
+
+export interface CommentCard {
+  readonly command?: "CommentCard";
+  readonly text: string;
+}
+
+export interface CompactSession {
+  readonly command?: "CompactSession";
+  readonly instructions?: string;
+}
+
+export interface CompactionFailed {
+  readonly kind: "CompactionFailed";
+  readonly covers: number;
+  readonly attempt: number;
+  readonly problem: Problem;
+  readonly again_at: number | null;
+}
+
+export interface CompactionRequested {
+  readonly kind: "CompactionRequested";
+  readonly instructions: string;
+  readonly by: string;
+}
+
+export interface CompactionStarted {
+  readonly kind: "CompactionStarted";
+  readonly covers: number;
+  readonly attempt: number;
+  readonly model: string;
+  readonly tokens: number;
+  readonly reason: string;
+}
+
+export interface CompleteCard {
+  readonly command?: "CompleteCard";
+  readonly summary?: string;
+}
+
+export interface ContextCompacted {
+  readonly kind: "ContextCompacted";
+  readonly covers: number;
+  readonly summary: string;
+  readonly source: "digest" | "model";
+  readonly model: string;
+  readonly tokens_before: number;
+  readonly tokens_after: number;
+  readonly reason: string;
+  readonly usage?: Usage;
+  readonly duration_ms?: number;
 }
 
 export interface ContextMessage {
@@ -61,6 +170,29 @@ export interface ContextMessage {
   readonly turn: number;
   readonly text: string;
   readonly characters: number;
+}
+
+export interface CreateBoard {
+  readonly command?: "CreateBoard";
+  readonly board: string;
+  readonly title?: string | null;
+}
+
+export interface CreateCard {
+  readonly command?: "CreateCard";
+  readonly title: string;
+  readonly body?: string;
+  readonly board?: string;
+  readonly profile?: string | null;
+  readonly workspace?: string;
+  readonly priority?: number;
+  readonly parents?: string[];
+  readonly resume?: "auto" | "fresh" | "resume" | null;
+  readonly max_runtime_ms?: number | null;
+  readonly max_attempts?: number | null;
+  readonly triage?: boolean;
+  readonly at?: number | null;
+  readonly session?: string | null;
 }
 
 export interface CreateSession {
@@ -73,6 +205,7 @@ export interface CreateSession {
 
 export interface DeleteSession {
   readonly command?: "DeleteSession";
+  readonly running?: "keep" | "stop" | null;
 }
 
 export interface Delta {
@@ -112,6 +245,18 @@ export interface Dropped {
   readonly end: number;
 }
 
+export interface EditCard {
+  readonly command?: "EditCard";
+  readonly title?: string | null;
+  readonly body?: string | null;
+  readonly profile?: string | null;
+  readonly workspace?: string | null;
+  readonly priority?: number | null;
+  readonly resume?: "auto" | "fresh" | "resume" | null;
+  readonly max_runtime_ms?: number | null;
+  readonly max_attempts?: number | null;
+}
+
 export interface EndedTasks {
   readonly done: number;
   readonly failed: number;
@@ -133,6 +278,12 @@ export interface EventPage {
   readonly events: LogRecord[];
   readonly cursor: number;
   readonly more: boolean;
+}
+
+export interface FollowCard {
+  readonly command?: "FollowCard";
+  readonly session: string;
+  readonly following?: boolean;
 }
 
 export interface ForkSession {
@@ -196,6 +347,12 @@ export interface InputsJoined {
   readonly kind: "InputsJoined";
   readonly turn: number;
   readonly inputs: string[];
+  readonly by_person?: boolean;
+}
+
+export interface LinkCard {
+  readonly command?: "LinkCard";
+  readonly parent: string;
 }
 
 export interface LogIn {
@@ -215,6 +372,12 @@ export interface ModelContext {
   readonly messages: ContextMessage[];
   readonly characters: number;
   readonly tokens: number;
+  readonly used: number;
+  readonly threshold: number;
+  readonly limit: number;
+  readonly chapter: number;
+  readonly covers: number;
+  readonly summary: string | null;
 }
 
 export interface ModelFailed {
@@ -260,10 +423,27 @@ export interface ModelResponded {
   readonly signature?: string;
 }
 
+export interface MoveCard {
+  readonly command?: "MoveCard";
+  readonly status: "archived" | "blocked" | "done" | "ready" | "review" | "running" | "scheduled" | "todo" | "triage";
+  readonly at?: number | null;
+}
+
 export interface NoteReceived {
   readonly kind: "NoteReceived";
   readonly text: string;
   readonly task: string;
+}
+
+export interface Outlook {
+  readonly rules: Rules;
+  readonly policy: ResetPolicy | null;
+  readonly origins: Record<string, string>;
+  readonly next_rule: "daily" | "idle" | "person" | null;
+  readonly next_at: number | null;
+  readonly postponed: ResetPostponed | null;
+  readonly chapter: ChapterShape;
+  readonly running: RunningTask[];
 }
 
 export interface OutputHit {
@@ -290,6 +470,10 @@ export interface OwnDevice {
   readonly device: Device;
   readonly last_session: string;
   readonly cursors: Record<string, number>;
+}
+
+export interface PauseBoard {
+  readonly command?: "PauseBoard";
 }
 
 export interface PinSession {
@@ -368,7 +552,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskStopRequested | TaskPinned | TaskFinished | GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionRequested | CompactionStarted | ContextCompacted | CompactionFailed | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskKept | TaskStopRequested | TaskPinned | TaskFinished | GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned;
 }
 
 export interface RenameSession {
@@ -376,8 +560,51 @@ export interface RenameSession {
   readonly title: string;
 }
 
+export interface ResetPolicy {
+  readonly mode?: "both" | "daily" | "idle" | "none" | null;
+  readonly idle_minutes?: number | null;
+  readonly at_hour?: number | null;
+  readonly timezone?: string | null;
+  readonly max_postpone?: string | null;
+  readonly process_max_age?: string | null;
+  readonly on_live_process?: "hand_over" | "stop" | "stop_idle" | null;
+  readonly hand_over_note?: boolean | null;
+  readonly notify?: boolean | null;
+}
+
+export interface ResetPolicySet {
+  readonly kind: "ResetPolicySet";
+  readonly policy: ResetPolicy;
+  readonly by: string;
+}
+
+export interface ResetPostponed {
+  readonly kind: "ResetPostponed";
+  readonly rule: "daily" | "idle" | "person";
+  readonly due_at: number;
+  readonly until: number | null;
+  readonly next_check: number;
+  readonly blockers: Blocker[];
+}
+
+export interface ResetSession {
+  readonly command?: "ResetSession";
+  readonly running?: "keep" | "stop" | null;
+  readonly note?: boolean;
+}
+
 export interface RestoreSession {
   readonly command?: "RestoreSession";
+}
+
+export interface ResumeBoard {
+  readonly command?: "ResumeBoard";
+}
+
+export interface RetryCard {
+  readonly command?: "RetryCard";
+  readonly text?: string | null;
+  readonly fresh?: boolean;
 }
 
 export interface ReviseInput {
@@ -386,6 +613,30 @@ export interface ReviseInput {
   readonly text?: string | null;
   readonly mode?: "interrupt" | "queue" | "steer" | null;
   readonly place?: number | null;
+}
+
+export interface Rules {
+  readonly mode: "both" | "daily" | "idle" | "none";
+  readonly idle_ms: number;
+  readonly at_hour: number;
+  readonly timezone: string;
+  readonly max_postpone_ms: number;
+  readonly process_max_age_ms: number;
+  readonly on_live_process: "hand_over" | "stop" | "stop_idle";
+  readonly hand_over_note: boolean;
+  readonly notify: boolean;
+}
+
+export interface RunningTask {
+  readonly task: string;
+  readonly kind: string;
+  readonly title: string;
+  readonly command: string;
+  readonly pid: number | null;
+  readonly activity: string;
+  readonly evidence: string;
+  readonly age_ms: number;
+  readonly lifetime: string;
 }
 
 export interface SearchHit {
@@ -431,6 +682,7 @@ export interface Session {
   readonly state: string;
   readonly preview: string;
   readonly pinned: boolean;
+  readonly chapter: number;
   readonly unread?: number;
 }
 
@@ -487,6 +739,11 @@ export interface SessionRestored {
   readonly by: string;
 }
 
+export interface SetResetPolicy {
+  readonly command?: "SetResetPolicy";
+  readonly policy: ResetPolicy;
+}
+
 export interface SignInCode {
   readonly code: string;
   readonly expires_at: number;
@@ -540,6 +797,11 @@ export interface Status {
   readonly tasks: number;
 }
 
+export interface StopCard {
+  readonly command?: "StopCard";
+  readonly reason?: string | null;
+}
+
 export interface StopRequested {
   readonly kind: "StopRequested";
   readonly turn: number;
@@ -554,6 +816,16 @@ export interface StopTask {
 export interface StopTurn {
   readonly command?: "StopTurn";
   readonly turn?: number | null;
+}
+
+export interface Survivor {
+  readonly task: string;
+  readonly title: string;
+  readonly pid: number | null;
+  readonly activity: string;
+  readonly evidence: string;
+  readonly age_ms: number;
+  readonly rule: string;
 }
 
 export interface Taken {
@@ -598,6 +870,13 @@ export interface TaskFinished {
   readonly summary?: string;
   readonly files?: string[] | null;
   readonly survivors?: string[];
+}
+
+export interface TaskKept {
+  readonly kind: "TaskKept";
+  readonly task: string;
+  readonly lifetime: "chapter" | "persist" | "session" | "until";
+  readonly by: string;
 }
 
 export interface TaskPage {
@@ -682,6 +961,7 @@ export interface TaskView {
   readonly activity: string;
   readonly activity_detail: string;
   readonly activity_evidence: string;
+  readonly stale: string;
 }
 
 export interface ToolCallFinished {
@@ -745,6 +1025,7 @@ export interface TurnStarted {
   readonly turn: number;
   readonly inputs: string[];
   readonly profile: string;
+  readonly by_person?: boolean;
 }
 
 export interface TurnSuspended {
@@ -759,8 +1040,23 @@ export interface TurnUndone {
   readonly by: string;
 }
 
+export interface UnblockCard {
+  readonly command?: "UnblockCard";
+  readonly text?: string | null;
+  readonly fresh?: boolean;
+}
+
+export interface UndoReset {
+  readonly command?: "UndoReset";
+}
+
 export interface UndoTurn {
   readonly command?: "UndoTurn";
+}
+
+export interface UnlinkCard {
+  readonly command?: "UnlinkCard";
+  readonly parent: string;
 }
 
 export interface Usage {
@@ -783,7 +1079,7 @@ export interface WaitOpened {
   readonly kind: "WaitOpened";
   readonly turn: number;
   readonly wait: string;
-  readonly purpose: "approval" | "question" | "resume" | "retry";
+  readonly purpose: "approval" | "compaction" | "question" | "resume" | "retry";
   readonly reason: string;
   readonly call?: string;
   readonly choices?: string[];
@@ -847,6 +1143,7 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/agent": { readonly takes: ChooseAgent; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/archive": { readonly takes: ArchiveSession; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/away": { readonly takes: undefined; readonly gives: Away };
+  readonly "POST /v1/sessions/{id}/compact": { readonly takes: CompactSession; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/context": { readonly takes: undefined; readonly gives: ModelContext };
   readonly "POST /v1/sessions/{id}/detach": { readonly takes: DetachTurn; readonly gives: TaskAccepted };
   readonly "GET /v1/sessions/{id}/events": { readonly takes: undefined; readonly gives: EventPage };
@@ -856,6 +1153,10 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/pin": { readonly takes: PinSession; readonly gives: Accepted };
   readonly "DELETE /v1/sessions/{id}/queue/{input}": { readonly takes: undefined; readonly gives: Accepted };
   readonly "PATCH /v1/sessions/{id}/queue/{input}": { readonly takes: QueueEdit; readonly gives: Accepted };
+  readonly "GET /v1/sessions/{id}/reset": { readonly takes: undefined; readonly gives: Outlook };
+  readonly "POST /v1/sessions/{id}/reset": { readonly takes: ResetSession; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/reset/policy": { readonly takes: SetResetPolicy; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/reset/undo": { readonly takes: UndoReset; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/restore": { readonly takes: RestoreSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/stop": { readonly takes: StopTurn; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/undo": { readonly takes: UndoTurn; readonly gives: Accepted };
@@ -867,6 +1168,7 @@ export interface Routes {
   readonly "POST /v1/tasks/agents": { readonly takes: StartAgent; readonly gives: TaskAccepted };
   readonly "POST /v1/tasks/prune": { readonly takes: PruneTasks; readonly gives: Pruned };
   readonly "GET /v1/tasks/search": { readonly takes: undefined; readonly gives: OutputHits };
+  readonly "GET /v1/tasks/stale": { readonly takes: undefined; readonly gives: TaskPage };
   readonly "GET /v1/tasks/{id}": { readonly takes: undefined; readonly gives: TaskView };
   readonly "GET /v1/tasks/{id}/output": { readonly takes: undefined; readonly gives: OutputPage };
   readonly "POST /v1/tasks/{id}/pin": { readonly takes: PinTask; readonly gives: TaskAccepted };
