@@ -6,13 +6,14 @@ import re
 import tomllib
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from holdfast.config import ConfigError
 from holdfast.settings import (
     BUILT_IN_PROVIDERS,
     DEMO,
     DEMO_PROFILE,
+    SPAN_KEYS,
     BoardSettings,
     CompactionSettings,
     GatewaySettings,
@@ -109,7 +110,9 @@ def _check(path: Path, text: str, raw: dict[str, Any]) -> Settings:
     except msgspec.ValidationError as error:
         what, _, where_it_is = str(error).partition(" - at ")
         where = _keys_of(where_it_is.strip("`"), raw)
-        raise ConfigError(f"{path}:{_line_of(text, where)}: {'.'.join(where)}: {what}.") from error
+        values = _allowed(where, raw)
+        said = f"write {values}" if values else what.replace(" | null", "")
+        raise ConfigError(f"{path}:{_line_of(text, where)}: {'.'.join(where)}: {said}.") from error
     for keys, table, _ in _tables(raw):
         for key, value in table.items():
             bounds = _BOUNDS.get((_kind(keys), key))
@@ -155,23 +158,15 @@ def _check_names(path: Path, text: str, settings: Settings) -> None:
         if span_ms(value := getattr(settings.board, key)) is None:
             line = _line_of(text, ["board", key])
             raise ConfigError(f"{path}:{line}: board.{key} is {value!r}; write a number and a unit, like 30m or 4h.")
-    wanted = settings.compaction.summary_model
-    if wanted and wanted != DEMO and wanted.partition(":")[0] not in settings.providers:
-        line = _line_of(text, ["compaction", "summary_model"])
-        raise ConfigError(f"{path}:{line}: compaction.summary_model is {wanted!r}; write PROVIDER:MODEL.")
+    _check_compaction(path, text, settings)
     known = ", ".join(sorted(settings.profiles))
     if settings.default_profile and settings.default_profile not in settings.profiles:
         line = _line_of(text, ["default_profile"])
         raise ConfigError(f"{path}:{line}: there is no profile {settings.default_profile!r}; there is: {known}.")
     for name, profile in settings.profiles.items():
-        provider, colon, model = profile.model.partition(":")
-        if profile.model != DEMO and (not colon or not model or provider not in settings.providers):
+        if problem := _no_model(profile.model, settings):
             line = _line_of(text, ["profiles", name, "model"])
-            providers = ", ".join(sorted(settings.providers))
-            raise ConfigError(
-                f"{path}:{line}: profiles.{name}.model is {profile.model!r}; write `demo` or PROVIDER:MODEL "
-                f"with a provider of: {providers}."
-            )
+            raise ConfigError(f"{path}:{line}: profiles.{name}.model {problem}")
         for server in profile.mcp:
             if server not in settings.mcp:
                 line = _line_of(text, ["profiles", name, "mcp"])
@@ -221,15 +216,54 @@ def _is_origin(url: str) -> bool:
     return len(host) <= 253 and all(len(part) <= 63 and part == part.strip("-") for part in host.split("."))
 
 
+def _check_compaction(path: Path, text: str, settings: Settings) -> None:
+    rules = settings.compaction
+    if rules.summary_model and (problem := _no_model(rules.summary_model, settings)):
+        line = _line_of(text, ["compaction", "summary_model"])
+        raise ConfigError(f"{path}:{line}: compaction.summary_model {problem}")
+    if 0 < rules.limit < rules.threshold:
+        line = _line_of(text, ["compaction", "limit"])
+        raise ConfigError(
+            f"{path}:{line}: compaction.limit is {rules.limit}, below the threshold of {rules.threshold}; "
+            f"write {rules.threshold} or more, 0 for a quarter more than the threshold, or lower the threshold."
+        )
+
+
+def _no_model(name: str, settings: Settings) -> str:
+    """What is wrong with the name of a model, if something is."""
+    provider, colon, model = name.partition(":")
+    if name == DEMO or (colon and model and provider in settings.providers):
+        return ""
+    providers = ", ".join(sorted(settings.providers))
+    return f"is {name!r}; write `demo` or PROVIDER:MODEL with a provider of: {providers}."
+
+
 def _keys_of(where: str, raw: dict[str, Any]) -> list[str]:
-    """`$.profiles[...].model` names no profile: find the one that has the key."""
+    """`$.profiles[...].model` names no profile: find the one that is wrong."""
+    import msgspec
+
     flat = [name or index for name, index in re.findall(r"\.(\w+)|\[(\.\.\.|\d+)\]", where)]
     if "..." not in flat:
         return flat
-    for name, table in raw.get(flat[0], {}).items():
-        if not isinstance(table, dict) or flat[-1] in table or flat[-1] == "...":
-            return [name if key == "..." else key for key in flat]
+    shape = _TABLES[flat[0]][0]
+    for name, table in raw[flat[0]].items():
+        try:
+            msgspec.convert(table, shape, strict=True)
+        except msgspec.ValidationError:
+            return [flat[0], name, *(key for key in flat[2:] if key != "...")]
     return flat
+
+
+def _allowed(where: list[str], raw: dict[str, Any]) -> str:
+    """The values that a setting can have, when it is one of a few words or a span of time."""
+    if where[-1] in SPAN_KEYS:
+        return 'a number and a unit in quotes, like "30s", "90m", "2h" or "7d"'
+    shape = next((shape for keys, _, shape in _tables(raw) if keys == where[:-1]), None)
+    hint = None if shape is None else get_type_hints(shape).get(where[-1])
+    for choice in (hint, *get_args(hint)):
+        if get_origin(choice) is Literal:
+            return "one of: " + ", ".join(f'"{word}"' for word in get_args(choice))
+    return ""
 
 
 def _line_of(text: str, keys: list[str]) -> int:

@@ -226,6 +226,7 @@ DEMO_PROFILE = ProfileSettings(tools={"*": "allow"})
 
 
 SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+SPAN_KEYS = ("max_postpone", "process_max_age")
 
 
 def span_ms(text: str) -> int | None:
@@ -236,7 +237,8 @@ def span_ms(text: str) -> int | None:
 
 def reset_problem(rules: ResetSettings) -> tuple[str, str] | None:
     """What is wrong with them: the key, and what would be right."""
-    for key, text in (("max_postpone", rules.max_postpone), ("process_max_age", rules.process_max_age)):
+    for key in SPAN_KEYS:
+        text = getattr(rules, key)
         if text is not None and span_ms(text) is None:
             return key, f"is {text!r}; write a number and a unit, like 30s, 90m, 2h or 7d."
     if rules.timezone:

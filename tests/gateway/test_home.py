@@ -88,6 +88,60 @@ WRONG = {
     "twice": ("[gateway]\nport = 1\nport = 2\n", 3, "Cannot overwrite a value"),
     "bad name of a key": ("[gateway]\nport = 1\n= 2\n", 3, "Invalid"),
 }
+MODES = '"none", "idle", "daily", "both"'
+PROVIDERS = "with a provider of: anthropic, llamacpp"
+WRONG_RESETS = {
+    "unknown key": ("idle_hours = 2", "idle_hours is not a setting; here you can set: mode, idle_minutes, at_hour"),
+    "unknown mode": ("mode = 'weekly'", f"mode: write one of: {MODES}."),
+    "mode of another type": ("mode = 3", f"mode: write one of: {MODES}."),
+    "no minutes": ("idle_minutes = 0", "idle_minutes must lie between 1 and 10000000, not be 0"),
+    "minutes as a text": ("idle_minutes = '30'", "idle_minutes: Expected `int`, got `str`"),
+    "half minutes": ("idle_minutes = 1.5", "idle_minutes: Expected `int`, got `float`"),
+    "hour 24": ("at_hour = 24", "at_hour must lie between 0 and 23, not be 24"),
+    "hour as a text": ("at_hour = '04:00'", "at_hour: Expected `int`, got `str`"),
+    "no such zone": (
+        "timezone = 'Mars/Olympus'",
+        "timezone is 'Mars/Olympus', which this machine does not know; write",
+    ),
+    "zone that is a path": (
+        "timezone = '/etc/localtime'",
+        "timezone is '/etc/localtime', which is none; write one like",
+    ),
+    "zone as a number": ("timezone = 2", "timezone: Expected `str`, got `int`"),
+    "span without a unit": ("max_postpone = '90'", "max_postpone is '90'; write a number and a unit, like 30s"),
+    "span as a number": ("max_postpone = 90", 'max_postpone: write a number and a unit in quotes, like "30s"'),
+    "span in words": ("process_max_age = 'a day'", "process_max_age is 'a day'; write a number and a unit"),
+    "unknown end of processes": ("on_live_process = 'kill'", 'on_live_process: write one of: "hand_over", "stop_idle"'),
+    "note as a text": ("hand_over_note = 'yes'", "hand_over_note: Expected `bool`, got `str`"),
+    "notify as a number": ("notify = 1", "notify: Expected `bool`, got `int`"),
+}
+WRONG_COMPACTIONS = {
+    "unknown key": ("treshold = 2", "treshold is not a setting; here you can set: threshold, limit, keep_recent"),
+    "negative threshold": ("threshold = -1", "threshold must lie between 0 and 100000000, not be -1"),
+    "threshold as a text": ("threshold = '80%'", "threshold: Expected `int`, got `str`"),
+    "limit below the threshold": ("limit = 500", "limit is 500, below the threshold of 100000; write 100000 or more"),
+    "negative turns": ("keep_recent = -1", "keep_recent must lie between 0 and 1000"),
+    "no provider": ("summary_model = 'nowhere:small'", "summary_model is 'nowhere:small'; write `demo` or"),
+    "no model": ("summary_model = 'openai:'", PROVIDERS),
+    "no time": ("summary_timeout = 0", "summary_timeout must lie between 1 and 3600, not be 0"),
+    "time as a span": ("summary_timeout = '60s'", "summary_timeout: Expected `int`, got `str`"),
+    "unknown failure": ("on_failure = 'drop'", 'on_failure: write one of: "digest", "pause".'),
+}
+for table, wrong in (
+    ("session_reset", WRONG_RESETS),
+    ("profiles.b.session_reset", WRONG_RESETS),
+    ("compaction", WRONG_COMPACTIONS),
+):
+    before = "[profiles.a]\n[profiles.a.session_reset]\nmode = 'none'\n" if "profiles" in table else ""
+    lines = before.count("\n") + 2
+    for name, (text, message) in wrong.items():
+        said = message if message == PROVIDERS else f"{table}.{message}"
+        WRONG[f"{table}: {name}"] = (f"{before}[{table}]\n{text}\n", lines, said)
+WRONG["tool policy"] = (
+    "[profiles.a.tools]\n'*' = 'maybe'\n",
+    1,
+    'profiles.a.tools: write one of: "allow", "ask", "deny"',
+)
 
 
 @pytest.mark.parametrize(("text", "line", "message"), WRONG.values(), ids=WRONG.keys())

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.events import Call, Record, TurnStarted
 from holdfast.domain.fact import Happened
+from holdfast.domain.reset import ResetRules
 from holdfast.domain.session import OpenCall, Session, Turn
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.tools.files import READ
@@ -85,3 +87,24 @@ async def test_a_profile_that_is_gone_still_takes_away_what_a_killed_call_left(
     state = Session("0", profile="gone", cwd=str(tmp_path / "work"), turn=turn)
     await profiles.agent(state).tidy(state)
     assert not left.exists()
+
+
+def test_a_reset_rule_is_the_sessions_then_the_profiles_then_everybodys(profiles: Profiles) -> None:
+    profiles.path.write_text(
+        CONFIG
+        + "[profiles.coder.session_reset]\nidle_minutes = 5\nmax_postpone = '0s'\n"
+        + "[session_reset]\nmode = 'daily'\nidle_minutes = 9\nat_hour = 3\n"
+    )
+    own = ResetPolicy(mode="idle")
+    rules = profiles.reset_rules("coder", own)
+    assert (rules.mode, rules.idle_ms, rules.at_hour) == ("idle", 300_000, 3)
+    assert rules.max_postpone_ms == 0, "nothing may postpone is a rule too, and not the default"
+    assert rules.process_max_age_ms == ResetRules().process_max_age_ms
+    origins = profiles.reset_origins("coder", own)
+    assert {name: origins[name] for name in ("mode", "idle_minutes", "at_hour", "notify")} == {
+        "mode": "session",
+        "idle_minutes": "profile",
+        "at_hour": "config",
+        "notify": "default",
+    }
+    assert profiles.reset_rules("demo", ResetPolicy()).mode == "daily"

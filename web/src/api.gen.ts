@@ -689,6 +689,7 @@ export interface NoteReceived {
 export interface Outlook {
   readonly rules: Rules;
   readonly policy: ResetPolicy | null;
+  readonly origins: Record<string, string>;
   readonly next_rule: "daily" | "idle" | "person" | null;
   readonly next_at: number | null;
   readonly postponed: ResetPostponed | null;
@@ -964,7 +965,9 @@ export interface RunView {
 
 export interface RunningTask {
   readonly task: string;
+  readonly kind: string;
   readonly title: string;
+  readonly command: string;
   readonly pid: number | null;
   readonly activity: string;
   readonly evidence: string;

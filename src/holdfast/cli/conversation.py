@@ -138,6 +138,9 @@ def _waits(session: str, event: Json) -> str:
         case "question":
             choices = f" ({', '.join(event['choices'])})" if event["choices"] else ""
             return f"the agent asks: {event['reason']}{choices}\nanswer with: holdfast answer {event['wait']} TEXT"
+        case "compaction":
+            choices = f"holdfast answer {event['wait']} 'try again' or holdfast answer {event['wait']} digest"
+            return f"the turn waits for you: {event['reason']}\nanswer with: {choices}"
         case "approval":
             return f"{event['reason']}; answer with: holdfast answer {event['wait']} --allow or --deny"
         case _:

@@ -117,7 +117,15 @@ class Gateway:
         with self._asked(Request("GET", target + _query(query), {}), timeout=REQUEST_SECONDS) as answer:
             return answer.body(), answer.headers
 
-    def command(self, method: str, target: str, body: Json | None = None, *, id: str | None = None) -> Json:
+    def command(
+        self,
+        method: str,
+        target: str,
+        body: Json | None = None,
+        *,
+        id: str | None = None,
+        seconds: float = REQUEST_SECONDS,
+    ) -> Json:
         """Give a command. A retry after a cut carries the same id, so it is carried out once."""
         headers = {"Idempotency-Key": id or new_id()}
         data = b""
@@ -127,7 +135,7 @@ class Gateway:
         lost: Lost | None = None
         for tries_left in reversed(range(TRIES)):
             try:
-                answer = json.loads(self._ask(Request(method, target, headers, data)))
+                answer = json.loads(self._ask(Request(method, target, headers, data), seconds))
             except Lost as error:
                 if tries_left == 0:
                     raise
@@ -142,8 +150,8 @@ class Gateway:
                 return answer
         raise AssertionError
 
-    def _ask(self, request: Request) -> bytes:
-        with self._asked(request, timeout=REQUEST_SECONDS) as answer:
+    def _ask(self, request: Request, seconds: float = REQUEST_SECONDS) -> bytes:
+        with self._asked(request, timeout=seconds) as answer:
             return answer.body()
 
     @contextmanager

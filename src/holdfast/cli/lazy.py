@@ -34,7 +34,7 @@ class LazyGroup(click.Group):
         """Import the verb's module; its command bears the module's name."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        command = import_module(f"{self._package}.{cmd_name}").command
+        command = import_module(f"{self._package}.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -23,7 +23,7 @@ SECTIONS = {
         "answer": "Answer a question or an approval, from anywhere.",
     },
     "Look": {
-        "sessions": "List, read, search, rename, archive, delete and export sessions.",
+        "sessions": "List, read, search, reset, archive, delete and export sessions.",
         "tasks": "What runs in the background, and the archive of all that ever did.",
         "why": "Say what is being done or waited for, and on whose word.",
         "status": "Show the gateway and what is at work.",

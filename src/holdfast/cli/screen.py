@@ -23,6 +23,7 @@ _CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 STATE_COLORS = {
     "running": "green",
     "queued": "cyan",
+    "compacting": "cyan",
     "waiting": "yellow",
     "suspended": "yellow",
     "failed": "red",

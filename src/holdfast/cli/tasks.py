@@ -47,6 +47,15 @@ ENDED = (
     Column("WHAT", flexible=True),
 )
 HITS = (Column("TASK"), Column("STARTED"), Column("WHAT", flexible=True), Column("TEXT", flexible=True))
+STALE = (
+    Column("ID"),
+    Column("SESSION"),
+    Column("PID", right=True),
+    Column("AGE", right=True),
+    Column("WHY", flexible=True),
+    Column("WHAT", flexible=True),
+)
+NOTHING_STALE = "Nothing is stale: whatever runs in the background is at work, in use, pinned or started by a person."
 NOTHING_RUNS = "Nothing runs in the background."
 
 
@@ -73,6 +82,12 @@ def pages(gateway: Gateway, **wanted: object) -> Iterator[Json]:
             return
 
 
+def stale(gateway: Gateway) -> list[Json]:
+    """What runs and is at no work that anybody waits for, each with the reason."""
+    found: list[Json] = gateway.get("/v1/tasks/stale")["tasks"]
+    return found
+
+
 # --- lines ----------------------------------------------------------------------------------------
 
 
@@ -82,6 +97,22 @@ def running_cells(tasks: list[Json]) -> list[list[str]]:
     doing = activity if terminal_width() >= WIDE else _activity_word
     return [
         [*_common(task, length), doing(task), age(task["duration_ms"]), _printed(task), task["title"]] for task in tasks
+    ]
+
+
+def stale_cells(tasks: list[Json]) -> list[list[str]]:
+    """For STALE."""
+    length = unique_length([task["id"] for task in tasks])
+    return [
+        [
+            task["id"][:length],
+            task["session"][:SHORT_ID] or "-",
+            str(task["pid"] or ""),
+            age(task["duration_ms"]),
+            task["stale"],
+            task["title"],
+        ]
+        for task in tasks
     ]
 
 
@@ -150,6 +181,8 @@ def all_facts(task: Json) -> list[tuple[str, str]]:
         rows.append(("ended", f"{moment(task['finished_at'])}, {_ended_by(task)}"))
     if process:
         rows += [*_process(task), ("lifetime", _lifetime(task))]
+    if task["stale"]:
+        rows.append(("stale", task["stale"]))
     rows += [
         ("pinned", "yes, no prune takes it" if task["pinned"] else "no"),
         ("files changed", _files(task)),

@@ -10,10 +10,11 @@ import time
 
 import click
 
+from holdfast.cli import chapters
 from holdfast.cli.answer import LiveText, arguments_line, from_task
 from holdfast.cli.follow import Spoken
 from holdfast.cli.gateway import Json
-from holdfast.cli.screen import clean, clock, day, dim, duration, pad, terminal_width, width, wrap
+from holdfast.cli.screen import SHORT_ID, clean, clock, day, dim, duration, pad, terminal_width, width, wrap
 
 WHO = len("suspended") + 1
 INDENT = 5 + 2 + 8 + 2 + WHO
@@ -61,9 +62,7 @@ class Transcript:
                 problem = "" if event["outcome"] == "done" else f"\n{event['output']}"
                 self._entry(record, "tool", self._call(event) + f" {note}{problem}")
             case _:
-                who, text = remark(event)
-                if text:
-                    self._entry(record, who, "", text)
+                self._remark(record)
 
     def spoken(self, piece: Spoken) -> None:
         """Text that no event holds yet: shown at once, confirmed or marked as partial later."""
@@ -87,6 +86,17 @@ class Transcript:
             click.echo("Nothing after that version.", err=True)
 
     # --- entries --------------------------------------------------------------------------------
+
+    def _remark(self, record: Json) -> None:
+        """A line of the runtime, and what belongs below it."""
+        who, text = remark(record["event"])
+        first, *more = text.split("\n")
+        if record["event"]["kind"] == "ChapterOpened":
+            more.append(f"undo: holdfast sessions undo-reset {record['stream'].removeprefix('session/')[:SHORT_ID]}")
+        if first:
+            self._entry(record, who, "", first)
+        for line in more:
+            click.echo("\n".join(" " * INDENT + dim(part) for part in wrap(clean(line), _room())))
 
     def _responded(self, record: Json) -> None:
         event = record["event"]
@@ -192,6 +202,30 @@ def remark(event: Json) -> tuple[str, str]:
             return "session", f"archived by {event['by']}"
         case "SessionRestored":
             return "session", f"restored by {event['by']}"
+        case "ChapterOpened":
+            more = "".join(f"\n{line}" for line in chapters.what_became(event))
+            return (
+                "chapter",
+                f"{event['chapter']} begins: {event['reason']}{more}",
+            )
+        case "ChapterRejoined":
+            return "chapter", f"{event['chapter']} undone by {event['by']}: the model sees the one before again"
+        case "ResetPostponed":
+            return "reset", chapters.postponed(event)
+        case "ResetPolicySet":
+            return "session", chapters.policy(event)
+        case "CompactionRequested":
+            wish = f": {event['instructions']}" if event["instructions"] else ""
+            return "compact", f"{event['by']} wants the context made shorter{wish}"
+        case "CompactionStarted":
+            return (
+                "compact",
+                f"{event['model']} writes a summary of the turns up to {event['covers']}: {event['reason']}",
+            )
+        case "ContextCompacted":
+            return "compact", f"{chapters.compacted(event)} ({event['reason']})\n{event['summary']}"
+        case "CompactionFailed":
+            return "compact", chapters.no_summary(event)
         case "TurnDetached":
             return "detached", f"turn {event['turn']} is task {event['task']} now, by {event['by']}; it goes on here"
         case "StopRequested":

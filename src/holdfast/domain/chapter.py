@@ -235,8 +235,10 @@ def compact(chapter: Chapter, event: CompactionEvent, at: Happened) -> None:
         case CompactionStarted():
             chapter.trying = event
         case CompactionFailed():
-            chapter.trying, chapter.failed, chapter.wanted = None, event, None
-            chapter.failures += event.problem.code != INTERRUPTED
+            chapter.trying, chapter.failed = None, event
+            if event.problem.code != INTERRUPTED:  # what was only cut is still wanted
+                chapter.failures += 1
+                chapter.wanted = None
         case ContextCompacted():
             if event.source == "model" and not chapter.provisional:
                 helped = event.tokens_after <= HELPED * event.tokens_before

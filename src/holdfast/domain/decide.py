@@ -207,8 +207,10 @@ def _answer(session: Session, command: AnswerWait, by: str) -> WaitAnswered:
     answer = command.answer.strip()
     if wait.purpose == "approval" and answer not in APPROVALS:
         raise Rejected(f"An approval is answered with one of: {', '.join(APPROVALS)}.")
-    if wait.purpose == "question" and wait.choices:
+    if wait.purpose in ("question", "compaction") and wait.choices:
         answer = _choice(wait, answer)
+    if wait.purpose == "compaction" and answer not in wait.choices:
+        raise Rejected(f"It is answered with one of: {', '.join(wait.choices)}.")
     pattern = wait.pattern if answer in ("session", "always") else ""
     return WaitAnswered(
         turn=turn.number, wait=wait.wait, answer=answer, by=by, pattern=pattern, note=command.note.strip()

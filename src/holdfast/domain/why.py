@@ -71,8 +71,8 @@ def _waiting(wait: WaitOpened, since: str, now: int) -> str:
         case "question":
             return f"waits for an answer since {since}: {wait.reason} Answer with `holdfast answer {wait.wait} TEXT`."
         case "compaction":
-            choices = "--text 'try again' or --text digest"
-            return f"waits for a person since {since}: {wait.reason}. `holdfast answer {wait.wait}` {choices}."
+            again = f"`holdfast answer {wait.wait} 'try again'` or `holdfast answer {wait.wait} digest`"
+            return f"waits for a person since {since}: {wait.reason}. {again}."
         case "approval":
             return (
                 f"waits for a permission since {since}: {wait.reason}. `holdfast answer {wait.wait} --allow` or --deny."

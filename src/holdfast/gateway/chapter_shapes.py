@@ -25,7 +25,10 @@ class RunningTask(msgspec.Struct, frozen=True, kw_only=True):
     """A background task of a session while it runs."""
 
     task: str
+    kind: str
+    """`process` or `agent`."""
     title: str
+    command: str
     pid: int | None
     activity: str
     evidence: str
@@ -56,6 +59,8 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     rules: Rules
     policy: ResetPolicy | None
     """What was chosen for this session alone."""
+    origins: dict[str, str]
+    """Who said each setting: `session`, `profile`, `config`, or nobody: `default`."""
     next_rule: ResetRule | None
     next_at: int | None
     postponed: ResetPostponed | None

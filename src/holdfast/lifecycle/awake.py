@@ -58,7 +58,8 @@ class Awake:
 
     def elapsed(self, since: int) -> int:
         """The same without a key, for what began at any time: sleep and jumps since then do not count."""
-        return max(0, self._now - since - sum(lost for at, lost in self._gaps if at > since))
+        since_look = int((self._monotonic() - self._at) * 1000)
+        return max(0, self._now + since_look - since - sum(lost for at, lost in self._gaps if at > since))
 
     def age(self, key: object, since: int) -> int:
         """Milliseconds awake since this wall time. Asked in every round: what is new in one is no older than that."""
@@ -67,4 +68,4 @@ class Awake:
             age = max(0, self._now - since)
             known = (self._at, age if self._most is None else min(age, self._most))
         self._asked[key] = known
-        return known[1] + int((self._at - known[0]) * 1000)
+        return known[1] + int((self._monotonic() - known[0]) * 1000)

@@ -217,34 +217,41 @@ class Profiles:
 
     def reset_rules(self, profile: str, policy: ResetPolicy) -> ResetRules:
         """What holds for a session: its own word, then its profile's, then the one for all."""
-        settings = self.settings
-        of_profile = settings.profiles.get(profile, ProfileSettings()).session_reset
-        levels = (policy, of_profile, settings.session_reset)
         usual = ResetRules()
 
-        def first(name: str) -> Any:
-            return next((found for level in levels if (found := getattr(level, name)) is not None), None)
+        def chosen(name: str, otherwise: Any) -> Any:
+            found = self._reset_level(profile, policy, name)
+            return otherwise if found is None else getattr(found[1], name)
 
-        def chosen(name: str) -> Any:
-            found = first(name)
-            return getattr(usual, name) if found is None else found
+        def span(name: str, otherwise: int) -> int:
+            found = span_ms(chosen(name, ""))
+            return otherwise if found is None else found
 
-        idle = first("idle_minutes")
         return ResetRules(
-            mode=chosen("mode"),
-            idle_ms=usual.idle_ms if idle is None else idle * MINUTE_MS,
-            at_hour=chosen("at_hour"),
-            timezone=chosen("timezone"),
-            max_postpone_ms=span_ms(first("max_postpone") or "") or usual.max_postpone_ms,
-            process_max_age_ms=span_ms(first("process_max_age") or "") or usual.process_max_age_ms,
-            on_live_process=chosen("on_live_process"),
-            hand_over_note=chosen("hand_over_note"),
-            notify=chosen("notify"),
+            mode=chosen("mode", usual.mode),
+            idle_ms=chosen("idle_minutes", usual.idle_ms // MINUTE_MS) * MINUTE_MS,
+            at_hour=chosen("at_hour", usual.at_hour),
+            timezone=chosen("timezone", usual.timezone),
+            max_postpone_ms=span("max_postpone", usual.max_postpone_ms),
+            process_max_age_ms=span("process_max_age", usual.process_max_age_ms),
+            on_live_process=chosen("on_live_process", usual.on_live_process),
+            hand_over_note=chosen("hand_over_note", usual.hand_over_note),
+            notify=chosen("notify", usual.notify),
         )
 
     def hide(self, text: str) -> str:
         """What goes into the log without any agent's doing, such as the end of a command, without keys."""
         return _hidden(text, self._secrets)
+
+    def reset_origins(self, profile: str, policy: ResetPolicy) -> dict[str, str]:
+        """Who said each of them: `session`, `profile`, `config`, or nobody, which is `default`."""
+        levels = {name: self._reset_level(profile, policy, name) for name in ResetPolicy.__struct_fields__}
+        return {name: "default" if found is None else found[0] for name, found in levels.items()}
+
+    def _reset_level(self, profile: str, policy: ResetPolicy, name: str) -> tuple[str, object] | None:
+        of_profile = self.settings.profiles.get(profile, ProfileSettings()).session_reset
+        levels = (("session", policy), ("profile", of_profile), ("config", self.settings.session_reset))
+        return next((level for level in levels if getattr(level[1], name) is not None), None)
 
     async def close(self) -> None:
         """Let go of servers and connections."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
+from holdfast.cli.chapters import opened_by, outlook
 from holdfast.cli.chat.blocks import Asked, Block, Remark, gap
+from holdfast.cli.chat.chapter import UNKNOWN, divider, notice
 from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.outbox import Place
 from holdfast.cli.chat.paint import Painter
@@ -66,6 +68,7 @@ def attach(gateway: Gateway, id: str, cursors: Cursors) -> Opening:
     view = View(time.monotonic, model=_profile(gateway, row["profile"]).get("model", ""))
     view.seed(detail)
     after = max(0, version - LONGEST_WINDOW, min(version - WINDOW, version if read is None else read))
+    view.context.summary = UNKNOWN if after else ""
     records, blocks, cost = _records(gateway, session, after), [], replace(view.cost)
     for record in records:
         blocks += [(record["version"], block) for block in view.happened(record)]
@@ -73,8 +76,20 @@ def attach(gateway: Gateway, id: str, cursors: Cursors) -> Opening:
             view.cost = cost  # as the snapshot knows it; the turn may have begun before the first record
     if view.turn is not None and view.wait is None and row["state"] == "waiting":
         blocks += [(view.version, block) for block in _open_wait(gateway, view)]
+    blocks = _with_notice(gateway, session, blocks)
     away = missed(records, read=version if read is None else read)
     return Opening(Place(session, row["cwd"]), view, blocks, read=read, away=away, cut=after > 0)
+
+
+def _with_notice(gateway: Gateway, session: str, blocks: list[tuple[int, Block]]) -> list[tuple[int, Block]]:
+    """A reset that nobody has seen stands at the end, where it cannot be overlooked, and only there."""
+    chapter = outlook(gateway, session)["chapter"]
+    event = opened_by(gateway, session, chapter) if chapter["unseen"] else None
+    if event is None:
+        return blocks
+    own = (chapter["version"], divider(event))
+    last = blocks[-1][0] if blocks else chapter["version"]
+    return [*(block for block in blocks if block != own), (last, notice(event, chapter["opened_at"]))]
 
 
 def missed(records: list[Json], *, read: int) -> str:

@@ -79,7 +79,16 @@ class Listing:
     lines: list[str] = field(default_factory=list)
 
 
-Block = Said | Noted | Spoke | Thought | Called | Asked | Remark | Listing
+@dataclass(frozen=True, slots=True)
+class Divider:
+    """Where what the model sees begins anew, or was made shorter."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    tone: Tone = "quiet"
+
+
+Block = Said | Noted | Spoke | Thought | Called | Asked | Remark | Listing | Divider
 
 
 def family(block: Block) -> str:
@@ -95,6 +104,8 @@ def family(block: Block) -> str:
             return "asked"
         case Listing():
             return "listing"
+        case Divider():
+            return "divider"
         case Thought() | Called() | Remark():
             return "line"
 

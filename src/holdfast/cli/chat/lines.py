@@ -32,6 +32,7 @@ class Lines:
         self._queued: set[str] = set()
         self._told_away = False
         self._told_wait = ""
+        self._told: dict[str, str] = {}
         self.hung_up = False
 
     async def run(self, chat: Chat) -> None:
@@ -72,10 +73,20 @@ class Lines:
         if chat.is_away != self._told_away:
             self._told_away = chat.is_away
             self._say("gateway away, waiting…" if chat.is_away else "the gateway is back")
+        self._once("choosing", chat.choosing)
+        self._once("postponed", view.context.postponed)
+        self._once("compacting", "making the context shorter" if view.context.compacting is not None else "")
         wait = view.wait
         if wait is not None and wait.id != self._told_wait:
             self._told_wait = wait.id
             self._say(waiting_line(wait, wait.until or 0))
+
+    def _once(self, what: str, text: str) -> None:
+        """When it has changed."""
+        if self._told.get(what, "") != text:
+            self._told[what] = text
+            if text:
+                self._say(one_line(text))
 
     def leave(self) -> None:
         """The chat is over."""

@@ -34,15 +34,29 @@ class Now:
     """The last block above."""
     clock_ms: int
     monotonic: float
+    choosing: str = ""
+    """The question of the chat itself, if it asks one."""
 
 
 def live_lines(now: Now, painter: Painter, rows: int) -> list[str]:
     """The lines above the prompt; what is spoken gives way when there is too much of everything."""
-    waiting = [*_wait(now, painter), *_queue(now, painter), *_unsent(now, painter)][: rows - 1]
+    asked = [*_choosing(now, painter), *_wait(now, painter)]
+    waiting = [*_context(now, painter), *asked, *_queue(now, painter), *_unsent(now, painter)][: rows - 1]
     above = [*_speech(now, painter), *_calls(now, painter)]
     room = rows - len(waiting) - 1 if waiting else rows
     above = above[-room:] if room > 0 else []
     return [*above, *([""] if waiting else []), *waiting]
+
+
+def _context(now: Now, painter: Painter) -> list[str]:
+    """What is done about the context, and why a reset waits: one dim line each."""
+    context, lines = now.view.context, []
+    if context.compacting is not None:
+        by = f" by {one_line(context.by)}" if context.by else ""
+        lines.append(f"… making the context shorter{by} · {_seconds(now.clock_ms - context.compacting)}")
+    if context.postponed:
+        lines.append(context.postponed)
+    return [painter.text(shorten(one_line(line), painter.columns), "dim") for line in lines]
 
 
 def _speech(now: Now, painter: Painter) -> list[str]:
@@ -91,6 +105,10 @@ def _calls(now: Now, painter: Painter) -> list[str]:
     return lines
 
 
+def _choosing(now: Now, painter: Painter) -> list[str]:
+    return [painter.text(shorten(now.choosing, painter.columns), "yellow")] if now.choosing else []
+
+
 def _wait(now: Now, painter: Painter) -> list[str]:
     wait = now.view.wait
     if wait is None:
@@ -107,6 +125,8 @@ def waiting_line(wait: Wait, clock_ms: int) -> str:
             return f"it waits for your permission: {numbered}"
         case "question":
             return f"it waits for your answer: {numbered}, or your own words" if numbered else "type your answer"
+        case "compaction":
+            return f"it waits for your choice: {numbered}"
         case "retry":
             left = _seconds(max(0, (wait.until or clock_ms) - clock_ms))
             return f"it tries again in {left}; Ctrl-C stops it"
@@ -203,6 +223,8 @@ def agent(view: View) -> str:
 def state(view: View, clock_ms: int) -> str:
     """What it is doing, and for how long."""
     turn = view.turn
+    if turn is None and view.state == "compacting" and view.context.compacting is not None:
+        return f"compacting {_seconds(clock_ms - view.context.compacting)}"
     if turn is None:
         return view.state
     word = "stopping" if turn.stopping else view.state

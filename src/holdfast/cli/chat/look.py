@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from holdfast.cli.chapters import context_line
 from holdfast.cli.chat.blocks import Block, Listing, Remark
 from holdfast.cli.chat.paint import argument_lines, tidy
 from holdfast.cli.chat.slash import VERBS
@@ -97,7 +98,8 @@ def context(gateway: Gateway, session: str) -> list[Block]:
     left_out = f"{plural(len(messages) - LISTED, 'earlier message')} not listed; " if len(messages) > LISTED else ""
     size = f"{found['characters']:,} characters, about {plural(found['tokens'], 'token')}"
     tools = one_line(", ".join(found["tools"]))
-    return [listing(columns, cells, f"{left_out}{size}; model {one_line(found['model'])}; tools: {tools}")]
+    hint = f"{left_out}{size}; model {one_line(found['model'])}; tools: {tools}\n{context_line(found)}"
+    return [listing(columns, cells, hint)]
 
 
 def models(gateway: Gateway) -> list[Block]:

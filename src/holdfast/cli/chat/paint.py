@@ -11,13 +11,14 @@ from collections.abc import Iterable
 
 from rich.color import ColorSystem
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from rich.theme import Theme
 
 from holdfast.cli.answer import arguments_line
-from holdfast.cli.chat.blocks import Asked, Block, Called, Listing, Noted, Remark, Said, Spoke, Thought, gap
+from holdfast.cli.chat.blocks import Asked, Block, Called, Divider, Listing, Noted, Remark, Said, Spoke, Thought, gap
 from holdfast.cli.chat.markdown import STYLES, Drawn
 from holdfast.cli.screen import SHORT_ID, clean, duration, one_line, plural, shorten
 
@@ -137,8 +138,19 @@ class Painter:
                 return _asked(block)
             case Remark(text=text, tone=tone):
                 return Text(tidy(text), style=TONES[tone])
+            case Divider():
+                return self._divider(block)
             case Listing(lines=lines):
                 return Group(*(Text.from_ansi(line, no_wrap=True) for line in lines))
+
+    def _divider(self, block: Divider) -> RenderableType:
+        """A line across the screen, and below it what belongs to it."""
+        title = shorten(one_line(tidy(block.title)), self.columns - 6)
+        line = f"── {title} ".ljust(self.columns, "─")
+        below = [Text(one_line(tidy(text)), style=TONES[block.tone]) for text in block.lines]
+        return Group(
+            Text(line, style=TONES[block.tone], no_wrap=True), *(Padding(text, (0, 0, 0, 3)) for text in below)
+        )
 
     def _called(self, block: Called) -> RenderableType:
         """One line; of a failure also the first line of what it said."""

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from holdfast.cli.chat import background
 from holdfast.cli.chat.view import Wait
 
-_SLASH = re.compile(r"/([a-z]+)(?:\s+(.*))?\Z", re.DOTALL)
+_SLASH = re.compile(r"/([a-z]+(?:-[a-z]+)*)(?:\s+(.*))?\Z", re.DOTALL)
 _WORDS = {"y": "allow", "yes": "allow", "n": "deny", "no": "deny"}
 
 
@@ -27,6 +27,9 @@ VERBS = (
     Verb("sessions", "", "the sessions, newest first"),
     Verb("resume", "ID", "go to another session"),
     Verb("new", "", "begin a new session here"),
+    Verb("reset", "[note]", "a new chapter: the model starts anew here; with `note` the agent writes one for it first"),
+    Verb("undo-reset", "", "let the model see the chapter before again"),
+    Verb("compact", "[TEXT]", "make what the model sees shorter by a summary; TEXT says what matters"),
     Verb("fork", "[VERSION]", "go on in a copy of this session, up to a version of it"),
     Verb("rename", "TITLE", "give the session another title"),
     Verb("steer", "TEXT", "say it now: it joins the turn after the calls in flight"),
@@ -36,6 +39,7 @@ VERBS = (
     Verb("open", "[N]", "all of a tool call (Ctrl-O: of the last one)"),
     Verb("thinking", "[N]", "what it thought (Ctrl-T: the last time)"),
     Verb("tasks", "[VERB ID]", "what runs in the background; /tasks history, log, show, stop, kill, wait, pin, prune"),
+    Verb("stale", "", "what runs in the background and nobody waits for any more"),
     Verb("background", "PROMPT", "let an agent do it beside this session, which is told of its end"),
     Verb("bg", "PROMPT", "the same; a verb of /tasks behind it is that verb: /bg status"),
     Verb("why", "", "what it is doing or waiting for, and on whose word"),
@@ -60,10 +64,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Slash:
-    """A command to the chat itself."""
+    """A command to the chat itself; `running` is what becomes of what runs, once somebody chose."""
 
     name: str
     argument: str = ""
+    running: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,8 @@ def _slash(name: str, argument: str) -> Slash | Wrong:
         return _of_tasks(name, argument)
     if verb.takes and not verb.takes.startswith("[") and not argument:
         return Wrong(f"/{name} needs more: /{name} {verb.takes}")
+    if name == "reset" and argument not in ("", "note"):
+        return Wrong("/reset takes nothing, or `note`: then the agent writes a note for the next chapter first.")
     if not verb.takes and argument:
         return Wrong(f"/{name} takes nothing; {argument!r} was not understood.")
     return Slash(name, argument)
@@ -124,17 +131,40 @@ def _of_tasks(name: str, argument: str) -> Slash | Wrong:
 def _said(text: str, wait: Wait | None) -> Message | Answer | Wrong:
     if wait is None or not wait.wants_answer:
         return Message(text)
-    return _approval(wait, text.strip()) if wait.purpose == "approval" else Answer(wait.id, text.strip())
+    match wait.purpose:
+        case "approval":
+            return _approval(wait, text.strip())
+        case "compaction":
+            return _of_choices(wait, text.strip())
+        case _:
+            return Answer(wait.id, text.strip())
+
+
+def _of_choices(wait: Wait, text: str) -> Answer | Wrong:
+    """A number or the words of one; nothing else is guessed."""
+    found = _numbered(wait, text.lower())
+    if found in wait.choices:
+        return Answer(wait.id, found)
+    return Wrong(f"It waits for one of: {_listed(wait)}. /steer TEXT says something else.")
+
+
+def _numbered(wait: Wait, word: str) -> str:
+    if word.isascii() and word.isdecimal() and 1 <= int(word) <= len(wait.choices):
+        return wait.choices[int(word) - 1]
+    return word
+
+
+def _listed(wait: Wait) -> str:
+    return " · ".join(f"{number} {choice}" for number, choice in enumerate(wait.choices, 1))
 
 
 def _approval(wait: Wait, text: str) -> Answer | Wrong:
     """A number or a word; what follows it is told to the agent."""
     first, _, note = text.partition(" ")
     word = first.rstrip(".,:;!").lower()
-    word = _WORDS.get(word, word)
-    if word.isascii() and word.isdecimal() and 1 <= int(word) <= len(wait.choices):
-        word = wait.choices[int(word) - 1]
+    word = _numbered(wait, _WORDS.get(word, word))
     if word in wait.choices:
         return Answer(wait.id, word, note.strip())
-    numbered = " · ".join(f"{number} {choice}" for number, choice in enumerate(wait.choices, 1))
-    return Wrong(f"It waits for a permission: {numbered}. `deny REASON` tells why; /steer TEXT says something else.")
+    return Wrong(
+        f"It waits for a permission: {_listed(wait)}. `deny REASON` tells why; /steer TEXT says something else."
+    )

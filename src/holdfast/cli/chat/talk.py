@@ -12,10 +12,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Protocol
 
 from holdfast.cli.chat import look
-from holdfast.cli.chat.ask import Detached, Done, ask
+from holdfast.cli.chat.ask import Choose, Detached, Done, ask
 from holdfast.cli.chat.attach import Opening
 from holdfast.cli.chat.blocks import Block, Remark, Said
 from holdfast.cli.chat.follower import Follower
@@ -26,10 +27,12 @@ from holdfast.cli.chat.slash import Answer, Message, Slash, Wrong, meaning
 from holdfast.cli.errors import CliError, NotRunning, Refused
 from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken
 from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.running import MEANINGS
 
 SAVE_SECONDS = 0.5
+CHOICES = "k keep · s stop · c cancel"
 DRAIN_SECONDS = 3.0
-CHANGES = ("resume", "new", "fork", "profile", "model", "rename", "undo")
+CHANGES = ("resume", "new", "fork", "profile", "model", "rename", "undo", "reset", "undo-reset", "compact")
 """What is typed behind one of these is meant for what comes of it, so it waits."""
 
 
@@ -76,6 +79,8 @@ class Chat:
         self.ended = False
         """There is nothing more to follow: the session was deleted, or we are not welcome."""
         self._changing = False
+        self._choice: Slash | None = None
+        """The command that waits to hear what becomes of what runs."""
         self._held: deque[Letter] = deque()
         self._unseen: set[str] = set()
         """Messages that were typed here and have not come back as an event."""
@@ -131,7 +136,13 @@ class Chat:
             last=last,
             clock_ms=int(time.time() * 1000),
             monotonic=time.monotonic(),
+            choosing=self.choosing,
         )
+
+    @property
+    def choosing(self) -> str:
+        """The question of the chat itself; empty when it asks none."""
+        return "" if self._choice is None else f"/{self._choice.name} and what still runs: {CHOICES}"
 
     def _enter(self, opening: Opening) -> None:
         self._save()
@@ -245,6 +256,9 @@ class Chat:
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         if not text.strip():
             return
+        if self._choice is not None:
+            self._chosen(self._choice, MEANINGS.get(text.strip().lower()))
+            return
         if self._changing:
             self._held.append(self._letter("message", {}, text))
             self._screen.refresh()
@@ -261,9 +275,11 @@ class Chat:
         self._screen.refresh()
 
     def stop(self) -> None:
-        """Ctrl-C: end the turn; with none, say how to leave."""
+        """Ctrl-C: end the turn; with none, say how to leave. A question of the chat itself it takes back."""
         turn = self.view.turn
-        if turn is None:
+        if self._choice is not None:
+            self._chosen(self._choice, "cancel")
+        elif turn is None:
             self._show([Remark("No turn runs, so there is nothing to stop. Ctrl-D leaves.")])
         elif turn.stopping:
             self._show([Remark("This turn is being stopped already. Ctrl-D leaves; it ends by itself.")])
@@ -283,6 +299,19 @@ class Chat:
             self._screen.refresh()
         else:
             self._command(Slash("thinking"))
+
+    def _chosen(self, slash: Slash, choice: str | None) -> None:
+        """What becomes of what runs; anything else is neither guessed nor sent."""
+        if choice is None:
+            self._show([Remark(f"Nothing was sent. First this: {CHOICES}.", "warning")])
+        elif choice == "cancel":
+            self._choice = None
+            self._show([Remark("Nothing was changed.")])
+            self._release()
+        else:
+            self._choice = None
+            self._command(replace(slash, running=choice))
+        self._screen.refresh()
 
     def _letter(self, kind: Kind, body: Json, text: str) -> Letter:
         return Letter(kind, self._place, body, text, time.monotonic())
@@ -314,6 +343,8 @@ class Chat:
                 self._changing = slash.name in CHANGES
                 if slash.argument.startswith("wait "):
                     self._show([Remark("waiting for it; go on meanwhile")])
+                if slash == Slash("reset", "note", slash.running):
+                    self._show([Remark("the agent writes a note for the next chapter")])
                 self._beside(slash)
 
     def _beside(self, slash: Slash) -> None:
@@ -326,15 +357,24 @@ class Chat:
         elif isinstance(done, Detached):
             self.detached = done.task
             self._screen.leave()
+        elif isinstance(done, Choose):
+            self._choice = done.slash
+            self._show(done.blocks)
+            self._screen.refresh()
+            return  # what was typed meanwhile waits for the choice, too
         else:
             self._show(done)
             if self._place.session and self._follower is None:
                 self._follow()
         if slash.name in CHANGES:
-            self._changing = False
-            while self._held and not self._changing:
-                self.typed(self._held.popleft().text)
+            self._release()
         self._screen.refresh()
+
+    def _release(self) -> None:
+        """What was typed behind a command that changed something."""
+        self._changing = False
+        while self._held and not self._changing and self._choice is None:
+            self.typed(self._held.popleft().text)
 
     # --- in another thread ----------------------------------------------------------------------
 

@@ -62,6 +62,26 @@ def going_on(gateway: Gateway, session: str) -> list[Block]:
     ]
 
 
+def stale(gateway: Gateway) -> list[Block]:
+    """What runs and nobody waits for."""
+    found = tasks.stale(gateway)
+    if not found:
+        return [Remark(tasks.NOTHING_STALE)]
+    hint = "/tasks stop ID ends one, /tasks pin ID keeps it; all of them: holdfast tasks stale --stop"
+    return [listing(tasks.STALE, tasks.stale_cells(found), hint)]
+
+
+def stop_commands(gateway: Gateway, found: list[Json]) -> list[Block]:
+    """Ask commands to end; they get their 5 s while somebody goes on talking."""
+    for task in found:
+        if task["kind"] == "process":
+            gateway.command("POST", f"/v1/tasks/{task['task']}/stop", {})
+    named = ", ".join(
+        f"{task['task'][:SHORT_ID]} {one_line(task['title'])}" for task in found if task["kind"] == "process"
+    )
+    return [Remark(f"asked to end: {named}")] if named else []
+
+
 def _running(gateway: Gateway) -> list[Block]:
     found = tasks.running(gateway)
     if not found:

@@ -59,6 +59,7 @@ STYLE = Style.from_dict(
         "state.waiting": "nodim ansiyellow",
         "state.suspended": "nodim ansiyellow",
         "state.queued": "nodim ansicyan",
+        "state.compacting": "nodim ansicyan",
         "completion-menu": "bg:default fg:default",
         "completion-menu.completion.current": "reverse",
         "completion-menu.meta.completion": "bg:default fg:default dim",
@@ -194,7 +195,7 @@ class Terminal:
         if line > 0 or wrapped > 0:
             return [("", "  ")]
         wait = self.chat.view.wait
-        if wait is not None and wait.wants_answer:
+        if self.chat.choosing or (wait is not None and wait.wants_answer):
             return [("class:prompt.answer", "? ")]
         return [("class:prompt", f"{MARK} ")]
 
@@ -269,7 +270,7 @@ class Terminal:
         """Seconds pass also when nothing happens."""
         while True:
             await asyncio.sleep(TICK_SECONDS)
-            if self.chat.view.turn is not None or self.chat.is_away or self.chat.unsent:
+            if self.chat.view.at_work or self.chat.is_away or self.chat.unsent:
                 app.invalidate()
 
 

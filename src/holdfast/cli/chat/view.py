@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from holdfast.cli.answer import from_task
 from holdfast.cli.chat.blocks import Asked, Block, Called, Noted, Remark, Said, Tone
+from holdfast.cli.chat.chapter import Context, chapter_blocks
 from holdfast.cli.chat.speech import Speech
 from holdfast.cli.follow import Spoken
 from holdfast.cli.gateway import Json
@@ -60,7 +61,7 @@ class Wait:
     @property
     def wants_answer(self) -> bool:
         """Whether a text that is typed now answers it."""
-        return self.purpose in ("question", "approval")
+        return self.purpose in ("question", "approval", "compaction")
 
 
 @dataclass(slots=True)
@@ -106,6 +107,7 @@ class View:
     queue: dict[str, Queued] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
     cost: Cost = field(default_factory=Cost)
+    context: Context = field(default_factory=Context)
     speech: Speech = field(init=False)
 
     def __post_init__(self) -> None:
@@ -117,6 +119,8 @@ class View:
         self.session, self.title, self.cwd = row["id"], row["title"], row["cwd"]
         self.profile, self.model = row["profile"], row.get("model") or self.model
         self.queue = {q["input"]: Queued(q["input"], q["text"], q["mode"], q["by"]) for q in detail["queue"]}
+        if row["state"] == "compacting":
+            self.context.compacting = row["updated_at"]
         turns = sorted(detail["turns"], key=lambda turn: int(turn["turn"]))
         if turns:
             last = turns[-1]
@@ -133,7 +137,7 @@ class View:
     def state(self) -> str:
         """One word for what it is doing."""
         if self.turn is None:
-            return "queued" if self.queue else "idle"
+            return "queued" if self.queue else "compacting" if self.context.compacting is not None else "idle"
         if self.wait is not None:
             return "waiting"
         return "suspended" if self.turn.suspended else "running"
@@ -141,7 +145,7 @@ class View:
     @property
     def at_work(self) -> bool:
         """Whether something goes on that nobody has to wait for here."""
-        return self.turn is not None or bool(self.queue)
+        return self.turn is not None or bool(self.queue) or self.context.compacting is not None
 
     @property
     def running(self) -> list[Call]:
@@ -162,6 +166,7 @@ class View:
             case "InputReceived":
                 queued = Queued(event["input"], event["text"], event["mode"], event["by"])
                 self.queue.setdefault(queued.input, queued)
+                self.context.postponed = ""
             case "InputRevised":
                 self._revised(event)
             case "InputWithdrawn":
@@ -199,7 +204,7 @@ class View:
                 self.turn = self.wait = None
                 return _end_of_turn(event)
             case _:
-                return self._of_session(event)
+                return chapter_blocks(self.context, event, at) or self._of_session(event)
         return []
 
     def _revised(self, event: Json) -> None:
@@ -338,7 +343,7 @@ def _end_of_turn(event: Json) -> list[Block]:
 
 def while_away(records: list[Json]) -> str:
     """What happened in these records, in a few words; empty when nothing did that a person would miss."""
-    counts = {"message": 0, "question": 0, "approval": 0, "failed turn": 0, "ended task": 0}
+    counts = {"message": 0, "question": 0, "approval": 0, "failed turn": 0, "ended task": 0, "reset": 0}
     for record in records:
         event = record["event"]
         match event["kind"]:
@@ -354,6 +359,8 @@ def while_away(records: list[Json]) -> str:
                 counts[event["purpose"]] += 1
             case "TurnFinished" if event["outcome"] == "failed":
                 counts["failed turn"] += 1
+            case "ChapterOpened":
+                counts["reset"] += 1
             case _:
                 pass
     return ", ".join(plural(count, noun) for noun, count in counts.items() if count)

@@ -21,6 +21,8 @@ from holdfast.cli.values import TEXT
 def command(cli: Cli, id: str, text: str | None, choice: str | None) -> None:
     """Answer the wait ID: a question with TEXT (or the number of a choice), an approval with a flag.
 
+    A context that is too long and has no summary takes `try again` or `digest`, or their number.
+
     Two people may answer at once; the second one is told who was first.
     """
     if text is None and choice is None:

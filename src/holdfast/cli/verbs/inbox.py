@@ -34,7 +34,7 @@ def command(cli: Cli) -> None:
 def _cells(wait: dict[str, object]) -> list[str]:
     choices = wait["choices"]
     offered = f" ({', '.join(map(str, choices))})" if choices and isinstance(choices, list) else ""
-    about = one_line(str(wait["reason"])) + (offered if wait["purpose"] == "question" else "")
+    about = one_line(str(wait["reason"])) + (offered if wait["purpose"] in ("question", "compaction") else "")
     return [
         str(wait["id"]),
         str(wait["purpose"]),

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import click
 
+from holdfast.cli.chapters import RUNNING, in_full, opened_by, outlook, running_cells
 from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.gateway import Json
 from holdfast.cli.naming import named
-from holdfast.cli.screen import clean, dim, moment, terminal_width, wrap
+from holdfast.cli.screen import clean, dim, facts, moment, table, terminal_width, wrap
+from holdfast.cli.tasks import all_facts, find
 from holdfast.cli.values import SESSION
 
 
 @click.command("why")
 @click.argument("id", type=SESSION, required=False)
+@click.option("--verbose", "-v", is_flag=True, help="In full: every blocker with its process, its evidence, its times.")
 @shared_options
 @pass_cli
-def command(cli: Cli, id: str | None) -> None:
+def command(cli: Cli, id: str | None, verbose: bool) -> None:
     """Say what a session or a task is doing or waiting for, since when, on whose word, and how it ended.
 
     Every sentence names the event that it rests on. Without an ID: everything that is at work or waits.
     """
-    found = _ask(cli, id)
+    if verbose and id is None:
+        raise CliError("--verbose needs an ID.", hint="`holdfast why` names what is at work.", code=USAGE)
+    found = _ask(cli, id, verbose=verbose)
     if cli.json:
         cli.print_json(found)
         return
@@ -31,9 +37,16 @@ def command(cli: Cli, id: str | None) -> None:
         click.echo("\n  ".join(wrap(clean(sentence["text"]), width)))
         where = f"{sentence['stream']} {sentence['version']}" if sentence["version"] else sentence["stream"]
         click.echo(dim(f"  {where}, {moment(sentence['at'])}"))
+    if "reset" in found:
+        for block in in_full(found["reset"], found["opened"]):
+            click.echo(f"\n{facts(block)}")
+        if found["reset"]["running"]:
+            click.echo(f"\n{table(RUNNING, running_cells(found['reset']['running']))}")
+    if "task" in found:
+        click.echo(f"\n{facts(all_facts(found['task']))}")
 
 
-def _ask(cli: Cli, id: str | None) -> Json:
+def _ask(cli: Cli, id: str | None, *, verbose: bool) -> Json:
     """About a session, a task, or both when the one is the work of the other."""
     if id is None:
         everything: Json = cli.gateway.get("/v1/why")
@@ -42,4 +55,9 @@ def _ask(cli: Cli, id: str | None) -> Json:
     found: Json = cli.gateway.get(f"/v1/tasks/{task}/why" if not session else f"/v1/sessions/{session}/why")
     if session and task:
         found["sentences"] += cli.gateway.get(f"/v1/tasks/{task}/why")["sentences"]
+    if verbose and session:
+        found["reset"] = outlook(cli.gateway, session)
+        found["opened"] = opened_by(cli.gateway, session, found["reset"]["chapter"])
+    if verbose and task:
+        found["task"] = find(cli.gateway, task)
     return found

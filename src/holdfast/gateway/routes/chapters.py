@@ -60,7 +60,9 @@ async def reset_outlook(at: At, id: str) -> Response:
     running = [
         RunningTask(
             task=one.task,
+            kind="process" if one.process else "agent",
             title=one.title,
+            command=one.command,
             pid=one.pid,
             activity=one.doing,
             evidence=one.evidence,
@@ -72,6 +74,7 @@ async def reset_outlook(at: At, id: str) -> Response:
     shape = Outlook(
         rules=msgspec.convert(rules, Rules, from_attributes=True),
         policy=session.policy if session.policy != ResetPolicy() else None,
+        origins=at.profiles.reset_origins(session.profile, session.policy),
         next_rule=coming.rule,
         next_at=coming.at,
         postponed=None if session.postponed is None else session.postponed[0],

@@ -13,10 +13,14 @@ SECTIONS = {
         "log": "Read the conversation; --follow stays with it.",
         "search": "Find a text in any session.",
         "context": "Show what the model sees, and how large it is.",
+        "policy": "Show or choose when it is reset by itself.",
     },
     "Change": {
         "fork": "Begin a new session that knows everything in it.",
         "undo": "Take its last turn out of what the model sees.",
+        "reset": "Open a new chapter: what the model sees begins anew.",
+        "undo-reset": "Let the model see the chapter before again.",
+        "compact": "Make what the model sees shorter, by a summary.",
         "rename": "Give it another title.",
         "archive": "Take it out of the list; nothing is deleted.",
         "restore": "Bring an archived session back.",
@@ -28,4 +32,4 @@ SECTIONS = {
 
 @click.group("sessions", cls=LazyGroup, package="holdfast.cli.verbs.sessions", sections=SECTIONS, default="list")
 def command() -> None:
-    """List, read, search, rename, archive, delete and export sessions. Without a verb: list."""
+    """List, read, search, reset, rename, archive, delete and export sessions. Without a verb: list."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from holdfast.cli.chapters import context_line
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import quote
 from holdfast.cli.screen import Column, dim, one_line, table
@@ -17,7 +18,10 @@ COLUMNS = (Column("TURN", right=True), Column("ROLE"), Column("CHARS", right=Tru
 @shared_options
 @pass_cli
 def command(cli: Cli, session: str) -> None:
-    """Show what the model sees of SESSION, and about how large it is."""
+    """Show what the model sees of SESSION, and about how large it is.
+
+    Also its chapter, whether a summary or a digest stands for older turns, and how much room is left.
+    """
     found = cli.gateway.get(f"/v1/sessions/{quote(session)}/context")
     if cli.json:
         cli.print_json(found)
@@ -27,3 +31,4 @@ def command(cli: Cli, session: str) -> None:
     click.echo(table(COLUMNS, rows))
     click.echo(dim(f"model {found['model']}; tools: {', '.join(found['tools'])}"))
     click.echo(f"{found['characters']} characters, about {found['tokens']} tokens")
+    click.echo(context_line(found))

@@ -10,22 +10,28 @@ from holdfast.cli.commands import tell
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import FAILED, USAGE, CliError
 from holdfast.cli.gateway import quote
+from holdfast.cli.running import choose, running_option
 from holdfast.cli.screen import one_line, plural
 from holdfast.cli.values import SESSION
 
 
 @click.command("delete")
 @click.argument("session", type=SESSION)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@running_option
+@click.option("--yes", is_flag=True, help="Do not ask; while something runs it needs --running.")
 @shared_options
 @pass_cli
-def command(cli: Cli, session: str, yes: bool) -> None:
-    """Delete SESSION with all its events, for good. A session that is at work is refused."""
+def command(cli: Cli, session: str, running: str | None, yes: bool) -> None:
+    """Delete SESSION with all its events, for good. A session that is at work is refused.
+
+    While commands of it run, it shows them and asks: keep, stop, cancel.
+    """
     row = cli.gateway.get(f"/v1/sessions/{quote(session)}")["session"]
     what = f"{row['id']} “{one_line(row['title'])}” with {plural(row['version'], 'event')}"
+    body = choose(cli, row, running, ask=not yes)
     if not yes:
         _confirm(f"Delete {what}, for good?")
-    tell(cli, "DELETE", row["id"], "", None, done=f"deleted “{one_line(row['title'])}”")
+    tell(cli, "DELETE", row["id"], "", body or None, done=f"deleted “{one_line(row['title'])}”")
 
 
 def _confirm(question: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from holdfast.cli.chapters import outlook, outlook_facts
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import Json, quote
 from holdfast.cli.screen import Column, dim, duration, moment, pairs, plural, table, when
@@ -34,7 +35,9 @@ def command(cli: Cli, session: str) -> None:
         cli.print_json(found)
         return
     row = found["session"]
-    click.echo(pairs(_facts(row)))
+    reset = outlook(cli.gateway, row["id"])
+    plain = reset["rules"]["mode"] == "none" and row["chapter"] == 1
+    click.echo(pairs([*_facts(row), *([] if plain else outlook_facts(reset))]))
     click.echo()
     if found["turns"]:
         click.echo(table(TURNS, [_turn(turn) for turn in found["turns"]]))

@@ -13,6 +13,7 @@ SECTIONS = {
         "show": "Show all that is known of a task.",
         "log": "Read its whole output; --follow stays with it.",
         "search": "Find a text in the output of all tasks.",
+        "stale": "List what runs and nobody waits for; --stop ends it.",
     },
     "Change": {
         "wait": "Wait until it has ended.",

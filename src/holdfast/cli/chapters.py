@@ -1,0 +1,221 @@
+"""Chapters in words: resets and what postpones them, what became of what ran, how a context was made shorter.
+
+The command line and the chat say it with these, so they never disagree.
+"""
+
+from __future__ import annotations
+
+from holdfast.cli.gateway import Gateway, Json, quote
+from holdfast.cli.screen import SHORT_ID, Column, age, ago, duration, moment, one_line, plural, shorten, when
+
+INTERRUPTED = "interrupted"
+"""The code of a summary that was cut, which is nobody's failure."""
+NOTE = 400
+NOTE_SECONDS = 3_700.0
+"""An agent may take its time for a note; `summary_timeout` ends it before."""
+RUNNING = (
+    Column("ID"),
+    Column("KIND"),
+    Column("PID", right=True),
+    Column("ACTIVITY"),
+    Column("AGE", right=True),
+    Column("LIFETIME"),
+    Column("WHAT", flexible=True),
+)
+RULES = (Column("SETTING"), Column("VALUE"), Column("FROM"))
+ORIGINS = {"session": "this session", "config": "[session_reset]", "default": "the default"}
+
+
+def outlook(gateway: Gateway, session: str) -> Json:
+    """When it is reset by itself, what stands in the way, and what runs."""
+    found: Json = gateway.get(f"/v1/sessions/{quote(session)}/reset")
+    return found
+
+
+def opened_by(gateway: Gateway, session: str, chapter: Json) -> Json | None:
+    """The reset that opened a chapter; none opened the first one."""
+    if not chapter["version"]:
+        return None
+    page = gateway.get(f"/v1/sessions/{session}/events", after=chapter["version"] - 1, limit=1)
+    event: Json = page["events"][0]["event"]
+    return event
+
+
+# --- events -----------------------------------------------------------------------------------------
+
+
+def what_became(event: Json) -> list[str]:
+    """What a reset handed over and what it stopped, one line each."""
+    lines = []
+    if event["kept"]:
+        lines.append("handed over: " + "; ".join(f"{_named(one)} ({_doing(one)})" for one in event["kept"]))
+    if event["stopped"]:
+        lines.append("stopped: " + "; ".join(f"{_named(one)} ({one['rule']})" for one in event["stopped"]))
+    if event["hand_over"]:
+        whose = "note of the agent" if event["hand_over_from"] == "model" else "digest, made by a rule"
+        lines.append(f"{whose}: {shorten(one_line(event['hand_over']), NOTE)}")
+    return lines
+
+
+def _named(one: Json) -> str:
+    return f"{one['task'][:SHORT_ID]} {shorten(one_line(one['title']), 60)}"
+
+
+def _doing(one: Json) -> str:
+    return f"{one['activity'] or 'an agent'}, {age(one['age_ms'])}"
+
+
+def compacted(event: Json) -> str:
+    """What stands where turns were."""
+    what = "summary" if event["source"] == "model" else "digest (made by a rule, no model)"
+    size = f"{event['tokens_before']:,} → {event['tokens_after']:,} tokens"
+    return f"{what} of the turns up to {event['covers']} · {size}"
+
+
+def no_summary(event: Json, sees: str = "what it saw before") -> str:
+    """Why there is none, what the model sees meanwhile, and when it is tried again."""
+    problem = event["problem"]
+    if problem["code"] == INTERRUPTED:
+        return f"{one_line(problem['message'])} The model sees {sees}."
+    again = (
+        "after the next turn, or when somebody asks" if event["again_at"] is None else f"at {when(event['again_at'])}"
+    )
+    said = one_line(problem["message"]).rstrip(".")
+    return f"no summary (attempt {event['attempt']}): {said}. The model sees {sees}; it is tried again {again}."
+
+
+def postponed(event: Json) -> str:
+    """Why a reset that was due did not happen."""
+    limit = "" if event["until"] is None else f" until {when(event['until'])} at most"
+    reasons = "; ".join(one_line(blocker["reason"]) for blocker in event["blockers"])
+    return f"a reset ({event['rule']}) was due at {when(event['due_at'])} and is postponed{limit}: {reasons}"
+
+
+def policy(event: Json) -> str:
+    """What a person chose for one session."""
+    chosen = ", ".join(f"{name} = {value}" for name, value in event["policy"].items() if value is not None)
+    return f"reset policy by {event['by']}: {chosen or 'as its profile says'}"
+
+
+# --- what holds now ---------------------------------------------------------------------------------
+
+
+def rule_cells(found: Json, profile: str) -> list[list[str]]:
+    """For RULES: each setting, its value, and who said so."""
+    rules = found["rules"]
+    values = {
+        "mode": rules["mode"],
+        "idle_minutes": f"{rules['idle_ms'] // 60_000:,}",
+        "at_hour": str(rules["at_hour"]),
+        "timezone": rules["timezone"] or "this machine's own",
+        "max_postpone": _span(rules["max_postpone_ms"]),
+        "process_max_age": _span(rules["process_max_age_ms"]),
+        "on_live_process": rules["on_live_process"],
+        "hand_over_note": _yes(rules["hand_over_note"]),
+        "notify": _yes(rules["notify"]),
+    }
+    origins = ORIGINS | {"profile": f"profile {profile}"}
+    return [[name, value, origins[found["origins"][name]]] for name, value in values.items()]
+
+
+def outlook_facts(found: Json) -> list[tuple[str, str]]:
+    """Chapter, next reset, and what postpones it."""
+    chapter = found["chapter"]
+    opened = "" if chapter["opened_at"] is None else f", opened {ago(chapter['opened_at'])}: {chapter['reason']}"
+    rows = [("chapter", f"{chapter['chapter']}{opened}"), ("reset", _next(found))]
+    if found["postponed"] is not None:
+        rows.append(("postponed", postponed(found["postponed"])))
+    return rows
+
+
+def _next(found: Json) -> str:
+    if found["rules"]["mode"] == "none":
+        return "never by itself (mode = none)"
+    if found["next_at"] is None:
+        return "none: nothing was said in this chapter yet"
+    unless = ", unless somebody says something" if found["next_rule"] == "idle" else ""
+    late = "was due at" if found["postponed"] is not None else "at"
+    return f"{late} {moment(found['next_at'])} ({found['next_rule']}){unless}"
+
+
+def running_cells(tasks: list[Json]) -> list[list[str]]:
+    """For RUNNING."""
+    return [
+        [
+            one["task"][:SHORT_ID],
+            one["kind"],
+            "" if one["pid"] is None else str(one["pid"]),
+            one["activity"] or "at work",
+            age(one["age_ms"]),
+            one["lifetime"],
+            one["title"],
+        ]
+        for one in tasks
+    ]
+
+
+def in_full(found: Json, opened: Json | None) -> list[list[tuple[str, str]]]:
+    """Everything that is known about resets of a session, as blocks of names and values."""
+    blocks = [outlook_facts(found)]
+    if (late := found["postponed"]) is not None:
+        until = "as long as it takes: this is never cut" if late["until"] is None else moment(late["until"])
+        blocks[0] += [
+            ("due at", moment(late["due_at"])),
+            ("at most until", until),
+            ("looked at again", moment(late["next_check"])),
+        ]
+        blocks += [_blocker(one) for one in late["blockers"]]
+    for word, tasks in (
+        ("handed over", (opened or {}).get("kept", [])),
+        ("stopped", (opened or {}).get("stopped", [])),
+    ):
+        blocks += [_survivor(word, one) for one in tasks]
+    return blocks
+
+
+def _blocker(one: Json) -> list[tuple[str, str]]:
+    rows = [("postponed by", one["by"]), ("because", one["reason"])]
+    if one["task"]:
+        rows += [
+            ("task", one["task"]),
+            ("pid", "not known" if one["pid"] is None else str(one["pid"])),
+            ("command", one["command"]),
+            ("age", duration(one["age_ms"] or 0)),
+            ("activity", one["activity"]),
+            ("evidence", one["evidence"] or "not measured yet"),
+        ]
+    return rows
+
+
+def _survivor(word: str, one: Json) -> list[tuple[str, str]]:
+    return [
+        (word, f"{one['task']} {one['title']}"),
+        ("pid", "none" if one["pid"] is None else str(one["pid"])),
+        ("age", duration(one["age_ms"])),
+        ("activity", one["activity"] or "an agent"),
+        ("evidence", one["evidence"] or "none"),
+        ("rule", one["rule"]),
+    ]
+
+
+def context_line(found: Json) -> str:
+    """How much of its room a context takes, and what stands in the place of what it does not hold."""
+    summary = "" if found["summary"] is None else f"; a {_source(found)} stands for the turns up to {found['covers']}"
+    limits = f" of {found['threshold']:,}, past which it is made shorter" if found["threshold"] else ""
+    most = f"; at most {found['limit']:,}" if found["limit"] else ""
+    return f"chapter {found['chapter']}{summary}; {plural(found['used'], 'token')} used{limits}{most}"
+
+
+def _source(found: Json) -> str:
+    return "summary" if found["summary"] == "model" else "digest"
+
+
+def _span(ms: int) -> str:
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000)):
+        if ms >= 2 * size and ms % size == 0:
+            return f"{ms // size}{unit}"
+    return f"{ms / 1000:g}s"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"

@@ -1,0 +1,24 @@
+"""`holdfast sessions compact`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.commands import tell
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.values import SESSION, TEXT
+
+
+@click.command("compact")
+@click.argument("session", type=SESSION)
+@click.argument("instructions", type=TEXT, required=False)
+@shared_options
+@pass_cli
+def command(cli: Cli, session: str, instructions: str | None) -> None:
+    """Make what the model sees of SESSION shorter: a summary takes the place of its older turns.
+
+    INSTRUCTIONS tell whoever writes it what matters. The originals stay in the log and in the search.
+    """
+    body = {"instructions": instructions} if instructions else {}
+    done = "a summary was asked for; `holdfast why` says what becomes of it, `sessions context` what the model sees"
+    tell(cli, "POST", session, "/compact", body, done=done)

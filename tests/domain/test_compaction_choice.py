@@ -1,0 +1,67 @@
+"""What people say about a summary: that they want one, and what is done when there is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.domain.chapter import INTERRUPTED, CompactionFailed, CompactionRequested, CompactionStarted
+from holdfast.domain.commands import AnswerWait
+from holdfast.domain.compaction import Compact
+from holdfast.domain.decide import decide
+from holdfast.domain.errors import Rejected
+from holdfast.domain.events import WaitAnswered, WaitOpened
+from holdfast.domain.fact import Problem
+from holdfast.domain.step import Limits, Rest, next_step
+from holdfast.domain.why import why
+from tests.domain.book import Book
+
+CHOICES = ["try again", "digest"]
+
+
+def asking() -> Book:
+    """A turn that does not fit, and whose summary failed."""
+    book = Book("hello").begin()
+    book.write(WaitOpened(turn=1, wait="w1", purpose="compaction", reason="it does not fit", choices=CHOICES))
+    return book
+
+
+@pytest.mark.parametrize(("said", "meant"), [("2", "digest"), (" digest ", "digest"), ("1", "try again")])
+def test_a_choice_is_taken_by_its_number_or_its_words(said: str, meant: str) -> None:
+    (event,) = decide(asking().session, AnswerWait(wait="w1", answer=said), id="c1", by="cli")
+    assert isinstance(event, WaitAnswered)
+    assert event.answer == meant
+
+
+@pytest.mark.parametrize("said", ["3", "0", "yes", "digset"])
+def test_anything_else_is_not_guessed(said: str) -> None:
+    with pytest.raises(Rejected, match="answered with one of: try again, digest"):
+        decide(asking().session, AnswerWait(wait="w1", answer=said), id="c1", by="cli")
+
+
+def test_why_names_commands_that_work() -> None:
+    (first, *_) = why(asking().session, now=0)
+    assert "`holdfast answer w1 'try again'` or `holdfast answer w1 digest`" in first.text
+
+
+def wanted(code: str) -> Book:
+    """Somebody wanted a summary, and this became of it."""
+    book = Book("hello").begin().answer("hi")
+    book.finish()
+    book.write(CompactionRequested(instructions="keep the names", by="cli"))
+    book.write(CompactionStarted(covers=1, attempt=1, model="demo", tokens=5, reason="cli asked for it"))
+    problem = Problem(code=code, message="No.")
+    book.write(CompactionFailed(covers=1, attempt=1, problem=problem, again_at=None))
+    return book
+
+
+def test_a_summary_that_was_only_cut_is_still_wanted() -> None:
+    book = wanted(INTERRUPTED)
+    step = next_step(book.session, Limits(), now=book.now)
+    assert step == Compact(1, "cli asked for it", instructions="keep the names")
+    assert book.session.chapter.failures == 0
+
+
+def test_one_that_failed_is_not_asked_for_for_ever() -> None:
+    book = wanted("demo_failed")
+    assert next_step(book.session, Limits(), now=book.now) == Rest()
+    assert book.session.chapter.failures == 1
