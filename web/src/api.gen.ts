@@ -25,6 +25,7 @@ export interface AnswerWait {
 
 export interface ArchiveSession {
   readonly command?: "ArchiveSession";
+  readonly running?: "keep" | "stop" | null;
 }
 
 export interface Away {
@@ -39,6 +40,17 @@ export interface Away {
   readonly failures: number;
 }
 
+export interface Blocker {
+  readonly by: "process" | "question" | "queue" | "turn";
+  readonly reason: string;
+  readonly task?: string;
+  readonly pid?: number | null;
+  readonly command?: string;
+  readonly age_ms?: number | null;
+  readonly activity?: string;
+  readonly evidence?: string;
+}
+
 export interface Build {
   readonly version: string;
   readonly build: string;
@@ -50,10 +62,84 @@ export interface Call {
   readonly arguments: string;
 }
 
+export interface ChapterOpened {
+  readonly kind: "ChapterOpened";
+  readonly chapter: number;
+  readonly rule: "daily" | "idle" | "person";
+  readonly reason: string;
+  readonly by: string;
+  readonly due_at?: number | null;
+  readonly kept?: Survivor[];
+  readonly stopped?: Survivor[];
+  readonly hand_over?: string;
+  readonly hand_over_from?: "" | "digest" | "model";
+  readonly notify?: boolean;
+}
+
+export interface ChapterRejoined {
+  readonly kind: "ChapterRejoined";
+  readonly chapter: number;
+  readonly by: string;
+  readonly since?: number;
+}
+
+export interface ChapterShape {
+  readonly chapter: number;
+  readonly after_turn: number;
+  readonly version: number;
+  readonly opened_at: number | null;
+  readonly rule: "daily" | "idle" | "person" | null;
+  readonly reason: string;
+  readonly unseen: boolean;
+  readonly summary: string | null;
+  readonly compacting: boolean;
+}
+
 export interface ChooseAgent {
   readonly command?: "ChooseAgent";
   readonly profile?: string | null;
   readonly model?: string | null;
+}
+
+export interface CompactSession {
+  readonly command?: "CompactSession";
+  readonly instructions?: string;
+}
+
+export interface CompactionFailed {
+  readonly kind: "CompactionFailed";
+  readonly covers: number;
+  readonly attempt: number;
+  readonly problem: Problem;
+  readonly again_at: number | null;
+}
+
+export interface CompactionRequested {
+  readonly kind: "CompactionRequested";
+  readonly instructions: string;
+  readonly by: string;
+}
+
+export interface CompactionStarted {
+  readonly kind: "CompactionStarted";
+  readonly covers: number;
+  readonly attempt: number;
+  readonly model: string;
+  readonly tokens: number;
+  readonly reason: string;
+}
+
+export interface ContextCompacted {
+  readonly kind: "ContextCompacted";
+  readonly covers: number;
+  readonly summary: string;
+  readonly source: "digest" | "model";
+  readonly model: string;
+  readonly tokens_before: number;
+  readonly tokens_after: number;
+  readonly reason: string;
+  readonly usage?: Usage;
+  readonly duration_ms?: number;
 }
 
 export interface ContextMessage {
@@ -73,6 +159,7 @@ export interface CreateSession {
 
 export interface DeleteSession {
   readonly command?: "DeleteSession";
+  readonly running?: "keep" | "stop" | null;
 }
 
 export interface Delta {
@@ -196,6 +283,7 @@ export interface InputsJoined {
   readonly kind: "InputsJoined";
   readonly turn: number;
   readonly inputs: string[];
+  readonly by_person?: boolean;
 }
 
 export interface LogIn {
@@ -215,6 +303,12 @@ export interface ModelContext {
   readonly messages: ContextMessage[];
   readonly characters: number;
   readonly tokens: number;
+  readonly used: number;
+  readonly threshold: number;
+  readonly limit: number;
+  readonly chapter: number;
+  readonly covers: number;
+  readonly summary: string | null;
 }
 
 export interface ModelFailed {
@@ -264,6 +358,16 @@ export interface NoteReceived {
   readonly kind: "NoteReceived";
   readonly text: string;
   readonly task: string;
+}
+
+export interface Outlook {
+  readonly rules: Rules;
+  readonly policy: ResetPolicy | null;
+  readonly next_rule: "daily" | "idle" | "person" | null;
+  readonly next_at: number | null;
+  readonly postponed: ResetPostponed | null;
+  readonly chapter: ChapterShape;
+  readonly running: RunningTask[];
 }
 
 export interface OutputHit {
@@ -368,12 +472,45 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskStopRequested | TaskPinned | TaskFinished | GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionRequested | CompactionStarted | ContextCompacted | CompactionFailed | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskKept | TaskStopRequested | TaskPinned | TaskFinished | GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned;
 }
 
 export interface RenameSession {
   readonly command?: "RenameSession";
   readonly title: string;
+}
+
+export interface ResetPolicy {
+  readonly mode?: "both" | "daily" | "idle" | "none" | null;
+  readonly idle_minutes?: number | null;
+  readonly at_hour?: number | null;
+  readonly timezone?: string | null;
+  readonly max_postpone?: string | null;
+  readonly process_max_age?: string | null;
+  readonly on_live_process?: "hand_over" | "stop" | "stop_idle" | null;
+  readonly hand_over_note?: boolean | null;
+  readonly notify?: boolean | null;
+}
+
+export interface ResetPolicySet {
+  readonly kind: "ResetPolicySet";
+  readonly policy: ResetPolicy;
+  readonly by: string;
+}
+
+export interface ResetPostponed {
+  readonly kind: "ResetPostponed";
+  readonly rule: "daily" | "idle" | "person";
+  readonly due_at: number;
+  readonly until: number | null;
+  readonly next_check: number;
+  readonly blockers: Blocker[];
+}
+
+export interface ResetSession {
+  readonly command?: "ResetSession";
+  readonly running?: "keep" | "stop" | null;
+  readonly note?: boolean;
 }
 
 export interface RestoreSession {
@@ -386,6 +523,28 @@ export interface ReviseInput {
   readonly text?: string | null;
   readonly mode?: "interrupt" | "queue" | "steer" | null;
   readonly place?: number | null;
+}
+
+export interface Rules {
+  readonly mode: "both" | "daily" | "idle" | "none";
+  readonly idle_ms: number;
+  readonly at_hour: number;
+  readonly timezone: string;
+  readonly max_postpone_ms: number;
+  readonly process_max_age_ms: number;
+  readonly on_live_process: "hand_over" | "stop" | "stop_idle";
+  readonly hand_over_note: boolean;
+  readonly notify: boolean;
+}
+
+export interface RunningTask {
+  readonly task: string;
+  readonly title: string;
+  readonly pid: number | null;
+  readonly activity: string;
+  readonly evidence: string;
+  readonly age_ms: number;
+  readonly lifetime: string;
 }
 
 export interface SearchHit {
@@ -431,6 +590,7 @@ export interface Session {
   readonly state: string;
   readonly preview: string;
   readonly pinned: boolean;
+  readonly chapter: number;
   readonly unread?: number;
 }
 
@@ -485,6 +645,11 @@ export interface SessionRenamed {
 export interface SessionRestored {
   readonly kind: "SessionRestored";
   readonly by: string;
+}
+
+export interface SetResetPolicy {
+  readonly command?: "SetResetPolicy";
+  readonly policy: ResetPolicy;
 }
 
 export interface SignInCode {
@@ -556,6 +721,16 @@ export interface StopTurn {
   readonly turn?: number | null;
 }
 
+export interface Survivor {
+  readonly task: string;
+  readonly title: string;
+  readonly pid: number | null;
+  readonly activity: string;
+  readonly evidence: string;
+  readonly age_ms: number;
+  readonly rule: string;
+}
+
 export interface Taken {
   readonly bytes: number;
   readonly of: number;
@@ -598,6 +773,13 @@ export interface TaskFinished {
   readonly summary?: string;
   readonly files?: string[] | null;
   readonly survivors?: string[];
+}
+
+export interface TaskKept {
+  readonly kind: "TaskKept";
+  readonly task: string;
+  readonly lifetime: "chapter" | "persist" | "session" | "until";
+  readonly by: string;
 }
 
 export interface TaskPage {
@@ -682,6 +864,7 @@ export interface TaskView {
   readonly activity: string;
   readonly activity_detail: string;
   readonly activity_evidence: string;
+  readonly stale: string;
 }
 
 export interface ToolCallFinished {
@@ -745,6 +928,7 @@ export interface TurnStarted {
   readonly turn: number;
   readonly inputs: string[];
   readonly profile: string;
+  readonly by_person?: boolean;
 }
 
 export interface TurnSuspended {
@@ -757,6 +941,10 @@ export interface TurnUndone {
   readonly kind: "TurnUndone";
   readonly turn: number;
   readonly by: string;
+}
+
+export interface UndoReset {
+  readonly command?: "UndoReset";
 }
 
 export interface UndoTurn {
@@ -783,7 +971,7 @@ export interface WaitOpened {
   readonly kind: "WaitOpened";
   readonly turn: number;
   readonly wait: string;
-  readonly purpose: "approval" | "question" | "resume" | "retry";
+  readonly purpose: "approval" | "compaction" | "question" | "resume" | "retry";
   readonly reason: string;
   readonly call?: string;
   readonly choices?: string[];
@@ -847,6 +1035,7 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/agent": { readonly takes: ChooseAgent; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/archive": { readonly takes: ArchiveSession; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/away": { readonly takes: undefined; readonly gives: Away };
+  readonly "POST /v1/sessions/{id}/compact": { readonly takes: CompactSession; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/context": { readonly takes: undefined; readonly gives: ModelContext };
   readonly "POST /v1/sessions/{id}/detach": { readonly takes: DetachTurn; readonly gives: TaskAccepted };
   readonly "GET /v1/sessions/{id}/events": { readonly takes: undefined; readonly gives: EventPage };
@@ -856,6 +1045,10 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/pin": { readonly takes: PinSession; readonly gives: Accepted };
   readonly "DELETE /v1/sessions/{id}/queue/{input}": { readonly takes: undefined; readonly gives: Accepted };
   readonly "PATCH /v1/sessions/{id}/queue/{input}": { readonly takes: QueueEdit; readonly gives: Accepted };
+  readonly "GET /v1/sessions/{id}/reset": { readonly takes: undefined; readonly gives: Outlook };
+  readonly "POST /v1/sessions/{id}/reset": { readonly takes: ResetSession; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/reset/policy": { readonly takes: SetResetPolicy; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/reset/undo": { readonly takes: UndoReset; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/restore": { readonly takes: RestoreSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/stop": { readonly takes: StopTurn; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/undo": { readonly takes: UndoTurn; readonly gives: Accepted };
@@ -867,6 +1060,7 @@ export interface Routes {
   readonly "POST /v1/tasks/agents": { readonly takes: StartAgent; readonly gives: TaskAccepted };
   readonly "POST /v1/tasks/prune": { readonly takes: PruneTasks; readonly gives: Pruned };
   readonly "GET /v1/tasks/search": { readonly takes: undefined; readonly gives: OutputHits };
+  readonly "GET /v1/tasks/stale": { readonly takes: undefined; readonly gives: TaskPage };
   readonly "GET /v1/tasks/{id}": { readonly takes: undefined; readonly gives: TaskView };
   readonly "GET /v1/tasks/{id}/output": { readonly takes: undefined; readonly gives: OutputPage };
   readonly "POST /v1/tasks/{id}/pin": { readonly takes: PinTask; readonly gives: TaskAccepted };
