@@ -314,6 +314,7 @@ export interface ChapterRejoined {
   readonly kind: "ChapterRejoined";
   readonly chapter: number;
   readonly by: string;
+  readonly since?: number;
 }
 
 export interface ChapterShape {

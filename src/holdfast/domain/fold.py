@@ -118,7 +118,7 @@ def evolve(session: Session, record: Record) -> None:
             ended = Happened(record.version, record.at)
             session.last_turn = LastTurn(e.turn, e.outcome, e.reason, e.problem, ended)
             if session.turn is not None and session.turn.by_person and session.fresh is not None:
-                session.fresh = ended
+                session.fresh, session.postponed = ended, None
             session.turn = None
             if e.outcome != "done":
                 session.messages.append(Note(e.turn, f"This turn {e.outcome}: {e.reason}"))
@@ -235,8 +235,11 @@ def _of_chapter(session: Session, event: ChapterEvent, record: Record) -> None:
             session.postponed = (event, happened)
         case ResetPolicySet(policy=policy, by=by):
             session.policy = policy
+            if session.begun is not None:  # a rule is not about the time before it was set
+                session.begun = happened
             _acted(session, record, by)
         case ChapterOpened():
+            session.chapter.wanted = None
             session.chapters.append(Chapter(event.chapter, session.turns, event, happened))
             session.begun = session.fresh = session.postponed = None
             session.size = _estimate(session)
@@ -250,7 +253,7 @@ def _of_chapter(session: Session, event: ChapterEvent, record: Record) -> None:
             if isinstance(other, CompactionRequested):
                 _acted(session, record, other.by)
             if isinstance(other, ContextCompacted):
-                session.size = _estimate(session)
+                session.size = other.tokens_after
                 if session.turn is not None:
                     session.turn.failed = None
 

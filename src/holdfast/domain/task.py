@@ -190,9 +190,16 @@ def from_task(by: str) -> bool:
     return by.startswith("task ")
 
 
+def agent_of(session: str) -> str:
+    """How an agent is called that starts something."""
+    return f"{AN_AGENT}{session}"
+
+
 THE_CLOCK, THE_RUNTIME, THE_RESET_CLOCK, THE_BOARD = "the clock", "the runtime", "the reset clock", "the board"
+AN_AGENT = "the agent of session "
 
 
 def is_person(by: str) -> bool:
-    """Whether a person said it, from whatever client; not the runtime in its own name."""
-    return by not in (THE_CLOCK, THE_RUNTIME, THE_RESET_CLOCK, THE_BOARD) and not from_task(by)
+    """Whether a person said it, from whatever client; not the runtime in its own name, nor an agent."""
+    ours = by in (THE_CLOCK, THE_RUNTIME, THE_RESET_CLOCK, THE_BOARD)
+    return not ours and not from_task(by) and not by.startswith(AN_AGENT)

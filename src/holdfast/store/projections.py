@@ -12,6 +12,7 @@ import msgspec
 
 from holdfast.domain.card import BoardEvent
 from holdfast.domain.chapter import (
+    INTERRUPTED,
     ChapterOpened,
     ChapterRejoined,
     CompactionFailed,
@@ -86,6 +87,8 @@ REBUILT = (
     "clear_runs",
 )
 PREVIEW = 120
+WANTED, TRYING = 1, 2
+"""A person asked for a shorter context; somebody is at it. Both may be true."""
 
 
 def project(record: Record) -> list[Change]:
@@ -198,13 +201,17 @@ def project(record: Record) -> list[Change]:
         case ChapterOpened() as e:
             return [("open_chapter", base | {"chapter": e.chapter})]
         case ChapterRejoined() as e:
-            return [("rejoin_chapter", base | {"chapter": e.chapter})]
+            return [("rejoin_chapter", base | {"chapter": e.chapter, "since": e.since})]
         case CompactionRequested() as e:
-            return [("session_compacting", base | {"compacting": 1}), *_acted(base, e.by)]
+            return [("session_compacting", base | {"still": WANTED, "more": WANTED}), *_acted(base, e.by)]
         case CompactionStarted():
-            return [("session_compacting", base | {"compacting": 1})]
-        case ContextCompacted() | CompactionFailed():
-            return [("session_compacting", base | {"compacting": 0})]
+            return [("session_compacting", base | {"still": WANTED, "more": TRYING})]
+        case CompactionFailed() as e:
+            still = WANTED if e.problem.code == INTERRUPTED else 0
+            return [("session_compacting", base | {"still": still, "more": 0})]
+        case ContextCompacted() as e:
+            still = WANTED if e.source == "digest" else 0
+            return [("session_compacting", base | {"still": still, "more": 0})]
         case GatewayStarted() | GatewayStopped() | StaleListed():
             return []
         case TaskPruned() as e:

@@ -236,9 +236,13 @@ async def archive_session(at: At, id: str, request: Request) -> Response:
     """Take it out of the default list. While something runs, the command says what becomes of it."""
     session = str((await find(at, id))["id"])
     command, caller = await told(request, ArchiveSession, subject=session)
-    also = await at.still_running.chosen(session, command.running, by=caller.by, what="its session was archived")
-    appended = await at.sessions.tell(session, command, caller, also=also)
-    at.still_running.enforce(also)
+    appended = await at.still_running.with_what_runs(
+        session,
+        command.running,
+        by=caller.by,
+        what="its session was archived",
+        append=lambda also: at.sessions.tell(session, command, caller, also=also),
+    )
     return accepted(session, appended, caller, message=False)
 
 
@@ -265,9 +269,13 @@ async def delete_session(at: At, id: str, request: Request) -> Response:
         assert isinstance(event, SessionDeleted)
         return accepted(event.session, known, caller, message=False)
     session = str((await find(at, id))["id"])
-    also = await at.still_running.chosen(session, command.running, by=caller.by, what="its session was deleted")
-    appended = await at.sessions.delete(session, caller, also=also)
-    at.still_running.enforce(also)
+    appended = await at.still_running.with_what_runs(
+        session,
+        command.running,
+        by=caller.by,
+        what="its session was deleted",
+        append=lambda also: at.sessions.delete(session, caller, also=also),
+    )
     return accepted(session, appended, caller, message=False)
 
 

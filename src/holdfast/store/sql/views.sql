@@ -23,7 +23,7 @@ SELECT stream FROM deleted WHERE stream >= :prefix AND stream < :beyond ORDER BY
 
 -- name: sessions_at_work
 -- Everything that is not at rest: queued, running, waiting, suspended.
-SELECT * FROM sessions WHERE queued > 0 OR compacting = 1 OR turn_state IN ('running', 'waiting', 'suspended') ORDER BY id;
+SELECT * FROM sessions WHERE queued > 0 OR compacting > 0 OR turn_state IN ('running', 'waiting', 'suspended') ORDER BY id;
 
 -- name: sessions_begun
 -- Those whose chapter has something in it: what a reset could be about.
