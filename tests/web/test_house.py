@@ -104,3 +104,18 @@ def test_what_the_model_had_in_view(seat: Seat) -> None:
     )
     seat.page.reload()
     expect(seat.page.locator(".bar .context")).to_have_text(re.compile(r"^\d+ of 1,000 in context$"))
+
+
+def test_a_toast_stays_while_somebody_reads_it(seat: Seat) -> None:
+    seat.page.clock.install()
+    seat.open("/home")
+    expect(seat.page.locator(".conn")).to_have_text("Live")
+    ran(seat.gateway, "true", "a short one")
+    toast = seat.page.locator(".toast")
+    expect(toast).to_contain_text("a short one is done")
+    toast.hover()
+    seat.page.clock.fast_forward(20_000)
+    expect(toast).to_have_count(1)
+    seat.page.mouse.move(5, 5)
+    seat.page.clock.fast_forward(7_000)
+    expect(toast).to_have_count(0)
