@@ -10,6 +10,7 @@ from holdfast.cli.screen import SHORT_ID, Column, age, ago, duration, moment, on
 
 INTERRUPTED = "interrupted"
 """The code of a summary that was cut, which is nobody's failure."""
+A_DIGEST = "made by a rule, without a model; a summary takes its place as soon as one succeeds"
 NOTE = 400
 NOTE_SECONDS = 3_700.0
 """An agent may take its time for a note; `summary_timeout` ends it before."""
@@ -67,7 +68,7 @@ def _doing(one: Json) -> str:
 
 def compacted(event: Json) -> str:
     """What stands where turns were."""
-    what = "summary" if event["source"] == "model" else "digest (made by a rule, no model)"
+    what = "summary" if event["source"] == "model" else "digest"
     size = f"{event['tokens_before']:,} → {event['tokens_after']:,} tokens"
     return f"{what} of the turns up to {event['covers']} · {size}"
 

@@ -223,7 +223,8 @@ def remark(event: Json) -> tuple[str, str]:
                 f"{event['model']} writes a summary of the turns up to {event['covers']}: {event['reason']}",
             )
         case "ContextCompacted":
-            return "compact", f"{chapters.compacted(event)} ({event['reason']})\n{event['summary']}"
+            mark = "" if event["source"] == "model" else f", {chapters.A_DIGEST}"
+            return "compact", f"{chapters.compacted(event)}{mark} ({event['reason']})\n{event['summary']}"
         case "CompactionFailed":
             return "compact", chapters.no_summary(event)
         case "TurnDetached":
