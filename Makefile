@@ -10,7 +10,7 @@ RUN := $(UV) run --quiet --locked
 
 run: $(UV)
 	@$(PY) hatch_build.py || echo "Going on without the dashboard."
-	$(RUN) --no-dev holdfast serve
+	$(RUN) --no-dev holdfast serve --open
 
 test: check
 	@$(PY) hatch_build.py --test

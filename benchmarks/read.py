@@ -19,7 +19,9 @@ from holdfast.store.sqlite import SqliteStore
 
 AREA = "read"
 EVENTS = 10_000
-SELECT = "SELECT data, crc FROM events WHERE stream = ? AND version > 0 ORDER BY version"
+SELECT = """
+SELECT e.data, e.crc FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = ? ORDER BY s.number, e.version
+"""
 
 
 async def run(plan: Plan, report: Report) -> None:

@@ -16,7 +16,20 @@ from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.commands import AnyCommand
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.reset import ResetRules
-from holdfast.gateway.routes import agents, chapters, devices, events, pages, queue, sessions, system, tasks, waits
+from holdfast.gateway.routes import (
+    agents,
+    cards,
+    chapters,
+    devices,
+    events,
+    house,
+    pages,
+    queue,
+    sessions,
+    system,
+    tasks,
+    waits,
+)
 from holdfast.read_settings import load_settings
 from holdfast.runtime.demo import HELP
 from holdfast.runtime.profiles import Profiles
@@ -88,7 +101,7 @@ def test_the_documented_settings_are_valid_and_the_defaults(tmp_path: Path) -> N
 
 def test_every_route_is_documented() -> None:
     text = page("docs/api.md")
-    modules = (agents, chapters, devices, events, pages, queue, sessions, system, tasks, waits)
+    modules = (agents, cards, chapters, devices, events, house, pages, queue, sessions, system, tasks, waits)
     routes = [route for module in modules for route in module.router.routes if isinstance(route, APIRoute)]
     paths = {route.path_format for route in routes if route.include_in_schema or route.path_format.startswith("/v1")}
     missing = []

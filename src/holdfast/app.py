@@ -13,15 +13,20 @@ import os
 import secrets
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket as Socket
 
 from holdfast import __version__
-from holdfast.config import ConfigError, Home, command_environment
+from holdfast.board.cards import Cards
+from holdfast.board.dispatcher import Dispatcher
+from holdfast.board.tools import WorkerTools
+from holdfast.config import ConfigError, Home, command_environment, has_screen
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
-from holdfast.domain.events import SYSTEM, AnyEvent, GatewayStarted, GatewayStopped
+from holdfast.domain.events import AnyEvent
+from holdfast.domain.system import SYSTEM, GatewayStarted, GatewayStopped
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.guard import Guard
 from holdfast.gateway.logs import start_logging
@@ -34,6 +39,7 @@ from holdfast.lifecycle.reset import Resets
 from holdfast.lifecycle.reset_clock import ResetClock
 from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running import StillRunning
+from holdfast.lifecycle.stale_list import StaleList
 from holdfast.processes.supervisor import Supervisor
 from holdfast.read_settings import load_settings
 from holdfast.runtime.archive import Archive
@@ -65,7 +71,9 @@ OpenStore = Callable[[Path], Store]
 log = logging.getLogger(__name__)
 
 
-def serve(home: Home, *, port: int | None, background: bool, open_store: OpenStore = SqliteStore) -> int:
+def serve(
+    home: Home, *, port: int | None, background: bool, browser: bool = False, open_store: OpenStore = SqliteStore
+) -> int:
     """Run a gateway until somebody says goodbye. Returns the exit code of the process."""
     try:
         umask = home.prepare()
@@ -79,8 +87,8 @@ def serve(home: Home, *, port: int | None, background: bool, open_store: OpenSto
         return _explain(f"{error}.", DOCTOR, 1)
     try:
         start_logging(home.log, settings.gateway.log_bytes)
-        place = _Place(home, settings, umask)
-        asyncio.run(_run(place, port=port, background=background, open_store=open_store))
+        greeting = None if background else _Greeting(browser=browser)
+        asyncio.run(_run(_Place(home, settings, umask), port=port, greeting=greeting, open_store=open_store))
         return 0
     except HoldfastError as error:
         log.error("the gateway could not start: %s", error)
@@ -107,7 +115,19 @@ class _Place:
     umask: int
 
 
-async def _run(place: _Place, *, port: int | None, background: bool, open_store: OpenStore) -> None:
+@dataclass(frozen=True, slots=True)
+class _Greeting:
+    """What somebody who sits in front wants."""
+
+    browser: bool
+
+    @property
+    def link(self) -> bool:
+        """A one-time code is for eyes: where no terminal is, it would stay in somebody's log."""
+        return self.browser or sys.stdout.isatty()
+
+
+async def _run(place: _Place, *, port: int | None, greeting: _Greeting | None, open_store: OpenStore) -> None:
     home = place.home
     goodbye = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -118,24 +138,32 @@ async def _run(place: _Place, *, port: int | None, background: bool, open_store:
     try:
         number = bound.getsockname()[1]
         gateway, mirror = _put_together(place, store, profiles, port=number, goodbye=goodbye)
-        retention = Retention(store, gateway.pruning, gateway.clock, lambda: profiles.settings.retention)
         await _note(gateway, GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id()))
         await gateway.devices.load()
-        server = Server(gateway, Guard(port=number, token=_token(home), devices=gateway.devices))
+        public_urls = place.settings.gateway.public_urls
+        guard = Guard(port=number, token=_token(home), devices=gateway.devices, public_urls=public_urls)
+        server = Server(gateway, guard)
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         await profiles.detect()
         await gateway.tasks.start()
         await mirror.start()
-        await retention.start()
+        await gateway.retention.start()
+        stale = StaleList(store, gateway.shelf, gateway.clock, lambda: profiles.settings.session_reset)
+        await stale.start()
         await gateway.runner.start()
         await gateway.reset_clock.start()
-        _announce(home, gateway)
-        if not background:
-            _greet(home, gateway, await _dashboard(gateway))
+        await gateway.dispatcher.start()
+        _announce(home, gateway, public_urls)
+        if greeting is not None:
+            link = await _link(gateway) if greeting.link else ""
+            _greet(home, gateway, link)
+            if greeting.browser and link:
+                _open(link)
         warming = asyncio.create_task(_warm_up(profiles))
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _say_goodbye(gateway, serving)
-        await retention.stop()
+        await gateway.retention.stop()
+        await stale.stop()
         await mirror.stop()
         await warming
     finally:
@@ -154,7 +182,7 @@ def _put_together(
         store,
         archive=archive,
         supervisor=Supervisor(home.tasks),
-        ground=Ground(home.tasks, lambda: command_environment(profiles.settings.key_names), place.umask),
+        ground=Ground(home.tasks, lambda: command_environment(profiles.settings.key_names), place.umask, profiles.hide),
         sessions=sessions,
         clock=clock,
     )
@@ -177,6 +205,9 @@ def _put_together(
     streams, awake = Streams(store, live), Awake()
     still_running = StillRunning(store, shelf, tasks, awake)
     resets = Resets(store, sessions=sessions, running=still_running, profiles=profiles, clock=clock)
+    cards = Cards(store, sessions=sessions, running=still_running, clock=clock, root=home.path / "workspaces")
+    profiles.worker_tools += WorkerTools(store, cards, sessions).tools
+    pruning = Pruning(store, tasks.supervisor, clock)
     gateway = Gateway(
         store=store,
         sessions=sessions,
@@ -187,9 +218,12 @@ def _put_together(
         tasks=tasks,
         shelf=shelf,
         delegation=delegation,
-        pruning=Pruning(store, tasks.supervisor, clock),
+        pruning=pruning,
+        retention=Retention(store, pruning, clock, lambda: profiles.settings.retention, sessions=sessions),
         still_running=still_running,
         resets=resets,
+        cards=cards,
+        dispatcher=Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock),
         reset_clock=ResetClock(store, resets=resets, profiles=profiles, awake=awake, clock=clock),
         profiles=profiles,
         clock=clock,
@@ -209,6 +243,7 @@ async def _warm_up(profiles: Profiles) -> None:
 
 async def _say_goodbye(gateway: Gateway, serving: asyncio.Task[None]) -> None:
     """Suspend what runs while the doors close; then write that we left in good order."""
+    await gateway.dispatcher.stop()
     await gateway.reset_clock.stop()
     log.info("goodbye: suspending %d sessions", len(gateway.runner.working))
     suspending = asyncio.create_task(gateway.runner.stop())
@@ -273,31 +308,41 @@ def _program() -> str:
     return str(program.relative_to(here)) if program.is_relative_to(here) else "holdfast"
 
 
-async def _dashboard(gateway: Gateway) -> str:
-    """Where a browser can look in, or how to get there."""
+async def _link(gateway: Gateway) -> str:
+    """Where a browser can look in, once; empty when the disk takes no code."""
     try:
         return f"{gateway.url}/#code={(await gateway.devices.mint()).code}"
     except HoldfastError as error:
-        return f"holdfast open ({error.message})"
+        log.warning("there is no sign-in code: %s", error)
+        return ""
 
 
-def _announce(home: Home, gateway: Gateway) -> None:
+def _open(link: str) -> None:
+    """In a browser, if there is a screen; nobody waits for it, since some return when they are closed."""
+    if has_screen():
+        import webbrowser
+
+        threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
+
+
+def _announce(home: Home, gateway: Gateway, public_urls: list[str]) -> None:
     """Write the address where every client looks for it."""
     address = {"pid": os.getpid(), "url": gateway.url, "version": __version__, "started_at": gateway.started_at}
+    address |= {"public_urls": public_urls}
     temporary = home.address.with_suffix(".tmp")
     temporary.write_text(json.dumps(address) + "\n")
     temporary.replace(home.address)
     log.info("gateway %s listens on %s, home %s", __version__, gateway.url, home.path)
 
 
-def _greet(home: Home, gateway: Gateway, dashboard: str) -> None:
+def _greet(home: Home, gateway: Gateway, link: str) -> None:
     """Say to whoever sits in front what can be done now."""
     program = _program()
+    dashboard = f"In a browser, once and within 10 minutes: {link}\nLater: " if link else "In a browser: "
     sys.stdout.write(
         f"Holdfast {__version__} is running at {gateway.url} (home {home.path}).\n"
         f"{_who_answers(gateway.profiles)}\n"
-        f"In a browser, once and within 10 minutes: {dashboard}\n"
-        f"Later: {program} open\n"
+        f"{dashboard}{program} open\n"
         "Try this in another terminal:\n"
         f'  {program} run "say hello"\n'
         f'  {program} run "slow 30 one two three four five six" --detach\n'

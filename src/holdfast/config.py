@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,6 +96,13 @@ def find_home(given: str | None = None) -> Home:
 def no_color() -> bool:
     """Whether the person asked for plain output."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+
+
+def has_screen() -> bool:
+    """Whether a browser that is opened here would be seen by somebody."""
+    if os.environ.get("CI", "").lower() not in ("", "0", "false"):
+        return False
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def environment(name: str) -> str | None:

@@ -25,6 +25,7 @@ from holdfast.settings import (
     RetentionSettings,
     Settings,
     reset_problem,
+    span_ms,
 )
 
 
@@ -75,10 +76,15 @@ _BOUNDS: dict[tuple[str, str], tuple[int, int]] = {
     ("retention", "sessions_delete_days"): (0, 36_500),
     ("session_reset", "idle_minutes"): (1, 10**7),
     ("session_reset", "at_hour"): (0, 23),
+    ("board", "max_running"): (0, 1000),
+    ("board", "max_per_board"): (0, 1000),
+    ("board", "max_per_profile"): (0, 1000),
+    ("board", "max_attempts"): (1, 100),
     ("compaction", "threshold"): (0, 10**8),
     ("compaction", "limit"): (0, 10**8),
     ("compaction", "keep_recent"): (0, 1000),
     ("compaction", "summary_timeout"): (1, 3600),
+    ("providers", "quiet_minutes"): (1, 1440),
     ("profiles", "output_head_kib"): (0, 10**8),
     ("profiles", "output_tail_kib"): (4, 10**8),
     ("profiles", "max_steps"): (1, 10**6),
@@ -139,6 +145,7 @@ def _kind(keys: list[str]) -> str:
 
 def _check_names(path: Path, text: str, settings: Settings) -> None:
     """Names that lead nowhere are found now and not in the middle of a turn."""
+    _check_urls(path, text, settings.gateway.public_urls)
     for where, rules in [
         (["session_reset"], settings.session_reset),
         *((["profiles", name, "session_reset"], one.session_reset) for name, one in settings.profiles.items()),
@@ -147,6 +154,10 @@ def _check_names(path: Path, text: str, settings: Settings) -> None:
             key, what = found
             line = _line_of(text, [*where, key])
             raise ConfigError(f"{path}:{line}: {'.'.join([*where, key])} {what}")
+    for key in ("max_runtime", "frozen_after"):
+        if span_ms(value := getattr(settings.board, key)) is None:
+            line = _line_of(text, ["board", key])
+            raise ConfigError(f"{path}:{line}: board.{key} is {value!r}; write a number and a unit, like 30m or 4h.")
     _check_compaction(path, text, settings)
     known = ", ".join(sorted(settings.profiles))
     if settings.default_profile and settings.default_profile not in settings.profiles:
@@ -164,6 +175,45 @@ def _check_names(path: Path, text: str, settings: Settings) -> None:
         if bool(offer.command) == bool(offer.url):
             line = _line_of(text, ["mcp", name])
             raise ConfigError(f"{path}:{line}: mcp.{name} needs a command or a url, one of them.")
+
+
+_ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9-]+(?:\.[a-z0-9-]+)*)(?::([1-9]\d{0,4}))?")
+
+
+def _check_urls(path: Path, text: str, urls: list[str]) -> None:
+    """Only what a browser itself would say: the guard compares whole origins."""
+    hosts: set[str] = set()
+    for url in urls:
+        line = _line_of(text, ["gateway", "public_urls"])
+        below = enumerate(text.splitlines()[line - 1 :], line)
+        where = f"{path}:{next((number for number, words in below if url in words), line)}"
+        if not _is_origin(url):
+            raise ConfigError(
+                f"{where}: gateway.public_urls: {url!r} is not the origin of a page. Write https://HOST or "
+                "https://HOST:PORT (or http://) in small letters: no path and no / at the end, no user, no *, and no "
+                "port that is the usual one (443, 80)."
+            )
+        host = url.partition("//")[2]
+        if host in hosts:
+            raise ConfigError(f"{where}: gateway.public_urls: {host} stands there twice; keep the one with https.")
+        hosts.add(host)
+
+
+def _is_origin(url: str) -> bool:
+    from ipaddress import ip_address
+
+    found = _ORIGIN.fullmatch(url)
+    if found is None:
+        return False
+    host, port = found[1], int(found[2] or 0)
+    if port > 65_535 or port == (443 if url.startswith("https") else 80):
+        return False
+    if host.startswith("[") or host.rpartition(".")[2].isdigit():
+        try:
+            return str(ip_address(host.strip("[]"))) == host.strip("[]")
+        except ValueError:
+            return False
+    return len(host) <= 253 and all(len(part) <= 63 and part == part.strip("-") for part in host.split("."))
 
 
 def _check_compaction(path: Path, text: str, settings: Settings) -> None:

@@ -25,6 +25,8 @@ class GatewaySettings:
     """Where it listens on 127.0.0.1; by default 4690, or any free port if that is taken."""
     log_bytes: int = 10_000_000
     """The size at which the log file is rotated; five old ones are kept."""
+    public_urls: list[str] = field(default_factory=list)
+    """Further exact origins under which browsers reach it, behind a TLS proxy or in a tailnet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +127,8 @@ class ProviderSettings:
     """Where it is; empty is the provider's own address."""
     api_key_env: str = ""
     """The variable of the gateway's environment that holds the key; empty when it needs none."""
+    quiet_minutes: int = 10
+    """How long it may send signs of life and not a word; then it counts as lost and is asked again."""
 
     def key(self) -> str | None:
         """The key; None when it is needed and not there."""

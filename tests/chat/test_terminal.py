@@ -256,6 +256,7 @@ def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: Co
             "/export talk.md": "bytes of markdown",
             "/open": "[1] read · failed",
             "/nonsense": "There is no /nonsense.",
+            "/model nonsense": "is not a model: write `demo` or PROVIDER:MODEL",
             "/undo": "turn 2 undone by cli",
         }.items():
             seat.enter(command)

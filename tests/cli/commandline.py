@@ -65,14 +65,14 @@ class CommandLine:
         """What it prints with --json; it must succeed."""
         return json.loads(self.ok(*arguments, "--json"))
 
-    def spawn(self, *arguments: str) -> subprocess.Popen[str]:
+    def spawn(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [*PROGRAM, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=self.environment(),
+            env=self.environment(**env),
         )
 
     @contextlib.contextmanager

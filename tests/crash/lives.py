@@ -11,9 +11,9 @@ from pathlib import Path
 
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events import Mode, ModelRequested
-from tests.crash.zygote import tell
 from tests.eventually import eventually
 from tests.runtime.rig import STREAM, Rig, call, seen
+from tests.zygote import tell
 
 
 def script(session: str, number: int) -> tuple[str, Mode]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.crash.zygote import Zygote
 from tests.domain.history import check_ended
 from tests.runtime.rig import Rig
 from tests.store.rebuilt import check_integrity, check_projections
+from tests.zygote import Zygote
 
 
 async def test_promise_1_a_full_disk_refuses_serves_reads_and_recovers_by_itself(tmp_path: Path) -> None:
-    with Zygote() as zygote:
+    with Zygote("tests.crash.lives") as zygote:
         life = zygote.live("fill_up", home=str(tmp_path))
     assert life.status == 0
     assert life.lines == [

@@ -15,10 +15,10 @@ import pytest
 
 from tests.crash.harness import check_posted
 from tests.crash.lives import KILL, MESSAGES, ONCE, SESSION, STAY, script
-from tests.crash.zygote import Life, Zygote
 from tests.domain.history import check_ended
 from tests.runtime.rig import Rig
 from tests.store.rebuilt import check_integrity, check_projections
+from tests.zygote import Life, Zygote
 
 SOURCE = Path(__file__).with_name("fault.c")
 AT_ONCE = 8
@@ -35,7 +35,7 @@ def zygotes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleQueue[Zy
     free: SimpleQueue[Zygote] = SimpleQueue()
     with ExitStack() as all_:
         for _ in range(AT_ONCE):
-            free.put(all_.enter_context(Zygote(preload=shim)))
+            free.put(all_.enter_context(Zygote("tests.crash.lives", preload=shim)))
         yield free
 
 

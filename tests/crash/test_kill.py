@@ -11,10 +11,10 @@ import pytest
 
 from holdfast.domain.events import Record
 from tests.crash.harness import check_posted
-from tests.crash.zygote import Since, Zygote
 from tests.domain.history import check_ended
 from tests.runtime.rig import Rig
 from tests.store.rebuilt import check_integrity, check_projections
+from tests.zygote import Since, Zygote
 
 SESSIONS = [letter * 16 for letter in "abcd"]
 SEED = int(os.environ.get("HOLDFAST_SEED", random.randrange(10**6)))
@@ -25,7 +25,7 @@ def kill_loop(home: Path, kills: int) -> None:
     dice = random.Random(SEED)
     acked = dict.fromkeys(SESSIONS, 0)
     killed = silent = 0
-    with Zygote() as zygote:
+    with Zygote("tests.crash.lives") as zygote:
         while killed < kills:
             after, since = (dice.uniform(0, 0.1), SINCE[dice.random() < 0.7])
             life = zygote.live("feed", kill_after=after, since=since, home=str(home), start=acked, last=10**9)

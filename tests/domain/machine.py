@@ -8,23 +8,47 @@ included.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Protocol
+from typing import Literal, Protocol
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from holdfast.domain.commands import SendMessage, SessionCommand, StopTurn
-from holdfast.domain.compaction import Compact
+from holdfast.domain.chapter import (
+    INTERRUPTED,
+    Blocker,
+    CompactionFailed,
+    CompactionStarted,
+    ContextCompacted,
+    ResetPolicy,
+    ResetPostponed,
+    ResetRule,
+)
+from holdfast.domain.commands import (
+    AnswerWait,
+    ArchiveSession,
+    ChooseAgent,
+    CompactSession,
+    RenameSession,
+    SendMessage,
+    SessionCommand,
+    SetResetPolicy,
+    StopTurn,
+    UndoReset,
+    UndoTurn,
+)
+from holdfast.domain.compaction import Compact, CompactionRules, again_at
 from holdfast.domain.decide import decide
 from holdfast.domain.errors import Conflict, Fenced
 from holdfast.domain.events import (
     AnyEvent,
     CallOutcome,
     Effect,
+    InputReceived,
     InputsJoined,
     Mode,
     ModelFailed,
     ModelRequested,
+    NoteReceived,
     Record,
     SessionCreated,
     ToolCallFinished,
@@ -33,7 +57,9 @@ from holdfast.domain.events import (
     WaitAnswered,
     session_stream,
 )
+from holdfast.domain.fact import Problem
 from holdfast.domain.fold import fold
+from holdfast.domain.reset import Reset, open_chapter
 from holdfast.domain.session import Session
 from holdfast.domain.step import (
     Ask,
@@ -51,11 +77,14 @@ from holdfast.domain.step import (
     pick_up,
     stop_reason,
 )
+from holdfast.domain.task import THE_RESET_CLOCK
 from tests.domain.book import ID, PROBLEM, answer
+from tests.domain.chapters import check_context, freshness
 from tests.domain.history import check, check_ended
 
 HOUR = 3_600_000
-LIMITS = Limits(steps=4, resume_attempts=2, resume_age_ms=6 * HOUR)
+RULES = CompactionRules(threshold=6, limit=12, keep_recent=1)
+LIMITS = Limits(steps=4, resume_attempts=2, resume_age_ms=6 * HOUR, compaction=RULES)
 
 Reply = list[str] | None
 """What the model says: the tools that it wants, or None when it fails."""
@@ -123,16 +152,18 @@ class Hand:
     def next_events(self, reply: Reply, effect: Effect) -> list[AnyEvent]:
         """The next append of the loop in `runtime/turn.py`; none when there is rest."""
         session, turn = self.session, self.session.turn
+        if session.chapter.trying is not None:
+            return [end_of_summary(session, reply, helps=effect != "unsafe")]
         if turn is not None and turn.asked and stop_reason(session) is None:
             asked = CallModel(turn.number, turn.step, turn.attempts)
             if reply is None:
                 return [ModelFailed(turn=turn.number, step=turn.step, problem=PROBLEM)]
             return [answer(asked, "" if reply else "done", *reply)]
         match next_step(session, LIMITS, now=session.updated_at):
-            case Begin(number, inputs):
-                return [TurnStarted(turn=number, inputs=inputs, profile="demo")]
-            case Join(number, inputs):
-                return [InputsJoined(turn=number, inputs=inputs)]
+            case Begin(number, inputs, person):
+                return [TurnStarted(turn=number, inputs=inputs, profile="demo", by_person=person)]
+            case Join(number, inputs, person):
+                return [InputsJoined(turn=number, inputs=inputs, by_person=person)]
             case CallModel(number, step, attempt):
                 version = session.version
                 return [ModelRequested(turn=number, step=step, attempt=attempt, model="m", context_version=version)]
@@ -149,10 +180,41 @@ class Hand:
                 return close(session, step, Partial("so far"))
             case Sleep(number, wait, _, default):
                 return [WaitAnswered(turn=number, wait=wait, answer=default, by="the clock")]
-            case Compact() | Ask():
-                raise AssertionError("nothing here is that long")
+            case Compact(covers, _, digest=True):
+                return [compacted(session, covers, "digest")]
+            case Compact(covers, reason):
+                return [CompactionStarted(covers=covers, attempt=1, model="m", tokens=session.size, reason=reason)]
+            case Ask(wait):
+                return [wait]
             case Rest() | RunTools():
                 return []
+
+
+def end_of_summary(session: Session, reply: Reply, *, helps: bool) -> AnyEvent:
+    """It is cut at rest by a message and in a turn by a stop; else it fails or comes, and may be of little help."""
+    trying = session.chapter.trying
+    assert trying is not None
+    if (session.turn is None and session.queue) or stop_reason(session) is not None:
+        cut = Problem(code=INTERRUPTED, message="cut")
+        return CompactionFailed(covers=trying.covers, attempt=1, problem=cut, again_at=session.updated_at)
+    if reply is None:
+        again = again_at(session.chapter, now=session.updated_at)
+        return CompactionFailed(covers=trying.covers, attempt=1, problem=PROBLEM, again_at=again)
+    return compacted(session, trying.covers, "model", helps=helps)
+
+
+def compacted(
+    session: Session, covers: int, source: Literal["model", "digest"], *, helps: bool = True
+) -> ContextCompacted:
+    return ContextCompacted(
+        covers=covers,
+        summary="so far",
+        source=source,
+        model="m",
+        tokens_before=session.size,
+        tokens_after=session.size // 2 if helps else session.size,
+        reason="long",
+    )
 
 
 class SessionMachine(RuleBasedStateMachine):
@@ -186,7 +248,7 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(mode=st.sampled_from(["queue", "steer", "interrupt"]))
     def say(self, mode: Mode) -> None:
         id = f"c{len(self.commands)}"
-        self.commands[id] = SendMessage(text=id, mode=mode)
+        self.commands[id] = SendMessage(text=f"{id} and eight more", mode=mode)
         self._tell(id, self.commands[id])
         self.said.append(id)
 
@@ -195,14 +257,64 @@ class SessionMachine(RuleBasedStateMachine):
         with suppress(Conflict):
             self._tell(f"stop{len(self.log.records())}", StopTurn())
 
-    @precondition(lambda self: self.said)
+    @precondition(lambda self: self.commands)
     @rule(data=st.data())
     def say_again(self, data: st.DataObject) -> None:
         """The acknowledgement got lost on its way, so the client tries again."""
-        id = data.draw(st.sampled_from(self.said))
+        id = data.draw(st.sampled_from(sorted(self.commands)))
         before = len(self.log.records())
         self._tell(id, self.commands[id])
         assert len(self.log.records()) == before
+
+    @rule(
+        command=st.sampled_from(
+            [
+                UndoReset(),
+                SetResetPolicy(policy=ResetPolicy(mode="idle", idle_minutes=5)),
+                CompactSession(instructions="briefly"),
+                UndoTurn(),
+                ChooseAgent(profile="other"),
+                RenameSession(title="a title"),
+                ArchiveSession(),
+            ]
+        )
+    )
+    def act(self, command: SessionCommand) -> None:
+        with suppress(Conflict):
+            self._tell(f"act{len(self.log.records())}", command)
+
+    @rule(keep=st.booleans())
+    def answer(self, keep: bool) -> None:
+        """What a summary that failed has asked."""
+        turn = fold(Session(ID), self.log.records()).turn
+        if turn is not None and turn.wait is not None and turn.wait.purpose == "compaction":
+            answer = turn.wait.choices[0] if keep else turn.wait.choices[1]
+            self._tell(f"answer{len(self.log.records())}", AnswerWait(wait=turn.wait.wait, answer=answer))
+
+    @rule(rule=st.sampled_from(["person", "idle", "daily"]))
+    def reset(self, rule: ResetRule) -> None:
+        with suppress(Conflict):
+            by = "ann" if rule == "person" else THE_RESET_CLOCK
+            reset = Reset(rule, None, "it is time", [], [])
+            opened = open_chapter(fold(Session(ID), self.log.records()), reset, by=by, now=self.now)
+            self.log.append([opened], at=self.now)
+
+    # --- what is no person's act ----------------------------------------------------------------
+
+    @rule(wakes=st.booleans())
+    def task_ends(self, wakes: bool) -> None:
+        number = len(self.log.records())
+        note: AnyEvent = NoteReceived(text="it ended", task=f"t{number}")
+        if wakes:
+            note = InputReceived(input=f"t{number}", text="it ended", mode="queue", by=f"task t{number}")
+            self.said.append(f"t{number}")
+        self.log.append([note], at=self.now)
+
+    @rule()
+    def reset_is_postponed(self) -> None:
+        blocker = Blocker(by="process", reason="at work", task="t")
+        late = ResetPostponed(rule="idle", due_at=self.now, until=self.now, next_check=self.now, blockers=[blocker])
+        self.log.append([late], at=self.now)
 
     # --- the worker -----------------------------------------------------------------------------
 
@@ -260,6 +372,17 @@ class SessionMachine(RuleBasedStateMachine):
             self.worker.look(self.log)
             assert self.worker.session == fold(Session(ID), self.log.records())
 
+    @invariant()
+    def only_people_keep_a_session_fresh(self) -> None:
+        records = self.log.records()
+        session = fold(Session(ID), records)
+        found = tuple(None if one is None else one.at for one in (session.begun, session.fresh))
+        assert found == freshness(records)
+
+    @invariant()
+    def the_model_sees_its_chapter_or_a_summary_of_it(self) -> None:
+        check_context(self.log.records())
+
     def teardown(self) -> None:
         """Stepped far enough, with a model that behaves, everything comes to its end."""
         try:
@@ -274,6 +397,7 @@ class SessionMachine(RuleBasedStateMachine):
         for _ in range(100 + 20 * len(self.said)):
             worker.look(self.log)
             if worker.session.activity == "waiting":
+                self.answer(keep=False)
                 self.say("queue")
                 worker.look(self.log)
             events = worker.next_events([], "pure")

@@ -142,7 +142,7 @@ def test_a_fork_reads_as_its_parent_read() -> None:
     waiting = book.say("waiting")
     book.tell(ReviseInput(input=waiting, text="still waiting"))
     assert book.join() == [two, one]
-    pairs = fork(book.records, session=FORK, title="fork", by="ann")
+    pairs = fork(book.records, session=FORK, title="fork", by="ann", now=book.now)
     records = [
         Record(seq=n, stream=f"session/{FORK}", version=n, at=at, event=event) for n, (at, event) in enumerate(pairs, 1)
     ]

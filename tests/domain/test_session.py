@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.events import AnyEvent, GatewayStopped, Record, ToolCallFinished, TurnResumed, session_stream
+from holdfast.domain.events import AnyEvent, Record, ToolCallFinished, TurnResumed, session_stream
 from holdfast.domain.fold import evolve, fold
 from holdfast.domain.message import AgentMessage, Note, ToolResult, UserMessage
 from holdfast.domain.session import Session
+from holdfast.domain.system import GatewayStopped
 from tests.domain.book import ID, Book
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from holdfast.domain.chapter import ResetPolicySet
 from holdfast.domain.commands import AnswerWait, ChooseAgent, UndoTurn
 from holdfast.domain.decide import fork
 from holdfast.domain.errors import Conflict, Rejected
@@ -173,10 +174,10 @@ def test_a_fork_knows_the_same_and_goes_its_own_way() -> None:
     book.begin().ask()
     opened(book)
     book.say("left behind")
-    events = fork(book.records, session="fedcba9876543210", title="fork", by="ann")
+    events = fork(book.records, session="fedcba9876543210", title="fork", by="ann", now=book.now)
     kinds = [type(event) for _, event in events]
     assert kinds[0] is SessionCreated
-    assert kinds[-1] is TurnFinished
+    assert kinds[-2:] == [TurnFinished, ResetPolicySet]
     assert [event.text for _, event in events if isinstance(event, InputReceived)] == ["one", "two"]
     stream = "session/fedcba9876543210"
     records = [Record(seq=n, stream=stream, version=n, at=at, event=event) for n, (at, event) in enumerate(events, 1)]

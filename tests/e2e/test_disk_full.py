@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 
 from holdfast.config import Home
 from holdfast.lifecycle.doctor import examine
+from tests.e2e.browser import Browser
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, kinds, of_kind, until
 
 SIZE = 12 * 1024 * 1024
@@ -148,3 +150,38 @@ def test_promise_1_killed_on_a_full_disk(small_disk: Path, tmp_path: Path) -> No
         assert [event["outcome"] for event in of_kind(records, "TurnFinished")] == ["stopped"] + ["done"] * len(
             accepted
         )
+
+
+def test_a_revoke_bites_on_a_full_disk_and_is_written_when_there_is_space(small_disk: Path, tmp_path: Path) -> None:
+    gateway = GatewayProcess(small_disk / "home", log_next_to=tmp_path)
+    with gateway.start():
+        lost, itself, kept = Browser(gateway, name="lost"), Browser(gateway), Browser(gateway)
+        with lost.socket() as socket:
+            socket.recv(10)
+            ballast = fill(small_disk, leave=0)
+            until(
+                lambda: gateway.request("POST", "/v1/sessions", json={"text": "x" * 9000}).status_code == 507,
+                "nothing fits",
+            )
+            answer = kept.request("DELETE", f"/v1/devices/{lost.id}")
+            assert answer.status_code == 507 and int(answer.headers["retry-after"]) >= 1
+            error = answer.json()["error"]
+            assert error["message"].startswith("lost is signed out and cut off, but that is not written down yet.")
+            assert "tried again" in error["hint"]
+            assert lost.request("GET", "/v1/status").status_code == 401
+            with pytest.raises(ConnectionClosed) as closed:
+                while True:
+                    socket.recv(10)
+            assert closed.value.rcvd is not None and closed.value.rcvd.code == 4401
+        gone = itself.request("POST", "/v1/logout")
+        assert gone.status_code == 507 and "is signed out" in gone.json()["error"]["message"]
+        ballast.unlink()
+        log = gateway.home / "logs" / "gateway.log"
+        until(lambda: log.read_text().count("is written down now") == 2, "both are written", seconds=RECOVERY_SECONDS)
+        port = gateway.port
+        gateway.kill9()
+        gateway.start(port)
+        assert [lost.request("GET", "/v1/status").status_code, itself.request("GET", "/v1/status").status_code] == [
+            401
+        ] * 2
+        assert kept.request("GET", "/v1/status").status_code == 200

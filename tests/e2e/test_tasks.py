@@ -290,6 +290,15 @@ def test_a_delegated_prompt_is_a_session_of_its_own_and_its_end_is_told_once(
     gateway.until_event(session, "TurnFinished", count=3)
 
 
+def test_a_delegated_prompt_is_worked_on_also_when_its_session_is_gone(gateway: GatewayProcess, tmp_path: Path) -> None:
+    session = gateway.create("delegate slow 3 one two three", cwd=tmp_path)
+    gateway.until_event(session, "TurnFinished")
+    (child,) = gateway.get("/v1/tasks", kind="agent")["tasks"]
+    assert (child["state"], child["lifetime"]) == ("running", "persist")
+    gateway.command("DELETE", f"/v1/sessions/{session}")
+    assert until_over(gateway, child["id"])["summary"] == "one two three"
+
+
 def test_a_running_turn_becomes_a_task_where_it_is(gateway: GatewayProcess, tmp_path: Path) -> None:
     session = gateway.create("slow 2 one two three\nwrite it.txt x", cwd=tmp_path)
     gateway.until_event(session, "ModelRequested")
@@ -401,6 +410,19 @@ def test_keys_are_not_in_the_environment_of_commands(tmp_path: Path, monkeypatch
         assert output(gateway, told).startswith(b"hi-")
         everything = b"".join(path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file())
         assert b"GREETING=" not in everything.replace(b"$GREETING", b"")
+
+
+def test_a_key_that_a_command_prints_is_in_its_output_and_not_in_the_log(tmp_path: Path) -> None:
+    """Any variable can be named as a key; the command must not have it in its words."""
+    key, home = os.environ["PATH"], tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text('[providers.mine]\nwire = "openai"\napi_key_env = "PATH"\n')
+    with home_with_commands(home) as gateway:
+        gateway.start()
+        id = start(gateway, f"printf %s%s '{key[:4]}' '{key[4:]}'", cwd=tmp_path)
+        assert until_over(gateway, id)["preview"] == "[hidden: the value of PATH]"
+        assert output(gateway, id) == key.encode()
+        assert not [record for record in gateway.whole_log() if key in str(record)]
 
 
 # --- pruning ----------------------------------------------------------------------------------------

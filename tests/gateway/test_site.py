@@ -60,6 +60,24 @@ def test_hashed_assets_are_kept_for_ever_and_packed(root: Path) -> None:
     assert gzip.decompress(bytes(packed.body)) == SCRIPT
 
 
+@pytest.mark.parametrize(
+    ("said", "packed"),
+    [
+        ("gzip", True),
+        ("br, gzip;q=0.5", True),
+        ("GZIP; q=1.0", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.0, br", False),
+        ("br", False),
+        ("x-gzip", False),
+        ("", False),
+    ],
+)
+def test_it_is_packed_for_those_who_want_that(root: Path, said: str, packed: bool) -> None:
+    answer = ask(Site(root), "/assets/app-4f2a.js", accept_encoding=said)
+    assert ("content-encoding" in answer.headers) is packed
+
+
 def test_who_has_it_already_is_told_so(root: Path) -> None:
     site = Site(root)
     first = ask(site, "/")

@@ -1,11 +1,10 @@
-"""Four words for what a command does: the rule by itself, and real commands through the real /proc."""
+"""Four words for what a command does: the rule by itself, and how a word changes. Real cases: activity_cases.py."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +24,9 @@ QUIET = Sample(at=100.0, processes=frozenset({1}), cpu=5.0, io=1000, output=10)
         ({"io": 1000 + 70_000 * 5}, "working", ""),
         ({"output": 11}, "working", ""),
         ({"output": 0}, "working", ""),
-        ({"processes": frozenset({1, 2})}, "working", ""),
+        ({"processes": frozenset({1, 2})}, "idle", ""),
+        ({"written": 3_000 * 5}, "idle", ""),
+        ({"written": 5_000 * 5}, "working", ""),
         ({"peers": 1}, "waiting", "on net"),
         ({"on_input": True}, "waiting", "on input"),
         ({"on_input": True, "cpu": 6.0}, "working", ""),
@@ -34,6 +35,10 @@ QUIET = Sample(at=100.0, processes=frozenset({1}), cpu=5.0, io=1000, output=10)
         ({"ports": (80,), "output": 1000}, "serving", "not in use"),
         ({"ports": (80,), "uses": 1}, "serving", "in use"),
         ({"ports": (80,), "cpu": 5.25}, "serving", "in use"),
+        ({"doors": 1}, "serving", "not in use"),
+        ({"doors": 1, "peers": 1}, "serving", "not in use"),
+        ({"doors": 1, "uses": 1}, "serving", "in use"),
+        ({"doors": 1, "cpu": 5.11}, "working", ""),
     ],
     ids=str,
 )
@@ -90,17 +95,6 @@ async def test_the_first_look_has_no_rate(house: House) -> None:
     assert isinstance((await house.supervisor.activities())[running.id], Activity)
 
 
-async def test_working_idle_and_waiting_on_input(house: House) -> None:
-    busy = await house.start("while :; do :; done")
-    idle = await house.start(("sleep", "1000"))
-    talks = await house.start("while :; do echo tick; sleep 0.05; done")
-    asks = await house.start("read answer", stdin="pipe")
-    assert (await settled(house, busy.id, "working")).evidence.cpu > 0.02
-    assert (await settled(house, talks.id, "working")).evidence.output >= 0
-    await settled(house, idle.id, "idle")
-    await settled(house, asks.id, "waiting", "on input")
-
-
 async def test_serving_and_waiting_on_net(house: House) -> None:
     server = await house.start((PYTHON, "-c", SERVER, "2"))
     port = await port_of(house, server.id)
@@ -112,6 +106,15 @@ async def test_serving_and_waiting_on_net(house: House) -> None:
         assert (await settled(house, server.id, "serving", "in use")).evidence.uses >= 2
 
 
-async def test_a_daemon_belongs_to_its_command(house: House, tmp_path: Path) -> None:
-    running = await house.start("setsid sh -c 'while :; do :; done' & sleep 1000")
-    await settled(house, running.id, "working")
+async def test_a_burst_is_not_forgotten_at_the_next_look(house: House) -> None:
+    running = await house.start("read go; echo went; read go", stdin="pipe")
+    await settled(house, running.id, "waiting", "on input")
+    await house.supervisor.write(running.id, b"go\n")
+
+    async def went() -> bool:
+        return house.everything(running.id) == b"went\n"
+
+    await eventually(went)
+    looks = [(await house.supervisor.activities())[running.id] for _ in range(3)]
+    assert [one.word for one in looks if isinstance(one, Activity)] == ["working"] * 3
+    await settled(house, running.id, "waiting", "on input")

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from tests.processes.driver import Driver
 from tests.processes.house import House
+from tests.zygote import Zygote
 
 SEED = int(os.environ.get("HOLDFAST_SEED", random.randrange(10**6)))
 
@@ -29,15 +29,15 @@ async def kill_loop(house: House, kills: int) -> None:
             elif word == "over":
                 assert told.setdefault(id, rest) == rest, f"{id} was {told[id]} and then {rest}"
 
-    with Driver() as driver:
+    with Zygote("tests.processes.lives") as zygote:
         for number in range(kills):
             open_ = [id for id in intended if id not in told]
-            life = driver.live(
+            life = zygote.live(
                 "work", kill_after=dice.uniform(0, 0.15), open_=open_, seed=SEED + number, more=True, root=root, cwd=cwd
             )
             assert life.status == -9, f"it ended by itself with {life.status}"
             listen(life.lines)
-        life = driver.live(
+        life = zygote.live(
             "work", open_=[id for id in intended if id not in told], seed=0, more=False, root=root, cwd=cwd
         )
         assert life.status == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.processes.command import Ended
+from holdfast.processes.keeper import BLOCK
 from holdfast.processes.spool import Output, Window
 from tests.eventually import eventually
 from tests.processes.house import PYTHON, House, code
@@ -83,11 +84,30 @@ async def test_above_the_cap_the_middle_is_dropped_and_offsets_stay(house: House
     assert output.size() == 40 * MIB == found[-1].next == found[-1].size
     dropped = [window for window in found if window.dropped]
     assert [window.offset for window in dropped] == [64 * KIB]
-    assert sum(len(window.data) for window in found) >= 64 * KIB + 256 * KIB
-    assert output.on_disk() < 40 * MIB
+    assert sum(len(window.data) for window in found) == 64 * KIB + 256 * KIB
+    assert output.on_disk() < 2 * MIB
     inside = output.read(MIB, 64)
     assert inside.next == MIB + inside.dropped + 64
     assert output.tail(1).data == b"%063d\n" % (40 * 16384 - 1)
+
+
+@pytest.mark.parametrize("tails", [1, 2, 3])
+async def test_what_is_left_in_the_end_is_what_the_cap_says(house: House, tails: int) -> None:
+    """While it runs there may be more. Also of an output just above the cap, and of what a daemon prints later."""
+    head, tail = 64 * KIB, 256 * KIB
+    daemon = f"(until [ -e go ]; do sleep 0.01; done; head -c {3 * tail} /dev/zero) &"
+    running = await house.start(f"{daemon} head -c {head + tails * tail + 1} /dev/zero", head=head, tail=tail)
+    await house.supervisor.wait(running.id)
+    output = house.supervisor.output(running.id)
+
+    async def is_capped() -> bool:
+        return sum(len(window.data) for window in pieces(output)) <= head + tail + BLOCK
+
+    assert await is_capped()
+    (house.cwd / "go").touch()
+    while output.size() != head + (tails + 3) * tail + 1:
+        await asyncio.sleep(0.01)
+    await eventually(is_capped)
 
 
 async def test_a_window_never_shows_zeros_for_what_is_dropped_meanwhile(house: House) -> None:

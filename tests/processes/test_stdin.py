@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from tests.eventually import eventually
-from tests.processes.driver import Driver
 from tests.processes.house import House, code, fresh
+from tests.zygote import Zygote
 
 
 async def test_write_and_close(house: House) -> None:
@@ -37,8 +37,8 @@ async def test_the_death_of_a_keeper_is_not_its_end(house: House, victims: tuple
 
 async def test_promise_3_the_death_of_the_supervisor_is_not_its_end(house: House) -> None:
     id = fresh()
-    with Driver() as driver:
-        life = driver.live("feed", kill_on="fed", root=str(house.root), cwd=str(house.cwd), id=id)
+    with Zygote("tests.processes.lives") as zygote:
+        life = zygote.live("feed", kill_on="fed", root=str(house.root), cwd=str(house.cwd), id=id)
         assert life.status == -signal.SIGKILL
     await house.supervisor.attach(id)
     await house.supervisor.write(id, b"second life\n")

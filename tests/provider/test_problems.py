@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
 
 from holdfast.runtime.provider import Provider, ProviderModel
-from tests.provider.asking import KEY, ask, provider, refused
-from tests.provider.loopback import Answer, Call, Cut, Fail, Garbage, Hang, Loopback, Raw, Reply, Silence, Text, Wire
+from tests.provider.asking import KEY, ask, asking, provider, refused
+from tests.provider.loopback import (
+    Answer,
+    Call,
+    Cut,
+    Fail,
+    Garbage,
+    Hang,
+    Loopback,
+    Pause,
+    Raw,
+    Reply,
+    Silence,
+    Text,
+    Wire,
+)
 
 HALF = 'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n'
 REFUSAL = 'data: {"choices": [{"index": 0, "delta": {"refusal": "I will not."}}]}\n\n'
@@ -129,7 +146,7 @@ async def test_a_rate_limit_with_seconds(model: ProviderModel, server: Loopback)
     server.script(Fail(429, "slow down", headers={"Retry-After": "7"}))
     error = await refused(model)
     assert (error.problem.code, error.retry, error.after_ms) == ("rate_limit", True, 7000)
-    assert "7 s" in error.problem.message
+    assert error.problem.message == "local asks to go slower: slow down (429). It asks to wait 7 s."
 
 
 async def test_a_rate_limit_with_a_date(model: ProviderModel, server: Loopback) -> None:
@@ -186,6 +203,35 @@ async def test_a_provider_that_falls_silent(server: Loopback, wire: Wire, answer
     error = await refused(model)
     assert (error.problem.code, error.retry) == ("network", True)
     assert error.problem.message == "The connection to 127.0.0.1 failed: no data for 0.3 s"
+    await model.close()
+
+
+PING = {"openai": ": still working\n\n", "anthropic": 'event: ping\ndata: {"type": "ping"}\n\n'}
+EMPTY = 'data: {"choices": [{"index": 0, "delta": {"content": ""}}]}\n\n'
+
+
+@pytest.mark.parametrize("said", [[], ["Hel", "lo"]])
+async def test_signs_of_life_are_no_words(server: Loopback, wire: Wire, said: list[str]) -> None:
+    model = ProviderModel(replace(provider(server, wire), quiet_seconds=0.5), "loopback", idle_seconds=5)
+    pings = [part for _ in range(100) for part in (Raw(PING[wire] + (EMPTY if wire == "openai" else "")), Pause(0.1))]
+    server.script(Reply(*map(Text, said), *pings))
+    error = await refused(model)
+    assert (error.problem.code, error.retry) == ("network", True)
+    assert error.problem.message == "The connection to 127.0.0.1 failed: signs of life and not a word for 0.5 s"
+    server.wait(lambda found: found.left == 1)
+    assert (await ask(model))[1].text
+    await model.close()
+
+
+async def test_a_slow_listener_is_not_a_quiet_provider(server: Loopback, wire: Wire) -> None:
+    model = ProviderModel(replace(provider(server, wire), quiet_seconds=0.3), "loopback")
+    server.script(Reply(Text(["a", "b", "c"], delay=0.1)))
+    heard = []
+    async with aclosing(model.stream(asking())) as pieces:
+        async for piece in pieces:
+            heard.append(piece.text)
+            await asyncio.sleep(0.4)
+    assert heard[-1] == "abc"
     await model.close()
 
 

@@ -46,6 +46,7 @@ class ScriptModel:
     """
 
     name = "script"
+    window = None
 
     def __init__(self) -> None:
         self.go = asyncio.Event()

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.chapter import ResetPolicy
+from holdfast.domain.events import Call, Record, TurnStarted
+from holdfast.domain.fact import Happened
 from holdfast.domain.reset import ResetRules
-from holdfast.domain.session import Session
+from holdfast.domain.session import OpenCall, Session, Turn
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.tools.files import READ
 
@@ -65,11 +67,26 @@ def test_keys_are_not_in_the_output_of_a_tool(profiles: Profiles) -> None:
         "KEY=[hidden: the value of MINE_KEY] [hidden: the value of TRACKER_TOKEN] x"
     )
     assert KEY not in repr(agent)
+    assert profiles.hide(f"KEY={KEY}") == "KEY=[hidden: the value of MINE_KEY]"
 
 
 def test_a_profile_that_is_gone_allows_nothing(profiles: Profiles) -> None:
     """What it denied is not known any more."""
     assert profiles.agent(session("gone")).rules == {"*": "deny"}
+
+
+async def test_a_profile_that_is_gone_still_takes_away_what_a_killed_call_left(
+    profiles: Profiles, tmp_path: Path
+) -> None:
+    left = tmp_path / "work" / ".holdfast-0-1.1.0"
+    left.write_text("half of it")
+    started = TurnStarted(turn=1, inputs=[], profile="gone")
+    record = Record(seq=1, stream="session/0", version=1, at=0, event=started)
+    cut = OpenCall(Call(call="1.1.0", tool="write", arguments='{"path": "a", "content": "b"}'), effect="idempotent")
+    turn = Turn(1, Happened(1, 0), record, open_calls={"1.1.0": cut})
+    state = Session("0", profile="gone", cwd=str(tmp_path / "work"), turn=turn)
+    await profiles.agent(state).tidy(state)
+    assert not left.exists()
 
 
 def test_a_reset_rule_is_the_sessions_then_the_profiles_then_everybodys(profiles: Profiles) -> None:

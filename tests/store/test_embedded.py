@@ -12,7 +12,6 @@ import pytest
 
 from holdfast.domain.errors import Corrupt, Unavailable
 from holdfast.domain.events import (
-    SYSTEM,
     InputRevised,
     InputWithdrawn,
     ModelInterrupted,
@@ -24,7 +23,9 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
+from holdfast.domain.system import SYSTEM
 from holdfast.domain.task import ProcessStarted, TaskPinned, TaskPruned, task_stream
+from holdfast.store.connection import connect_reader
 from holdfast.store.port import Hit
 from holdfast.store.sqlite import SqliteStore
 from tests.eventually import eventually
@@ -253,3 +254,15 @@ async def test_the_database_refuses_two_open_turns(store: SqliteStore) -> None:
     await write(store, STREAM, created(A), said(), said(), started(1, "i"))
     with pytest.raises(sqlite3.IntegrityError):
         await write(store, STREAM, started(2, "j"))
+
+
+async def test_a_long_log_is_counted_once(store: SqliteStore, path: Path) -> None:
+    await session(store, A, "one", "two")
+    await store.counts()
+    await write(store, STREAM, said(input="three"))
+    asked_for: list[str] = []
+    with closing(connect_reader(path)) as reader:
+        reader.set_trace_callback(asked_for.append)
+        assert store._count_events(reader)["events"] == 4
+    (counting,) = asked_for
+    assert "COUNT(*) FROM events WHERE seq > 3" in counting

@@ -6,11 +6,17 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+import msgspec
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import rule
+from hypothesis.stateful import invariant, rule
 
+from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.events import AnyEvent, Record, session_stream
-from holdfast.store.port import Append, CommandKey, Lease, Write
+from holdfast.domain.fold import fold
+from holdfast.domain.session import Session
+from holdfast.gateway.routes.sessions import session_of
+from holdfast.store.port import Append, CommandKey, Lease, Row, Write
+from holdfast.store.projections import TRYING, WANTED
 from holdfast.store.sqlite import SqliteStore
 from tests.domain.book import ID
 from tests.domain.machine import Log, SessionMachine
@@ -47,6 +53,9 @@ class StoreLog:
     def records(self) -> list[Record]:
         return self._loop.run(self._store.load(STREAM, after=0))
 
+    def row(self) -> Row:
+        return self._loop.run(self._store.session(ID))
+
     def close(self) -> None:
         check_projections(self.path)
         self._loop.run(self._store.close())
@@ -68,6 +77,20 @@ class StoreMachine(SessionMachine):
         if self.worker is not None:
             self.zombies.append(self.worker)
             self.worker = None
+
+    @invariant()
+    def the_row_says_of_chapters_what_the_fold_says(self) -> None:
+        """The reset clock looks at rows only, and the runner starts with them."""
+        assert isinstance(self.log, StoreLog)
+        session, row = fold(Session(ID), self.log.records()), self.log.row()
+        chapter = session.chapter
+        assert row["begun_at"] == (session.begun.at if session.begun is not None else 0)
+        assert row["fresh_at"] == (session.fresh.at if session.fresh is not None else 0)
+        assert row["chapter"] == chapter.number
+        assert row["chapter_at"] == (chapter.opened_at.at if chapter.opened_at is not None else 0)
+        assert row["compacting"] == WANTED * (chapter.wanted is not None) + TRYING * (chapter.trying is not None)
+        assert msgspec.json.decode(str(row["reset_policy"]), type=ResetPolicy) == session.policy
+        assert session_of(row, 0).state == session.activity
 
 
 TestStoreSession = StoreMachine.TestCase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -13,8 +13,8 @@ import pytest
 
 import holdfast
 from holdfast.domain.errors import Corrupt, Rejected, Unavailable
-from holdfast.store.queries import migrations, queries
-from holdfast.store.sqlite import prepare
+from holdfast.store.connection import prepare
+from holdfast.store.queries import migrations, queries, statements
 
 SOURCE = Path(holdfast.__file__).parent
 
@@ -88,3 +88,18 @@ def test_every_query_says_its_purpose() -> None:
         for line, purpose in pairwise(lines):
             if line.startswith("-- name: "):
                 assert purpose.startswith("-- "), f"{path.name}: {line}"
+
+
+def test_a_query_by_place_is_the_query_by_name(tmp_path: Path) -> None:
+    prepare(tmp_path / "holdfast.db")
+    with closing(sqlite3.connect(tmp_path / "holdfast.db", isolation_level=None)) as db:
+        bound: list[str] = []
+        db.set_trace_callback(bound.append)
+        for name, query in queries().items():
+            statement, places = statements()[name]
+            words: dict[str, object] = {word: f"<{word}>" for word in re.findall(r":(\w+)", query)}
+            for sql, parameters in ((query, words), (statement, places(words))):
+                with suppress(sqlite3.Error):  # what the words mean is not asked here
+                    db.execute(sql, parameters)
+            assert bound[-1] == bound[-2]
+            assert all(f"'<{word}>'" in bound[-1] for word in words)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,12 +13,14 @@ import pytest
 
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events import AnyEvent
+from holdfast.domain.system import SYSTEM
+from holdfast.store.connection import prepare
+from holdfast.store.operations import DoAppend, encode_writes
 from holdfast.store.port import Append, Appended, CommandKey, Write
-from holdfast.store.sqlite import prepare
 from holdfast.store.tail import Tail
-from holdfast.store.writer import DoAppend, Writer, encode_writes
+from holdfast.store.writer import LIGHT, Writer
 from tests.eventually import eventually
-from tests.store.conformance import STREAM, A, created, said
+from tests.store.conformance import STREAM, A, created, deleted, said, started
 from tests.store.test_sqlite import WRITERS
 
 
@@ -32,7 +36,9 @@ class Disk:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.doubts = 0
+        self.stuck = 0
         self.closed_doors = 0
+        self.committed_by: list[str] = []
 
     def connect(self) -> sqlite3.Connection:
         if self.closed_doors:
@@ -42,7 +48,12 @@ class Disk:
 
         class Doubtful(sqlite3.Connection):
             def execute(self, sql: str, *parameters: object) -> sqlite3.Cursor:
+                if sql == "ROLLBACK" and disk.stuck:
+                    disk.stuck -= 1
+                    raise sqlite3.OperationalError("cannot roll back")
                 cursor = super().execute(sql, *parameters)  # type: ignore[arg-type]
+                if sql == "COMMIT":
+                    disk.committed_by.append(threading.current_thread().name)
                 if sql == "COMMIT" and disk.doubts:
                     disk.doubts -= 1
                     raise disk_error()
@@ -75,7 +86,9 @@ async def test_promise_1_a_commit_in_doubt_is_refused_and_found_by_the_retry(wri
     disk.doubts = 1
     with pytest.raises(Unavailable):
         await write(writer, "c2", said())
+    assert not writer.surely_ends(STREAM, 1)
     again = await write(writer, "c2", said())
+    assert writer.surely_ends(STREAM, 2)
     assert (again.version, again.seq, again.duplicate) == (2, 2, True)
 
 
@@ -102,3 +115,47 @@ async def test_a_writer_that_cannot_reopen_tries_until_it_can(writer: Writer, di
 
     await eventually(well)
     assert (await write(writer, "c5", said())).seq == 3
+
+
+async def test_a_transaction_that_cannot_be_given_up_leaves_nobody_waiting(writer: Writer, disk: Disk) -> None:
+    await write(writer, "c1", created(A), said("one", "i"), said("two", "j"), started(1, "i"))
+    disk.stuck = 1
+    with pytest.raises(Unavailable, match="cannot roll back"):
+        await write(writer, "c2", started(2, "j"))
+    assert (await write(writer, "c3", said())).version == 5
+
+
+async def test_a_probe_that_fails_leaves_nothing_unsaid(
+    writer: Writer, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.store.writer.PROBE_SECONDS", 0.01)
+    unsaid: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unsaid.append(context["message"]))
+    await write(writer, "c1", created(A))
+    disk.doubts = 5
+    with pytest.raises(Unavailable):
+        await write(writer, "c2", said())
+
+    async def well() -> bool:
+        return writer.health.writable
+
+    await eventually(well)
+    gc.collect()
+    assert disk.doubts == 0
+    assert unsaid == []
+
+
+@pytest.mark.parametrize("quick", [True, False])
+async def test_what_takes_long_is_for_the_thread_on_any_disk(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch, quick: bool
+) -> None:
+    monkeypatch.setattr("holdfast.store.writer.QUICK", WRITERS["a quick disk" if quick else "a slow disk"])
+    writer = Writer(disk.connect, Tail(), asyncio.get_running_loop())
+    await write(writer, "c1", created(A), *(said(input=str(n)) for n in range(LIGHT)))
+    await write(writer, "c2", said())
+    await write(writer, "c3", said("x" * 4096 * LIGHT))
+    gone = Append((Write(SYSTEM, (deleted(A),)), Write(STREAM, (), expect=LIGHT + 3)), 1)
+    await writer.do(DoAppend(gone, encode_writes(gone)))
+    await writer.close()
+    here = threading.current_thread().name
+    assert [name == here for name in disk.committed_by] == [False, quick, False, False]

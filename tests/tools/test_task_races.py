@@ -18,6 +18,7 @@ from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import AnyEvent, InputReceived, session_stream
 from holdfast.domain.task import TaskDetached, TaskFinished, TaskStarted, TaskStopRequested, task_stream
 from holdfast.processes.command import Command, Running
+from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.prune import Pruning, Rule
 from holdfast.runtime.sessions import Caller
@@ -45,9 +46,22 @@ def ends(append: Append) -> str:
     return next((event.task for event in events if isinstance(event, TaskFinished)), "")
 
 
+def intent(desk: Desk, command: str = "true", *, until: int | None = None) -> TaskStarted:
+    return TaskStarted(
+        task="ab" * 8,
+        of="process",
+        title="t",
+        command=command,
+        cwd=str(desk.place.cwd),
+        by="me",
+        lifetime="persist" if until is None else "until",
+        until=until,
+    )
+
+
 async def intended(desk: Desk) -> str:
     """A task whose intent is in the log, and nothing else."""
-    started = TaskStarted(task="ab" * 8, of="process", title="t", command="true", cwd=str(desk.place.cwd), by="me")
+    started = intent(desk)
     await desk.tasks.archive.begin(started)
     return started.task
 
@@ -147,6 +161,29 @@ async def test_a_stop_that_the_disk_refused_is_tried_again(desk: Desk, monkeypat
     assert (row["state"], row["stop_reason"], troubles) == ("stopped", "its session was archived", [])
 
 
+async def test_a_time_that_passed_while_the_machine_slept_is_noticed_soon_after(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of the loop stands still meanwhile, so a timer alone would come hours too late."""
+    monkeypatch.setattr("holdfast.runtime.tasks.CLOCK_SECONDS", 0.02)
+    now = SystemClock().now()
+    started = intent(desk, "sleep 60", until=now + DAY_MS)
+    await desk.tasks.run(started, Wish())
+    assert (await desk.shelf.find(started.task))["stop_by"] == ""
+    monkeypatch.setattr(SystemClock, "now", lambda _: now + DAY_MS)
+    row = await desk.shelf.ended(started.task)
+    assert (row["state"], row["stop_reason"]) == ("stopped", "its time was over")
+
+
+async def test_the_timer_of_a_command_that_has_ended_is_dropped(desk: Desk) -> None:
+    started = intent(desk, "sleep 60", until=SystemClock().now() + DAY_MS)
+    await desk.tasks.run(started, Wish())
+    (timer,) = (task for task in asyncio.all_tasks() if task.get_name() == f"the time of task {started.task}")
+    await desk.shelf.end(await desk.shelf.find(started.task), by="me", reason="", force=True)
+    await asyncio.wait({timer})
+    assert timer.cancelled()
+
+
 async def test_promise_7_a_command_whose_claim_is_damaged_is_lost_and_does_not_hide_the_others(desk: Desk) -> None:
     task = await intended(desk)
     directory = desk.place.cwd.parent / "home" / "tasks" / task
@@ -205,7 +242,7 @@ async def test_a_command_starts_also_when_nobody_can_remember_what_was_there_bef
 
 async def test_an_intent_that_nobody_carried_out_is_found_by_the_retry(desk: Desk) -> None:
     """Its commit was in doubt, and it had happened; whoever wrote it was told that it had not."""
-    started = TaskStarted(task="ab" * 8, of="process", title="t", command="true", cwd=str(desk.place.cwd), by="me")
+    started = intent(desk)
     key = CommandKey("start-it", "digest")
     await desk.tasks.archive.begin(started, command=key)
     retry = msgspec.structs.replace(started, task="cd" * 8)
@@ -240,6 +277,26 @@ async def test_what_is_no_task_of_ours_does_not_keep_the_gateway_from_starting(t
     async with opened(tmp_path) as desk:
         assert (await desk.call("terminal", command="true")).outcome == "done"
     assert (home.tasks / "lost+found").exists()
+
+
+async def test_what_was_remembered_of_tasks_that_are_over_is_cleared_at_the_next_start(tmp_path: Path) -> None:
+    """A gateway may be killed between the end of a task and its last deed."""
+    home = Home(tmp_path / "home")
+    home.prepare()
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    first = await Desk(home, tmp_path).open()
+    over = (await first.call("terminal", command="true", background=True)).task
+    await first.shelf.ended(over)
+    running = (await first.call("terminal", command="sleep 60", background=True)).task
+    await first.tasks.stop()
+    await first.store.close()
+    changes = Changes(home.tasks)
+    for task in (over, "ef" * 8):
+        await changes.remember(task, tmp_path)
+    second = Desk(home, tmp_path)
+    await second.tasks.start()
+    assert changes.remembered() == {running}
+    await second.close()
 
 
 # --- pruning ----------------------------------------------------------------------------------------

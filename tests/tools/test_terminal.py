@@ -18,6 +18,7 @@ from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.endings import Hide
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Ground, Tasks
@@ -28,12 +29,17 @@ from holdfast.store.port import CommandKey
 from holdfast.store.sqlite import SqliteStore
 
 SESSION = "0123456789abcdef"
+SECRET = "the-key-of-a-provider"
+
+
+def hidden(text: str) -> str:
+    return text.replace(SECRET, "[hidden]")
 
 
 class Desk:
     """An agent's two tools, and the archive behind them."""
 
-    def __init__(self, home: Home, cwd: Path) -> None:
+    def __init__(self, home: Home, cwd: Path, *, hide: Hide = hidden) -> None:
         clock = SystemClock()
         self.store = SqliteStore(home.database)
         self.sessions = Sessions(self.store, clock)
@@ -41,7 +47,7 @@ class Desk:
             self.store,
             archive=Archive(self.store, clock, Changes(home.tasks)),
             supervisor=Supervisor(home.tasks),
-            ground=Ground(home.tasks, lambda: command_environment(set()), 0o022),
+            ground=Ground(home.tasks, lambda: command_environment(set()), 0o022, hide),
             sessions=self.sessions,
             clock=clock,
         )
@@ -196,12 +202,51 @@ async def test_the_middle_of_a_very_long_output_is_dropped_and_said_to_be(desk: 
 
 
 async def test_daemons_that_a_command_left_behind_are_named_and_can_be_ended(desk: Desk) -> None:
-    started = await desk.call("terminal", command="setsid sleep 60 & echo left", background=True)
+    named = "until grep -q sleep /proc/$!/comm; do sleep 0.01; done"  # until then it is a shell
+    started = await desk.call("terminal", command=f"setsid sleep 60 & {named}; echo left", background=True)
     row = await desk.shelf.ended(started.task)
     view = await desk.shelf.view(row)
     assert (view.state, [name.split()[1] for name in view.survivors]) == ("done", ["sleep"])
     await desk.shelf.end(row, by="me", reason="", force=True)
     async with asyncio.timeout(20):
-        while await desk.tasks.supervisor.members(started.task):
+        while await desk.tasks.supervisor.members(started.task) or desk.tasks._kills:  # nor do we keep anything of it
             await asyncio.sleep(0.02)
     assert (await desk.shelf.view(await desk.shelf.find(started.task))).ended_by == "", "it had ended by itself"
+
+
+async def test_promise_7_what_a_command_does_is_unknown_and_not_empty_until_somebody_has_looked(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look is shared for a while; what begins after it has not been seen."""
+    monkeypatch.setattr("holdfast.runtime.shelf.LOOK_SECONDS", 50.0)
+    first = await desk.call("terminal", command="sleep 60", background=True)
+    assert (await desk.shelf.view(await desk.shelf.find(first.task))).activity in ("idle", "working")
+    second = await desk.call("terminal", command="sleep 60", background=True)
+    view = await desk.shelf.view(await desk.shelf.find(second.task))
+    assert (view.activity, view.activity_evidence) == ("unknown", "it began after the last look")
+    await desk.call("process", action="kill", task=second.task)
+    assert (await desk.shelf.view(await desk.shelf.find(second.task))).activity == "", "nor is it for what is over"
+
+
+async def test_a_known_secret_that_a_command_prints_stands_in_no_event_and_its_output_stays_raw(desk: Desk) -> None:
+    printing = {"command": f"echo so; printf %s-%s {SECRET[:7]} {SECRET[8:]}"}
+    waited = await desk.call("terminal", **printing)
+    left = await desk.call("terminal", **printing, background=True, notify=False)
+    woken = await desk.call("terminal", **printing, background=True, notify=True)
+    for task in (waited.task, left.task, woken.task):
+        row = await desk.shelf.ended(task)
+        assert row["preview"] == "so\n[hidden]"
+        assert (await desk.shelf.window(row, offset=0, limit=100)).data == f"so\n{SECRET}".encode(), "its own file"
+    log = b"\n".join((await desk.store.read_all(after=0, limit=100)).lines)
+    assert log.count(b"Its output ends with: so\\n[hidden]") == 2 and SECRET.encode() not in log
+
+
+async def test_promise_6_an_output_that_only_its_file_has_outlives_the_next_start(tmp_path: Path) -> None:
+    """Also when nobody knows any more that there was a secret in it."""
+    async with opened(tmp_path) as desk:
+        task = (await desk.call("terminal", command=f"printf %s-%s {SECRET[:7]} {SECRET[8:]}")).task
+    home = Home(tmp_path / "home")
+    again = Desk(home, desk.place.cwd, hide=str)
+    await again.tasks.start()
+    assert (await again.shelf.window(await again.shelf.find(task), offset=0, limit=100)).data == SECRET.encode()
+    await again.close()

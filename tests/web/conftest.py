@@ -47,16 +47,20 @@ def browser() -> Iterator[Browser]:
         found.close()
 
 
-@pytest.fixture
-def gateway(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:  # without a browser there is no need for one
-    home = tmp_path / "home"
+def settled(home: Path) -> Path:
+    """A home with its settings."""
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text(SETTINGS)
     (home / "config.toml").chmod(0o600)
+    return home
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:  # without a browser there is no need for one
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with GatewayProcess(home) as process:
+    with GatewayProcess(settled(tmp_path / "home")) as process:
         process.start(port)
         yield process
 
@@ -65,4 +69,18 @@ def gateway(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:  # wi
 def seat(browser: Browser, gateway: GatewayProcess) -> Iterator[Seat]:
     """Somebody who signed in and sees an empty session."""
     with Seat(browser, gateway) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[GatewayProcess]:
+    """One gateway for a whole file of tests that do it no harm."""
+    with GatewayProcess(settled(tmp_path_factory.mktemp("shared") / "home")) as process:
+        yield process.start()
+
+
+@pytest.fixture
+def guest(browser: Browser, shared: GatewayProcess) -> Iterator[Seat]:
+    """Somebody new at the shared one."""
+    with Seat(browser, shared) as found:
         yield found

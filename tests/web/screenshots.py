@@ -38,6 +38,9 @@ printf '\033[1;33mwarning\033[0m\033[1m: unused variable: `promo`\033[0m\n  \033
 seq 1 400 | sed 's/^/test case /'
 printf '\033[1;31merror\033[0m: linking failed, out of memory\n'; exit 137"""
 
+BUSY = """n=0; while [ $n -lt 900 ]; do n=$((n+1)); echo "tests/importer/test_golden.py::test_case_$n PASSED"
+i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep 0.3; done"""
+
 
 def story(gateway: GatewayProcess) -> dict[str, str]:
     """A regression that is looked for, a build that failed, a server that runs, a command that waits for a word."""
@@ -62,7 +65,7 @@ def story(gateway: GatewayProcess) -> dict[str, str]:
     client.post(
         "/v1/tasks", json={"shell": "python3 -m http.server 0 --bind 127.0.0.1", "name": "python3 -m http.server 8765"}
     )
-    client.post("/v1/tasks", json={"shell": "while :; do :; done", "name": "pytest -q tests/importer -n 6"})
+    busy = client.post("/v1/tasks", json={"shell": BUSY, "name": "pytest -q tests/importer -n 6"}).json()["task"]
     main = session(
         "Checkout p95 regression", "sh git --version\nsh echo 'run 6/6 p95 918 ms limit 300 ms'; seq 1 30\n" + FINDING
     )
@@ -79,7 +82,7 @@ def story(gateway: GatewayProcess) -> dict[str, str]:
     client.get(f"/v1/tasks/{build}/wait", params={"seconds": 20})
     client.post(f"/v1/sessions/{main}/pin", json={"pinned": True})
     time.sleep(2)
-    return {"main": main, "build": build, "port": port_session}
+    return {"main": main, "build": build, "port": port_session, "busy": busy}
 
 
 def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Path) -> None:
@@ -93,9 +96,11 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
         with Seat(browser, gateway, viewport=size, color_scheme=theme) as seat:
             seat.session = ids["main"]
 
-            def shot(page: str, path: str, *, drawer: bool = False, seat: Seat = seat, name: str = name) -> None:
+            def shot(
+                page: str, path: str, *, drawer: bool = False, wait: int = 900, seat: Seat = seat, name: str = name
+            ) -> None:
                 seat.open(path)
-                seat.page.wait_for_timeout(900)
+                seat.page.wait_for_timeout(wait)
                 if drawer:
                     seat.page.get_by_role("button", name="Background tasks").first.click()
                     seat.page.wait_for_timeout(500)
@@ -108,12 +113,19 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
                 seat.page.keyboard.press("Control+k")
                 seat.page.wait_for_timeout(400)
                 seat.page.screenshot(path=to / f"palette-{name}.png")
+                seat.page.keyboard.press("Escape")
+                seat.page.keyboard.press("?")
+                seat.page.wait_for_timeout(400)
+                seat.page.screenshot(path=to / f"keys-{name}.png")
             shot("chat", f"/s/{ids['main']}", drawer=size is DESK)
             away(seat, to / f"away-{name}.png")
             shot("working", f"/s/{ids['port']}")
             shot("tasks", "/tasks")
             shot("task", f"/tasks/{ids['build']}")
+            shot("busy", f"/tasks/{ids['busy']}", wait=11_000 if name == "light" else 900)  # some measurements
             shot("settings", "/settings/devices")
+            shot("retention", "/settings/retention")
+            shot("health", "/settings/health")
             if size is PHONE:
                 shot("chats", "/s")
 
@@ -145,7 +157,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         home = Path(place) / "home"
         home.mkdir(mode=0o700)
-        (home / "config.toml").write_text(SETTINGS)
+        (home / "config.toml").write_text(SETTINGS + "\n[retention]\ntasks_days = 30\n")
         (home / "config.toml").chmod(0o600)
         with GatewayProcess(home) as gateway:
             gateway.start()

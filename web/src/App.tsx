@@ -1,12 +1,15 @@
-import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { Redirect, Route, Switch, useLocation, useParams } from "wouter";
 import { Conversation } from "./chat/Conversation";
 import { SessionList } from "./chat/SessionList";
 import { useCell } from "./net/cell";
 import { checkBuild } from "./net/build";
 import { lastSession, loadCursors } from "./net/cursors";
-import { Refused, request, whenSignedOut } from "./net/http";
-import { queries, useSessions } from "./net/queries";
+import { status } from "./net/doors";
+import { Refused, whenSignedOut } from "./net/http";
+import { useSessions } from "./net/lists";
+import { forgetSessions } from "./net/live";
+import { queries } from "./net/queries";
 import { followWorld } from "./net/world";
 import { Broken } from "./parts/Broken";
 import { Empty, Loading } from "./parts/Empty";
@@ -33,35 +36,62 @@ function fetchRest(): void {
   }
 }
 
-type Door = "asking" | "in" | "out" | "away";
+type Door = "asking" | "in" | "out";
 
 export function App({ problem }: { readonly problem: string }): ReactNode {
   const [door, setDoor] = useState<Door>("asking");
+  const [from, setFrom] = useState(0);
+  const [silent, setSilent] = useState(false);
+  const [said, setSaid] = useState(problem);
+  const wasIn = useRef(false);
+  useEffect(() => whenSignedOut(() => {
+    if (wasIn.current) setSaid("This browser was signed out. The work goes on.");
+    setDoor("out");
+  }), []);
   useEffect(() => {
-    whenSignedOut(() => setDoor("out"));
     if (door !== "asking") return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let left = false;
     const knock = async (): Promise<void> => {
       try {
-        await request("GET /v1/status");
+        const { seq } = await status();
         await loadCursors();
+        if (left) return;
+        wasIn.current = true;
+        setFrom(seq);
         setDoor("in");
       } catch (error) {
-        if (!(error instanceof Refused && error.status === 401)) setTimeout(() => void knock(), 1000);
+        if (left || (error instanceof Refused && error.status === 401)) return;
+        setSilent(true);
+        timer = setTimeout(() => void knock(), 1000);
       }
     };
     void knock();
+    return () => {
+      left = true;
+      clearTimeout(timer);
+    };
   }, [door]);
   useEffect(() => {
     if (door !== "in") return;
     void checkBuild();
-    setTimeout(fetchRest, 1500);
-    const leave = followWorld();
-    return () => void leave.then((close) => close());
-  }, [door]);
+    const rest = setTimeout(fetchRest, 1500);
+    const leave = followWorld(from);
+    return () => {
+      clearTimeout(rest);
+      leave();
+    };
+  }, [door, from]);
+  const signedIn = (): void => {
+    queries.clear();
+    forgetSessions();
+    setSaid("");
+    setDoor("asking");
+  };
   const [place] = useLocation();
   useOpened();
-  if (door === "out") return <SignIn problem={problem} onDone={() => { queries.clear(); setDoor("asking"); }} />;
-  if (door !== "in") return <Loading />;
+  if (door === "out") return <SignIn problem={said} onDone={signedIn} />;
+  if (door !== "in") return silent ? <Empty title="The gateway does not answer">This page asks again every second. Is it running? `holdfast serve` starts it.</Empty> : <Loading />;
   return (
     <Shell>
       <Broken place={place}><Suspense fallback={<Loading />}>
@@ -98,7 +128,8 @@ function TaskOf(): ReactNode {
 
 function Chat({ id }: { readonly id: string }): ReactNode {
   const [, go] = useLocation();
-  const none = useSessions(false).data?.sessions.length === 0;
+  const sessions = useSessions(false);
+  const none = sessions.loaded && sessions.rows.length === 0;
   return (
     <div className={`chat ${id ? "in-conv" : "in-list"}`}>
       <SessionList current={id} />

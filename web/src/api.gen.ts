@@ -65,6 +65,51 @@ export interface Blocker {
   readonly evidence?: string;
 }
 
+export interface BoardAccepted {
+  readonly board: string;
+  readonly version: number;
+  readonly seq: number;
+  readonly duplicate: boolean;
+}
+
+export interface BoardArchived {
+  readonly kind: "BoardArchived";
+  readonly board: string;
+  readonly by: string;
+}
+
+export interface BoardCreated {
+  readonly kind: "BoardCreated";
+  readonly board: string;
+  readonly title: string;
+  readonly by: string;
+}
+
+export interface BoardList {
+  readonly boards: BoardView[];
+}
+
+export interface BoardPaused {
+  readonly kind: "BoardPaused";
+  readonly board: string;
+  readonly by: string;
+}
+
+export interface BoardResumed {
+  readonly kind: "BoardResumed";
+  readonly board: string;
+  readonly by: string;
+}
+
+export interface BoardView {
+  readonly id: string;
+  readonly title: string;
+  readonly paused_by: string;
+  readonly archived: boolean;
+  readonly created_at: number;
+  readonly cards: number;
+}
+
 export interface Build {
   readonly version: string;
   readonly build: string;
@@ -74,6 +119,181 @@ export interface Call {
   readonly call: string;
   readonly tool: string;
   readonly arguments: string;
+}
+
+export interface CardAccepted {
+  readonly card: string;
+  readonly stream: string;
+  readonly version: number;
+  readonly seq: number;
+  readonly duplicate: boolean;
+  readonly kept?: string;
+}
+
+export interface CardBlocked {
+  readonly kind: "CardBlocked";
+  readonly card: string;
+  readonly of: "capability" | "dependency" | "needs_input" | "transient";
+  readonly reason: string;
+  readonly by: string;
+  readonly run?: number;
+}
+
+export interface CardComment {
+  readonly comment: string;
+  readonly text: string;
+  readonly by: string;
+  readonly at: number;
+  readonly version: number;
+}
+
+export interface CardCommented {
+  readonly kind: "CardCommented";
+  readonly card: string;
+  readonly comment: string;
+  readonly text: string;
+  readonly by: string;
+}
+
+export interface CardCompleted {
+  readonly kind: "CardCompleted";
+  readonly card: string;
+  readonly summary: string;
+  readonly by: string;
+  readonly run?: number;
+  readonly metadata?: Record<string, string>;
+  readonly artifacts?: string[];
+}
+
+export interface CardContext {
+  readonly card: string;
+  readonly resumes: number;
+  readonly session: string;
+  readonly fresh_because: string;
+  readonly refused: string;
+  readonly note: string;
+  readonly text: string;
+}
+
+export interface CardCreated {
+  readonly kind: "CardCreated";
+  readonly card: string;
+  readonly board: string;
+  readonly title: string;
+  readonly body: string;
+  readonly by: string;
+  readonly status: "archived" | "blocked" | "done" | "ready" | "review" | "running" | "scheduled" | "todo" | "triage";
+  readonly profile?: string;
+  readonly workspace?: string;
+  readonly priority?: number;
+  readonly parents?: string[];
+  readonly resume?: "auto" | "fresh" | "resume" | null;
+  readonly max_runtime_ms?: number | null;
+  readonly max_attempts?: number | null;
+  readonly session?: string;
+}
+
+export interface CardDetail {
+  readonly card: CardView;
+  readonly body: string;
+  readonly resume: string | null;
+  readonly max_runtime_ms: number | null;
+  readonly max_attempts: number | null;
+  readonly attempts: number;
+  readonly summary: string;
+  readonly metadata: Record<string, string>;
+  readonly artifacts: string[];
+  readonly comments: CardComment[];
+  readonly parents: CardView[];
+  readonly children: CardView[];
+  readonly followers: string[];
+  readonly runs: RunView[];
+  readonly why: string;
+}
+
+export interface CardDiff {
+  readonly diff: string;
+}
+
+export interface CardEdited {
+  readonly kind: "CardEdited";
+  readonly card: string;
+  readonly by: string;
+  readonly title?: string | null;
+  readonly body?: string | null;
+  readonly profile?: string | null;
+  readonly workspace?: string | null;
+  readonly priority?: number | null;
+  readonly resume?: "auto" | "fresh" | "resume" | null;
+  readonly max_runtime_ms?: number | null;
+  readonly max_attempts?: number | null;
+}
+
+export interface CardFollowed {
+  readonly kind: "CardFollowed";
+  readonly card: string;
+  readonly session: string;
+  readonly following: boolean;
+  readonly by: string;
+}
+
+export interface CardLinked {
+  readonly kind: "CardLinked";
+  readonly card: string;
+  readonly parent: string;
+  readonly by: string;
+}
+
+export interface CardMoved {
+  readonly kind: "CardMoved";
+  readonly card: string;
+  readonly status: "archived" | "blocked" | "done" | "ready" | "review" | "running" | "scheduled" | "todo" | "triage";
+  readonly reason: string;
+  readonly by: string;
+  readonly at?: number | null;
+}
+
+export interface CardPage {
+  readonly cards: CardView[];
+  readonly next: number | null;
+}
+
+export interface CardUnblocked {
+  readonly kind: "CardUnblocked";
+  readonly card: string;
+  readonly by: string;
+  readonly fresh?: boolean;
+  readonly reason?: string;
+}
+
+export interface CardUnlinked {
+  readonly kind: "CardUnlinked";
+  readonly card: string;
+  readonly parent: string;
+  readonly by: string;
+}
+
+export interface CardView {
+  readonly id: string;
+  readonly board: string;
+  readonly title: string;
+  readonly profile: string;
+  readonly workspace: string;
+  readonly priority: number;
+  readonly status: string;
+  readonly reason: string;
+  readonly block_kind: string;
+  readonly scheduled_at: number | null;
+  readonly again_at: number | null;
+  readonly run: number;
+  readonly session: string;
+  readonly comments: number;
+  readonly warning: string;
+  readonly created_by: string;
+  readonly created_at: number;
+  readonly moved_at: number;
+  readonly updated_at: number;
+  readonly version: number;
 }
 
 export interface ChapterOpened {
@@ -94,6 +314,7 @@ export interface ChapterRejoined {
   readonly kind: "ChapterRejoined";
   readonly chapter: number;
   readonly by: string;
+  readonly since?: number;
 }
 
 export interface ChapterShape {
@@ -280,6 +501,12 @@ export interface EventPage {
   readonly more: boolean;
 }
 
+export interface Findings {
+  readonly ok: boolean;
+  readonly at: number;
+  readonly findings: HealthFinding[];
+}
+
 export interface FollowCard {
   readonly command?: "FollowCard";
   readonly session: string;
@@ -316,6 +543,13 @@ export interface Health {
   readonly problem: string;
 }
 
+export interface HealthFinding {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  readonly hint: string;
+}
+
 export interface Inbox {
   readonly waits: Waiting[];
 }
@@ -350,6 +584,19 @@ export interface InputsJoined {
   readonly by_person?: boolean;
 }
 
+export interface LetGo {
+  readonly rule: string;
+  readonly count: number;
+  readonly bytes: number;
+  readonly tasks: TaskView[];
+}
+
+export interface LetGoSessions {
+  readonly rule: string;
+  readonly count: number;
+  readonly titles: string[];
+}
+
 export interface LinkCard {
   readonly command?: "LinkCard";
   readonly parent: string;
@@ -365,6 +612,10 @@ export interface LoggedIn {
   readonly name: string;
 }
 
+export interface Looked {
+  readonly looked_at: number;
+}
+
 export interface ModelContext {
   readonly model: string;
   readonly instructions: string;
@@ -378,6 +629,7 @@ export interface ModelContext {
   readonly chapter: number;
   readonly covers: number;
   readonly summary: string | null;
+  readonly window: number | null;
 }
 
 export interface ModelFailed {
@@ -466,10 +718,17 @@ export interface OutputPage {
   readonly text: string;
 }
 
+export interface Overview {
+  readonly step_ms: number;
+  readonly slots: Slot[];
+  readonly tasks: TaskCount[];
+}
+
 export interface OwnDevice {
   readonly device: Device;
   readonly last_session: string;
   readonly cursors: Record<string, number>;
+  readonly looked_at: number;
 }
 
 export interface PauseBoard {
@@ -490,6 +749,7 @@ export interface Problem {
   readonly code: string;
   readonly message: string;
   readonly hint?: string;
+  readonly after_ms?: number | null;
 }
 
 export interface ProcessStarted {
@@ -552,7 +812,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionRequested | CompactionStarted | ContextCompacted | CompactionFailed | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskKept | TaskStopRequested | TaskPinned | TaskFinished | GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionRequested | CompactionStarted | ContextCompacted | CompactionFailed | WorkerBound | WorkerReleased | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskKept | TaskStopRequested | TaskPinned | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunNudged | RunNoted | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
 }
 
 export interface RenameSession {
@@ -601,6 +861,19 @@ export interface ResumeBoard {
   readonly command?: "ResumeBoard";
 }
 
+export interface RetentionView {
+  readonly tasks_days: number;
+  readonly tasks_count: number;
+  readonly tasks_megabytes: number;
+  readonly sessions_archive_days: number;
+  readonly sessions_delete_days: number;
+  readonly pruned: boolean;
+  readonly count: number;
+  readonly bytes: number;
+  readonly rules: LetGo[];
+  readonly sessions: LetGoSessions[];
+}
+
 export interface RetryCard {
   readonly command?: "RetryCard";
   readonly text?: string | null;
@@ -625,6 +898,70 @@ export interface Rules {
   readonly on_live_process: "hand_over" | "stop" | "stop_idle";
   readonly hand_over_note: boolean;
   readonly notify: boolean;
+}
+
+export interface RunFinished {
+  readonly kind: "RunFinished";
+  readonly card: string;
+  readonly run: number;
+  readonly outcome: "blocked" | "done" | "failed" | "lost" | "stopped";
+  readonly reason: string;
+  readonly failure?: "" | "budget" | "crash" | "frozen" | "left_without_a_word" | "lost" | "network" | "provider" | "quota" | "timeout";
+  readonly counts?: boolean;
+  readonly progress?: boolean;
+  readonly again_at?: number | null;
+  readonly until_turn?: number;
+  readonly unheard?: string[];
+}
+
+export interface RunNoted {
+  readonly kind: "RunNoted";
+  readonly card: string;
+  readonly run: number;
+  readonly note: string;
+}
+
+export interface RunNudged {
+  readonly kind: "RunNudged";
+  readonly card: string;
+  readonly run: number;
+}
+
+export interface RunStarted {
+  readonly kind: "RunStarted";
+  readonly card: string;
+  readonly run: number;
+  readonly session: string;
+  readonly task: string;
+  readonly profile: string;
+  readonly resumes: number;
+  readonly after_turn: number;
+  readonly workspace: string;
+  readonly found: string;
+  readonly fresh_because?: string;
+  readonly driver?: string;
+}
+
+export interface RunView {
+  readonly run: number;
+  readonly session: string;
+  readonly task: string;
+  readonly profile: string;
+  readonly resumes: number;
+  readonly fresh_because: string;
+  readonly workspace: string;
+  readonly after_turn: number;
+  readonly until_turn: number | null;
+  readonly outcome: string;
+  readonly failure: string;
+  readonly reason: string;
+  readonly counts: boolean;
+  readonly note: string;
+  readonly started_at: number;
+  readonly finished_at: number | null;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cost: number | null;
 }
 
 export interface RunningTask {
@@ -749,6 +1086,20 @@ export interface SignInCode {
   readonly expires_at: number;
 }
 
+export interface Slot {
+  readonly at: number;
+  readonly turns: number;
+  readonly tasks: number;
+  readonly failed: number;
+  readonly waits: number;
+}
+
+export interface StaleListed {
+  readonly kind: "StaleListed";
+  readonly tasks: string[];
+  readonly reasons: string[];
+}
+
 export interface StartAgent {
   readonly command?: "StartAgent";
   readonly prompt: string;
@@ -793,6 +1144,7 @@ export interface Status {
   readonly archived: number;
   readonly messages: number;
   readonly events: number;
+  readonly seq: number;
   readonly working: string[];
   readonly tasks: number;
 }
@@ -846,6 +1198,12 @@ export interface TaskContinued {
   readonly kind: "TaskContinued";
   readonly task: string;
   readonly turn: number;
+}
+
+export interface TaskCount {
+  readonly state: string;
+  readonly count: number;
+  readonly bytes: number;
 }
 
 export interface TaskDetached {
@@ -903,7 +1261,7 @@ export interface TaskPruned {
 export interface TaskStarted {
   readonly kind: "TaskStarted";
   readonly task: string;
-  readonly of: "agent" | "process";
+  readonly of: "agent" | "card" | "process";
   readonly title: string;
   readonly command: string;
   readonly cwd: string;
@@ -962,6 +1320,8 @@ export interface TaskView {
   readonly activity_detail: string;
   readonly activity_evidence: string;
   readonly stale: string;
+  readonly cpu: number | null;
+  readonly memory: number | null;
 }
 
 export interface ToolCallFinished {
@@ -1113,6 +1473,18 @@ export interface WithdrawInput {
   readonly input: string;
 }
 
+export interface WorkerBound {
+  readonly kind: "WorkerBound";
+  readonly card: string;
+  readonly run: number;
+}
+
+export interface WorkerReleased {
+  readonly kind: "WorkerReleased";
+  readonly card: string;
+  readonly run: number;
+}
+
 export interface WriteTask {
   readonly command?: "WriteTask";
   readonly text?: string;
@@ -1122,17 +1494,45 @@ export interface WriteTask {
 export interface Routes {
   readonly "GET /healthz": { readonly takes: undefined; readonly gives: Health };
   readonly "POST /v1/answers": { readonly takes: AnswerWait; readonly gives: Accepted };
+  readonly "GET /v1/boards": { readonly takes: undefined; readonly gives: BoardList };
+  readonly "POST /v1/boards": { readonly takes: CreateBoard; readonly gives: BoardAccepted };
+  readonly "POST /v1/boards/{name}/archive": { readonly takes: ArchiveBoard; readonly gives: BoardAccepted };
+  readonly "POST /v1/boards/{name}/pause": { readonly takes: PauseBoard; readonly gives: BoardAccepted };
+  readonly "POST /v1/boards/{name}/resume": { readonly takes: ResumeBoard; readonly gives: BoardAccepted };
   readonly "GET /v1/build": { readonly takes: undefined; readonly gives: Build };
+  readonly "GET /v1/cards": { readonly takes: undefined; readonly gives: CardPage };
+  readonly "POST /v1/cards": { readonly takes: CreateCard; readonly gives: CardAccepted };
+  readonly "GET /v1/cards/{id}": { readonly takes: undefined; readonly gives: CardDetail };
+  readonly "PATCH /v1/cards/{id}": { readonly takes: EditCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/archive": { readonly takes: ArchiveCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/block": { readonly takes: BlockCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/comments": { readonly takes: CommentCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/complete": { readonly takes: CompleteCard; readonly gives: CardAccepted };
+  readonly "GET /v1/cards/{id}/context": { readonly takes: undefined; readonly gives: CardContext };
+  readonly "GET /v1/cards/{id}/diff": { readonly takes: undefined; readonly gives: CardDiff };
+  readonly "POST /v1/cards/{id}/follow": { readonly takes: FollowCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/links": { readonly takes: LinkCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/move": { readonly takes: MoveCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/retry": { readonly takes: RetryCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/stop": { readonly takes: StopCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/unblock": { readonly takes: UnblockCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/unlink": { readonly takes: UnlinkCard; readonly gives: CardAccepted };
+  readonly "GET /v1/cards/{id}/why": { readonly takes: undefined; readonly gives: Why };
   readonly "POST /v1/codes": { readonly takes: undefined; readonly gives: SignInCode };
   readonly "GET /v1/devices": { readonly takes: undefined; readonly gives: DeviceList };
   readonly "GET /v1/devices/me": { readonly takes: undefined; readonly gives: OwnDevice };
   readonly "DELETE /v1/devices/{id}": { readonly takes: undefined; readonly gives: LoggedIn };
+  readonly "GET /v1/doctor": { readonly takes: undefined; readonly gives: Findings };
   readonly "GET /v1/events": { readonly takes: undefined; readonly gives: EventPage };
   readonly "GET /v1/inbox": { readonly takes: undefined; readonly gives: Inbox };
   readonly "POST /v1/login": { readonly takes: LogIn; readonly gives: LoggedIn };
   readonly "POST /v1/logout": { readonly takes: undefined; readonly gives: LoggedIn };
+  readonly "POST /v1/looked": { readonly takes: undefined; readonly gives: Looked };
   readonly "GET /v1/models": { readonly takes: undefined; readonly gives: ModelList };
+  readonly "GET /v1/overview": { readonly takes: undefined; readonly gives: Overview };
   readonly "GET /v1/profiles": { readonly takes: undefined; readonly gives: ProfileList };
+  readonly "GET /v1/retention": { readonly takes: undefined; readonly gives: RetentionView };
+  readonly "POST /v1/retention": { readonly takes: undefined; readonly gives: RetentionView };
   readonly "GET /v1/search": { readonly takes: undefined; readonly gives: SearchPage };
   readonly "POST /v1/seen": { readonly takes: Seen; readonly gives: Seen };
   readonly "GET /v1/sessions": { readonly takes: undefined; readonly gives: SessionPage };
@@ -1170,6 +1570,7 @@ export interface Routes {
   readonly "GET /v1/tasks/search": { readonly takes: undefined; readonly gives: OutputHits };
   readonly "GET /v1/tasks/stale": { readonly takes: undefined; readonly gives: TaskPage };
   readonly "GET /v1/tasks/{id}": { readonly takes: undefined; readonly gives: TaskView };
+  readonly "GET /v1/tasks/{id}/events": { readonly takes: undefined; readonly gives: EventPage };
   readonly "GET /v1/tasks/{id}/output": { readonly takes: undefined; readonly gives: OutputPage };
   readonly "POST /v1/tasks/{id}/pin": { readonly takes: PinTask; readonly gives: TaskAccepted };
   readonly "POST /v1/tasks/{id}/stop": { readonly takes: StopTask; readonly gives: TaskAccepted };

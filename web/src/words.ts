@@ -1,4 +1,5 @@
 /** Times, durations, sizes and counts as the dashboard says them. */
+import { now as theirNow } from "./net/clock";
 
 const DAY = 86_400_000;
 const pad = (value: number): string => String(value).padStart(2, "0");
@@ -32,14 +33,14 @@ export function clock(at: number): string {
   return `${pad(time.getHours())}:${pad(time.getMinutes())}`;
 }
 
-export function moment(at: number, now: number = Date.now()): string {
+export function moment(at: number, now: number = theirNow()): string {
   const time = new Date(at);
   if (at >= midnight(now)) return clock(at);
   if (at >= midnight(now) - 6 * DAY) return `${DAYS[time.getDay()] ?? ""} ${clock(at)}`;
   return `${time.getDate()} ${MONTHS[time.getMonth()] ?? ""}`;
 }
 
-export function day(at: number, now: number = Date.now()): string {
+export function day(at: number, now: number = theirNow()): string {
   const start = midnight(now);
   if (at >= start) return "Today";
   if (at >= start - DAY) return "Yesterday";

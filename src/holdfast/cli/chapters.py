@@ -98,6 +98,33 @@ def policy(event: Json) -> str:
     return f"reset policy by {event['by']}: {chosen or 'as its profile says'}"
 
 
+def remark(event: Json) -> tuple[str, str]:
+    """An event of a chapter as lines of a log, and beside which word; nothing for any other."""
+    match event["kind"]:
+        case "ChapterOpened":
+            more = "".join(f"\n{line}" for line in what_became(event))
+            return "chapter", f"{event['chapter']} begins: {event['reason']}{more}"
+        case "ChapterRejoined":
+            return "chapter", f"{event['chapter']} undone by {event['by']}: the model sees the one before again"
+        case "ResetPostponed":
+            return "reset", postponed(event)
+        case "ResetPolicySet":
+            return "session", policy(event)
+        case "CompactionRequested":
+            wish = f": {event['instructions']}" if event["instructions"] else ""
+            return "compact", f"{event['by']} wants the context made shorter{wish}"
+        case "CompactionStarted":
+            what = f"{event['model']} writes a summary of the turns up to {event['covers']}"
+            return "compact", f"{what}: {event['reason']}"
+        case "ContextCompacted":
+            mark = "" if event["source"] == "model" else f", {A_DIGEST}"
+            return "compact", f"{compacted(event)}{mark} ({event['reason']})\n{event['summary']}"
+        case "CompactionFailed":
+            return "compact", no_summary(event)
+        case _:
+            return "", ""
+
+
 # --- what holds now ---------------------------------------------------------------------------------
 
 

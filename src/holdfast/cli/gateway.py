@@ -37,6 +37,8 @@ class Address:
     pid: int
     host: str
     port: int
+    public_urls: tuple[str, ...] = ()
+    """Where browsers of other devices reach it."""
 
     @property
     def url(self) -> str:
@@ -81,7 +83,7 @@ class Gateway:
         try:
             found = json.loads(self.home.address.read_bytes())
             host, _, port = str(found["url"]).removeprefix("http://").rpartition(":")
-            address = Address(int(found["pid"]), host, int(port))
+            address = Address(int(found["pid"]), host, int(port), tuple(found.get("public_urls", ())))
         except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
             return None
         return address if alive(address.pid) else None

@@ -20,7 +20,6 @@ RunOutcome = Literal["done", "blocked", "failed", "stopped", "lost"]
 Failure = Literal[
     "", "crash", "timeout", "budget", "quota", "provider", "network", "frozen", "lost", "left_without_a_word"
 ]
-THE_BOARD = "the board"
 NEVER = Happened(0, 0)
 EDITABLE = ("title", "body", "profile", "workspace", "priority", "resume", "max_runtime_ms", "max_attempts")
 
@@ -218,6 +217,7 @@ class RunFinished(Event, frozen=True):
     """Comments that came while it ran and that its worker did not hear any more."""
 
 
+RunEvent = RunStarted | RunNudged | RunNoted | RunFinished
 CardEvent = (
     CardCreated
     | CardEdited
@@ -229,10 +229,7 @@ CardEvent = (
     | CardBlocked
     | CardUnblocked
     | CardCompleted
-    | RunStarted
-    | RunNudged
-    | RunNoted
-    | RunFinished
+    | RunEvent
 )
 BoardEvent = BoardCreated | BoardPaused | BoardResumed | BoardArchived
 

@@ -6,9 +6,15 @@ that the worker says about the card counts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from holdfast.domain.card import (
+    BoardArchived,
+    BoardCreated,
+    BoardEvent,
+    BoardPaused,
+    BoardResumed,
     Card,
     CardBlocked,
     CardCommented,
@@ -24,15 +30,20 @@ from holdfast.domain.card import (
     RunFinished,
 )
 from holdfast.domain.card_commands import (
+    ArchiveBoard,
     ArchiveCard,
     BlockCard,
+    BoardCommand,
     CardCommand,
     CommentCard,
     CompleteCard,
+    CreateBoard,
     EditCard,
     FollowCard,
     LinkCard,
     MoveCard,
+    PauseBoard,
+    ResumeBoard,
     RetryCard,
     StopCard,
     UnblockCard,
@@ -98,6 +109,33 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: str, now: int)
         case ArchiveCard():
             moved = CardMoved(card=card.id, status="archived", reason=f"archived by {by}", by=by)
             return [*taken_away(card, f"archived by {by}"), moved]
+        case _ as never:
+            assert_never(never)
+
+
+def decide_board(
+    name: str, row: Mapping[str, object] | None, command: BoardCommand, *, by: str, runs: bool
+) -> BoardEvent:
+    """The event that a command about a board causes; `row` is the board as it is, `runs` whether a card of it does."""
+    if isinstance(command, CreateBoard):
+        if row is not None:
+            raise Conflict(f"There is a board {name} already.")
+        return BoardCreated(board=name, title=command.title or name, by=by)
+    if row is None:
+        raise NotFound(f"There is no board {name[:80]!r}.", hint="`holdfast board list` lists them.")
+    match command:
+        case PauseBoard():
+            if row["paused_by"]:
+                raise Conflict(f"It is paused already, by {row['paused_by']}.")
+            return BoardPaused(board=name, by=by)
+        case ResumeBoard():
+            if not row["paused_by"]:
+                raise Conflict("It is not paused.")
+            return BoardResumed(board=name, by=by)
+        case ArchiveBoard():
+            if runs:
+                raise Conflict("Cards of it run.", hint="Stop them first.")
+            return BoardArchived(board=name, by=by)
         case _ as never:
             assert_never(never)
 

@@ -105,6 +105,8 @@ class ChapterRejoined(Event, frozen=True):
 
     chapter: int
     by: str
+    since: int = 0
+    """When the chapter before was opened; 0 for the first one."""
 
 
 class CompactionRequested(Event, frozen=True):
@@ -231,21 +233,21 @@ def compact(chapter: Chapter, event: CompactionEvent, at: Happened) -> None:
     chapter.last = at
     match event:
         case CompactionRequested():
-            chapter.wanted, chapter.vain = event, 0
+            chapter.wanted, chapter.failed, chapter.vain = event, None, 0
         case CompactionStarted():
             chapter.trying = event
         case CompactionFailed():
-            chapter.trying, chapter.failed = None, event
-            if event.problem.code != INTERRUPTED:  # what was only cut is still wanted
+            chapter.trying = chapter.failed = None
+            if event.problem.code != INTERRUPTED:  # else what a person asked for is still wanted
+                chapter.failed, chapter.wanted = event, None
                 chapter.failures += 1
-                chapter.wanted = None
         case ContextCompacted():
             if event.source == "model" and not chapter.provisional:
                 helped = event.tokens_after <= HELPED * event.tokens_before
                 chapter.vain = 0 if helped else chapter.vain + 1
-            chapter.trying = chapter.failed = chapter.wanted = None
+            chapter.trying = chapter.failed = None
             chapter.summary, chapter.summary_at = event, at
             if event.source == "model":
-                chapter.failures = 0
+                chapter.wanted, chapter.failures = None, 0
         case _ as never:
             assert_never(never)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from holdfast.domain.chapter import Chapter
-from holdfast.domain.message import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.domain.message import AgentMessage, Message, Note, ToolResult, UserMessage, message_size
 from holdfast.domain.session import Session
 
 OnFailure = Literal["digest", "pause"]
 CHARACTERS_A_TOKEN = 4
 VAIN = 3
-"""After so many summaries in a row that did not help, nobody tries again by himself."""
+"""After so many summaries in a row that did not help, nobody tries again while the context fits."""
 AGAIN_FIRST_MS, AGAIN_MOST_MS, AGAIN_TIMES = 30_000, 3_600_000, 8
 LINE = 240
 FIRST, LAST = 20, 100
@@ -63,10 +63,27 @@ def at_rest(session: Session, rules: CompactionRules, *, now: int) -> Compact | 
         kept = 1 if last - chapter.start > 1 else 0
         covers = max(last - kept, chapter.start)
         return Compact(covers, f"{wanted.by} asked for it", instructions=wanted.instructions)
-    if chapter.failed is not None and (chapter.failed.again_at is None or now < chapter.failed.again_at):
-        return None
+    return None if _too_early(session, now) else by_itself(session, rules)
+
+
+def _too_early(session: Session, now: int) -> bool:
+    """After a failure it waits for its time; when it has none, until another turn has ended."""
+    failed, ended = session.chapter.failed, session.last_turn
+    if failed is None:
+        return False
+    if failed.again_at is not None:
+        return now < failed.again_at
+    assert session.chapter.last is not None
+    return ended is None or ended.ended.version < session.chapter.last.version
+
+
+def by_itself(session: Session, rules: CompactionRules) -> Compact | None:
+    """What nobody has to ask for."""
+    chapter, last = session.chapter, session.turns
     if chapter.provisional and chapter.summary is not None:
         return Compact(max(chapter.summary.covers, last - rules.keep_recent), "a digest stands where a summary should")
+    if chapter.vain >= VAIN:
+        return None
     return _over(session, rules.threshold, rules.keep_recent, last)
 
 
@@ -90,7 +107,7 @@ def before_a_call(session: Session, rules: CompactionRules, *, refused: bool = F
 def _over(session: Session, limit: int, keep: int, last: int) -> Compact | None:
     """Whether the context is larger than this, and something can be done about it."""
     chapter = session.chapter
-    if not limit or session.size <= limit or chapter.vain >= VAIN or last - keep <= chapter.start:
+    if not limit or session.size <= limit or last - keep <= chapter.start:
         return None
     return Compact(last - keep, f"the context has about {session.size} tokens, over {limit}")
 
@@ -108,6 +125,15 @@ def covered(session: Session, covers: int) -> list[Message]:
     head = [] if chapter.provisional else session.head()
     start = chapter.after_turn if chapter.provisional else chapter.start
     return [*head, *(message for message in session.messages if start < message.turn <= covers)]
+
+
+def fitting(messages: list[Message], tokens: int) -> list[Message]:
+    """The last of them that fit, and a digest of those before: what is too long to be read is not summarised."""
+    for place in range(len(messages) - 1, -1, -1):
+        tokens -= message_size(messages[place])
+        if tokens < 0:
+            return [Note(0, digest(messages[: place + 1])), *messages[place + 1 :]]
+    return messages
 
 
 def digest(messages: list[Message]) -> str:

@@ -7,7 +7,14 @@ from typing import assert_never
 
 import msgspec
 
-from holdfast.domain.chapter import ChapterRejoined, CompactionRequested, ResetPolicySet, ResetPostponed
+from holdfast.domain.chapter import (
+    ChapterRejoined,
+    CompactionFailed,
+    CompactionRequested,
+    CompactionStarted,
+    ResetPolicySet,
+    ResetPostponed,
+)
 from holdfast.domain.commands import (
     AnswerWait,
     ArchiveSession,
@@ -44,6 +51,8 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
+    WorkerBound,
+    WorkerReleased,
 )
 from holdfast.domain.fold import fold
 from holdfast.domain.queue import QueuedInput, edited, find
@@ -66,15 +75,15 @@ def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: 
     return events
 
 
-def fork(parent: list[Record], *, session: str, title: str, by: str) -> list[tuple[int, AnyEvent]]:
+def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -> list[tuple[int, AnyEvent]]:
     """The events of a fork with their times: everything up to here, as if it had happened there.
 
-    What no turn had taken stays behind, and a turn that was open is closed as far as it had come.
+    What no turn had taken stays behind, and a turn that was open is closed as far as it had come. The rules for
+    its reset are those of the parent, and count from now on: what happened long ago does not make it idle.
     """
     copy = fold(Session(session), parent)
     dropped, reads = edited(parent)
     dropped |= {queued.event.input for queued in copy.queue}
-    now = parent[-1].at
     last = parent[-1].version
     source = parent[0].stream.removeprefix("session/")
     born = SessionCreated(
@@ -86,9 +95,19 @@ def fork(parent: list[Record], *, session: str, title: str, by: str) -> list[tup
             case InputReceived(input=input):
                 if input not in dropped:
                     events.append((record.at, reads[input]))
-            case InputRevised() | InputWithdrawn() | SessionPinned() | SessionRenamed() | StopRequested():
+            case (
+                WorkerBound()
+                | WorkerReleased()
+                | InputRevised()
+                | InputWithdrawn()
+                | SessionPinned()
+                | SessionRenamed()
+                | StopRequested()
+            ):
                 continue
             case SessionArchived() | SessionRestored() | TurnDetached() | ResetPostponed() | ResetPolicySet():
+                continue
+            case CompactionRequested() | CompactionStarted() | CompactionFailed():
                 continue
             case WaitOpened(wait=wait) | WaitAnswered(wait=wait) as event:
                 renamed = msgspec.structs.replace(event, wait=_wait_of_fork(session, wait))
@@ -98,7 +117,8 @@ def fork(parent: list[Record], *, session: str, title: str, by: str) -> list[tup
     if copy.turn is not None:
         copy.queue.clear()
         finish = Finish(copy.turn.number, "stopped", "the session was forked here")
-        events += [(now, event) for event in close(copy, finish, Partial())]
+        events += [(parent[-1].at, event) for event in close(copy, finish, Partial())]
+    events.append((now, ResetPolicySet(policy=copy.policy, by=by)))
     return events
 
 
@@ -215,20 +235,28 @@ def _choice(wait: WaitOpened, answer: str) -> str:
 
 
 def _last_turn(session: Session) -> int:
-    if session.turn is not None:
-        raise Conflict("A turn is running.", hint=f"`holdfast stop {session.id}` first.")
-    last = next((number for number in range(session.turns, 0, -1) if number not in session.undone), None)
+    _context_at_rest(session)
+    seen = range(session.turns, session.chapter.start, -1)
+    last = next((number for number in seen if number not in session.undone), None)
     if last is None:
-        raise Conflict("There is no turn to undo.")
+        raise Conflict("There is no turn to undo: the model sees none since the chapter or its summary began.")
     return last
 
 
-def _rejoin(session: Session, by: str) -> ChapterRejoined:
+def _context_at_rest(session: Session) -> None:
+    """What is being answered or summarised is not changed under the model's feet."""
     if session.turn is not None:
         raise Conflict("A turn is running.", hint=f"`holdfast stop {session.id}` first.")
+    if session.chapter.trying is not None:
+        raise Conflict("Its context is being made shorter.", hint="Try again when that is over.")
+
+
+def _rejoin(session: Session, by: str) -> ChapterRejoined:
+    _context_at_rest(session)
     if len(session.chapters) == 1:
         raise Conflict("There is no reset to undo.")
-    return ChapterRejoined(chapter=session.chapter.number, by=by)
+    before = session.chapters[-2].opened_at
+    return ChapterRejoined(chapter=session.chapter.number, by=by, since=0 if before is None else before.at)
 
 
 def _compact(session: Session, instructions: str, by: str) -> CompactionRequested:

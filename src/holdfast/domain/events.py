@@ -15,9 +15,11 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.domain.card import BoardEvent, CardEvent
 from holdfast.domain.chapter import ChapterEvent
 from holdfast.domain.fact import Event, Fact, Problem, Usage
-from holdfast.domain.task import TaskEvent, TaskPruned
+from holdfast.domain.system import SystemEvent
+from holdfast.domain.task import TaskEvent
 
 Mode = Literal["queue", "steer", "interrupt"]
 Outcome = Literal["done", "failed", "stopped"]
@@ -124,6 +126,20 @@ class NoteReceived(Event, frozen=True):
 
     text: str
     task: str
+
+
+class WorkerBound(Event, frozen=True):
+    """A run of a card works in this session from now on; elsewhere it is only read, and words are comments."""
+
+    card: str
+    run: int
+
+
+class WorkerReleased(Event, frozen=True):
+    """The run is over; the session is a session like any other."""
+
+    card: str
+    run: int
 
 
 class TurnDetached(Event, frozen=True):
@@ -292,33 +308,6 @@ class ToolCallFinished(Event, frozen=True):
     """The command or the agent that it started."""
 
 
-# --- the system stream --------------------------------------------------------------------------
-
-
-class GatewayStarted(Event, frozen=True):
-    """A gateway took the home over."""
-
-    pid: int
-    version: str
-    boot: str
-
-
-class GatewayStopped(Event, frozen=True):
-    """It left in good order; after a crash this is missing."""
-
-    pid: int
-    reason: str
-
-
-class SessionDeleted(Event, frozen=True):
-    """A session and its events were deleted because somebody asked for it."""
-
-    session: str
-    title: str
-    events: int
-    by: str
-
-
 Shelved = SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned
 SessionEvent = (
     ModelResponded
@@ -344,9 +333,10 @@ SessionEvent = (
     | InputRevised
     | InputWithdrawn
     | ChapterEvent
+    | WorkerBound
+    | WorkerReleased
 )
-SystemEvent = GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned
-AnyEvent = SessionEvent | TaskEvent | SystemEvent
+AnyEvent = SessionEvent | TaskEvent | CardEvent | BoardEvent | SystemEvent
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -382,6 +372,3 @@ def decode_many(lines: Sequence[bytes]) -> list[Record]:
 def session_stream(session: str) -> str:
     """The name of a session's stream."""
     return "session/" + session
-
-
-SYSTEM = "system"

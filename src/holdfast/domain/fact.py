@@ -36,6 +36,8 @@ class Problem(Fact, frozen=True):
     code: str
     message: str
     hint: str = ""
+    after_ms: int | None = None
+    """How long whoever refused asks to wait."""
 
 
 class Happened(msgspec.Struct, frozen=True, gc=False):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from holdfast.domain.card import BoardEvent, CardEvent
 from holdfast.domain.chapter import (
     Chapter,
     ChapterEvent,
@@ -37,8 +38,8 @@ from holdfast.domain.events import (
     SessionPinned,
     SessionRenamed,
     SessionRestored,
+    Shelved,
     StopRequested,
-    SystemEvent,
     ToolCallFinished,
     ToolCallStarted,
     TurnDetached,
@@ -49,6 +50,8 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
+    WorkerBound,
+    WorkerReleased,
 )
 from holdfast.domain.fact import Happened
 from holdfast.domain.message import (
@@ -61,6 +64,7 @@ from holdfast.domain.message import (
 )
 from holdfast.domain.queue import QueuedInput, revise, take, withdraw
 from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
+from holdfast.domain.system import SystemEvent
 from holdfast.domain.task import TaskEvent, from_task, is_person
 
 DIGEST, TRY_AGAIN = "digest", "try again"
@@ -115,7 +119,7 @@ def evolve(session: Session, record: Record) -> None:
             ended = Happened(record.version, record.at)
             session.last_turn = LastTurn(e.turn, e.outcome, e.reason, e.problem, ended)
             if session.turn is not None and session.turn.by_person and session.fresh is not None:
-                session.fresh = ended
+                session.fresh, session.postponed = ended, None
             session.turn, session.chapter.digest_now = None, False
             if e.outcome != "done":
                 session.messages.append(Note(e.turn, f"This turn {e.outcome}: {e.reason}"))
@@ -161,6 +165,31 @@ def evolve(session: Session, record: Record) -> None:
             if (turn_now := session.turn) is not None and turn_now.number == e.turn:
                 turn_now.stop, turn_now.stop_asked = e, Happened(record.version, record.at)
             _acted(session, record, e.by)
+        case other:
+            _of_session(session, other, record)
+
+
+Other = (
+    Shelved
+    | NoteReceived
+    | TurnDetached
+    | AgentChosen
+    | TurnUndone
+    | InputRevised
+    | InputWithdrawn
+    | WorkerBound
+    | WorkerReleased
+    | ChapterEvent
+    | TaskEvent
+    | CardEvent
+    | BoardEvent
+    | SystemEvent
+)
+
+
+def _of_session(session: Session, event: Other, record: Record) -> None:
+    """What is said to a session or about it; rarer than what is done in it."""
+    match event:
         case NoteReceived() as e:
             session.notes.append(e)
         case TurnDetached() as e:
@@ -190,8 +219,12 @@ def evolve(session: Session, record: Record) -> None:
         case InputWithdrawn() as e:
             session.queue = withdraw(session.queue, e.input)
             _acted(session, record, e.by)
+        case WorkerBound() as e:
+            session.card, session.run = e.card, e.run
+        case WorkerReleased():
+            session.run = 0
         case other:
-            if isinstance(other, TaskEvent | SystemEvent):
+            if isinstance(other, TaskEvent | CardEvent | BoardEvent | SystemEvent):
                 raise TypeError(f"{type(other).__name__} does not belong into a session")
             _of_chapter(session, other, record)
 
@@ -203,8 +236,11 @@ def _of_chapter(session: Session, event: ChapterEvent, record: Record) -> None:
             session.postponed = (event, happened)
         case ResetPolicySet(policy=policy, by=by):
             session.policy = policy
+            if session.begun is not None:  # a rule is not about the time before it was set
+                session.begun = happened
             _acted(session, record, by)
         case ChapterOpened():
+            session.chapter.wanted = None
             session.chapters.append(Chapter(event.chapter, session.turns, event, happened))
             session.begun = session.fresh = session.postponed = None
             session.size = _estimate(session)
@@ -218,7 +254,7 @@ def _of_chapter(session: Session, event: ChapterEvent, record: Record) -> None:
             if isinstance(other, CompactionRequested):
                 _acted(session, record, other.by)
             if isinstance(other, ContextCompacted):
-                session.size = _estimate(session)
+                session.size = other.tokens_after
                 if session.turn is not None:
                     session.turn.failed = None
 

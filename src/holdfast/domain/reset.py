@@ -23,6 +23,7 @@ from holdfast.domain.chapter import (
 )
 from holdfast.domain.duration import ago
 from holdfast.domain.errors import Conflict
+from holdfast.domain.fact import Happened
 from holdfast.domain.session import Session
 
 Wish = Literal["keep", "stop all"]
@@ -174,6 +175,13 @@ def never_cut(session: Session, now: int) -> list[Blocker]:
     return []
 
 
+def check_at_rest(session: Session, now: int) -> None:
+    """Refuse what would cut something."""
+    if blockers := never_cut(session, now):
+        stop = f"`holdfast stop {session.id}` first." if session.turn is not None else "Try again when that is over."
+        raise Conflict(f"It is still at work: {blockers[0].reason}.", hint=stop)
+
+
 def _postpones(one: Running, rules: ResetRules) -> bool:
     """Only work at hand, and only work that is not older than anybody believes."""
     return one.process and one.activity == "working" and one.age_ms < rules.process_max_age_ms
@@ -197,6 +205,7 @@ def _pid(one: Running) -> str:
 
 
 WISHES = {"keep": "a person wants it kept", "stop all": "a person wants it stopped"}
+AGENTS = "an agent works on in a session of its own"
 
 
 def settle(running: list[Running], policy: OnLiveProcess | Wish) -> tuple[list[Survivor], list[Survivor]]:
@@ -214,7 +223,7 @@ def settle(running: list[Running], policy: OnLiveProcess | Wish) -> tuple[list[S
                 activity=one.doing,
                 evidence=one.evidence,
                 age_ms=one.age_ms,
-                rule=rule or WISHES.get(policy, f"on_live_process = {policy}"),
+                rule=rule or (WISHES.get(policy, f"on_live_process = {policy}") if one.process else AGENTS),
             )
         )
     return kept, stopped
@@ -232,6 +241,11 @@ def _stopped_by(one: Running, policy: OnLiveProcess | Wish) -> str | None:
     if policy == "stop_idle" and (one.activity in ("idle", "waiting") or one.detail == "not in use"):
         return f"on_live_process = stop_idle, and it was {one.doing}"
     return None
+
+
+def still_postponed(session: Session, coming: NotDue, now: int) -> tuple[ResetPostponed, Happened] | None:
+    """What postpones a reset, unless the rules have changed and none is due any more."""
+    return session.postponed if coming.at is not None and coming.at <= now else None
 
 
 def same_reason(one: ResetPostponed, other: ResetPostponed) -> bool:
@@ -253,8 +267,7 @@ def open_chapter(
     hand_over: tuple[str, NoteFrom] = ("", ""),
 ) -> ChapterOpened:
     """The reset as a fact; refused while something is open that no reset cuts."""
-    if blockers := never_cut(session, now):
-        raise Conflict(f"It is still at work: {blockers[0].reason}.", hint=f"`holdfast stop {session.id}` first.")
+    check_at_rest(session, now)
     return ChapterOpened(
         chapter=session.chapter.number + 1,
         rule=reset.rule,

@@ -147,6 +147,9 @@ class Session:
     """What the model will be told at the beginning of its next turn."""
     task: str = ""
     """The agent task whose work this session is."""
+    card: str = ""
+    run: int = 0
+    """The card that a worker works on in this session, and which run of it; 0 when none does."""
     turns: int = 0
     turn: Turn | None = None
     last_turn: LastTurn | None = None

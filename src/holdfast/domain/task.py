@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.domain.fact import Event
 
-TaskKind = Literal["process", "agent"]
+TaskKind = Literal["process", "agent", "card"]
 TaskState = Literal["running", "done", "failed", "stopped", "lost"]
 TaskOutcome = Literal["done", "failed", "stopped", "lost"]
 Lifetime = Literal["chapter", "session", "persist", "until"]
@@ -190,9 +190,16 @@ def from_task(by: str) -> bool:
     return by.startswith("task ")
 
 
-THE_CLOCK, THE_RUNTIME, THE_RESET_CLOCK = "the clock", "the runtime", "the reset clock"
+def agent_of(session: str) -> str:
+    """How an agent is called that starts something."""
+    return f"{AN_AGENT}{session}"
+
+
+THE_CLOCK, THE_RUNTIME, THE_RESET_CLOCK, THE_BOARD = "the clock", "the runtime", "the reset clock", "the board"
+AN_AGENT = "the agent of session "
 
 
 def is_person(by: str) -> bool:
-    """Whether a person said it, from whatever client; not the runtime in its own name."""
-    return by not in (THE_CLOCK, THE_RUNTIME, THE_RESET_CLOCK) and not from_task(by)
+    """Whether a person said it, from whatever client; not the runtime in its own name, nor an agent."""
+    ours = by in (THE_CLOCK, THE_RUNTIME, THE_RESET_CLOCK, THE_BOARD)
+    return not ours and not from_task(by) and not by.startswith(AN_AGENT)

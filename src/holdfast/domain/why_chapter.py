@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.domain.chapter import Chapter
 from holdfast.domain.compaction import VAIN
 from holdfast.domain.duration import ago
-from holdfast.domain.reset import NotDue
+from holdfast.domain.reset import NotDue, still_postponed
 from holdfast.domain.sentence import Sentence, sentence
 from holdfast.domain.session import Session
 
@@ -13,8 +13,8 @@ from holdfast.domain.session import Session
 def why_chapter(session: Session, coming: NotDue, *, now: int) -> list[Sentence]:
     """What stands in the way of a reset first; nothing while all is as usual."""
     found: list[Sentence] = []
-    if session.postponed is not None:
-        postponed, at = session.postponed
+    if (late := still_postponed(session, coming, now)) is not None:
+        postponed, at = late
         limit = "" if postponed.until is None else f" for {ago(postponed.until - now)} more at most"
         reasons = "; ".join(blocker.reason for blocker in postponed.blockers)
         overdue = ago(now - postponed.due_at)
@@ -55,10 +55,12 @@ def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
         return [sentence(f"{chapter.wanted.by} wants its context made shorter; that comes next.", chapter.last)]
     if chapter.failed is not None:
         failed = chapter.failed
-        again = "after the next turn" if failed.again_at is None else f"in {ago(max(0, failed.again_at - now))}"
+        again = "It is tried again in " + ago(max(0, (failed.again_at or 0) - now))
+        if failed.again_at is None:
+            again = "It is not tried again before another turn has ended"
         stands = "a digest stands in its place" if chapter.provisional else "the model sees everything as before"
         said = failed.problem.message.rstrip(".")
-        return [sentence(f"There is no summary ({said}); {stands}. It is tried again {again}.", chapter.last)]
+        return [sentence(f"There is no summary ({said}); {stands}. {again}.", chapter.last)]
     summary = chapter.summary
     if summary is None:
         return []
@@ -66,5 +68,5 @@ def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
     size = f"{summary.tokens_before} → {summary.tokens_after} tokens"
     text = f"{how} stands in the place of the turns up to {summary.covers} ({size}): {summary.reason}."
     if chapter.vain >= VAIN:
-        text += f" {chapter.vain} in a row did not help, so nobody tries by himself any more; `/compact` does."
+        text += f" {chapter.vain} in a row did not help, so nobody tries again while it fits; `/compact` does."
     return [sentence(text, chapter.last)]

@@ -14,7 +14,7 @@ from holdfast.runtime.prompt import prompt
 CHARACTERS_A_TOKEN = 4
 
 
-def context(session: Session, agent: Agent, tools: list[ToolSpec]) -> ModelContext:
+def context(session: Session, agent: Agent, tools: list[ToolSpec], *, window: int | None) -> ModelContext:
     """The next request to the model, in words and in figures."""
     place = agent.place(session)
     request = prompt(session, turn=session.turns, instructions=agent.instructions, place=place, tools=tools)
@@ -34,6 +34,7 @@ def context(session: Session, agent: Agent, tools: list[ToolSpec]) -> ModelConte
         chapter=session.chapter.number,
         covers=0 if (summary := session.chapter.summary) is None else summary.covers,
         summary=None if summary is None else summary.source,
+        window=window,
     )
 
 

@@ -53,9 +53,9 @@ async def told(request: Request, shape: type[C], *, subject: str) -> tuple[C, Ca
     return command, caller_of(request, command, subject=subject)
 
 
-async def body(request: Request, shape: type[S]) -> S:
+async def body(request: Request, shape: type[S], *, limit: int = BODY_LIMIT) -> S:
     """The body, read strictly."""
-    return _decode(await _read(request), shape)
+    return _decode(await _read(request, limit), shape)
 
 
 def caller_of(request: Request, command: Command, *, subject: str) -> Caller:
@@ -65,26 +65,30 @@ def caller_of(request: Request, command: Command, *, subject: str) -> Caller:
         raise Rejected("Idempotency-Key must be 8 to 64 letters, digits, - or _.")
     id = given[0] if given else f"{time.time_ns() // 1_000_000:011x}{secrets.token_hex(10)}"
     asked = f"{type(command).__name__}\n{subject}\n".encode() + msgspec.json.encode(command)
+    return Caller(CommandKey(id, hashlib.sha256(asked).hexdigest()), by_whom(request))
+
+
+def by_whom(request: Request) -> str:
+    """Through which door it came."""
     agent = request.headers.get("user-agent", "")
-    by = "web" if device_of(request) else "cli" if agent.startswith("holdfast-cli/") else "api"
-    return Caller(CommandKey(id, hashlib.sha256(asked).hexdigest()), by)
+    return "web" if device_of(request) else "cli" if agent.startswith("holdfast-cli/") else "api"
 
 
-async def _read(request: Request) -> bytes:
+async def _read(request: Request, limit: int) -> bytes:
     declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > BODY_LIMIT:
-        raise _too_large()
+    if declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > BODY_LIMIT:
-            raise _too_large()
+        if len(body) > limit:
+            raise _too_large(limit)
     return bytes(body)
 
 
-def _too_large() -> TooLarge:
+def _too_large(limit: int) -> TooLarge:
     return TooLarge(
-        f"The request is larger than {BODY_LIMIT // 1024 // 1024} MiB.",
+        f"The request is larger than {limit >> 20} MiB." if limit >> 20 else f"It is larger than {limit >> 10} KiB.",
         hint="Write long text into a file and name the file in the message.",
     )
 

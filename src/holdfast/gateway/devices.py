@@ -11,9 +11,10 @@ import hashlib
 import logging
 import secrets
 import time
+from collections.abc import Coroutine
 from dataclasses import replace
 
-from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthorized
+from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthorized, Unavailable
 from holdfast.gateway.door_shapes import Device, SignInCode
 from holdfast.gateway.stream import Streams
 from holdfast.runtime.clock import Clock
@@ -23,11 +24,17 @@ from holdfast.store.port import Devices as Kept
 CODE_MS = 10 * 60_000
 TOUCH_MS = 60_000
 """So often it is written down that a device was here."""
+YEAR_MS = 365 * 24 * 3600 * 1000
+"""Browsers keep the cookie so long; whoever was not here for so long does not get in with it either."""
 NAME_LIMIT = 80
 SHORTEST = 4
 TRIES = 10
 SECONDS_A_TRY = 3.0
 USED = "This sign-in code was used or is older than 10 min. Run `holdfast open` for a new one."
+NOT_WRITTEN = (
+    "It is tried again until it is. A gateway that ends before would let the device in again: then revoke it again."
+)
+AGAIN_SECONDS = 2.0
 NO_DEVICE = "The bearer token is no device."
 BROWSERS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrome": "Chrome", "Safari": "Safari"}
 SYSTEMS = {"Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Windows": "Windows", "Mac OS X": "macOS"}
@@ -54,9 +61,13 @@ class Tries:
         self._at = now
         return 0 if self._left >= 1 else 1 + int((1 - self._left) * SECONDS_A_TRY)
 
-    def failed(self) -> None:
-        """One more that was wrong."""
+    def begin(self) -> None:
+        """Every try counts until it turns out to be right: many may be under way at once."""
         self._left -= 1
+
+    def succeeded(self) -> None:
+        """It was right."""
+        self._left += 1
 
 
 class Devices:
@@ -82,29 +93,41 @@ class Devices:
         await self._kept.mint(hashed(code), expires_at=now + CODE_MS, at=now)
         return SignInCode(code, now + CODE_MS)
 
-    async def log_in(self, code: str, name: str) -> tuple[DeviceRow, str]:
-        """The new device, and the value of its cookie."""
+    async def log_in(self, code: str, name: str, *, known: str) -> tuple[DeviceRow, str]:
+        """The device, and the value of its cookie. One that is known stays what it is, with its cursors."""
         secret, now = secrets.token_urlsafe(32), self._clock.now()
         device = DeviceRow(secrets.token_hex(8), hashed(secret), name, now, now)
+        if known:
+            device = replace(self.get(known), hash=device.hash, name=name, seen_at=now)
+        self.tries.begin()
         if not await self._kept.log_in(hashed(code), device):
-            self.tries.failed()
             raise Unauthorized(USED)
+        self.tries.succeeded()
+        if known and not self.knows(known):  # revoked while it came in again
+            await self._kept.drop(known)
+            raise Unauthorized(USED)
+        self._by_hash = {hash: row for hash, row in self._by_hash.items() if row.id != device.id}
         self._by_hash[device.hash] = device
         return device, secret
 
     def who(self, cookie: bytes) -> str | None:
         """The device whose cookie this is."""
         device = self._by_hash.get(hashed(cookie.decode("latin-1")))
-        return None if device is None else device.id
+        if device is None or self._clock.now() - device.seen_at > YEAR_MS:
+            return None
+        return device.id
 
     def came(self, device: str) -> None:
         """It asked for something; that is written down now and then, beside the work."""
         row, now = self.get(device), self._clock.now()
         if now - row.seen_at > TOUCH_MS:
             self._by_hash[row.hash] = replace(row, seen_at=now)
-            task = asyncio.create_task(self._touch(device, now))
-            self._writing.add(task)
-            task.add_done_callback(self._writing.discard)
+            self._beside(self._touch(device, now))
+
+    def _beside(self, writing: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(writing)
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
 
     async def _touch(self, device: str, now: int) -> None:
         try:
@@ -151,12 +174,28 @@ class Devices:
     # --- going ----------------------------------------------------------------------------------
 
     async def revoke(self, device: str) -> DeviceRow:
-        """Its cookie is dead when this returns, and whatever it followed is cut."""
+        """Its cookie is dead at once, and whatever it followed is cut; also when that cannot be written now."""
         row = self.get(device)
-        await self._kept.drop(device)
         self._by_hash.pop(row.hash, None)
         self._streams.cut(device)
+        try:
+            await self._kept.drop(device)
+        except Unavailable as error:
+            self._beside(self._drop_later(device))
+            message = f"{row.name} is signed out and cut off, but that is not written down yet. {error.message}"
+            raise Unavailable(message, hint=NOT_WRITTEN, retry_after=error.retry_after) from error
         return row
+
+    async def _drop_later(self, device: str) -> None:
+        log.warning("that device %s was revoked is not written down yet", device)
+        while True:
+            await asyncio.sleep(AGAIN_SECONDS)
+            try:
+                await self._kept.drop(device)
+            except Unavailable:
+                continue
+            log.info("that device %s was revoked is written down now", device)
+            return
 
 
 def name_of(given: str | None, agent: str) -> str:

@@ -59,6 +59,14 @@ class OwnDevice(msgspec.Struct, frozen=True):
     device: Device
     last_session: str
     cursors: dict[str, int]
+    looked_at: int
+    """When somebody last looked through what happened."""
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """When somebody looked through what happened, by the gateway's clock."""
+
+    looked_at: int
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -94,4 +102,4 @@ class Away(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
 
 
-DOOR_SHAPES = (Build, SignInCode, LogIn, LoggedIn, DeviceList, OwnDevice, Seen, Away)
+DOOR_SHAPES = (Build, SignInCode, LogIn, LoggedIn, DeviceList, OwnDevice, Looked, Seen, Away)

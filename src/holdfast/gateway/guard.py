@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from holdfast import __version__
 from holdfast.gateway import site
+from holdfast.gateway.addresses import Address, addresses
 from holdfast.gateway.answers import error_body
 from holdfast.gateway.devices import Devices
 
@@ -35,6 +37,8 @@ SECURITY_HEADERS = [
     (b"holdfast-version", __version__.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
     (
         b"content-security-policy",
@@ -61,9 +65,27 @@ class Visitor:
 
     device: str = ""
     known: bool = True
+    address: Address | None = None
+    """Where it came in."""
 
 
 ANYBODY = Visitor(known=False)
+
+
+def _is_link(scope: Scope) -> bool:
+    """Whether somebody follows a link to a page: its shell holds nothing of the owner's, and asks from here on."""
+    if scope["type"] != "http" or scope["method"] not in READING or not site.is_page(scope["path"]):
+        return False
+    told = {b"sec-fetch-mode": b"navigate", b"sec-fetch-dest": b"document", b"content-length": b"0"}
+    found = [(name, value) for name, value in scope["headers"] if name in told or name == b"transfer-encoding"]
+    names = [name for name, _ in found]
+    asked = {b"sec-fetch-mode", b"sec-fetch-dest"} <= set(names) and len(set(names)) == len(names)
+    return asked and all(told.get(name) == value for name, value in found)
+
+
+def _known_name(host: bytes) -> bytes:
+    """Our own names are the same in capitals; browsers write those of others as they are set."""
+    return lower if (lower := host.lower()).startswith(b"localhost:") else host
 
 
 def is_public(path: str) -> bool:
@@ -74,11 +96,9 @@ def is_public(path: str) -> bool:
 class Guard:
     """Knows its own addresses, the owner's token and the devices, and who has not shown a credential yet."""
 
-    def __init__(self, *, port: int, token: str, devices: Devices) -> None:
-        self._cookie = f"holdfast_{port}=".encode()
+    def __init__(self, *, port: int, token: str, devices: Devices, public_urls: Iterable[str] = ()) -> None:
         self._devices = devices
-        self._hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost", "[::1]")}
-        self._origins = {b"http://" + host for host in self._hosts}
+        self._addresses = addresses(port, public_urls)
         self._token = token.encode()
         self._strangers: dict[Client, asyncio.TimerHandle] = {}
         self._counted: set[Client] = set()
@@ -87,27 +107,30 @@ class Guard:
         """Decide on headers alone. The order matters: no credential is looked at for a foreign page."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         hosts = [value for name, value in headers if name == b"host"]
-        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+        address = self._addresses.get(_known_name(hosts[0])) if len(hosts) == 1 else None
+        if address is None:
             return Refusal(421, "wrong_host", "This gateway does not serve that host.", "Use its own address.")
         origins = [value for name, value in headers if name == b"origin"]
-        if any(origin not in self._origins for origin in origins) or len(origins) > 1:
+        if any(origin not in address.origins for origin in origins) or len(origins) > 1:
             return Refusal(403, "forbidden", "Requests from that origin are refused.")
         sites = [value for name, value in headers if name == b"sec-fetch-site"]
         if any(value not in (b"same-origin", b"none") for value in sites):
+            if len(sites) == 1 and _is_link(scope) and not origins:
+                return replace(ANYBODY, address=address)  # and no credential is looked at
             return Refusal(403, "forbidden", "Requests from other sites are refused.")
-        found = self._credential(headers)
+        found = self._credential(headers, address)
         upgrade = scope["type"] == "websocket"
         if not upgrade and is_public(scope["path"]):
             found = found if isinstance(found, Visitor) else ANYBODY
         by_page = isinstance(found, Visitor) and (found.device or scope["path"] == LOGIN)
         if by_page and not origins and (upgrade or scope["method"] not in READING):
             return Refusal(403, "forbidden", "A browser must say which page this comes from (Origin).")
-        return found
+        return replace(found, address=address) if isinstance(found, Visitor) else found
 
-    def _credential(self, headers: list[tuple[bytes, bytes]]) -> Visitor | Refusal:
+    def _credential(self, headers: list[tuple[bytes, bytes]], address: Address) -> Visitor | Refusal:
         hint = "Send `Authorization: Bearer TOKEN` (run/token of the home); for a browser `holdfast open` signs in."
         given = [value for name, value in headers if name == b"authorization"]
-        if not given and (device := self._device(headers)) is not None:
+        if not given and (device := self._device(headers, address)) is not None:
             return Visitor(device)
         if len(given) != 1:
             return Refusal(401, "unauthorized", "A credential is needed.", hint)
@@ -116,10 +139,11 @@ class Guard:
             return Refusal(401, "unauthorized", "That credential is wrong.", hint)
         return Visitor()
 
-    def _device(self, headers: list[tuple[bytes, bytes]]) -> str | None:
+    def _device(self, headers: list[tuple[bytes, bytes]], address: Address) -> str | None:
         """By a cookie of our name. Other programs on this machine can set one too, so the first need not be it."""
-        crumbs = [crumb.strip() for name, value in headers if name == b"cookie" for crumb in value.split(b";")]
-        ours = [crumb.removeprefix(self._cookie) for crumb in crumbs if crumb.startswith(self._cookie)]
+        name = f"{address.cookie}=".encode()
+        crumbs = [crumb.strip() for header, value in headers if header == b"cookie" for crumb in value.split(b";")]
+        ours = [crumb.removeprefix(name) for crumb in crumbs if crumb.startswith(name)]
         found = (self._devices.who(value) for value in ours[:COOKIES_LOOKED_AT])
         return next((device for device in found if device is not None), None)
 
@@ -174,11 +198,13 @@ class GuardMiddleware:
             return
         if found.known:
             self._guard.left(tuple(scope["client"]))
-        scope["device"] = found.device
+        scope["device"], scope["address"] = found.device, found.address
         if found.device:
             self._guard.seen(found.device)
             send = self._while_known(scope, receive, send)
         await self._app(scope, receive, send)
+        if found.device and self._guard.knows(found.device):
+            self._guard.seen(found.device)  # it may have followed something for hours
 
     def _while_known(self, scope: Scope, receive: Receive, send: Send) -> Send:
         """Who asked long ago and was revoked meanwhile gets a refusal for an answer."""

@@ -14,7 +14,20 @@ from starlette.routing import Route
 from holdfast import __version__
 from holdfast.gateway.answers import handle_errors
 from holdfast.gateway.guard import SECURITY_HEADERS, Door, Guard, GuardMiddleware
-from holdfast.gateway.routes import agents, chapters, devices, events, pages, queue, sessions, system, tasks, waits
+from holdfast.gateway.routes import (
+    agents,
+    cards,
+    chapters,
+    devices,
+    events,
+    house,
+    pages,
+    queue,
+    sessions,
+    system,
+    tasks,
+    waits,
+)
 from holdfast.gateway.state import Gateway
 
 FRAME_LIMIT = 1024 * 1024
@@ -36,7 +49,7 @@ def build(gateway: Gateway) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.gateway = gateway
-    rooms = (events, sessions, chapters, queue, tasks, waits, agents, devices, system, pages)
+    rooms = (events, sessions, chapters, cards, queue, tasks, waits, agents, devices, house, system, pages)
     routers = [room.router for room in rooms]
     handle_errors(app, [route for router in routers for route in router.routes if isinstance(route, Route)])
     for router in routers:

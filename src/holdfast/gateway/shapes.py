@@ -9,8 +9,10 @@ import msgspec
 from holdfast.domain.command import Text
 from holdfast.domain.events import Mode, Record
 from holdfast.gateway.answers import Error
+from holdfast.gateway.card_shapes import CARD_SHAPES
 from holdfast.gateway.chapter_shapes import CHAPTER_SHAPES
 from holdfast.gateway.door_shapes import DOOR_SHAPES
+from holdfast.gateway.house_shapes import HOUSE_SHAPES
 from holdfast.runtime.views import TaskView
 
 
@@ -297,6 +299,8 @@ class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
     """A summary stands in the place of the turns up to this one; 0 is none."""
     summary: str | None
     """`model`, or `digest` while there is no better one."""
+    window: int | None
+    """How many tokens the model can see at once; null when nobody knows."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -314,6 +318,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     archived: int
     messages: int
     events: int
+    seq: int
+    """Where the log ends; larger than the number of events once something was deleted."""
     working: list[str]
     tasks: int
     """How many run in the background."""
@@ -358,6 +364,8 @@ SHAPES = (
     QueueEdit,
     *DOOR_SHAPES,
     *CHAPTER_SHAPES,
+    *CARD_SHAPES,
+    *HOUSE_SHAPES,
     Error,
 )
 """All that an answer can be, for the OpenAPI document."""

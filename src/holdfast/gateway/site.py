@@ -25,6 +25,7 @@ FOLDERS = frozenset({"assets", "icons"})
 FILE = re.compile(r"/[A-Za-z0-9][A-Za-z0-9._-]*\.(?:webmanifest|js|png|svg|ico|txt)\Z")
 FOR_EVER = "public, max-age=31536000, immutable"
 ASK_AGAIN = "no-cache"
+GZIP = re.compile(r"(?:^|[,\s])gzip\s*(?:,|$|;\s*q=(?:1|0\.0*[1-9]))", re.IGNORECASE)
 WORTH_PACKING = 1_024
 TYPES = {".webmanifest": "application/manifest+json", ".js": "text/javascript", ".woff2": "font/woff2"}
 NOT_BUILT = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Holdfast</title>
@@ -105,7 +106,7 @@ def _sent(file: File, request: Request) -> Response:
     if file.etag in known or known == ["*"]:
         return Response(status_code=304, headers=headers)
     body = file.body
-    if "gzip" in request.headers.get("accept-encoding", "") and (packed := file.gzipped()) is not None:
+    if GZIP.search(request.headers.get("accept-encoding", "")) and (packed := file.gzipped()) is not None:
         body, headers["content-encoding"] = packed, "gzip"
     return Response(body, media_type=file.kind, headers=headers)
 

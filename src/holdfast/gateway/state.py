@@ -9,11 +9,15 @@ from typing import Annotated, cast
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from holdfast.board.cards import Cards
+from holdfast.board.dispatcher import Dispatcher
+from holdfast.gateway.addresses import Address
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.site import Site
 from holdfast.gateway.stream import Streams
 from holdfast.lifecycle.reset import Resets
 from holdfast.lifecycle.reset_clock import ResetClock
+from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running import StillRunning
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.delegation import Delegation
@@ -43,6 +47,9 @@ class Gateway:
     still_running: StillRunning
     resets: Resets
     reset_clock: ResetClock
+    cards: Cards
+    dispatcher: Dispatcher
+    retention: Retention
     profiles: Profiles
     clock: Clock
     home: str
@@ -60,6 +67,11 @@ def gateway_of(connection: HTTPConnection) -> Gateway:
 def device_of(connection: HTTPConnection) -> str:
     """The device that asks, as the guard found; empty for the owner's token."""
     return str(connection.scope.get("device", ""))
+
+
+def address_of(connection: HTTPConnection) -> Address:
+    """The address under which it reached us."""
+    return cast(Address, connection.scope["address"])
 
 
 At = Annotated[Gateway, Depends(gateway_of)]

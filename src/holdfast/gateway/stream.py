@@ -18,11 +18,14 @@ import msgspec
 
 from holdfast.domain.errors import Unauthorized
 from holdfast.domain.events import session_stream
+from holdfast.domain.system import SYSTEM, SessionDeleted
+from holdfast.domain.task import TaskPruned
 from holdfast.runtime.live import Live, LiveText
 from holdfast.store.port import Page, Store, Subscription
 
 PAGE = 5000
 SHARED_PAGES = 16
+DELETIONS = {SessionDeleted.__name__, TaskPruned.__name__}
 HEARTBEAT_SECONDS = 10.0
 encode = msgspec.json.Encoder().encode
 
@@ -72,6 +75,10 @@ class Streams:
         self._live = live
         self._shared: OrderedDict[tuple[str | None, int], Batch] = OrderedDict()
         self._reading: dict[tuple[str | None, int], asyncio.Task[Batch | None]] = {}
+        self._system = store.subscribe(SYSTEM)
+        self._system.__enter__()
+        self._forgotten = 0
+        """How often shared pages were thrown away, because something in them may have been deleted."""
         self._open: dict[asyncio.Task[object], str] = {}
         """Whoever follows something, with the device that it is; the owner's token is none."""
         self._revoked: set[str] = set()
@@ -86,6 +93,7 @@ class Streams:
     async def close(self) -> None:
         """The gateway ends: let everybody go; they come back with their cursors."""
         self._closing = True
+        self._system.__exit__(None, None, None)
         for task in self._open:
             task.cancel()
 
@@ -162,6 +170,7 @@ class Streams:
         return await self._store.read(session_stream(session), after=after, limit=limit)
 
     async def _read(self, stream: str | None, after: int) -> Batch | None:
+        self._forget_deleted()
         key = (stream, after)
         shared = self._shared.get(key)
         if shared is not None:
@@ -175,7 +184,14 @@ class Streams:
             reading = self._reading[key] = asyncio.create_task(self._fetch(stream, after))
         return await asyncio.shield(reading)
 
+    def _forget_deleted(self) -> None:
+        """What was deleted is not shared any more."""
+        if any(kinds & DELETIONS for kinds in self._system.take().values()):
+            self._shared.clear()
+            self._forgotten += 1
+
     async def _fetch(self, stream: str | None, after: int) -> Batch | None:
+        known = self._forgotten
         try:
             if stream is None:
                 lines = (await self._store.read_all(after=after, limit=PAGE)).lines
@@ -188,7 +204,9 @@ class Streams:
         if not lines:
             return None
         batch = Batch(lines, cursors)
-        self._shared[stream, after] = batch
+        self._forget_deleted()
+        if known == self._forgotten:
+            self._shared[stream, after] = batch
         while len(self._shared) > SHARED_PAGES:
             self._shared.popitem(last=False)
         return batch

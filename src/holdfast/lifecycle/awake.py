@@ -51,15 +51,14 @@ class Awake:
             if abs(jumped) > JUMPED_MS:
                 log.warning("the clock was set by %+.0f s; nothing expires because of that", jumped / 1000)
             self._most = int(awake * 1000)
-            if slept or jumped > JUMPED_MS:
+            if slept or abs(jumped) > JUMPED_MS:
                 self._gaps.append((now, now - self._looked[2] - self._most))
         self._looked = (self._at, boot, now)
         return slept
 
-    def elapsed(self, since: int) -> int:
-        """The same without a key, for what began at any time: sleep and jumps since then do not count."""
-        since_look = int((self._monotonic() - self._at) * 1000)
-        return max(0, self._now + since_look - since - sum(lost for at, lost in self._gaps if at > since))
+    def lost(self, since: int) -> int:
+        """How much of the time since then, by the wall clock, was none: sleep, and what the clock was set by."""
+        return sum(lost for at, lost in self._gaps if at > since)
 
     def age(self, key: object, since: int) -> int:
         """Milliseconds awake since this wall time. Asked in every round: what is new in one is no older than that."""
@@ -68,4 +67,11 @@ class Awake:
             age = max(0, self._now - since)
             known = (self._at, age if self._most is None else min(age, self._most))
         self._asked[key] = known
+        return known[1] + int((self._at - known[0]) * 1000)
+
+    def about(self, key: object, since: int, now: int) -> int:
+        """The same at any moment, and not remembered: for those who only look."""
+        known = self._asked.get(key) or self._first.get(key)
+        if known is None:
+            return max(0, now - since)
         return known[1] + int((self._monotonic() - known[0]) * 1000)

@@ -14,10 +14,11 @@ from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import Corrupt, HoldfastError
 from holdfast.domain.events import decode_many
 from holdfast.read_settings import load_settings
+from holdfast.store.connection import connect_reader, connect_writer, prepare
 from holdfast.store.lock import HomeLock, owner
 from holdfast.store.projections import NOT_REBUILT, REBUILT, project
 from holdfast.store.queries import migrations, queries
-from holdfast.store.sqlite import checked, connect_reader, connect_writer, fetch, prepare
+from holdfast.store.sqlite import checked, fetch
 
 PAGE = 2_000
 LOW_SPACE = 500_000_000

@@ -13,7 +13,17 @@ from holdfast.domain.chapter import ChapterOpened, NoteFrom, ResetPostponed
 from holdfast.domain.commands import ResetSession
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import session_stream
-from holdfast.domain.reset import Moment, NotDue, Reset, ResetRules, decide_reset, open_chapter, same_reason, settle
+from holdfast.domain.reset import (
+    Moment,
+    NotDue,
+    Reset,
+    ResetRules,
+    check_at_rest,
+    decide_reset,
+    open_chapter,
+    same_reason,
+    settle,
+)
 from holdfast.domain.session import Session
 from holdfast.domain.task import THE_RESET_CLOCK
 from holdfast.lifecycle.running import TRIES, StillRunning, still_running
@@ -44,24 +54,28 @@ class Resets:
             known = await self._store.find_command(caller.key)
             if known is not None:
                 return known
+            state = await self._sessions.get(session)
+            version = state.version
+            check_at_rest(state, self._clock.now())
             running = await self._running.of(session)
             if running and command.running is None:
                 raise still_running(running)
-            state = await self._sessions.get(session)
             note = await self._note(state) if command.note else ("", "")
+            if state.version != version:
+                continue  # something was said, and perhaps started: the note and the list are old
             kept, stopped = settle(running, "keep" if command.running == "keep" else "stop all")
             reset = Reset("person", None, f"{caller.by} asked for it", kept, stopped)
             opened = open_chapter(state, reset, by=caller.by, now=self._clock.now(), hand_over=note)
-            done = await self._open(state, opened, state.version, by=caller.by, caller=caller)
+            done = await self._open(state, opened, version, by=caller.by, caller=caller)
             if done is not None:
                 return done
         raise Conflict("The session changed too often in between.", hint="Try again.")
 
     async def by_rule(self, session: str, rules: ResetRules, moment: Moment) -> NotDue | ResetPostponed | Reset:
         """Look at one whose time has come; what was decided."""
-        running = await self._running.of(session)
         state = await self._sessions.get(session)
         version = state.version
+        running = await self._running.of(session)
         decision = decide_reset(state, rules, moment, running)
         if isinstance(decision, ResetPostponed):
             before = state.postponed

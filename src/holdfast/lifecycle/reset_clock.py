@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 import msgspec
 
@@ -56,16 +57,19 @@ class ResetClock:
                 await self.look()
             except (HoldfastError, OSError) as error:
                 log.warning("the reset clock looks again later: %s", error)
+            except Exception:  # a bug must not stop it for good
+                log.exception("the reset clock looks again later")
             await asyncio.sleep(LOOK_SECONDS)
 
     async def look(self) -> None:
-        """One round."""
+        """One round. The rows first: a round without them would forget how long everybody is idle."""
+        rows = await self._store.sessions_begun()
         self._awake.look(self._clock.now())
         fallen: list[tuple[str, ResetRules, Moment]] = []
-        for row in await self._store.sessions_begun():
+        for row in rows:
             rules = self._profiles.reset_rules(str(row["profile"]), _policy(str(row["reset_policy"])))
             if rules.mode != "none":
-                moment = self.moment(rules, str(row["id"]), int(str(row["fresh_at"])))
+                moment = self._moment(rules, str(row["id"]), int(str(row["fresh_at"])), self._awake.age)
                 if isinstance(due(int(str(row["begun_at"])), rules, moment), Due):
                     fallen.append((str(row["id"]), rules, moment))
         await asyncio.gather(*(self._one(*one) for one in fallen))
@@ -76,17 +80,19 @@ class ResetClock:
                 await self._resets.by_rule(session, rules, moment)
             except HoldfastError as error:  # deleted in this very moment, or the disk is full
                 log.warning("session %s is not reset now: %s", session, error)
+            except Exception:  # a bug must not stop the clock of all the others
+                log.exception("session %s could not be reset", session)
 
-    def moment(self, rules: ResetRules, session: str, fresh_at: int) -> Moment:
+    def _moment(self, rules: ResetRules, session: str, fresh_at: int, age: Callable[[object, int], int]) -> Moment:
         """Now, as far as this session is concerned."""
         now = self._clock.now()
         passed, coming = daily_hour(now, rules.at_hour, rules.timezone)
         return Moment(
             now=now,
             fresh_at=fresh_at,
-            idle_ms=self._awake.age(("fresh", session, fresh_at), fresh_at),
+            idle_ms=age(("fresh", session, fresh_at), fresh_at),
             boundary=passed,
-            since_boundary_ms=self._awake.age(("hour", passed), passed),
+            since_boundary_ms=age(("hour", passed), passed),
             next_boundary=coming,
         )
 
@@ -95,5 +101,9 @@ class ResetClock:
         rules = self._profiles.reset_rules(session.profile, session.policy)
         if session.begun is None or session.fresh is None or session.archived or rules.mode == "none":
             return NotDue()
-        found = due(session.begun.at, rules, self.moment(rules, session.id, session.fresh.at))
+
+        def about(key: object, since: int) -> int:
+            return self._awake.about(key, since, self._clock.now())
+
+        found = due(session.begun.at, rules, self._moment(rules, session.id, session.fresh.at, about))
         return NotDue(found.rule, found.at)

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable
 
-from holdfast.domain.errors import HoldfastError
+from holdfast.domain.commands import ArchiveSession
+from holdfast.domain.errors import HoldfastError, Rejected
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.prune import Pruning, kept_bytes
+from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.settings import RetentionSettings
-from holdfast.store.port import Row, Store
+from holdfast.store.port import CommandKey, Row, Store
 
 EVERY_SECONDS = 3600.0
 FIRST_SECONDS = 60.0
 DAY_MS = 86_400_000
 MEGABYTE = 1_000_000
+ARCHIVE, DELETE = "sessions_archive_days", "sessions_delete_days"
 log = logging.getLogger(__name__)
 
 
@@ -43,9 +47,18 @@ def outlived(rows: list[Row], rules: RetentionSettings, *, now: int) -> dict[str
 class Retention:
     """Applies the rules; `start` and `stop` are its whole life."""
 
-    def __init__(self, store: Store, pruning: Pruning, clock: Clock, rules: Callable[[], RetentionSettings]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        pruning: Pruning,
+        clock: Clock,
+        rules: Callable[[], RetentionSettings],
+        *,
+        sessions: Sessions,
+    ) -> None:
         self._store = store
         self._pruning = pruning
+        self._sessions = sessions
         self._clock = clock
         self._rules = rules
         self._loop: asyncio.Task[None] | None = None
@@ -60,16 +73,56 @@ class Retention:
             self._loop.cancel()
             await asyncio.gather(self._loop, return_exceptions=True)
 
-    async def apply(self) -> int:
-        """Let go what the rules say; how many tasks that were."""
+    @property
+    def rules(self) -> RetentionSettings:
+        """What is set now."""
+        return self._rules()
+
+    async def preview(self) -> dict[str, list[Row]]:
+        """What the rules would let go now, by rule."""
         rules = self._rules()
-        if rules == RetentionSettings():
-            return 0
-        found = outlived(await self._store.ended_tasks(), rules, now=self._clock.now())
-        gone = 0
-        for rule, rows in found.items():
+        if not (rules.tasks_days or rules.tasks_count or rules.tasks_megabytes):
+            return {}
+        return outlived(await self._store.ended_tasks(), rules, now=self._clock.now())
+
+    async def apply(self, *, by: str = "") -> dict[str, list[Row]]:
+        """Let go what the rules say, at its hour or because somebody wants it now; what went, by rule."""
+        gone: dict[str, list[Row]] = {}
+        for rule, rows in (await self.preview()).items():
             log.info("retention: %s lets %d tasks go", rule, len(rows))
-            gone += len(await self._pruning.remove(rows, by=f"the retention rule {rule}"))
+            word = f"the retention rule {rule}" + (f", applied by {by}" if by else "")
+            gone[rule] = await self._pruning.remove(rows, by=word)
+        return gone
+
+    async def sessions(self) -> dict[str, list[Row]]:
+        """What the rules would archive or delete now, by rule: nothing at work, pinned or with work running."""
+        rules, now = self._rules(), self._clock.now()
+        found: dict[str, list[Row]] = {}
+        for name, archived in ((ARCHIVE, False), (DELETE, True)):
+            days = int(getattr(rules, name))
+            if days:
+                rows = await self._store.sessions_unused(archived=archived, before=now - days * DAY_MS)
+                found |= {f"{name} = {days}": rows} if rows else {}
+        return found
+
+    async def apply_to_sessions(self, *, by: str = "") -> dict[str, list[Row]]:
+        """Archive and delete what the rules say; what went, by rule. What is used in this very moment stays."""
+        gone: dict[str, list[Row]] = {}
+        for rule, rows in (await self.sessions()).items():
+            word = f"the retention rule {rule}" + (f", applied by {by}" if by else "")
+            log.info("retention: %s lets %d sessions go", rule, len(rows))
+            for row in rows:
+                id = str(row["id"])
+                caller = Caller(CommandKey(f"retention-{secrets.token_hex(12)}", ""), word)
+                try:
+                    if rule.startswith(DELETE):
+                        await self._sessions.delete(id, caller)
+                    else:
+                        await self._sessions.tell(id, ArchiveSession(), caller)
+                except Rejected as error:
+                    log.info("session %s stays: %s", id, error)
+                else:
+                    gone.setdefault(rule, []).append(row)
         return gone
 
     async def _every_hour(self) -> None:
@@ -77,6 +130,7 @@ class Retention:
         while True:
             try:
                 await self.apply()
+                await self.apply_to_sessions()
             except (HoldfastError, OSError) as error:
                 log.warning("retention tries again later: %s", error)
             await asyncio.sleep(EVERY_SECONDS)

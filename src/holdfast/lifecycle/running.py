@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from holdfast.domain.commands import WhatRuns
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import AnyEvent
@@ -11,7 +13,7 @@ from holdfast.lifecycle.awake import Awake
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Tasks
 from holdfast.runtime.views import TaskView, age
-from holdfast.store.port import Row, Store, Write
+from holdfast.store.port import Appended, Row, Store, Write
 
 TRIES = 100
 
@@ -37,7 +39,7 @@ class StillRunning:
             pid=view.pid,
             process=view.kind == "process",
             lifetime=view.lifetime,
-            age_ms=self._awake.elapsed(view.started_at),
+            age_ms=max(0, view.duration_ms - self._awake.lost(view.started_at)),
             activity=view.activity,
             detail=view.activity_detail,
             evidence=view.activity_evidence,
@@ -69,7 +71,33 @@ class StillRunning:
             if any(isinstance(event, TaskStopRequested) for event in write.events):
                 self._tasks.enforce(write.stream.removeprefix("task/"))
 
-    async def chosen(self, session: str, choice: WhatRuns | None, *, by: str, what: str) -> tuple[Write, ...]:
+    async def with_what_runs(
+        self,
+        session: str,
+        choice: WhatRuns | None,
+        *,
+        by: str,
+        what: str,
+        append: Callable[[tuple[Write, ...]], Awaitable[Appended]],
+    ) -> Appended:
+        """Do something to a session and, in the same append, what the choice means for what runs for it."""
+        for _ in range(TRIES):
+            also = await self._chosen(session, choice, by=by, what=what)
+            try:
+                appended = await append(also)
+            except Conflict:
+                if not await self._changed(also):
+                    raise
+                continue  # one of them has just ended
+            self.enforce(also)
+            return appended
+        raise Conflict("What runs changed too often in between.", hint="Try again.")
+
+    async def _changed(self, writes: tuple[Write, ...]) -> bool:
+        rows = [await self._store.task(write.stream.removeprefix("task/")) for write in writes]
+        return any(row["version"] != write.expect for row, write in zip(rows, writes, strict=True))
+
+    async def _chosen(self, session: str, choice: WhatRuns | None, *, by: str, what: str) -> tuple[Write, ...]:
         """What a person's choice means for what runs; without a choice, and with something running, a question."""
         running = await self.of(session)
         if not running:

@@ -2,9 +2,10 @@
 
 A sample sums up a whole tree; all trees are sampled from one look at the process table and the sockets.
 Rates need two samples, and before the second one nothing is claimed. Classification is a pure function.
+Work may come in bursts, so a sample is compared with the oldest one of the last seconds, if there are several.
 
 It is advice: a job that waits for a remote answer looks like `waiting on net` however long it takes, and
-work on a graphics card shows no CPU.
+work on a graphics card shows no CPU. tests/processes/activity_cases.py holds real commands, and the limits.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import platform
 import stat
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -28,9 +30,19 @@ CPU_WORKING = 0.02
 CPU_SERVING = 0.04
 """A server looks at its files and its clock now and then: that alone is not use."""
 IO_WORKING = 64 * 1024
+WRITTEN_WORKING = 4 * 1024
+"""What grows is work long before what is read: a slow download, but not a glance at some files each second."""
+WINDOW_SECONDS = 5.0
 TICKS = os.sysconf("SC_CLK_TCK")
-READ_CALL = {"x86_64": "0", "aarch64": "63"}.get(platform.machine(), "")
+INPUT_CALLS = {
+    "x86_64": (["0", "0x0"], ["23", "0x1"], ["270", "0x1"]),
+    "aarch64": (["63", "0x0"], ["72", "0x1"]),
+}.get(platform.machine(), ())
+"""A read of descriptor 0, or a `select` that looks at no other: number and first argument."""
 ESTABLISHED, LISTEN = "01", "0A"
+UNIX_LISTENS, UNIX_CONNECTED = "00010000", "03"
+MEMORY_DEVICES = 1
+"""/dev/null and its like; any other character device that is read as input is a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +55,20 @@ class Sample:
     cpu: float
     """Seconds."""
     io: int
+    """Bytes, read and written."""
     output: int
+    written: int = 0
     ports: tuple[int, ...] = ()
     """Listened on."""
+    doors: int = 0
+    """Unix sockets that are listened on. Also jobs have some for their own workers, so work goes before them."""
     uses: int = 0
-    """Connections to those ports, also those that closed within the last minute."""
+    """Connections to those ports, also those that closed within the last minute; and those to the doors."""
     peers: int = 0
     """Connections of its own."""
     on_input: bool = False
+    memory: int = 0
+    """Resident bytes of all of them; what they share is counted for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +80,16 @@ class Evidence:
     """Of one core: 1.0 is all of it."""
     io: float
     """Bytes a second, read and written."""
+    written: float
     output: int
     """Bytes of output in this time."""
     processes: int
-    changed: bool
-    """Whether processes came or went."""
     ports: tuple[int, ...]
+    doors: int
     uses: int
     peers: int
+    memory: int = 0
+    """Resident bytes at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +115,14 @@ def classify(before: Sample, now: Sample) -> Activity:
         seconds=seconds,
         cpu=max(0.0, now.cpu - before.cpu) / seconds,
         io=max(0, now.io - before.io) / seconds,
+        written=max(0, now.written - before.written) / seconds,
         output=now.output - before.output,
         processes=len(now.processes),
-        changed=now.processes != before.processes,
         ports=now.ports,
+        doors=now.doors,
         uses=now.uses,
         peers=now.peers,
+        memory=now.memory,
     )
     word, detail = _word(evidence, on_input=now.on_input)
     return Activity(word, detail, evidence)
@@ -110,8 +132,11 @@ def _word(seen: Evidence, *, on_input: bool) -> tuple[Word, Detail]:
     if seen.ports:
         used = seen.uses or seen.cpu >= CPU_SERVING or seen.io >= IO_WORKING
         return "serving", "in use" if used else "not in use"
-    if seen.output or seen.changed or seen.cpu >= CPU_WORKING or seen.io >= IO_WORKING:
+    moved = seen.io >= IO_WORKING or seen.written >= WRITTEN_WORKING
+    if seen.output or moved or seen.cpu >= CPU_WORKING:
         return "working", ""
+    if seen.doors:
+        return "serving", "in use" if seen.uses else "not in use"
     if seen.peers:
         return "waiting", "on net"
     if on_input:
@@ -120,32 +145,39 @@ def _word(seen: Evidence, *, on_input: bool) -> tuple[Word, Detail]:
 
 
 class Meter:
-    """Keeps the last sample of each command."""
+    """Keeps the last sample of each command, and those of the last seconds."""
 
     def __init__(self) -> None:
-        self._last: dict[str, Sample] = {}
+        self._recent: dict[str, list[Sample]] = {}
 
     def read(self, live: Mapping[str, tuple[Claim, Path]]) -> dict[str, Activity | NotYet]:
-        """Sample all of them from one look, and compare with the look before."""
+        """Sample all of them from one look, and compare with the looks before."""
         everybody, sockets = table(), Sockets.look()
         samples = {id: _sample(claim, path, everybody, sockets) for id, (claim, path) in live.items()}
         found: dict[str, Activity | NotYet] = {}
+        recent: dict[str, list[Sample]] = {}
         for id, now in samples.items():
-            before = self._last.get(id)
-            found[id] = classify(before, now) if before is not None else NotYet(now)
-        self._last = samples
+            known = self._recent.get(id, [])
+            kept = [one for one in known if now.at - one.at <= WINDOW_SECONDS] or known[-1:]
+            found[id] = classify(kept[0], now) if kept else NotYet(now)
+            recent[id] = [*kept, now]
+        self._recent = recent
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
-    """All TCP sockets of the machine, by inode and by port."""
+    """All TCP and unix sockets of the machine, by inode, port and path."""
 
     listening: Mapping[str, int]
     """Inode to port."""
     established: frozenset[str]
     uses: Mapping[int, int]
     """Connections to a local port."""
+    doors: Mapping[str, str]
+    """Inode to path, of unix sockets that are listened on."""
+    callers: Mapping[str, str]
+    """Inode to path, of unix sockets that were accepted there."""
 
     @classmethod
     def look(cls) -> Sockets:
@@ -161,23 +193,32 @@ class Sockets:
             ends = {port, remote} if here == there else {port}
             for end in ends:
                 uses[end] = uses.get(end, 0) + 1
-        return cls(listening, frozenset(established), uses)
+        named = [row for row in _rows("/proc/net/unix") if len(row) > 7]
+        doors = {row[6]: row[7] for row in named if row[3] == UNIX_LISTENS}
+        callers = {row[6]: row[7] for row in named if row[3] != UNIX_LISTENS and row[5] == UNIX_CONNECTED}
+        return cls(listening, frozenset(established), uses, doors, callers)
 
 
 def _sample(claim: Claim, path: Path, everybody: Table, sockets: Sockets) -> Sample:
     members = tree(everybody, claim.command, claim.keepers)
     inodes = set[str]().union(*(_socket_inodes(one.pid) for one in members))
     ports = {sockets.listening[inode] for inode in inodes if inode in sockets.listening}
+    doors = {sockets.doors[inode] for inode in inodes if inode in sockets.doors}
+    read, written = map(sum, zip(*(_io(one.pid) for one in members), strict=True)) if members else (0, 0)
     return Sample(
         at=time.clock_gettime(time.CLOCK_BOOTTIME),
         processes=frozenset(one.pid for one in members),
         cpu=sum(one.ticks for one in members) / TICKS,
-        io=sum(_io(one.pid) for one in members),
+        io=read + written,
         output=sum(_size(path / name) for name in OUTPUTS),
+        written=written,
         ports=tuple(sorted(ports)),
-        uses=sum(sockets.uses.get(port, 0) for port in ports),
+        doors=len(doors),
+        uses=sum(sockets.uses.get(port, 0) for port in ports)
+        + sum(sockets.callers.get(inode) in doors for inode in inodes),
         peers=len(inodes & sockets.established),
-        on_input=any(_reads_input(one) for one in members),
+        on_input=any(_reads_input(one, path / "stdin") for one in members),
+        memory=sum(one.memory for one in members),
     )
 
 
@@ -197,38 +238,51 @@ def _address(text: str) -> tuple[str, int]:
 def _socket_inodes(pid: int) -> set[str]:
     found = set[str]()
     try:
-        for entry in os.scandir(f"/proc/{pid}/fd"):
-            target = os.readlink(entry.path)
-            if target.startswith("socket:["):
-                found.add(target[8:-1])
+        names = os.listdir(f"/proc/{pid}/fd")
     except OSError:
         return found
+    for name in names:
+        with suppress(OSError):  # closed meanwhile: a busy server does that all the time
+            target = os.readlink(f"/proc/{pid}/fd/{name}")
+            if target.startswith("socket:["):
+                found.add(target[8:-1])
     return found
 
 
-def _io(pid: int) -> int:
-    """Bytes through read and write, whether or not a disk was involved."""
+def _io(pid: int) -> tuple[int, int]:
+    """Bytes through read and write, whether or not a disk was involved; with those of reaped children."""
     try:
         with open(f"/proc/{pid}/io") as file:
-            return sum(int(line.split()[1]) for line in file.readlines()[:2])
+            return int(file.readline().split()[1]), int(file.readline().split()[1])
     except (OSError, IndexError, ValueError):
-        return 0
+        return 0, 0
 
 
-def _reads_input(one: Process) -> bool:
-    """Whether it sleeps in a read of its stdin; where others may not see the call, whether it waits for a pipe."""
+def _reads_input(one: Process, stdin: Path) -> bool:
+    """Whether it sleeps in a read of our input; where others may not see the call, in a read of some pipe."""
     if one.state != "S":
         return False
     try:
-        words = _text(f"/proc/{one.pid}/syscall").split()
+        reads = _text(f"/proc/{one.pid}/syscall").split()[:2] in INPUT_CALLS
     except OSError:
-        return _waits_for_its_pipe(one.pid)
-    return words[:2] == [READ_CALL, "0x0"]
+        reads = _waits_for_a_pipe(one.pid)
+    return reads and _is_ours(f"/proc/{one.pid}/fd/0", stdin)
 
 
-def _waits_for_its_pipe(pid: int) -> bool:
+def _waits_for_a_pipe(pid: int) -> bool:
     try:
-        return _text(f"/proc/{pid}/wchan").endswith("pipe_read") and stat.S_ISFIFO(os.stat(f"/proc/{pid}/fd/0").st_mode)
+        return _text(f"/proc/{pid}/wchan").endswith("pipe_read")
+    except OSError:
+        return False
+
+
+def _is_ours(descriptor: str, stdin: Path) -> bool:
+    """Whether this is the input that a person can write to, and not a pipe between two of its processes."""
+    try:
+        found = os.stat(descriptor)
+        if stat.S_ISCHR(found.st_mode):
+            return os.major(found.st_rdev) != MEMORY_DEVICES
+        return os.path.samestat(found, os.stat(stdin))
     except OSError:
         return False
 

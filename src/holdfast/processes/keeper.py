@@ -84,14 +84,14 @@ class Output:
         self._tail = tail
         self._punched = head
 
-    def cap(self) -> None:
-        """Leave the head and the tail. One hole, and it always begins at the head: readers rely on it."""
+    def cap(self, tails: int) -> None:
+        """Once there are more than so many tails, leave one. One hole, always at the head: readers rely on it."""
         size = os.fstat(self.file).st_size
         if size < self._punched:
             self._punched = self._head
-        if self._tail < 0 or size - self._punched <= 2 * self._tail:
-            return
         end = (size - self._tail) // BLOCK * BLOCK
+        if self._tail < 0 or size - self._punched <= tails * self._tail or end <= self._punched:
+            return
         try:
             punch(self.file, self._punched, end)
         except OSError:
@@ -203,11 +203,14 @@ class Keeper:
                 self._hear({_signal.SIGCHLD, _signal.SIGUSR1}, None)
                 continue
             bell = self._bell()
-            for output in self._outputs:
-                output.cap()
+            self._cap(2)
             rung = self._hear({_signal.SIGCHLD, _signal.SIGUSR1, _signal.SIGIO}, None if bell else BLIND_SECONDS)
             if rung == _signal.SIGIO:
                 self._hear({_signal.SIGCHLD, _signal.SIGUSR1}, BURST_SECONDS)
+
+    def _cap(self, tails: int) -> None:
+        for output in self._outputs:
+            output.cap(tails)
 
     def _bell(self) -> bool:
         """Ask for one SIGIO when an output grows next; False where the kernel has no such thing."""
@@ -232,6 +235,7 @@ class Keeper:
             try:
                 child = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
+                self._cap(1)
                 return False
             if child is None:
                 return True
@@ -239,6 +243,7 @@ class Keeper:
                 self._command = self._claimed(keeper)
             if child.si_pid == self._command and self._alive:
                 status = child.si_status if child.si_code == os.CLD_EXITED else -child.si_status
+                self._cap(1)  # first: whoever reads the record reads how much was dropped, too
                 self._record(status, "understudy" if keeper else "keeper")
                 self._alive = False
             os.waitpid(child.si_pid, 0)

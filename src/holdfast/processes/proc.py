@@ -21,6 +21,7 @@ PIDFD_GET_INFO = 0xC040FF0B
 PIDFD_INFO_EXIT = 1 << 3
 PIDFD_INFO_BYTES = 64
 DEAD = "ZX"
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Process:
     """CPU time of itself and of the children that it has reaped."""
     exit_code: int
     """As `wait` would give it; only a zombie has one."""
+    memory: int = 0
+    """Resident bytes."""
 
     @property
     def identity(self) -> Identity:
@@ -84,6 +87,7 @@ def process(pid: int) -> Process | None:
         start=int(fields[19]),
         ticks=sum(map(int, fields[11:15])),
         exit_code=int(fields[49]) if len(fields) > 49 else 0,
+        memory=int(fields[21]) * PAGE_BYTES,
     )
 
 

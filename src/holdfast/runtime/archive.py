@@ -48,6 +48,12 @@ class Archive:
         except Rejected:
             return None
 
+    async def output(self, task: str) -> str | None:
+        """What an ended command printed, if that is in the log itself."""
+        records = await self._store.load(task_stream(task), after=0)
+        last = next((r.event for r in reversed(records) if isinstance(r.event, TaskFinished)), None)
+        return None if last is None else last.output
+
     async def begin(
         self, started: TaskStarted, *, command: CommandKey | None = None, also: tuple[Write, ...] = ()
     ) -> Appended:

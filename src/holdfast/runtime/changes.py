@@ -10,6 +10,7 @@ from pathlib import Path
 
 GIT_SECONDS = 5.0
 MANY = 500
+BEFORE = ".before-"
 log = logging.getLogger(__name__)
 State = dict[str, list[object]]
 
@@ -48,8 +49,12 @@ class Changes:
         """Its end is written."""
         self._file(task).unlink(missing_ok=True)
 
+    def remembered(self) -> set[str]:
+        """The tasks of which it knows; a gateway that was killed could not forget all of them."""
+        return {path.name.removeprefix(BEFORE) for path in self._root.glob(f"{BEFORE}*")}
+
     def _file(self, task: str) -> Path:
-        return self._root / f".before-{task}"
+        return self._root / f"{BEFORE}{task}"
 
 
 def _look(cwd: Path) -> State | None:

@@ -15,7 +15,7 @@ from typing import assert_never
 import msgspec
 
 from holdfast.domain.chapter import INTERRUPTED, CompactionFailed, CompactionStarted, ContextCompacted, replaced
-from holdfast.domain.compaction import Compact, again_at, covered, digest
+from holdfast.domain.compaction import Compact, again_at, by_itself, covered, digest, fitting
 from holdfast.domain.fact import Problem, Usage
 from holdfast.domain.message import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
 from holdfast.domain.session import Session
@@ -34,37 +34,43 @@ find then: what the user wants, what was decided and done, what is open, what co
 log = logging.getLogger(__name__)
 
 
-async def shorten(session: Session, agent: Agent, step: Compact, pen: Pen, clock: Clock) -> None:
-    """One attempt: the summary, or why there is none."""
+async def shorten(session: Session, agent: Agent, step: Compact, pen: Pen, clock: Clock, *, version: int) -> None:
+    """One attempt: the summary, or why there is none. Nothing, if something was said since this version."""
+    if session.version != version:
+        return
+    rules, attempt = agent.limits.compaction, session.chapter.failures + 1
     about = covered(session, step.covers)
     if step.digest:
         await pen.write(session, _compacted(session, step, digest(about)))
         log.warning("session %s goes on with a digest: %s", session.id, step.reason)
         return
-    attempt = session.chapter.failures + 1
     model = agent.summary_models[(attempt - 1) % len(agent.summary_models)]
-    started, tokens = clock.now(), session.size
-    await pen.write(
-        session,
-        CompactionStarted(covers=step.covers, attempt=attempt, model=model.name, tokens=tokens, reason=step.reason),
+    began = clock.now()
+    started = CompactionStarted(
+        covers=step.covers, attempt=attempt, model=model.name, tokens=session.size, reason=step.reason
     )
     wish = f"The user adds: {step.instructions}" if step.instructions else ""
     seen = [*about, *(message for message in session.messages if message.turn > step.covers)]
     try:
-        text, usage = await summarise(model, about, wish, seconds=agent.summary_seconds, seen=seen)
+        await pen.write(session, started)
+        if session.chapter.trying != started:
+            return  # a reset or its undo came first: look again at what is next
+        fit = fitting(about, rules.limit >> (attempt - 1)) if rules.limit else about
+        text, usage = await summarise(model, fit, wish, seconds=agent.summary_seconds, seen=seen)
     except asyncio.CancelledError:
         cut = Problem(code=INTERRUPTED, message="The summary was cut: something else came first.")
-        await pen.write(
-            session, CompactionFailed(covers=step.covers, attempt=attempt, problem=cut, again_at=clock.now())
-        )
+        failed = CompactionFailed(covers=step.covers, attempt=attempt, problem=cut, again_at=clock.now())
+        if session.chapter.trying is not None:
+            await pen.write(session, failed)
         raise
     except ModelError as error:
-        again = again_at(session.chapter, now=clock.now())
+        alone = session.turn is not None or by_itself(session, rules) is not None
+        again = again_at(session.chapter, now=clock.now()) if alone else None
         failed = CompactionFailed(covers=step.covers, attempt=attempt, problem=error.problem, again_at=again)
         await pen.write(session, failed)
         log.warning("no summary of session %s, attempt %d: %s", session.id, attempt, error.problem.message)
         return
-    took = clock.now() - started
+    took = clock.now() - began
     made = _compacted(session, step, agent.hide(text), model=model.name, usage=usage, duration_ms=took)
     await pen.write(session, made)
     log.info("session %s: turns up to %d were summarised, %d tokens", session.id, step.covers, made.tokens_after)
@@ -85,19 +91,24 @@ def _compacted(
         usage=usage or Usage(),
         duration_ms=duration_ms,
     )
-    rest = sum(message_size(message) for message in session.messages if message.turn > step.covers)
-    opened = session.head()[: 1 if session.chapter.opened is not None else 0]
-    after = rest + sum(map(message_size, opened)) + (len(replaced(fact)) >> TOKEN_SHIFT)
-    return msgspec.structs.replace(fact, tokens_after=after)
+    return msgspec.structs.replace(fact, tokens_after=_size_after(session, fact))
+
+
+def _size_after(session: Session, made: ContextCompacted) -> int:
+    """By the model's own count as far as it goes: its instructions and tools do not become fewer."""
+    opening = 1 if session.chapter.opened is not None else 0
+    context = session.context()
+    gone = sum(message_size(message) for message in context[opening:] if message.turn <= made.covers)
+    left = sum(map(message_size, context)) - gone
+    return max(left, session.size - gone) + (len(replaced(made)) >> TOKEN_SHIFT)
 
 
 async def hand_over(session: Session, agent: Agent) -> tuple[str, bool]:
     """A note from one chapter to the next, and whether the agent wrote it itself."""
-    about = session.context()
+    about, limit = session.context(), agent.limits.compaction.limit
+    fit = fitting(about, limit) if limit else about
     try:
-        text, _ = await summarise(
-            agent.summary_models[0], about, HAND_OVER, seconds=agent.summary_seconds, seen=session.context()
-        )
+        text, _ = await summarise(agent.summary_models[0], fit, HAND_OVER, seconds=agent.summary_seconds, seen=about)
     except ModelError as error:
         log.warning("session %s is handed over with a digest: %s", session.id, error.problem.message)
         return digest(about), False

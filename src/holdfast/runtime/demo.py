@@ -27,6 +27,13 @@ HELP = """I am the demo agent: a script, no AI. I read your message line by line
   tasks               what runs in the background
   wait TASK           wait until a task has ended
   delegate TEXT       let another demo agent do it in the background
+  recall TEXT         look for it in all of this session
+  complete TEXT       on a card: it is done
+  block REASON        on a card: I need somebody
+  heartbeat TEXT      on a card: I am alive, and do this
+  leave               end my turn without a word about the card
+  crash               fail, as a model does whose provider is gone
+  hang                do nothing for a day
   count               how many of your messages I have seen, and the first of them
   echo                repeat your message before this one
   fill TOKENS         say so many words, to make the context long
@@ -59,6 +66,7 @@ class DemoModel:
     """Deterministic: the same conversation always gives the same answer."""
 
     name = "demo"
+    window = None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:
         """Carry the next lines out."""
@@ -112,7 +120,7 @@ def _parse(text: str) -> list[Line]:
     lines: list[Line] = []
     for raw in text.splitlines():
         whole = raw.strip()
-        if whole:
+        if whole and not (whole.startswith("[") and whole.endswith("]")):  # that is what the runtime says
             verb, _, rest = whole.partition(" ")
             lines.append(Line(verb.lower(), rest.strip(), whole))
     return lines
@@ -133,6 +141,14 @@ def _tool_call(line: Line) -> WantedCall | None:
             return WantedCall("process", json.dumps({"action": "list"}))
         case "wait" if line.rest:
             return WantedCall("process", json.dumps({"action": "wait", "task": line.rest, "timeout": 86_400}))
+        case "recall" if line.rest:
+            return WantedCall("recall", json.dumps({"text": line.rest}))
+        case "complete" if line.rest:
+            return WantedCall("kanban_complete", json.dumps({"summary": line.rest}))
+        case "block" if line.rest:
+            return WantedCall("kanban_block", json.dumps({"reason": line.rest}))
+        case "heartbeat" if line.rest:
+            return WantedCall("kanban_heartbeat", json.dumps({"note": line.rest}))
         case "delegate" if line.rest:
             return WantedCall("delegate", json.dumps({"prompt": line.rest}))
         case _:
@@ -166,6 +182,13 @@ def _speak(line: Line, messages: list[Message]) -> Speech:
             if line.rest not in SUMMARIES:
                 return Speech("summary needs one of: fail, hang, ok.")
             return Speech(f"My next summaries: {line.rest}.")
+        case "leave" if not line.rest:
+            return Speech("I leave.")
+        case "hang" if not line.rest:
+            return Speech("done", MAX_SLOW_SECONDS)
+        case "crash" if not line.rest:
+            message = "The demo agent crashed because it was told to."
+            raise ModelError(Problem(code="demo_crashed", message=message, hint="It is tried again later."))
         case "fail" if not line.rest:
             raise ModelError(
                 Problem(

@@ -79,6 +79,11 @@ class Model(Protocol):
         """As written into the log."""
         ...
 
+    @property
+    def window(self) -> int | None:
+        """How many tokens it can see at once; None when nobody knows."""
+        ...
+
     def stream(self, request: ModelRequest, /) -> AsyncGenerator[Delta | Answer, None]:
         """Deltas, then exactly one Answer; or a ModelError."""
         ...

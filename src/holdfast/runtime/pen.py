@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from holdfast.domain.chapter import CompactionStarted
 from holdfast.domain.errors import Conflict, Fenced, Unavailable
 from holdfast.domain.events import AnyEvent, InputsJoined, TurnFinished, TurnStarted, session_stream
 from holdfast.domain.session import Session
@@ -56,7 +57,7 @@ class Pen:
     async def write(self, session: Session, *events: AnyEvent) -> None:
         """Append and fold. A cancelled worker still finishes the write that it began.
 
-        What takes messages out of the queue is written only if nobody changed the queue meanwhile.
+        What takes messages out of the queue, or covers turns, is written only if nothing was said meanwhile.
         """
         task = asyncio.create_task(self._append(session, events, session.version))
         try:
@@ -78,10 +79,10 @@ class Pen:
             self._sessions.apply(appended.records)
 
     async def _append(self, session: Session, events: tuple[AnyEvent, ...], before: int) -> None:
-        takes = isinstance(events[0], TurnStarted | InputsJoined)
+        takes = isinstance(events[0], TurnStarted | InputsJoined | CompactionStarted)
         ends = any(isinstance(event, TurnFinished) for event in events)
         while True:
-            # what takes messages, and what ends a turn, must not miss what was said in this very moment
+            # what takes messages or covers turns, and what ends a turn, must not miss what was said just now
             expect = before if takes else session.version if ends else None
             write = Write(session_stream(session.id), events, expect=expect)
             writes = (write, *await self._archive.alongside(session, events))

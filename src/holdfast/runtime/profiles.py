@@ -12,13 +12,14 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 from os.path import expanduser
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from holdfast.config import ConfigError, environment
 from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.compaction import CompactionRules
+from holdfast.domain.errors import Rejected
 from holdfast.domain.fact import Problem
 from holdfast.domain.reset import ResetRules
 from holdfast.domain.session import Session
@@ -36,6 +37,8 @@ from holdfast.runtime.tools.tool import AnyTool
 from holdfast.settings import DEMO, DEMO_PROFILE, Policy, ProfileSettings, ProviderSettings, Settings, Wire, span_ms
 from holdfast.store.port import Row
 
+SHOWN = 5
+"""So many models of a provider are named where one was not understood."""
 log = logging.getLogger(__name__)
 
 
@@ -73,10 +76,12 @@ class Agent:
 
     def place(self, session: Session, call: str = "") -> Place:
         """Where its tools work, or one call of them."""
+        cwd = Path(session.cwd if session.card else self.cwd or session.cwd)  # a card has a workspace of its own
         return Place(
-            Path(self.cwd or session.cwd),
+            cwd,
             self.also,
             self.closed,
+            own=cwd if session.card else None,
             profile=session.profile,
             session=session.id,
             call=call,
@@ -86,9 +91,7 @@ class Agent:
 
     def hide(self, output: str) -> str:
         """The output of a tool without the keys that it came across."""
-        for secret, name in self.secrets.items():
-            output = output.replace(secret, f"[hidden: {name}]")
-        return output
+        return _hidden(output, self.secrets)
 
     async def tidy(self, session: Session) -> None:
         """Take away what the tool calls left behind that were killed in the middle."""
@@ -100,8 +103,10 @@ class Agent:
 class MissingModel:
     """Stands for a profile that is not configured any more, or a model that nobody knows."""
 
+    name = "missing"
+    window = None
+
     def __init__(self, problem: Problem) -> None:
-        self.name = "missing"
         self._problem = problem
 
     async def stream(self, _: ModelRequest, /) -> AsyncGenerator[Delta | Answer, None]:
@@ -119,6 +124,8 @@ class Profiles:
         self.path = path
         self.tools: list[AnyTool] = [*file_tools(), QUESTION]
         """What every agent can do, if its permissions allow it; the gateway adds more."""
+        self.worker_tools: list[AnyTool] = []
+        """And what the worker of a card can do besides."""
         self._closed = (path.parent.absolute(), *SYSTEM)
         self._demo = DemoModel()
         self._models: dict[tuple[str, ProviderSettings, str], ProviderModel] = {}
@@ -175,7 +182,13 @@ class Profiles:
         if profile is None:
             known = ", ".join(self.names)
             message = f"There is no profile {session.profile!r} any more; there is: {known}."
-            return Agent(_missing("unknown_profile", message), limits, rules={"*": "deny"}, closed=self._closed)
+            return Agent(
+                _missing("unknown_profile", message),
+                limits,
+                rules={"*": "deny"},
+                own_tools=self.tools,  # to tidy up; none is allowed
+                closed=self._closed,
+            )
         return Agent(
             model=self._model(session.model or profile.model),
             limits=limits,
@@ -183,7 +196,7 @@ class Profiles:
             cwd=_of_the_user(profile.cwd),
             also=tuple(Path(_of_the_user(path)).resolve() for path in profile.also),
             rules=profile.tools,
-            own_tools=self.tools,
+            own_tools=[*self.tools, *(self.worker_tools if session.card else ())],
             servers=self._servers,
             server_names=tuple(profile.mcp),
             closed=self._closed,
@@ -192,6 +205,10 @@ class Profiles:
             summarisers=(self._model(wanted),) if (wanted := settings.compaction.summary_model) else (),
             summary_seconds=settings.compaction.summary_timeout,
         )
+
+    def resume_of(self, profile: str) -> Literal["auto", "resume", "fresh"] | None:
+        """Whether its workers on the board go on with the session of the last; None leaves it to [board]."""
+        return self.settings.profiles.get(profile, ProfileSettings()).resume
 
     def process_max_age_ms(self, session: Row) -> int:
         """How old a command of this session may become before nobody believes in it."""
@@ -222,6 +239,10 @@ class Profiles:
             notify=chosen("notify", usual.notify),
         )
 
+    def hide(self, text: str) -> str:
+        """What goes into the log without any agent's doing, such as the end of a command, without keys."""
+        return _hidden(text, self._secrets)
+
     def reset_origins(self, profile: str, policy: ResetPolicy) -> dict[str, str]:
         """Who said each of them: `session`, `profile`, `config`, or nobody, which is `default`."""
         levels = {name: self._reset_level(profile, policy, name) for name in ResetPolicy.__struct_fields__}
@@ -238,15 +259,26 @@ class Profiles:
         for model in self._models.values():
             await model.close()
 
+    def check_model(self, wanted: str) -> None:
+        """Refuse what cannot be the name of a model here, and say what can."""
+        name, _, model = wanted.partition(":")
+        if wanted != DEMO and (name not in self.settings.providers or not model.strip()):
+            providers = ", ".join(sorted(self._settings.providers))
+            found = [f"{known.provider}:{model}" for known in self.detected for model in known.models[:SHOWN]]
+            raise Rejected(
+                f"{wanted!r} is not a model: write `demo` or PROVIDER:MODEL, with a provider of: {providers}.",
+                hint=f"Found here: {', '.join(found)}." if found else "None was found here; see `holdfast models`.",
+            )
+
     def _model(self, wanted: str) -> Model:
         if wanted == DEMO:
             return self._demo
+        try:
+            self.check_model(wanted)
+        except Rejected as error:
+            return _missing("unknown_model", error.message)
         name, _, model = wanted.partition(":")
-        settings = self._settings.providers.get(name)
-        if settings is None or not model:
-            providers = ", ".join(sorted(self._settings.providers))
-            message = f"{wanted!r} is not a model: write PROVIDER:MODEL, with a provider of: {providers}."
-            return _missing("unknown_model", message)
+        settings = self._settings.providers[name]
         key = settings.key()
         if key is None:
             message = f"The key for {name} is not set: the gateway's environment has no {settings.api_key_env}."
@@ -259,6 +291,7 @@ class Profiles:
             base_url=settings.base_url or None,
             api_key=key,
             key_source=settings.api_key_env,
+            quiet_seconds=settings.quiet_minutes * 60.0,
         )
         return self._models.setdefault((name, settings, model), ProviderModel(provider, model))
 
@@ -297,6 +330,12 @@ class Profiles:
         except OSError:
             return (0, 0)
         return (found.st_mtime_ns, found.st_size)
+
+
+def _hidden(text: str, secrets: dict[str, str]) -> str:
+    for secret, name in secrets.items():
+        text = text.replace(secret, f"[hidden: {name}]")
+    return text
 
 
 def _of_the_user(path: str) -> str:

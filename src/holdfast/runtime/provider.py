@@ -12,7 +12,9 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Iterable
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 from holdfast.domain.fact import Problem
@@ -34,11 +36,15 @@ if TYPE_CHECKING:
     import httpx2
     from pydantic_ai import messages as wire
     from pydantic_ai import models
+    from pydantic_ai.models import StreamedResponse
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 120.0
+QUIET_SECONDS = 600.0
+"""So long it may send signs of life and nothing else: some think for minutes without a word."""
 WAIT_SECONDS = 3600.0
 """Who asks to wait longer is not waited for; the person is told."""
+ENDS = (".", "!", "?", "…")
 ANSWER_CHARS = 4_000_000
 SECRET_LENGTH = 8  # a shorter key is the placeholder of a server that needs none
 HOME = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
@@ -71,6 +77,7 @@ class Provider:
     api_key: str = field(repr=False)
     key_source: str = ""
     """Where the key comes from, for a hint: the name of a variable, say."""
+    quiet_seconds: float = QUIET_SECONDS
 
     @property
     def url(self) -> str:
@@ -111,6 +118,16 @@ class ProviderModel:
         """As written into the log."""
         return f"{self._provider.name}:{self._model}"
 
+    @cached_property
+    def window(self) -> int | None:
+        """As the price list knows it; asked for in a thread, since that list is long."""
+        from genai_prices.data_snapshot import get_snapshot
+
+        try:
+            return get_snapshot().find_provider_model(self._model, None, None, self._provider.url)[1].context_window
+        except LookupError:
+            return None
+
     async def stream(self, request: ModelRequest, /) -> AsyncGenerator[Delta | Answer, None]:
         """Ask once. Closing it, or cancelling who listens, drops the connection at once."""
         if not re.fullmatch(r"[!-~]*", self._provider.api_key):
@@ -125,9 +142,12 @@ class ProviderModel:
             from pydantic_ai.direct import model_request_stream
 
             history = list(to_history(request.messages, self._provider.wire, by=self.name, system=model.system))
-            async with model_request_stream(model, history, model_request_parameters=to_parameters(request)) as answer:
-                async for event in answer:
-                    kind, index, piece = piece_of(event)
+            asked = model_request_stream(model, history, model_request_parameters=to_parameters(request))
+            async with AsyncExitStack() as opened:
+                async with asyncio.timeout(self._provider.quiet_seconds):
+                    answer = await opened.enter_async_context(asked)
+                pieces = await opened.enter_async_context(aclosing(self._pieces(answer)))
+                async for kind, index, piece in pieces:
                     size += len(piece)
                     if size > ANSWER_CHARS:
                         break
@@ -141,6 +161,20 @@ class ProviderModel:
         if size > ANSWER_CHARS:
             self._fail("bad_answer", f"it is longer than {ANSWER_CHARS} characters", retry=False)
         yield self._answer(response)
+
+    async def _pieces(self, answer: StreamedResponse) -> AsyncGenerator[tuple[str, int, str], None]:
+        """What is new, as it comes; a TimeoutError when nothing new comes for too long."""
+        events, now, quiet = aiter(answer), asyncio.get_running_loop().time, self._provider.quiet_seconds
+        end = now() + quiet
+        while True:
+            async with asyncio.timeout_at(end):
+                event = await anext(events, None)
+            if event is None:
+                return
+            found = piece_of(event)
+            yield found
+            if found[2]:
+                end = now() + quiet
 
     async def close(self) -> None:
         """Let go of the connections; the next request opens new ones."""
@@ -179,6 +213,8 @@ class ProviderModel:
             said = f"{said} ({error.status_code}){guess}"
         elif isinstance(error, ModelTimeoutError) and error.phase == "read":
             said = f"no data for {self._idle:g} s"
+        elif type(error) is TimeoutError:
+            code, said = "network", f"signs of life and not a word for {self._provider.quiet_seconds:g} s"
         retry = None if after is None else after <= WAIT_SECONDS and (code == "quota" or PROBLEMS[code][2])
         self._fail(code, said, after=after, retry=retry)
 
@@ -191,9 +227,12 @@ class ProviderModel:
             said = said.replace(provider.api_key, "***")
         said = " ".join(sound(said).split())
         said = said if len(said) <= QUOTE else f"{said[:QUOTE]}…"
-        wait = f" It asks to wait {after:.0f} s." if after is not None else ""
-        problem = Problem(code=code, message=f"{words.format(**names)}: {said}{wait}", hint=hint.format(**names))
+        wait = ""
+        if after is not None:
+            wait = f"{'' if said.endswith(ENDS) else '.'} It asks to wait {after:.0f} s."
         after_ms = None if after is None else int(after * 1000)
+        message = f"{words.format(**names)}: {said}{wait}"
+        problem = Problem(code=code, message=message, hint=hint.format(**names), after_ms=after_ms)
         raise ModelError(problem, retry=usual if retry is None else retry, after_ms=after_ms) from None
 
 

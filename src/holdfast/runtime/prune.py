@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from holdfast.domain.errors import Conflict, NotFound, Rejected
-from holdfast.domain.events import SYSTEM
+from holdfast.domain.system import SYSTEM
 from holdfast.domain.task import TaskOutcome, TaskPruned, task_stream
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.clock import Clock

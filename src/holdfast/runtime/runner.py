@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from holdfast.domain.chapter import CompactionFailed
 from holdfast.domain.errors import Fenced, HoldfastError, Unavailable
 from holdfast.domain.events import session_stream
 from holdfast.domain.fact import Problem
@@ -105,7 +106,9 @@ class Runner:
         stream = session_stream(session_id)
         try:
             session = await self._sessions.get(session_id)
-            if isinstance(next_step(session, self._profiles.agent(session).limits, now=self._clock.now()), Rest):
+            step = next_step(session, self._profiles.agent(session).limits, now=self._clock.now())
+            if isinstance(step, Rest) and session.chapter.trying is None:  # else somebody died while at it
+                self._try_again_later(session)
                 return
             lease = await self._store.claim(stream, holder=self._holder)
             pen = Pen(
@@ -133,9 +136,9 @@ class Runner:
 
     def _try_again_later(self, session: Session) -> None:
         """A summary that failed is tried again when its time has come; after a restart, at the next turn's end."""
-        failed = session.chapter.failed
-        if session.activity == "idle" and failed is not None and failed.again_at is not None:
-            seconds = max(0, failed.again_at - self._clock.now()) / 1000
+        failed, now = session.chapter.failed, self._clock.now()
+        if session.activity == "idle" and failed is not None and (failed.again_at or 0) > now:
+            seconds = ((failed.again_at or 0) - now) / 1000
             asyncio.get_running_loop().call_later(seconds, self.wake, session.id)
 
     async def _run(self, session: Session, pen: Pen) -> None:
@@ -153,8 +156,13 @@ class Runner:
 
     async def _fail(self, session: Session, pen: Pen, error: Exception) -> None:
         await pen.look(session)
+        what, hint = f"{type(error).__name__}: {error}", "`holdfast logs` has the details."
+        if (trying := session.chapter.trying) is not None:
+            problem = Problem(code="internal", message=f"An internal error ended the summary: {what}", hint=hint)
+            failed = CompactionFailed(covers=trying.covers, attempt=trying.attempt, problem=problem, again_at=None)
+            await pen.write(session, failed)
         if session.turn is not None:
-            message = f"An internal error ended this turn: {type(error).__name__}: {error}"
-            problem = Problem(code="internal", message=message, hint="`holdfast logs` has the details.")
+            message = f"An internal error ended this turn: {what}"
+            problem = Problem(code="internal", message=message, hint=hint)
             finish = Finish(session.turn.number, "failed", message, problem)
             await pen.finish(session, finish)

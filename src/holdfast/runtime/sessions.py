@@ -13,9 +13,10 @@ from holdfast.domain.command import TITLE_LIMIT
 from holdfast.domain.commands import CreateSession, ForkSession, SessionCommand
 from holdfast.domain.decide import create, decide, fork
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected
-from holdfast.domain.events import SYSTEM, Record, SessionDeleted, session_stream
+from holdfast.domain.events import Record, session_stream
 from holdfast.domain.fold import evolve, fold
 from holdfast.domain.session import Session
+from holdfast.domain.system import SYSTEM, SessionDeleted
 from holdfast.runtime.clock import Clock
 from holdfast.store.port import Append, Appended, CommandKey, Store, Write
 
@@ -96,10 +97,11 @@ class Sessions:
         if last > len(records):
             raise Rejected(f"The session has no version {last}; it ends at {len(records)}.")
         title = command.title or f"{(await self.get(parent)).title} (fork)"[:TITLE_LIMIT]
-        pairs = fork(records[:last], session=session, title=title, by=caller.by)
+        now = self._clock.now()
+        pairs = fork(records[:last], session=session, title=title, by=caller.by, now=now)
         times, events = zip(*pairs, strict=True)
         write = Write(session_stream(session), events, expect=0, times=times)
-        return await self._store.append(Append((write,), self._clock.now(), command=caller.key))
+        return await self._store.append(Append((write,), now, command=caller.key))
 
     async def tell(
         self, session: str, command: SessionCommand, caller: Caller, *, also: tuple[Write, ...] = ()

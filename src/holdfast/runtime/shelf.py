@@ -11,7 +11,7 @@ from collections.abc import Callable
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.stale import Owner
-from holdfast.domain.task import TaskFinished, task_stream
+from holdfast.domain.task import task_stream
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import Window
 from holdfast.runtime.clock import Clock
@@ -144,9 +144,8 @@ class Shelf:
             return b"" if row["kind"] == "agent" else None
         if row["kind"] == "agent":
             return str(row["summary"]).encode()
-        records = await self._store.load(task_stream(str(row["id"])), after=0)
-        last = next((r.event for r in reversed(records) if isinstance(r.event, TaskFinished)), None)
-        return last.output.encode() if last is not None and last.output is not None else None
+        output = await self._tasks.archive.output(str(row["id"]))
+        return None if output is None else output.encode()
 
     async def text(self, row: Row, *, offset: int | None = None, lines: int = 0) -> str:
         """Its output for a model: bounded, plain, with the total stated."""

@@ -4,7 +4,7 @@
 
 After a restart every task that the log calls running is looked up: it is followed on, or its end is
 written down as it was found, or that it is lost. Whoever wants its end says so in the log first.
-Not here: what is written when a task ends (`archive.py`), how a process is kept (`processes`).
+Not here: what is written when a task ends (`archive.py`, `endings.py`), how a process is kept (`processes`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
 from holdfast.domain.task import (
     INLINE,
     NEVER_STARTED,
-    PREVIEW,
     ProcessStarted,
     TaskDetached,
     TaskFinished,
@@ -29,21 +28,19 @@ from holdfast.domain.task import (
     TaskStarted,
     TaskStopRequested,
     task_stream,
-    verdict,
 )
-from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Ended, Lost, NeverStarted, Over, Running
-from holdfast.processes.kill import KillReport, Member
+from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Running
+from holdfast.processes.kill import KillReport
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.plain import plain
+from holdfast.runtime.endings import Hide, end_of
 from holdfast.runtime.sessions import Sessions
-from holdfast.runtime.views import signal_name, stopper
 from holdfast.store.port import Appended, CommandKey, Row, Store
 
 STOP_GRACE_SECONDS = 5.0
 RETRY_SECONDS = 2.0
-PREVIEW_BYTES = 4096
+CLOCK_SECONDS = 30.0
 RUNTIME = "the runtime"
 log = logging.getLogger(__name__)
 
@@ -70,6 +67,7 @@ class Ground:
     environment: Callable[[], dict[str, str]]
     umask: int
     """The user's own: what commands make is theirs, not ours."""
+    hide: Hide
 
 
 class Tasks:
@@ -99,6 +97,7 @@ class Tasks:
         self._foreground: dict[str, str] = {}
         """The commands that a turn waits for, with their sessions."""
         self._follower: asyncio.Task[None] | None = None
+        self._remembered = archive.changes.remembered()  # before anybody can start something new
 
     async def start(self) -> None:
         """Find out what became of everything that ran, then listen for turns and sessions that end."""
@@ -226,7 +225,8 @@ class Tasks:
         if before is not None:
             before.cancel()
         grace = 0.0 if force else STOP_GRACE_SECONDS
-        self._kills[task] = asyncio.create_task(self.supervisor.kill(task, grace=grace))
+        kill = self._kills[task] = asyncio.create_task(self.supervisor.kill(task, grace=grace))
+        kill.add_done_callback(lambda _: self._kills.pop(task) if self._kills.get(task) is kill else None)
 
     def _watch(self, row: Row) -> None:
         task = str(row["id"])
@@ -237,19 +237,21 @@ class Tasks:
         if row["stop_by"]:
             self.enforce(task, force=False)
         if row["until"] is not None:
-            seconds = max(0.0, (int(str(row["until"])) - self._clock.now()) / 1000)
-            asyncio.get_running_loop().call_later(seconds, self._time_is_over, task)
+            timer = asyncio.create_task(
+                self._at_its_time(task, int(str(row["until"]))), name=f"the time of task {task}"
+            )
+            watch.add_done_callback(lambda _: timer.cancel())
 
     def _forget(self, task: str) -> None:
         self._watched.pop(task, None)
         self._foreground.pop(task, None)
-        self._kills.pop(task, None)
 
-    def _time_is_over(self, task: str) -> None:
-        watch = self._watched.get(task)
-        if watch is not None:
-            ending = asyncio.create_task(self._end_by_rule(task, "its time was over"))
-            watch.add_done_callback(lambda _: ending.cancel())
+    async def _at_its_time(self, task: str, until: int) -> None:
+        """By the wall clock, looked at again and again: the loop's own stands still while the machine sleeps."""
+        while (now := self._clock.now()) < until:
+            left = (until - now) / 1000
+            await asyncio.sleep(min(left, CLOCK_SECONDS))
+        await self._end_by_rule(task, "its time was over")
 
     async def _end_by_rule(self, task: str, reason: str) -> None:
         async def end() -> Appended:
@@ -270,52 +272,11 @@ class Tasks:
             await asyncio.wait({kill})  # one by force may have taken its place
         left = await self.supervisor.members(task)
         row = await self._store.task(task)
-        await self._finish(await asyncio.to_thread(self._end_of, row, over, left))
-        if row["foreground"] and self._inline(task) is not None:  # then the log has all of it
+        output, changes, hide = self.supervisor.output(task), self.archive.changes, self._ground.hide
+        finished = await asyncio.to_thread(end_of, row, over, output=output, left=left, changes=changes, hide=hide)
+        await self._finish(finished)
+        if finished.output is not None:  # then the log has all of it
             await self.supervisor.remove(task)
-
-    def _inline(self, task: str) -> str | None:
-        output = self.supervisor.output(task)
-        if output.size() > INLINE:
-            return None
-        try:
-            return output.read(0, INLINE).data.decode()
-        except UnicodeDecodeError:
-            return None
-
-    def _end_of(self, row: Row, over: Over, left: tuple[Member, ...]) -> TaskFinished:
-        task, output = str(row["id"]), self.supervisor.output(str(row["id"]))
-        stopped = f"stopped by {stopper(row)}" if row["stop_by"] else ""
-        code, name, evidence, lost, at = None, "", "", "", None
-        match over:
-            case NeverStarted(reason=why):
-                reason = f"{NEVER_STARTED}: {why}"
-                return TaskFinished(task=task, outcome="failed", reason=reason, files=[])
-            case Ended():
-                code, name = over.code, "" if over.signal is None else signal_name(over.signal)
-                evidence = f"recorded by its {over.by}"
-                at = None if over.finished_at is None else int(over.finished_at * 1000)
-            case Lost():
-                evidence = lost = over.evidence
-            case _ as never:
-                assert_never(never)
-        outcome, reason = verdict(code=code, signal=name, lost=lost, stopped=stopped)
-        size = output.size()
-        return TaskFinished(
-            task=task,
-            outcome=outcome,
-            reason=reason,
-            exit_code=code,
-            signal=name,
-            evidence=evidence,
-            ended_at=at,
-            output_bytes=size,
-            dropped_bytes=output.read(output.head, 1).dropped if size > output.head else 0,
-            preview=plain(output.tail(3, PREVIEW_BYTES).data).strip()[-PREVIEW:],
-            output=self._inline(task) if row["foreground"] else None,
-            files=None if row["foreground"] else self.archive.changes.since(task, Path(str(row["cwd"]))),
-            survivors=[f"{one.pid} {one.name}" for one in left],
-        )
 
     async def _finish(self, finished: TaskFinished) -> None:
         await self._write(lambda: self.archive.finish(finished))
@@ -388,13 +349,18 @@ class Tasks:
 
     async def _clear(self) -> None:
         """What we were kept from removing: the output of a pruned task, or one that is in the log as a whole."""
+        for task in self._remembered - {str(row["id"]) for row in await self._store.running_tasks()}:
+            self.archive.changes.forget(task)
         known = await self._store.task_ids()
         for path in list(self._ground.root.iterdir()):
             if not path.is_dir() or path.name.startswith("."):
                 continue
-            if path.name not in known or (known[path.name] and self._inline(path.name) is not None):
+            if path.name not in known or (known[path.name] and await self._is_in_the_log(path.name)):
                 log.info("removing what was left behind: %s", path.name)
                 try:
                     await self.supervisor.remove(path.name)
                 except (HoldfastError, OSError) as error:  # it runs, or is none of ours; no reason not to start
                     log.error("%s stays in %s, and no task is known for it: %s", path.name, self._ground.root, error)
+
+    async def _is_in_the_log(self, task: str) -> bool:
+        return self.supervisor.output(task).size() <= INLINE and await self.archive.output(task) is not None

@@ -107,7 +107,8 @@ class Worker:
             case Sleep() as step:
                 await self._unless_stopped(self._sleep(step))
             case Compact() as step:
-                await self._unless_stopped(shorten(self._session, agent, step, self._pen, self._clock))
+                seen = self._session.version
+                await self._unless_stopped(shorten(self._session, agent, step, self._pen, self._clock, version=seen))
             case Ask(wait):
                 await self._write(wait)
             case Rest():

@@ -11,6 +11,7 @@ from holdfast.processes.activity import Activity, NotYet
 from holdfast.store.port import Row
 
 _list = msgspec.json.Decoder(list[str]).decode
+NOT_SEEN = ("unknown", "", "it began after the last look")
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +53,10 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     activity_evidence: str
     stale: str
     """Why it is stale, if it is: it runs and nobody waits for it any more."""
+    cpu: float | None
+    """Of one core, since the look before; null when it was not measured."""
+    memory: int | None
+    """Resident bytes of the whole tree."""
 
 
 def view(
@@ -60,7 +65,8 @@ def view(
     """A row of the archive, with what is known of it right now."""
     started, finished = int(str(row["started_at"])), row["finished_at"]
     end = now if finished is None else int(str(finished))
-    word, detail, evidence = seen(activity)
+    alive = finished is None and row["kind"] == "process"
+    word, detail, evidence = NOT_SEEN if alive and activity is None else seen(activity)
     shown = row | {
         "argv": _list(str(row["argv"])),
         "files": None if row["files"] is None else _list(str(row["files"])),
@@ -81,6 +87,8 @@ def view(
             pinned=bool(row["pinned"]),
             owner=owner,
         ),
+        "cpu": round(activity.evidence.cpu, 3) if isinstance(activity, Activity) else None,
+        "memory": activity.evidence.memory if isinstance(activity, Activity) else None,
     }
     if output_bytes is not None:
         shown["output_bytes"] = output_bytes

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from holdfast.domain.errors import Conflict, NotFound
 from holdfast.domain.events import session_stream
+from holdfast.store.operations import Transaction
 from holdfast.store.port import DeviceRow, Row, WhileAway
-from holdfast.store.writer import Transaction, Writer
+from holdfast.store.writer import Writer
 
 Rows = Callable[[str, dict[str, object]], Awaitable[list[Row]]]
 STATES = ("done", "failed", "stopped", "lost")
@@ -42,9 +43,9 @@ class DoLogIn:
     def run(self, tx: Transaction) -> bool:
         """Whether the code was good."""
         device = self.device
-        if not tx.run("use_code", {"hash": self.code, "at": device.created_at}).fetchall():
+        if not tx.run("use_code", {"hash": self.code, "at": device.seen_at}).fetchall():
             return False
-        row = {"id": device.id, "hash": device.hash, "name": device.name, "at": device.created_at}
+        row = {"id": device.id, "hash": device.hash, "name": device.name, "at": device.seen_at}
         tx.run("add_device", row)
         return True
 
@@ -72,7 +73,7 @@ class DoSeen:
 
     def run(self, tx: Transaction) -> int:
         """Where it stands now: never before where it stood."""
-        head = tx.head(session_stream(self.session))
+        head = tx.head(session_stream(self.session)).version
         if head == 0:
             raise NotFound(f"There is no session {self.session}.")
         if self.version > head:
@@ -81,6 +82,21 @@ class DoSeen:
         if not tx.run("save_last_session", where | {"at": self.at}).fetchall():
             raise NotFound("There is no such device any more.")
         return int(tx.run("save_cursor", where | {"version": self.version}).fetchone()[0])
+
+
+@dataclass(frozen=True, slots=True)
+class DoLook:
+    """Somebody looked through what happened."""
+
+    device: str
+    at: int
+
+    def run(self, tx: Transaction) -> int:
+        """That moment; it never goes back."""
+        found = tx.run("save_looked", {"device": self.device, "at": self.at}).fetchall()
+        if not found:
+            raise NotFound("There is no such device any more.")
+        return int(found[0][0])
 
 
 class SqliteDevices:
@@ -121,6 +137,15 @@ class SqliteDevices:
         rows = await self._rows("last_session", {"device": device})
         return str(rows[0]["last_session"]) if rows else ""
 
+    async def look(self, device: str, *, at: int) -> int:
+        """Somebody looked through what happened. Since when that counts."""
+        return await self._writer.do(DoLook(device, at))
+
+    async def looked(self, device: str) -> int:
+        """When somebody last did; before the first time, when the device came in."""
+        rows = await self._rows("looked_at", {"device": device})
+        return int(str(rows[0]["looked_at"])) if rows else 0
+
     async def cursors(self, device: str) -> dict[str, int]:
         """How far it has read, by session."""
         rows = await self._rows("device_cursors", {"device": device})
@@ -136,9 +161,9 @@ class SqliteDevices:
         rows = await self._rows("count_unread", {"device": device, "sessions": json.dumps(sessions)})
         return {str(row["session"]): int(str(row["unread"])) for row in rows}
 
-    async def away(self, session: str, after: int) -> WhileAway:
-        """What happened in a session after a version, in numbers."""
-        where: dict[str, object] = {"session": session, "stream": session_stream(session), "after": after}
+    async def away(self, session: str, *, after: int, upto: int) -> WhileAway:
+        """What happened in a session after a version, in numbers; what comes meanwhile is another time's."""
+        where: dict[str, object] = {"session": session, "stream": session_stream(session), "after": after, "upto": upto}
         (texts,) = await self._rows("away_texts", where)
         (counts,) = await self._rows("away_counts", where)
         tasks = {str(row["state"]): int(str(row["count"])) for row in await self._rows("away_tasks", where)}

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from holdfast.domain.events import AnyEvent, Record
+from holdfast.store.card_port import Cards
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ class TaskFilter:
     session: str = ""
     text: str = ""
     since: int = 0
+    ended: int = 0
+    """Only what ended at this moment or later."""
     foreground: bool = False
     """Also the commands that a turn waits or waited for."""
 
@@ -191,6 +194,14 @@ class Devices(Protocol):
         """Where it looked last."""
         ...
 
+    async def look(self, device: str, *, at: int) -> int:
+        """Somebody looked through what happened. Since when that counts."""
+        ...
+
+    async def looked(self, device: str) -> int:
+        """When somebody last did; before the first time, when the device came in."""
+        ...
+
     async def cursors(self, device: str) -> dict[str, int]:
         """How far it has read, by session."""
         ...
@@ -203,8 +214,8 @@ class Devices(Protocol):
         """How many finished texts of the agent it has not read, by session."""
         ...
 
-    async def away(self, session: str, after: int) -> WhileAway:
-        """What happened in a session after a version, in numbers."""
+    async def away(self, session: str, *, after: int, upto: int) -> WhileAway:
+        """What happened in a session after a version and up to another, in numbers."""
         ...
 
 
@@ -277,8 +288,8 @@ class Store(Protocol):
         """The text so far, if a step is running or was cut."""
         ...
 
-    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int) -> list[Row]:
-        """A page of the list, newest first."""
+    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int, text: str = "") -> list[Row]:
+        """A page of the list, newest first; with a text, only those that have it in their title."""
         ...
 
     async def session(self, prefix: str) -> Row:
@@ -291,6 +302,10 @@ class Store(Protocol):
 
     async def sessions_begun(self) -> list[Row]:
         """Every session that a reset could be about: not archived, with something in its chapter."""
+        ...
+
+    async def sessions_unused(self, *, archived: bool, before: int) -> list[Row]:
+        """Sessions at rest, not pinned, with nothing running and not touched since a moment, oldest first."""
         ...
 
     async def waits(self) -> list[Row]:
@@ -326,7 +341,15 @@ class Store(Protocol):
         ...
 
     async def counts(self) -> Row:
-        """Sessions, archived ones, messages, events."""
+        """Sessions, archived ones, messages, events, and the last seq."""
+        ...
+
+    async def work_since(self, since: int, *, step: int) -> list[Row]:
+        """What ended and what began to wait, in slots of so many milliseconds; slots without anything are left out."""
+        ...
+
+    async def count_tasks(self) -> list[Row]:
+        """How many tasks there are in each state, and what their outputs take."""
         ...
 
     async def search(self, text: str, *, limit: int) -> list[Hit]:
@@ -340,6 +363,11 @@ class Store(Protocol):
     @property
     def devices(self) -> Devices:
         """Who may look in from a browser."""
+        ...
+
+    @property
+    def cards(self) -> Cards:
+        """The board."""
         ...
 
     @property

@@ -10,7 +10,9 @@ from typing import assert_never
 
 import msgspec
 
+from holdfast.domain.card import BoardEvent
 from holdfast.domain.chapter import (
+    INTERRUPTED,
     ChapterOpened,
     ChapterRejoined,
     CompactionFailed,
@@ -23,8 +25,6 @@ from holdfast.domain.chapter import (
 from holdfast.domain.decide import title_from
 from holdfast.domain.events import (
     AgentChosen,
-    GatewayStarted,
-    GatewayStopped,
     InputReceived,
     InputRevised,
     InputsJoined,
@@ -37,7 +37,6 @@ from holdfast.domain.events import (
     Record,
     SessionArchived,
     SessionCreated,
-    SessionDeleted,
     SessionPinned,
     SessionRenamed,
     SessionRestored,
@@ -52,8 +51,11 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
+    WorkerBound,
+    WorkerReleased,
     session_stream,
 )
+from holdfast.domain.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
 from holdfast.domain.task import (
     ProcessStarted,
     TaskContinued,
@@ -68,12 +70,25 @@ from holdfast.domain.task import (
     is_person,
     task_stream,
 )
+from holdfast.store.card_projections import Change, of_board, of_card
 
-Change = tuple[str, dict[str, object]]
 NOT_REBUILT = frozenset({"drop_partial"})
 """The text so far is not in the log, so replaying the log must not touch it."""
-REBUILT = ("clear_sessions", "clear_turns", "clear_waits", "clear_tasks", "clear_spoken", "clear_deleted")
+REBUILT = (
+    "clear_sessions",
+    "clear_turns",
+    "clear_waits",
+    "clear_tasks",
+    "clear_spoken",
+    "clear_deleted",
+    "clear_boards",
+    "clear_cards",
+    "clear_card_links",
+    "clear_runs",
+)
 PREVIEW = 120
+WANTED, TRYING = 1, 2
+"""A person asked for a shorter context; somebody is at it. Both may be true."""
 
 
 def project(record: Record) -> list[Change]:
@@ -157,6 +172,7 @@ def project(record: Record) -> list[Change]:
             gone: dict[str, object] = {"session": e.session, "stream": session_stream(e.session), "at": record.at}
             steps = (
                 "delete_events",
+                "delete_spans",
                 "delete_session",
                 "delete_turns",
                 "delete_waits",
@@ -175,6 +191,8 @@ def project(record: Record) -> list[Change]:
             | NoteReceived()
             | TurnDetached()
             | ResetPostponed()
+            | WorkerBound()
+            | WorkerReleased()
         ):
             return [("touch_session", base)]
         case ResetPolicySet() as e:
@@ -183,20 +201,29 @@ def project(record: Record) -> list[Change]:
         case ChapterOpened() as e:
             return [("open_chapter", base | {"chapter": e.chapter})]
         case ChapterRejoined() as e:
-            return [("rejoin_chapter", base | {"chapter": e.chapter})]
+            return [("rejoin_chapter", base | {"chapter": e.chapter, "since": e.since})]
         case CompactionRequested() as e:
-            return [("session_compacting", base | {"compacting": 1}), *_acted(base, e.by)]
+            return [("session_compacting", base | {"still": WANTED, "more": WANTED}), *_acted(base, e.by)]
         case CompactionStarted():
-            return [("session_compacting", base | {"compacting": 1})]
-        case ContextCompacted() | CompactionFailed():
-            return [("session_compacting", base | {"compacting": 0})]
-        case GatewayStarted() | GatewayStopped():
+            return [("session_compacting", base | {"still": WANTED, "more": TRYING})]
+        case CompactionFailed() as e:
+            still = WANTED if e.problem.code == INTERRUPTED else 0
+            return [("session_compacting", base | {"still": still, "more": 0})]
+        case ContextCompacted() as e:
+            still = WANTED if e.source == "digest" else 0
+            return [("session_compacting", base | {"still": still, "more": 0})]
+        case GatewayStarted() | GatewayStopped() | StaleListed():
             return []
         case TaskPruned() as e:
             gone = {"task": e.task, "stream": task_stream(e.task), "at": record.at}
-            return [(step, gone) for step in ("delete_events", "delete_task", "bury_stream")]
+            return [(step, gone) for step in ("delete_events", "delete_spans", "delete_task", "bury_stream")]
         case event:
-            return _of_task(event, {"task": session, "version": record.version, "at": record.at})
+            name, base = session, {"version": record.version, "at": record.at}
+            if isinstance(event, TaskEvent):
+                return _of_task(event, base | {"task": name})
+            if isinstance(event, BoardEvent):
+                return of_board(event, base)
+            return of_card(event, base | {"card": name})
 
 
 def _of_task(event: TaskEvent, base: dict[str, object]) -> list[Change]:

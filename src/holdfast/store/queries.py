@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
+from operator import itemgetter
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_PARAMETER = re.compile(r":(\w+)")
+Parameters = dict[str, object]
 
 
 @cache
@@ -23,6 +27,18 @@ def queries() -> dict[str, str]:
             lines = [line for line in body.splitlines() if line and not line.startswith("--")]
             found[name] = "\n".join(lines).rstrip(";")
     return found
+
+
+@cache
+def statements() -> dict[str, tuple[str, Callable[[Parameters], tuple[object, ...]]]]:
+    """Every query with its parameters by place, and what puts them there: by name SQLite looks for each in turn."""
+    return {name: (_PARAMETER.sub("?", query), _picker(_PARAMETER.findall(query))) for name, query in queries().items()}
+
+
+def _picker(names: list[str]) -> Callable[[Parameters], tuple[object, ...]]:
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda given: tuple(given[name] for name in names)
 
 
 def migrations() -> list[tuple[int, str, str]]:

@@ -10,8 +10,18 @@ CREATE TABLE events (
     data BLOB NOT NULL,
     crc INTEGER NOT NULL,
     command_id TEXT,
-    UNIQUE (stream, version)
+    span INTEGER NOT NULL CHECK (span <= seq),
+    UNIQUE (span, version)
 );
+
+-- Where the events of a stream are: sixteen versions each, from number 0, named by the seq of the first. Whatever
+-- is busy now has its spans near the end of one index; an index by stream would write a page for each stream.
+CREATE TABLE spans (
+    stream TEXT NOT NULL,
+    number INTEGER NOT NULL CHECK (number >= 0),
+    span INTEGER NOT NULL,
+    PRIMARY KEY (stream, number)
+) WITHOUT ROWID;
 
 -- One row per command that was accepted: a retry finds its answer here.
 CREATE TABLE commands (
@@ -47,12 +57,12 @@ CREATE TABLE sessions (
     begun_at INTEGER NOT NULL DEFAULT 0,
     fresh_at INTEGER NOT NULL DEFAULT 0,
     asked_turn INTEGER NOT NULL DEFAULT 0,
-    compacting INTEGER NOT NULL DEFAULT 0 CHECK (compacting IN (0, 1)),
+    compacting INTEGER NOT NULL DEFAULT 0 CHECK (compacting BETWEEN 0 AND 3),
     reset_policy TEXT NOT NULL DEFAULT '{}'
 ) WITHOUT ROWID;
 CREATE INDEX sessions_in_order ON sessions (archived, pinned DESC, updated_at DESC, id);
 CREATE INDEX sessions_at_work ON sessions (id)
-    WHERE queued > 0 OR compacting = 1 OR turn_state IN ('running', 'waiting', 'suspended');
+    WHERE queued > 0 OR compacting > 0 OR turn_state IN ('running', 'waiting', 'suspended');
 CREATE INDEX sessions_begun ON sessions (id) WHERE begun_at > 0 AND archived = 0;
 
 -- Projection: one row per turn. The partial index is promise 2 as the database sees it.
@@ -98,7 +108,7 @@ CREATE UNIQUE INDEX waits_open ON waits (session) WHERE state = 'open';
 -- Projection: one row per task. What nobody can know is NULL.
 CREATE TABLE tasks (
     id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL CHECK (kind IN ('process', 'agent')),
+    kind TEXT NOT NULL CHECK (kind IN ('process', 'agent', 'card')),
     title TEXT NOT NULL,
     command TEXT NOT NULL,
     argv TEXT NOT NULL,
@@ -181,7 +191,8 @@ CREATE TABLE devices (
     name TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     seen_at INTEGER NOT NULL,
-    last_session TEXT NOT NULL DEFAULT ''
+    last_session TEXT NOT NULL DEFAULT '',
+    looked_at INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE cursors (
     device TEXT NOT NULL REFERENCES devices (id) ON DELETE CASCADE,
@@ -189,3 +200,74 @@ CREATE TABLE cursors (
     version INTEGER NOT NULL CHECK (version >= 0),
     PRIMARY KEY (device, session)
 ) WITHOUT ROWID;
+
+-- Projection: one row per board.
+CREATE TABLE boards (
+    id TEXT PRIMARY KEY,
+    title TEXT NOT NULL,
+    paused_by TEXT NOT NULL DEFAULT '',
+    archived INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1)),
+    created_at INTEGER NOT NULL,
+    version INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Projection: one row per card, as much as a board shows of it.
+CREATE TABLE cards (
+    id TEXT PRIMARY KEY,
+    board TEXT NOT NULL,
+    title TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    workspace TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN
+        ('triage', 'todo', 'scheduled', 'ready', 'running', 'blocked', 'review', 'done', 'archived')),
+    reason TEXT NOT NULL DEFAULT '',
+    block_kind TEXT NOT NULL DEFAULT '',
+    scheduled_at INTEGER,
+    again_at INTEGER,
+    run INTEGER NOT NULL DEFAULT 0,
+    session TEXT NOT NULL DEFAULT '',
+    comments INTEGER NOT NULL DEFAULT 0,
+    warning TEXT NOT NULL DEFAULT '',
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    moved_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    version INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX cards_in_order ON cards (board, status, priority DESC, created_at, id);
+CREATE INDEX cards_to_do ON cards (priority DESC, created_at, id)
+    WHERE status IN ('todo', 'scheduled', 'ready');
+
+-- Projection: which card waits for which.
+CREATE TABLE card_links (
+    parent TEXT NOT NULL,
+    child TEXT NOT NULL,
+    PRIMARY KEY (parent, child)
+) WITHOUT ROWID;
+CREATE INDEX card_links_by_child ON card_links (child, parent);
+
+-- Projection: one row per run. The partial index is promise 2 as the database sees it.
+CREATE TABLE runs (
+    card TEXT NOT NULL,
+    run INTEGER NOT NULL,
+    session TEXT NOT NULL,
+    task TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    resumes INTEGER NOT NULL,
+    fresh_because TEXT NOT NULL,
+    workspace TEXT NOT NULL,
+    after_turn INTEGER NOT NULL,
+    until_turn INTEGER,
+    outcome TEXT NOT NULL DEFAULT 'running'
+        CHECK (outcome IN ('running', 'done', 'blocked', 'failed', 'stopped', 'lost')),
+    failure TEXT NOT NULL DEFAULT '',
+    reason TEXT NOT NULL DEFAULT '',
+    counts INTEGER NOT NULL DEFAULT 0,
+    note TEXT NOT NULL DEFAULT '',
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    PRIMARY KEY (card, run)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX runs_open ON runs (card) WHERE finished_at IS NULL;
+CREATE UNIQUE INDEX runs_open_session ON runs (session) WHERE finished_at IS NULL;

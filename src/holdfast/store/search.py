@@ -24,10 +24,10 @@ from holdfast.domain.events import (
     ModelInterrupted,
     ModelResponded,
     Record,
-    SessionDeleted,
     ToolCallFinished,
     decode_many,
 )
+from holdfast.domain.system import SessionDeleted
 from holdfast.domain.task import TaskFinished, TaskPruned, task_stream
 from holdfast.store.port import Hit, OutputFound, Page
 from holdfast.store.tail import Tail

@@ -10,16 +10,26 @@ import asyncio
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NoReturn, TypeVar
-from urllib.parse import quote
 
-from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected, Unavailable
-from holdfast.domain.events import SYSTEM, Record, decode_many
+from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound
+from holdfast.domain.events import Record, decode_many
+from holdfast.domain.system import SYSTEM
+from holdfast.store.cards import SqliteCards
+from holdfast.store.connection import connect_reader, connect_writer, explained, prepare
 from holdfast.store.devices import SqliteDevices
+from holdfast.store.operations import (
+    DoAppend,
+    DoClaim,
+    DoPartial,
+    DoRelease,
+    accepted,
+    encode_writes,
+    head_of,
+)
 from holdfast.store.port import (
     Append,
     Appended,
@@ -36,10 +46,10 @@ from holdfast.store.port import (
     Subscription,
     TaskFilter,
 )
-from holdfast.store.queries import migrations, queries
+from holdfast.store.queries import queries
 from holdfast.store.search import SearchIndex
 from holdfast.store.tail import Tail
-from holdfast.store.writer import DoAppend, DoClaim, DoPartial, DoRelease, Writer, accepted, encode_writes
+from holdfast.store.writer import Writer
 
 READERS = 3
 LOAD_PAGE = 500
@@ -58,9 +68,11 @@ class SqliteStore:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="holdfast-reader")
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
+        self._counted = (0, 1 << 62, -1)  # events, up to which seq, by which version of the stream of deletions
         with explained(path):
             self.writer = Writer(lambda: connect_writer(path), self._tail, asyncio.get_running_loop())
             self._devices = SqliteDevices(self.writer, self._rows)
+            self.cards = SqliteCards(self._rows)
             self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._tail)
 
     # --- append, claim --------------------------------------------------------------------------
@@ -89,6 +101,8 @@ class SqliteStore:
 
     async def read(self, stream: str, *, after: int, limit: int) -> Page:
         """Stored bytes of a stream."""
+        if self.writer.surely_ends(stream, after):
+            return Page(())
         return await self._reading(lambda db: self._page(db, stream, after, limit))
 
     async def read_all(self, *, after: int, limit: int) -> Page:
@@ -97,6 +111,8 @@ class SqliteStore:
 
     async def load(self, stream: str, *, after: int) -> list[Record]:
         """Decoded records of a stream, to the end."""
+        if self.writer.surely_ends(stream, after):
+            return []
         return await self._reading(lambda db: self._load(db, stream, after))
 
     def subscribe(self, stream: str | None) -> Subscription:
@@ -114,9 +130,10 @@ class SqliteStore:
 
     # --- projections ----------------------------------------------------------------------------
 
-    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int) -> list[Row]:
+    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int, text: str = "") -> list[Row]:
         """A page of the list, newest first."""
         where: dict[str, object] = {
+            "text": text.casefold(),
             "archived": int(archived),
             "before_pinned": int(before.pinned),
             "before_at": before.at,
@@ -150,8 +167,9 @@ class SqliteStore:
             "kind": wanted.kind,
             "state": wanted.state,
             "session": wanted.session,
-            "text": wanted.text.lower(),
+            "text": wanted.text.casefold(),
             "since": wanted.since,
+            "ended": wanted.ended,
             "before_at": before.at,
             "before_id": before.id,
             "limit": limit,
@@ -182,6 +200,10 @@ class SqliteStore:
         """Every session that a reset could be about."""
         return await self._rows("sessions_begun", {})
 
+    async def sessions_unused(self, *, archived: bool, before: int) -> list[Row]:
+        """What a retention rule could be about."""
+        return await self._rows("sessions_unused", {"archived": int(archived), "before": before})
+
     async def waits(self) -> list[Row]:
         """The inbox: everything that waits for a person, oldest first."""
         return await self._rows("open_waits", {})
@@ -202,11 +224,16 @@ class SqliteStore:
         return await self._rows("list_turns", {"session": session})
 
     async def counts(self) -> Row:
-        """Sessions, archived ones, messages, events."""
-        row = await self._one("count_sessions", {})
-        events = await self._one("count_events", {})
-        assert row is not None and events is not None
-        return row | {"events": next(iter(events.values()))}
+        """Sessions, archived ones, messages, events, and the last seq."""
+        return await self._reading(lambda db: fetch(db, "count_sessions", {})[0] | self._count_events(db))
+
+    async def work_since(self, since: int, *, step: int) -> list[Row]:
+        """What ended and what began to wait, in slots of so many milliseconds."""
+        return await self._rows("work_since", {"since": since, "step": step})
+
+    async def count_tasks(self) -> list[Row]:
+        """How many tasks there are in each state, and what their outputs take."""
+        return await self._rows("count_tasks", {})
 
     async def search(self, text: str, *, limit: int) -> list[Hit]:
         """Where a text occurs, newest first."""
@@ -267,7 +294,7 @@ class SqliteStore:
     def _page(self, db: sqlite3.Connection, stream: str, after: int, limit: int) -> Page:
         page = checked(db, "read_stream", {"stream": stream, "after": after, "limit": limit})
         if not page.lines:
-            head = db.execute(queries()["head"], {"stream": stream}).fetchone()[0]
+            head = head_of(db, stream).version
             if not head and db.execute(queries()["deleted_at"], {"stream": stream}).fetchone() is not None:
                 raise Gone(f"{stream} was deleted.")
             if not head and stream != SYSTEM:
@@ -280,6 +307,16 @@ class SqliteStore:
         if not page.lines:
             _not_ahead("the log", after, db.execute(queries()["last_seq"]).fetchone()[0])
         return page
+
+    def _count_events(self, db: sqlite3.Connection) -> Row:
+        """All of them once, then those that are new; and all again when something was deleted."""
+        counted, seen, known = self._counted
+        events, seen, deletions = db.execute(queries()["count_new_events"], {"seen": seen}).fetchone()
+        if deletions == known:
+            self._counted = (counted + events, seen, known)
+        else:
+            self._counted = db.execute(queries()["count_events"]).fetchone()
+        return {"events": self._counted[0], "seq": self._counted[1]}
 
     def _read_log(self, after: int, limit: int) -> Page:
         return self._page_all(self._reader(), after, limit)
@@ -326,67 +363,3 @@ def fetch(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -> 
     cursor = db.execute(queries()[query], parameters)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]
-
-
-# --- connections ----------------------------------------------------------------------------------
-
-
-def connect_writer(path: Path) -> sqlite3.Connection:
-    """The writing connection; it alone checkpoints, which avoids the WAL-reset bug of old SQLite."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
-    for pragma in (
-        "busy_timeout=5000",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        "journal_size_limit=67108864",
-        "cell_size_check=ON",
-        "wal_autocheckpoint=4000",
-        "temp_store=MEMORY",
-        "trusted_schema=OFF",
-        "fullfsync=ON",
-    ):
-        connection.execute(f"PRAGMA {pragma}")
-    return connection
-
-
-def connect_reader(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write."""
-    uri = f"file:{quote(str(path))}?mode=ro"
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA query_only=ON")
-    connection.execute("PRAGMA busy_timeout=5000")
-    return connection
-
-
-def prepare(path: Path) -> None:
-    """Create or migrate the database; refuse one from a newer version; fence every earlier holder."""
-    with explained(path), closing(connect_writer(path)) as connection:
-        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            connection.execute("PRAGMA journal_mode=WAL")
-        migrate(connection)
-        connection.execute(queries()["drop_leases"])
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Say in our own words why a database cannot be opened."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        if "not a database" in str(error) or "malformed" in str(error):
-            raise Corrupt(f"{path} is damaged: {error}.", hint="Move it aside and restore a backup.") from error
-        raise Unavailable(f"{path} cannot be opened: {error}.", hint="`holdfast doctor` says more.") from error
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Run the migrations that are missing, each in a transaction of its own."""
-    known = migrations()
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version > known[-1][0]:
-        raise Rejected(
-            f"This database was written by a newer Holdfast (schema {version}, this one knows {known[-1][0]}).",
-            hint="Upgrade Holdfast; nothing was changed.",
-        )
-    for number, _, statements in known:
-        if number > version:
-            connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nPRAGMA user_version={number};\nCOMMIT;")

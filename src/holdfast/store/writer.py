@@ -2,11 +2,9 @@
 
 Whatever waits when the last commit is through goes into the next one. A disk that syncs within
 `QUICK` is written to from the loop itself, since handing over to a thread and back costs more than
-the sync; for a slower one the writer's thread does it, and the loop goes on. An operation checks
-everything before its first statement that changes anything, so that a refused one leaves its
-neighbours in the same transaction untouched. When the disk refuses, nobody in the batch is told
-"done", the connection is opened anew (a failed fsync may have dropped pages), and a probe finds out
-when it works again.
+the sync; for a slower one the writer's thread does it, and the loop goes on. When the disk refuses,
+nobody in the batch is told "done", the connection is opened anew (a failed fsync may have dropped
+pages), and a probe finds out when it works again. What is written: `operations.py`.
 """
 
 from __future__ import annotations
@@ -14,227 +12,28 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from holdfast.domain.errors import Conflict, Fenced, HoldfastError, Unavailable
-from holdfast.domain.events import AnyEvent, Record, SessionDeleted, encode, session_stream
-from holdfast.domain.task import TaskPruned, task_stream
-from holdfast.store.port import Append, Appended, CommandKey, Health, Lease, PartialText
-from holdfast.store.projections import project
+from holdfast.domain.errors import HoldfastError, Unavailable
+from holdfast.domain.events import Record
+from holdfast.store.operations import DoProbe, Head, Operation, Transaction, weight
+from holdfast.store.port import Health
 from holdfast.store.queries import queries
 from holdfast.store.tail import Tail
 
 PROBE_SECONDS = 2.0
 QUICK, SLOW = 0.0015, 0.005
 """Seconds of a sync: below the first the loop commits by itself; a longer one than the second counts as that."""
+LIGHT = 128
+"""So many rows the loop writes by itself, some milliseconds; more are for the thread on any disk."""
 BATCH = 512
 KNOWN_HEADS = 10_000
 Connect = Callable[[], sqlite3.Connection]
 T = TypeVar("T")
-
-
-class Operation(Protocol[T]):  # type: ignore[misc]
-    """Something to do inside the next transaction."""
-
-    def run(self, tx: Transaction) -> T:
-        """Check, then write; raise a HoldfastError before the first write to refuse."""
-        ...
-
-
-@dataclass(slots=True)
-class Transaction:
-    """The open transaction of a batch."""
-
-    connection: sqlite3.Connection
-    last_seq: int
-    heads: dict[str, int]
-    """Where streams end, as far as is known: one connection writes, so it need not be asked twice."""
-    records: list[Record] = field(default_factory=list)
-
-    def run(self, query: str, parameters: dict[str, object] | None = None) -> sqlite3.Cursor:
-        """Run a named query."""
-        return self.connection.execute(queries()[query], parameters or {})
-
-    def value(self, query: str, parameters: dict[str, object]) -> int:
-        """The single number that a query answers."""
-        return int(self.run(query, parameters).fetchone()[0])
-
-    def head(self, stream: str) -> int:
-        """The version of a stream; 0 if it has no events."""
-        head = self.heads.get(stream)
-        if head is None:
-            head = self.heads[stream] = self.value("head", {"stream": stream})
-        return head
-
-    def insert(self, stream: str, version: int, at: int, event: AnyEvent, body: bytes, command: str | None) -> Record:
-        """One event, and what it does to the projections."""
-        seq = self.last_seq + 1
-        data = b'{"seq":%d,"stream":"%b","version":%d,"at":%d,"event":%b}' % (seq, stream.encode(), version, at, body)
-        row = {
-            "seq": seq,
-            "stream": stream,
-            "version": version,
-            "at": at,
-            "kind": type(event).__name__,
-            "data": data,
-            "crc": zlib.crc32(data),
-            "command_id": command,
-        }
-        self.run("insert_event", row)
-        self.last_seq, self.heads[stream] = seq, version
-        record = Record(seq=seq, stream=stream, version=version, at=at, event=event)
-        for query, parameters in project(record):
-            self.run(query, parameters)
-        match event:
-            case SessionDeleted(session=gone):
-                self.heads.pop(session_stream(gone), None)
-            case TaskPruned(task=gone):
-                self.heads.pop(task_stream(gone), None)
-            case _:
-                ...
-        return record
-
-    def check(self, lease: Lease) -> None:
-        """Promise 2: only the holder of the lease writes what is done."""
-        row = self.run("lease_token", {"stream": lease.stream}).fetchone()
-        if row is None or row[0] != lease.token:
-            raise Fenced(f"Another worker has {lease.stream}, or it was deleted.")
-
-
-@dataclass(frozen=True, slots=True)
-class DoAppend:
-    """Events, their projections and the command that caused them."""
-
-    append: Append
-    encoded: list[list[bytes]]
-
-    def run(self, tx: Transaction) -> Appended:
-        """Check, then insert."""
-        append = self.append
-        if not append.writes:
-            raise ValueError("an append without writes")
-        try:
-            if append.lease is not None:
-                tx.check(append.lease)
-            heads = [self._head(tx, index) for index in range(len(append.writes))]
-        except Conflict:
-            known = accepted(tx.connection, append.command) if append.command is not None else None
-            if known is None:
-                raise
-            return known
-        if append.command is not None and (known := self._remember(tx, append.command, heads[0])) is not None:
-            return known
-        command = append.command.id if append.command is not None else None
-        records: list[Record] = []
-        ends: list[int] = []
-        for write, encoded, head in zip(append.writes, self.encoded, heads, strict=True):
-            for index, (event, data) in enumerate(zip(write.events, encoded, strict=True)):
-                at = write.times[index] if write.times else append.at
-                records.append(tx.insert(write.stream, head + 1 + index, at, event, data, command))
-            ends.append(tx.last_seq)
-        tx.records += records
-        stream, count = append.writes[0].stream, len(append.writes[0].events)
-        return Appended(stream, heads[0] + count, ends[0], tuple(records))
-
-    def _remember(self, tx: Transaction, key: CommandKey, head: int) -> Appended | None:
-        """Write the command down; what it came to before, if it is known."""
-        write = self.append.writes[0]
-        count = len(write.events)
-        row = {
-            "id": key.id,
-            "digest": key.digest,
-            "seq": tx.last_seq + count,
-            "stream": write.stream,
-            "version": head + count,
-            "at": self.append.at,
-        }
-        if tx.run("insert_command", row).rowcount:
-            return None
-        return accepted(tx.connection, key)
-
-    def _head(self, tx: Transaction, index: int) -> int:
-        write = self.append.writes[index]
-        head = tx.head(write.stream)
-        for earlier in self.append.writes[:index]:
-            if earlier.stream == write.stream:
-                raise ValueError(f"two writes to {write.stream} in one append")
-        if write.expect is not None and head != write.expect:
-            raise Conflict(f"{write.stream} stands at version {head}, not at {write.expect}.")
-        if head == 0 and tx.run("deleted_at", {"stream": write.stream}).fetchone() is not None:
-            raise Conflict(f"{write.stream} was deleted.")
-        return head
-
-
-@dataclass(frozen=True, slots=True)
-class DoClaim:
-    """Take a lease."""
-
-    stream: str
-    holder: str
-
-    def run(self, tx: Transaction) -> Lease:
-        """Raise the fence and grant."""
-        token = tx.value("raise_fence", {})
-        tx.run("grant_lease", {"stream": self.stream, "token": token, "holder": self.holder})
-        return Lease(self.stream, token)
-
-
-@dataclass(frozen=True, slots=True)
-class DoRelease:
-    """Give a lease back."""
-
-    lease: Lease
-
-    def run(self, tx: Transaction) -> None:
-        """Delete it if it is still ours."""
-        tx.run("release_lease", {"stream": self.lease.stream, "token": self.lease.token})
-
-
-@dataclass(frozen=True, slots=True)
-class DoPartial:
-    """Overwrite the text so far."""
-
-    lease: Lease
-    partial: PartialText
-
-    def run(self, tx: Transaction) -> None:
-        """Fenced like any other work."""
-        tx.check(self.lease)
-        partial = self.partial
-        row = {"turn": partial.turn, "step": partial.step, "text": partial.text, "thinking": partial.thinking}
-        tx.run("save_partial", row | {"stream": self.lease.stream, "at": partial.at})
-
-
-@dataclass(frozen=True, slots=True)
-class DoProbe:
-    """Write something that means nothing."""
-
-    def run(self, tx: Transaction) -> object:
-        """The fence may skip a number."""
-        return tx.run("probe")
-
-
-def accepted(connection: sqlite3.Connection, key: CommandKey) -> Appended | None:
-    """What a command came to, if it was accepted before."""
-    row = connection.execute(queries()["find_command"], {"id": key.id}).fetchone()
-    if row is None:
-        return None
-    digest, seq, stream, version = row
-    if digest != key.digest:
-        raise Conflict(
-            f"The command id {key.id} was used before for something else.",
-            hint="Mint a new id for each new command.",
-        )
-    return Appended(stream, version, seq, duplicate=True)
-
-
-def encode_writes(append: Append) -> list[list[bytes]]:
-    """The JSON of every event, made by the caller so that the writer only writes."""
-    return [[encode(event) for event in write.events] for write in append.writes]
 
 
 @dataclass(slots=True)
@@ -259,7 +58,7 @@ class Writer:
         self._idle = asyncio.Event()
         self._prober: asyncio.TimerHandle | None = None
         self.health = Health()
-        self._heads: dict[str, int] = {}
+        self._heads: dict[str, Head] = {}
         self.commits = 0
         self.commit_seconds = 0.0
         self._sync_seconds = SLOW
@@ -276,6 +75,14 @@ class Writer:
         self._waiting.append(_Request(operation, future))  # type: ignore[arg-type]
         return await future
 
+    def surely_ends(self, stream: str, version: int) -> bool:
+        """Whether nothing is behind this version of a stream, as far as that is known without a look.
+
+        While a transaction is open what is known is ahead of what is committed, never behind it.
+        """
+        head = self._heads.get(stream)
+        return head is not None and 0 < head.version == version
+
     async def close(self) -> None:
         """Finish what was taken, then stop."""
         self._closed = True
@@ -290,7 +97,7 @@ class Writer:
     def _next(self) -> None:
         """Commit what waits: here, if the disk is quick."""
         batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
-        if self._sync_seconds < QUICK and self.health.writable:
+        if self._sync_seconds < QUICK and self.health.writable and _light(batch):
             self._tell(batch, self._commit(batch))
         else:
             self._hand(batch)
@@ -324,7 +131,9 @@ class Writer:
         """Find out whether the disk takes writes again, unless somebody is finding out already."""
         self._prober = None
         if not self._waiting and not self._away and not self._closed:
-            self._hand([_Request(DoProbe(), self._loop.create_future())])
+            probe: asyncio.Future[object] = self._loop.create_future()
+            probe.add_done_callback(asyncio.Future.exception)  # that it failed is in `health`; nobody else asks
+            self._hand([_Request(DoProbe(), probe)])
 
     # --- on the writer's thread, or on the loop -------------------------------------------------
 
@@ -362,8 +171,9 @@ class Writer:
         self._heads.clear()
         for request in batch:
             request.result = None
-        if isinstance(error, sqlite3.Error) and _disk_trouble(error):
-            problem = f"The disk does not take writes: {error}."
+        trouble = self._trouble(error)
+        if trouble is not None:
+            problem = f"The disk does not take writes: {trouble}."
             since = int(time.time() * 1000) if self.health.writable else self.health.since
             self.health = Health(writable=False, problem=problem, since=since)
             refused = Unavailable(problem, hint="Free some space; it recovers by itself.")
@@ -371,8 +181,6 @@ class Writer:
                 request.error = refused
             self._reopen()
             return []
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
         if len(batch) == 1:
             batch[0].error = error
             return []
@@ -380,13 +188,30 @@ class Writer:
             request.error = None
         return [record for request in batch for record in self._commit([request])]
 
+    def _trouble(self, error: Exception) -> sqlite3.Error | None:
+        """What the disk has to do with it; a transaction that cannot even be given up is no better."""
+        if isinstance(error, sqlite3.Error) and _disk_trouble(error):
+            return error
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error as stuck:
+            return stuck
+        return None
+
     def _reopen(self) -> None:
         try:
             self._connection.close()
             self._connection = self._connect()
             self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
         except sqlite3.Error:
-            self._connection.close()  # stays unhealthy: the next batch or probe opens it again
+            with suppress(sqlite3.Error):
+                self._connection.close()  # stays unhealthy: the next batch or probe opens it again
+
+
+def _light(batch: list[_Request[object]]) -> bool:
+    """Whether others hardly notice when the loop does it by itself."""
+    return sum(weight(request.operation) for request in batch) <= LIGHT
 
 
 def _disk_trouble(error: sqlite3.Error) -> bool:

@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useCell } from "../net/cell";
+import { asTheirs } from "../net/clock";
 import { retryNow, line as connection } from "../net/link";
 import { useStatus } from "../net/queries";
 import { Icon } from "../parts/Icon";
@@ -73,12 +74,12 @@ function Digest({ missed }: { readonly missed: Missed }): ReactNode {
 
 function Offline({ since, next }: { readonly since: number; readonly next: number }): ReactNode {
   const now = useNow();
-  const left = Math.ceil((next - now) / 1000);
+  const left = Math.ceil((asTheirs(next) - now) / 1000);
   return (
     <div className="banner offline waiting warm" role="alert">
       <Icon name="offline" />
       <div className="grow">
-        <p><strong>Offline since {clock(since)}. The work goes on.</strong></p>
+        <p><strong>Offline since {clock(asTheirs(since))}. The work goes on.</strong></p>
         <p className="digest"><span aria-hidden="true">{left > 0 ? `Next try in ${left} s. ` : "Trying now. "}</span>What you send waits here and goes out once.</p>
       </div>
       <div className="row acts"><button type="button" className="btn small" onClick={retryNow}>Try now</button></div>

@@ -1,8 +1,9 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import type { QueueEdit } from "../api.gen";
 import { useCell } from "../net/cell";
 import { changeQueued, removeQueued } from "../net/doors";
 import { call, newId } from "../net/http";
-import { load, save } from "../net/keep";
+import { drop, load, save } from "../net/keep";
 import { again, discard, outbox, post } from "../net/outbox";
 import { stateOf, type QueuedInput, type SessionView } from "../log/model";
 import { Chip } from "../parts/Chip";
@@ -10,13 +11,16 @@ import { Icon } from "../parts/Icon";
 import { Time } from "../parts/Time";
 import { complain, toast } from "../parts/toasts";
 
+interface Editing { readonly input: string; readonly text: string }
+
 export function Composer({ view, onSent }: { readonly view: SessionView; readonly onSent: () => void }): ReactNode {
   const id = view.session;
   const [text, setText] = useState(() => load(`draft.${id}`, ""));
   const [busy, setBusy] = useState(false);
+  const [editing, setEditing] = useState<Editing | null>(null);
   const area = useRef<HTMLTextAreaElement>(null);
   const running = view.turn !== null;
-  useEffect(() => save(`draft.${id}`, text), [id, text]);
+  useEffect(() => (text ? save(`draft.${id}`, text) : drop(`draft.${id}`)), [id, text]);
   useEffect(() => {
     if (matchMedia("(min-width: 721px)").matches) area.current?.focus({ preventScroll: true });
   }, [id]);
@@ -53,11 +57,16 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
     } else if (event.key === "." && (event.ctrlKey || event.metaKey) && running) {
       event.preventDefault();
       stop();
+    } else if (event.key === "ArrowUp" && text === "" && !event.altKey) {
+      const last = view.queue.at(-1);
+      if (!last) return;
+      event.preventDefault();
+      setEditing({ input: last.input, text: last.text });
     }
   };
   return (
     <div className="compose">
-      <Queue session={id} queue={view.queue} />
+      <Queue session={id} queue={view.queue} editing={editing} onEdit={(next) => { setEditing(next); if (!next) area.current?.focus(); }} />
       <div className="box">
         <textarea ref={area} rows={1} aria-label="Message" placeholder={`Message ${view.profile || "the agent"}`} value={text}
           onChange={(event) => setText(event.target.value)} onKeyDown={key} />
@@ -84,10 +93,11 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
 }
 
 /** What waits for the turn's end: still ours to change. */
-function Queue({ session, queue }: { readonly session: string; readonly queue: readonly QueuedInput[] }): ReactNode {
-  const [editing, setEditing] = useState<{ input: string; text: string } | null>(null);
+function Queue({ session, queue, editing, onEdit }: {
+  readonly session: string; readonly queue: readonly QueuedInput[]; readonly editing: Editing | null; readonly onEdit: (editing: Editing | null) => void;
+}): ReactNode {
   if (queue.length === 0) return null;
-  const change = (input: string, what: { text?: string; mode?: string; place?: number }): void => void changeQueued(session, input, what).catch(complain);
+  const change = (input: string, what: QueueEdit): void => void changeQueued(session, input, what).catch(complain);
   const move = (event: KeyboardEvent, input: string, index: number): void => {
     const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
     if (!event.altKey || step === 0) return;
@@ -100,15 +110,16 @@ function Queue({ session, queue }: { readonly session: string; readonly queue: r
         <div key={input} className="qchip" role="listitem" onKeyDown={(event) => move(event, input, index)}>
           <Icon name="grip" /><span className="pos">{index + 1}</span>
           {editing?.input === input ? (
-            <form className="grow flex gap-2" onSubmit={(event) => { event.preventDefault(); change(input, { text: editing.text }); setEditing(null); }}>
-              <input autoFocus aria-label="Queued message" value={editing.text} onChange={(event) => setEditing({ input, text: event.target.value })} />
+            <form className="grow flex gap-2" onSubmit={(event) => { event.preventDefault(); if (editing.text.trim()) change(input, { text: editing.text }); onEdit(null); }}
+              onKeyDown={(event) => { if (event.key === "Escape") { event.preventDefault(); onEdit(null); } }}>
+              <input autoFocus aria-label="Queued message" value={editing.text} onChange={(event) => onEdit({ input, text: event.target.value })} />
               <button type="submit" className="btn small">Save</button>
             </form>
           ) : <span className="cut grow" title={text}>{text}</span>}
           {mode === "queue"
             ? <button type="button" className="btn quiet small" onClick={() => change(input, { mode: "steer" })}><Icon name="steer" />Steer now</button>
             : <span className="faint">{mode === "steer" ? "joins next" : "interrupts"}</span>}
-          <button type="button" className="btn quiet small icon wide" aria-label="Edit" onClick={() => setEditing({ input, text })}><Icon name="edit" /></button>
+          <button type="button" className="btn quiet small icon wide" aria-label="Edit" onClick={() => onEdit({ input, text })}><Icon name="edit" /></button>
           <button type="button" className="btn quiet small icon" aria-label="Remove" onClick={() => void removeQueued(session, input).catch(complain)}><Icon name="close" /></button>
         </div>
       ))}

@@ -6,6 +6,7 @@ import { call } from "../net/http";
 import { line } from "../net/link";
 import { type LiveSession, liveSession } from "../net/live";
 import { type Item, placeOf, stateOf } from "../log/model";
+import { visible } from "../parts/blocks";
 import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
 import { useTitle } from "../parts/hooks";
@@ -18,7 +19,9 @@ import { useAway } from "./away";
 import { Banners } from "./Banner";
 import { Composer, Outbox } from "./Composer";
 import { Entry } from "./Entry";
+import { FindBar } from "./FindBar";
 import { Flow, type FlowHandle } from "./Flow";
+import { InContext } from "./InContext";
 import { SessionMenu } from "./SessionMenu";
 
 export function Conversation({ id }: { readonly id: string }): ReactNode {
@@ -31,6 +34,7 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
       <section className="conv" aria-label="Conversation">
         <div className="bar"><h1>Not here</h1></div>
         <Empty title="This session is not there any more" action={<Link className="btn" href="/home">Go to Home</Link>}>{gone}</Empty>
+        <div className="flow"><div className="flow-in"><Outbox session={id} /></div></div>
       </section>
     );
   }
@@ -44,13 +48,18 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
   const [atEnd, setAtEnd] = useState(true);
   const [marked, setMarked] = useState<number | null>(null);
   const [, go] = useLocation();
-  useTitle(view.title);
+  const title = visible(view.title) || "New session";
+  useTitle(title);
 
   const jump = useCallback((version: number) => {
     setMarked(version);
     flow.current?.toVersion(version);
-    setTimeout(() => setMarked(null), 2000);
   }, []);
+  useEffect(() => {
+    if (marked === null) return;
+    const timer = setTimeout(() => setMarked(null), 2000);
+    return () => clearTimeout(timer);
+  }, [marked]);
 
   useEffect(() => {
     const follow = (): void => {
@@ -98,9 +107,10 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
     <section className="conv" aria-label="Conversation">
       <div className="bar">
         <Link className="btn quiet icon phone" href="/s" aria-label="Back to chats"><Icon name="left" /></Link>
-        <h1 className="cut">{view.title || "New session"}</h1>
+        <h1 className="cut">{title}</h1>
         <span className="wide"><Chip state={state} {...(waits && view.items[openWait ?? -1]?.kind === "wait" ? { word: "Waiting for you" } : {})} /></span>
         <span className="grow" />
+        <InContext view={view} />
         <span className="faint wide cut">{[view.profile, view.model].filter((word, at, all) => word && all.indexOf(word) === at).join(" · ")}</span>
         <DrawerButton />
         <SessionMenu view={view} />
@@ -108,6 +118,7 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
       <div className="banners">
         <Banners missed={away.shown ? missed : null} onJump={() => missed && jump(missed.first)} onDismiss={away.dismiss} />
       </div>
+      <FindBar items={view.items} onJump={jump} />
       <Flow key={live.id} ref={flow} items={view.items} onEnd={setAtEnd} render={render}>
         <Outbox session={live.id} />
         {view.items.length === 0 && view.queue.length === 0 && (

@@ -1,6 +1,7 @@
 import { lazy, memo, type ReactNode, Suspense, useState } from "react";
 import { Link } from "wouter";
 import type { EndItem, Item, StepItem } from "../log/model";
+import { visible } from "../parts/blocks";
 import { Chip } from "../parts/Chip";
 import { Icon } from "../parts/Icon";
 import { sessionState } from "../parts/states";
@@ -43,7 +44,7 @@ function Body({ item, session, open, onFork }: Pick<EntryProps, "item" | "sessio
             {item.joined && <span className="faint">joined the turn</span>}
             <Acts item={item} session={session} onFork={onFork} />
           </div>
-          <div className="say prose">{item.text}</div>
+          <div className="say prose">{visible(item.text)}</div>
         </>
       );
     case "step":
@@ -54,7 +55,7 @@ function Body({ item, session, open, onFork }: Pick<EntryProps, "item" | "sessio
       return (
         <>
           <span className="knot small-knot" />
-          <p className="meta"><span>{item.text.split("\n", 1)[0]}</span>{item.task && <Link href={`/tasks/${item.task}`}>Open task</Link>}</p>
+          <p className="meta"><span>{visible(item.text.split("\n", 1)[0] ?? "")}</span>{item.task && <Link href={`/tasks/${item.task}`}>Open task</Link>}</p>
         </>
       );
     case "remark":

@@ -1,30 +1,41 @@
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, memo, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { SearchHit } from "../api.gen";
-import type { SessionRow } from "../net/doors";
-import { useSearch, useSessions } from "../net/queries";
+import type { SearchHit, Session } from "../api.gen";
+import { useSessions } from "../net/lists";
+import { useSearch } from "../net/queries";
 import { Mark } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
 import { Icon } from "../parts/Icon";
+import { useSettled } from "../parts/hooks";
 import { rowState } from "../parts/states";
 import { Time } from "../parts/Time";
+import { useRows } from "../parts/window";
 import { day } from "../words";
 import { newSession } from "./newSession";
 import { SessionActions } from "./SessionMenu";
 
+type Line = { readonly kind: "band"; readonly name: string } | { readonly kind: "row"; readonly row: Session } | { readonly kind: "row"; readonly hit: SearchHit };
+const GUESS = { band: 30, row: 49 };
+
+/** All sessions: paged in as they are scrolled to, of which only those near the eye are rendered. */
 export function SessionList({ current }: { readonly current: string }): ReactNode {
   const [archived, setArchived] = useState(false);
   const [text, setText] = useState("");
-  const [asked, setAsked] = useState("");
+  const wanted = useSettled(text.trim());
   const [, go] = useLocation();
-  const sessions = useSessions(archived);
-  const found = useSearch(asked);
+  const sessions = useSessions(archived, wanted);
+  const found = useSearch(wanted).data?.hits;
+  const box = useRef<HTMLElement>(null);
+  const { rows, more, loadMore } = sessions;
+  const lines = useMemo(() => inOrder(rows, more ? [] : (wanted && found) || []), [rows, more, wanted, found]);
+  const kinds = useMemo(() => lines.map((line) => line.kind), [lines]);
+  const shown = useRows(box, kinds, GUESS);
   useEffect(() => {
-    const timer = setTimeout(() => setAsked(text.trim()), 200);
-    return () => clearTimeout(timer);
-  }, [text]);
-  const wanted = text.trim().toLowerCase();
-  const rows = (sessions.data?.sessions ?? []).filter((row) => !wanted || row.title.toLowerCase().includes(wanted));
+    if (more && shown.last > lines.length - 20) loadMore();
+  }, [more, shown.last, lines.length, loadMore]);
+  useEffect(() => {
+    if (box.current) box.current.scrollTop = 0;
+  }, [wanted, archived]);
   return (
     <aside className="list" aria-label="Sessions">
       <div className="bar">
@@ -36,26 +47,20 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
         <input type="search" data-search placeholder="Search titles and text" aria-label="Search titles and text" value={text} onChange={(event) => setText(event.target.value)} />
         <span className="kbd wide">/</span>
       </div>
-      <nav className="scroll" aria-label="Sessions">
+      <nav className="scroll" aria-label="Sessions" ref={box} tabIndex={-1}>
         {sessions.isLoading && <Loading rows={8} />}
-        {sessions.data && rows.length === 0 && !wanted && (
+        {sessions.loaded && lines.length === 0 && (wanted ? found && <Empty title="Nothing found">No title and no text has “{wanted}” in it.</Empty> : (
           <Empty title={archived ? "Nothing is archived" : "No session yet"} action={!archived && <button type="button" className="btn" onClick={() => void newSession(go)}>New session</button>}>
             {archived ? "An archived session leaves the list and keeps everything." : "A session is a conversation with an agent. It lives here, not in this tab."}
           </Empty>
-        )}
-        {grouped(rows).map(([name, group]) => (
-          <div key={name}>
-            <div className="group"><span>{name}</span></div>
-            {group.map((row) => <Row key={row.id} row={row} current={row.id === current} />)}
-          </div>
         ))}
-        {asked && found.data && found.data.hits.length > 0 && (
-          <>
-            <div className="group"><span>In the text</span></div>
-            {found.data.hits.map((hit) => <Hit key={`${hit.session}-${hit.version}`} hit={hit} />)}
-          </>
-        )}
-        {wanted && rows.length === 0 && found.data?.hits.length === 0 && <Empty title="Nothing found">No title and no text has “{text.trim()}” in it.</Empty>}
+        <div style={{ height: shown.above }} />
+        {lines.slice(shown.first, shown.last).map((line) =>
+          line.kind === "band" ? <div key={line.name} className="group" data-kind="band"><span>{line.name}</span></div>
+            : "row" in line ? <Row key={line.row.id} row={line.row} current={line.row.id === current} />
+              : <Hit key={`${line.hit.session}-${line.hit.version}`} hit={line.hit} />)}
+        <div style={{ height: shown.below }} />
+        {more && <p className="faint px-4 py-2" role="status">Loading more…</p>}
       </nav>
       <div className="flex px-2 py-1 border-t border-hairline">
         <button type="button" className="btn quiet small" aria-pressed={archived} onClick={() => setArchived(!archived)}>{archived ? "Back to the open ones" : "Archived"}</button>
@@ -64,42 +69,40 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
   );
 }
 
-function grouped(rows: readonly SessionRow[]): readonly (readonly [string, readonly SessionRow[]])[] {
-  const groups = new Map<string, SessionRow[]>();
-  for (const row of [...rows.filter((one) => one.pinned), ...rows.filter((one) => !one.pinned)]) {
+function inOrder(rows: readonly Session[], hits: readonly SearchHit[]): readonly Line[] {
+  const lines: Line[] = [];
+  let before = "";
+  for (const row of rows) {
     const name = row.pinned ? "Pinned" : day(row.updated_at);
-    groups.set(name, [...(groups.get(name) ?? []), row]);
+    if (name !== before) lines.push({ kind: "band", name });
+    before = name;
+    lines.push({ kind: "row", row });
   }
-  return [...groups];
+  if (hits.length > 0) lines.push({ kind: "band", name: "In the text" }, ...hits.map((hit) => ({ kind: "row", hit }) as const));
+  return lines;
 }
 
-function Row({ row, current }: { readonly row: SessionRow; readonly current: boolean }): ReactNode {
+const Row = memo(function Row({ row, current }: { readonly row: Session; readonly current: boolean }): ReactNode {
   const state = rowState(row);
   const unread = current ? 0 : (row.unread ?? 0);
   const preview = row.preview.replaceAll(/\s+/g, " ");
   return (
-    <div className={`sess ${unread ? "fresh" : ""}`} aria-current={current ? "true" : undefined}>
+    <div className={`sess ${unread ? "fresh" : ""}`} data-kind="row" data-why={`session/${row.id}`} aria-current={current ? "true" : undefined}>
       <Mark state={state} />
       <Link href={`/s/${row.id}`} aria-current={current ? "page" : undefined}><span className="title cut">{row.title || "New session"}</span></Link>
       <span className="when"><Time at={row.updated_at} /></span>
       <span className="sub cut">{state.word}{preview ? `${row.state === "idle" ? " · " : ": "}${preview}` : ""}</span>
       {unread > 0 && <span className="unread" aria-label={`${unread} unread`}>{unread}</span>}
-      <SessionActionsOf row={row} />
+      <span className="absolute right-1.5 bottom-1 z-1">
+        <SessionActions className="btn quiet small icon more !static" session={row} />
+      </span>
     </div>
   );
-}
-
-function SessionActionsOf({ row }: { readonly row: SessionRow }): ReactNode {
-  return (
-    <span className="absolute right-1.5 bottom-1 z-1">
-      <SessionActions className="btn quiet small icon more !static" session={{ id: row.id, title: row.title, archived: row.archived, pinned: row.pinned ?? false }} />
-    </span>
-  );
-}
+});
 
 function Hit({ hit }: { readonly hit: SearchHit }): ReactNode {
   return (
-    <div className="sess">
+    <div className="sess" data-kind="row" data-why={`session/${hit.session}`}>
       <span className="mark idle"><Icon name={hit.role === "user" ? "comment" : "agent"} /></span>
       <Link href={`/s/${hit.session}#${hit.version}`}><span className="title cut">{hit.title}</span></Link>
       <span className="when"><Time at={hit.at} /></span>

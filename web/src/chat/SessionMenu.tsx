@@ -2,7 +2,6 @@ import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 import { pinSession } from "../net/doors";
 import { call } from "../net/http";
-import { queries } from "../net/queries";
 import type { SessionView } from "../log/model";
 import { Confirm } from "../parts/Confirm";
 import { type Entry, Menu } from "../parts/Menu";
@@ -22,13 +21,12 @@ export function SessionActions({ session, extra = [], className }: {
   const [title, setTitle] = useState(session.title);
   const [, go] = useLocation();
   const path = { id: session.id };
-  const refresh = (): void => void queries.invalidateQueries({ queryKey: ["sessions"] });
   const entries: Entry[] = [
     { word: "Rename", icon: "edit", act: () => { setTitle(session.title); setAsking("rename"); } },
-    { word: session.pinned ? "Unpin" : "Pin", icon: "pin", act: () => void pinSession(session.id, !session.pinned).then(refresh, complain) },
+    { word: session.pinned ? "Unpin" : "Pin", icon: "pin", act: () => void pinSession(session.id, !session.pinned).catch(complain) },
     session.archived
-      ? { word: "Restore", icon: "undo", act: () => void call("POST /v1/sessions/{id}/restore", { path }).then(refresh, complain) }
-      : { word: "Archive", icon: "card", act: () => void call("POST /v1/sessions/{id}/archive", { path }).then(refresh, complain) },
+      ? { word: "Restore", icon: "undo", act: () => void call("POST /v1/sessions/{id}/restore", { path }).catch(complain) }
+      : { word: "Archive", icon: "card", act: () => void call("POST /v1/sessions/{id}/archive", { path }).catch(complain) },
     ...extra,
     { word: "Export as Markdown", icon: "download", href: `/v1/sessions/${session.id}/export?format=markdown` },
     { word: "Export the log", icon: "download", href: `/v1/sessions/${session.id}/export?format=jsonl` },
@@ -36,11 +34,11 @@ export function SessionActions({ session, extra = [], className }: {
   ];
   const rename = (): void => {
     setAsking(null);
-    if (title.trim()) void call("PATCH /v1/sessions/{id}", { path, body: { title: title.trim() } }).then(refresh, complain);
+    if (title.trim()) void call("PATCH /v1/sessions/{id}", { path, body: { title: title.trim() } }).catch(complain);
   };
   const remove = (): void => {
     setAsking(null);
-    void call("DELETE /v1/sessions/{id}", { path }).then(() => { refresh(); go("/s"); }, complain);
+    void call("DELETE /v1/sessions/{id}", { path }).then(() => go("/s"), complain);
   };
   return (
     <>
@@ -62,11 +60,9 @@ export function SessionActions({ session, extra = [], className }: {
 export function SessionMenu({ view }: { readonly view: SessionView }): ReactNode {
   const [, go] = useLocation();
   const path = { id: view.session };
-  const cached = queries.getQueryData<{ sessions: readonly { id: string; pinned?: boolean }[] }>(["sessions", view.archived]);
-  const pinned = cached?.sessions.find((row) => row.id === view.session)?.pinned ?? false;
   return (
     <SessionActions
-      session={{ id: view.session, title: view.title, archived: view.archived, pinned }}
+      session={{ id: view.session, title: view.title, archived: view.archived, pinned: view.pinned }}
       extra={[
         { word: "Fork", icon: "fork", act: () => void call("POST /v1/sessions/{id}/fork", { path }).then(({ session }) => go(`/s/${session}`), complain) },
         { word: "Undo the last turn", icon: "undo", act: () => void call("POST /v1/sessions/{id}/undo", { path }).catch(complain) },

@@ -1,6 +1,7 @@
 import { memo, type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import type { CallView } from "../log/model";
+import { visible } from "../parts/blocks";
 import { Chip } from "../parts/Chip";
 import { Icon } from "../parts/Icon";
 import { CALLS, type State } from "../parts/states";
@@ -32,7 +33,9 @@ export function Calls({ calls, session }: { readonly calls: readonly CallView[];
 }
 
 /** The call in one line, as a person would say it. */
-export function callLine(call: CallView): string {
+export const callLine = (call: CallView): string => visible(inOneLine(call));
+
+function inOneLine(call: CallView): string {
   try {
     const given = JSON.parse(call.arguments) as Record<string, unknown>;
     const main = given["command"] ?? given["path"] ?? given["prompt"] ?? given["question"] ?? given["pattern"] ?? given["action"];
@@ -44,7 +47,9 @@ export function callLine(call: CallView): string {
   }
 }
 
-export function prettyArguments(text: string): string {
+export const prettyArguments = (text: string): string => visible(pretty(text));
+
+function pretty(text: string): string {
   try {
     const given = JSON.parse(text) as unknown;
     if (given === null || typeof given !== "object") return text;

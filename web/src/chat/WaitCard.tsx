@@ -1,5 +1,6 @@
 import { memo, type ReactNode, useState } from "react";
 import { call as ask, newId } from "../net/http";
+import { visible } from "../parts/blocks";
 import { Chip } from "../parts/Chip";
 import { waitState } from "../parts/states";
 import { complain } from "../parts/toasts";
@@ -69,7 +70,7 @@ export const WaitCard = memo(function WaitCard({ item, session, open }: {
     const answer = item.answer;
     return (
       <p className="meta">
-        <span>{item.reason}</span>
+        <span>{visible(item.reason)}</span>
         {answer ? <span><b>{answerWord(answer.text)}</b>, {byWhom(answer.by)} at <Time at={answer.at} /></span> : <span>not answered; the turn ended</span>}
       </p>
     );
@@ -81,9 +82,9 @@ export const WaitCard = memo(function WaitCard({ item, session, open }: {
         {item.until !== null && <span className="faint">until {moment(item.until)}{item.otherwise ? `, then: ${answerWord(item.otherwise)}` : ""}</span>}
         <span className="grow" /><Why of="session" id={session} />
       </div>
-      <p className="prose mt-1.5">{item.reason}</p>
+      <p className="prose mt-1.5">{visible(item.reason)}</p>
       {item.purpose === "approval" && item.call && <div className="what" title={callLine(item.call)}>{prettyArguments(item.call.arguments)}</div>}
-      {item.purpose === "approval" && item.pattern && <p className="faint mt-1">Allowing more covers: <code>{item.pattern}</code></p>}
+      {item.purpose === "approval" && item.pattern && <p className="faint mt-1">Allowing more covers: <code>{visible(item.pattern)}</code></p>}
       <div className="row pick"><Answers wait={item} /></div>
     </div>
   );

@@ -2,10 +2,12 @@
  * What was missed. The log says it: finished texts of the agent between the version that this device had read and
  * the version that the session had when we came back.
  */
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 import { useCell } from "../net/cell";
+import { now } from "../net/clock";
 import { cursorOf, leftBefore } from "../net/cursors";
-import { type Away, away as askAway } from "../net/doors";
+import type { Away } from "../api.gen";
+import { away as askAway } from "../net/doors";
 import { call } from "../net/http";
 import type { LiveSession } from "../net/live";
 
@@ -36,26 +38,25 @@ export function useAway(live: LiveSession): AwayState {
   const [missed, setMissed] = useState<Missed | null>(null);
   const [shown, setShown] = useState(false);
   const [ready, setReady] = useState(false);
-  const latest = useRef(0);
 
   useEffect(() => {
     const boot = !booted;
     booted = true;
     const back = reconnects.count > 0;
     const after = back ? reconnects.version : cursorOf(live.id);
-    const attempt = ++latest.current;
-    const current = (): boolean => attempt === latest.current;
+    const left = new AbortController();
+    const current = (): boolean => !left.signal.aborted;
     const leftAt = back ? reconnects.leftAt : boot ? leftBefore : 0;
-    const backAt = Date.now();
+    const backAt = now();
     const look = async (): Promise<void> => {
       const { session } = await call("GET /v1/sessions/{id}", { path: { id: live.id } });
-      await reached(live, session.version, current);
+      await reached(live, session.version, left.signal);
       if (!current()) return;
       const view = live.view.get();
       const versions = after === undefined ? [] : view.messages.filter((version) => version > after && version <= session.version);
       const [first] = versions;
       if (first !== undefined && after !== undefined) {
-        const at = (version: number): number => view.items.find((item) => item.version >= version)?.at ?? Date.now();
+        const at = (version: number): number => view.items.find((item) => item.version >= version)?.at ?? backAt;
         const known: Missed = {
           after, upTo: session.version, messages: versions.length, first, from: leftAt || at(after), until: at(versions.at(-1) ?? first),
           reconnected: back || boot, awayMs: backAt - (leftAt || at(after)), digest: null,
@@ -73,9 +74,7 @@ export function useAway(live: LiveSession): AwayState {
     };
     setReady(false);
     attemptLook();
-    return () => {
-      latest.current += 1;
-    };
+    return () => left.abort();
   }, [live, reconnects]);
 
   // A tab that nobody saw was away too, though its line was not cut.
@@ -83,7 +82,7 @@ export function useAway(live: LiveSession): AwayState {
     let hiddenAt = 0;
     const changed = (): void => {
       if (document.visibilityState !== "visible") {
-        hiddenAt = Date.now();
+        hiddenAt = now();
         return;
       }
       const view = live.view.get();
@@ -92,8 +91,8 @@ export function useAway(live: LiveSession): AwayState {
       const [first] = versions;
       if (hiddenAt === 0 || after === undefined || first === undefined) return;
       setMissed({
-        after, upTo: view.version, messages: versions.length, first, from: hiddenAt, until: Date.now(), reconnected: false,
-        awayMs: Date.now() - hiddenAt, digest: null,
+        after, upTo: view.version, messages: versions.length, first, from: hiddenAt, until: now(), reconnected: false,
+        awayMs: now() - hiddenAt, digest: null,
       });
       setShown(true);
     };
@@ -104,14 +103,15 @@ export function useAway(live: LiveSession): AwayState {
   return { missed, ready, shown, dismiss: () => setShown(false) };
 }
 
-function reached(live: LiveSession, version: number, current: () => boolean): Promise<void> {
+/** Until the view has come so far, or nobody waits any more. */
+function reached(live: LiveSession, version: number, left: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const check = (): boolean => !current() || live.view.get().version >= version;
-    if (check()) return resolve();
-    const stop = live.view.watch(() => {
-      if (!check()) return;
+    if (left.aborted || live.view.get().version >= version) return resolve();
+    const done = (): void => {
       stop();
       resolve();
-    });
+    };
+    const stop = live.view.watch(() => live.view.get().version >= version && done());
+    left.addEventListener("abort", done, { once: true });
   });
 }

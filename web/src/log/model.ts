@@ -121,6 +121,9 @@ export interface SessionView {
   readonly parent: string;
   readonly task: string;
   readonly archived: boolean;
+  readonly pinned: boolean;
+  /** Tokens of the last call of the model, in and out: what it had before its eyes. 0 when it did not say. */
+  readonly context: number;
   readonly items: readonly Item[];
   readonly queue: readonly QueuedInput[];
   readonly turn: OpenTurn | null;
@@ -134,7 +137,8 @@ export interface SessionView {
 
 export function emptySession(session: string): SessionView {
   return {
-    session, version: 0, title: "", profile: "", model: "", cwd: "", parent: "", task: "", archived: false,
+    session, version: 0, title: "", profile: "", model: "", cwd: "", parent: "", task: "", archived: false, pinned: false,
+    context: 0,
     items: [], queue: [], turn: null, wait: null, messages: [], spoken: { text: 0, thinking: 0 },
   };
 }

@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { LogRecord } from "../api.gen";
+import types from "../api.gen.ts?raw";
 import { emptySession, stateOf, type SessionView } from "./model";
+import { found } from "./find";
+import { history } from "./history";
 import { Gap, happened, spoken } from "./reduce";
+import fold from "./reduce.ts?raw";
 
 type Event = LogRecord["event"];
 
@@ -68,6 +72,41 @@ describe("the fold", () => {
     expect(play([{ kind: "InputsJoined", turn: 1, inputs: ["b"] }], view).items.at(-1)).toMatchObject({ kind: "person", joined: true });
   });
 
+  it("rewords, moves, steers and withdraws what is queued", () => {
+    const view = play([created, input("a"), started(1, ["a"]), input("b", "first"), input("c", "second"), input("d", "third")]);
+    const words = (next: SessionView): unknown => next.queue.map((queued) => `${queued.text} ${queued.mode}`);
+    const moved = play([{ kind: "InputRevised", input: "d", by: "web", place: 1 }], view);
+    expect(words(moved)).toEqual(["third queue", "first queue", "second queue"]);
+    const said = play([{ kind: "InputRevised", input: "b", by: "web", text: "other", mode: "steer" }], moved);
+    expect(words(said)).toEqual(["third queue", "other steer", "second queue"]);
+    expect(words(play([{ kind: "InputWithdrawn", input: "d", by: "web" }], said))).toEqual(["other steer", "second queue"]);
+    expect(words(play([{ kind: "InputWithdrawn", input: "a", by: "web" }], said))).toEqual(words(said)); // a turn has it
+  });
+
+  it("says of every event in the contract what it does to a session", () => {
+    const union = /readonly event: ([^;]+);/.exec(types)?.[1]?.split(" | ") ?? [];
+    expect(union.length).toBeGreaterThan(30);
+    expect(union.filter((kind) => !fold.includes(`case "${kind}":`))).toEqual([]);
+    expect(fold).toContain("unheard(event)"); // takes `never`: the compiler finds what is missing too
+  });
+
+  it("goes on behind an event of a newer gateway", () => {
+    const unknown = { kind: "ChapterOpened", by: "a rule" } as unknown as Event;
+    expect(play([created, unknown, input("a", "still here")]).queue[0]?.text).toBe("still here");
+  });
+
+  it("knows whether it is pinned, and what the model had before its eyes", () => {
+    const view = play([...whole, { kind: "SessionPinned", pinned: true, by: "web" }]);
+    expect([view.pinned, view.context]).toEqual([true, 15]);
+  });
+
+  it("is searched as a whole", () => {
+    const view = play(whole);
+    expect(found(view.items, "HELLO")).toEqual([2]);
+    expect(found(view.items, "read")).toEqual([5]);
+    expect(found(view.items, "")).toEqual([]);
+  });
+
   it("opens and closes a wait once", () => {
     const wait: Event = { kind: "WaitOpened", turn: 1, wait: "w", purpose: "question", reason: "Which?", choices: ["a", "b"] };
     const view = play([created, input("a"), started(1, ["a"]), wait]);
@@ -128,5 +167,21 @@ describe("deltas", () => {
     const view = play([said(1, 1, "whole")], spoken(live, delta(0, "wh")));
     expect(text(view)).toBe("whole");
     expect(spoken(view, delta(5, "late"))).toBe(view);
+  });
+});
+
+describe("the history of a task", () => {
+  const of = (events: readonly Event[]): unknown => history(records(events)).map(({ text, more }) => (more ? `${text} (${more})` : text));
+  it("says who did what", () => {
+    expect(of([
+      { kind: "TaskStarted", task: "t", of: "process", title: "make", command: "make", cwd: "/", by: "web", lifetime: "session" },
+      { kind: "ProcessStarted", task: "t", pid: 7 },
+      { kind: "TaskPinned", task: "t", pinned: true, by: "cli" },
+      { kind: "TaskStopRequested", task: "t", by: "api", reason: "enough", force: true },
+      { kind: "TaskFinished", task: "t", outcome: "stopped", reason: "by signal SIGKILL", output_bytes: 2048 },
+    ])).toEqual([
+      "Started by you (lives as long as its session)", "Runs as process 7", "Pinned by you", "Kill asked for by you (enough)",
+      "Ended: stopped (by signal SIGKILL; 2.0 KiB of output)",
+    ]);
   });
 });

@@ -1,5 +1,5 @@
 /** The fold of one session: records and deltas in, a view out. Pure: the same log gives the same view. */
-import type { Delta, LogRecord } from "../api.gen";
+import type { Delta, InputRevised, LogRecord } from "../api.gen";
 import { duration } from "../words";
 import type { CallView, Item, OpenTurn, QueuedInput, SessionView, StepItem, Tone } from "./model";
 
@@ -68,6 +68,9 @@ function fold(view: Draft, record: LogRecord): void {
     case "SessionRestored":
       view.archived = false;
       break;
+    case "SessionPinned":
+      view.pinned = event.pinned;
+      break;
     case "AgentChosen":
       view.profile = event.profile;
       view.model = event.model;
@@ -79,6 +82,12 @@ function fold(view: Draft, record: LogRecord): void {
     case "InputReceived":
       if (!view.title) view.title = event.text.split("\n", 1)[0]?.slice(0, 80) ?? "";
       view.queue.push({ input: event.input, version, at, text: event.text, mode: event.mode, by: event.by });
+      break;
+    case "InputRevised":
+      revise(view, event);
+      break;
+    case "InputWithdrawn":
+      view.queue = view.queue.filter((queued) => queued.input !== event.input);
       break;
     case "NoteReceived":
       view.items.push({ ...here, kind: "note", text: event.text, task: event.task });
@@ -117,6 +126,7 @@ function fold(view: Draft, record: LogRecord): void {
       }
       if (event.text.trim()) view.messages.push(version);
       if (view.turn) view.turn = spent(view.turn, event.usage);
+      view.context = (event.usage.input_tokens ?? 0) + (event.usage.output_tokens ?? 0) || view.context;
       break;
     }
     case "ModelInterrupted":
@@ -148,7 +158,7 @@ function fold(view: Draft, record: LogRecord): void {
       });
       break;
     case "WaitAnswered":
-      answered(view, record, event.wait, { text: event.answer, by: event.by, at, note: event.note ?? "" });
+      answered(view, event.wait, { text: event.answer, by: event.by, at, note: event.note ?? "" });
       break;
     case "StopRequested":
       if (view.turn) view.turn = { ...view.turn, stopping: true };
@@ -179,23 +189,37 @@ function fold(view: Draft, record: LogRecord): void {
       view.wait = null;
       break;
     }
+    // Of other streams: never in a session's.
+    case "SessionDeleted":
+    case "TaskStarted":
+    case "ProcessStarted":
+    case "TaskDetached":
+    case "TaskContinued":
+    case "TaskStopRequested":
+    case "TaskPinned":
+    case "TaskFinished":
+    case "TaskPruned":
+    case "GatewayStarted":
+    case "GatewayStopped":
+      break;
     default:
-      other(view, { ...(event as { readonly kind: string }) });
+      unheard(event);
   }
 }
 
-/** Events that a gateway may have which is newer than the types of this page. */
-function other(view: Draft, event: { readonly kind: string } & Readonly<Record<string, unknown>>): void {
-  const index = view.queue.findIndex((queued) => queued.input === event["input"]);
+/** Of a gateway that is newer than this page: its version counts, and the banner asks to load the page anew. */
+function unheard(_: never): void {
+  return;
+}
+
+/** Reworded, steered or moved: places count from 1. */
+function revise(view: Draft, change: InputRevised): void {
+  const index = view.queue.findIndex((queued) => queued.input === change.input);
   const queued = view.queue[index];
   if (queued === undefined) return;
   view.queue.splice(index, 1);
-  if (event.kind !== "InputRevised") return; // it was withdrawn
-  const { text, mode, place } = event;
-  const changed = {
-    ...queued, text: typeof text === "string" ? text : queued.text, mode: typeof mode === "string" ? mode : queued.mode,
-  };
-  view.queue.splice(typeof place === "number" ? place - 1 : index, 0, changed); // places count from 1
+  const changed = { ...queued, text: change.text ?? queued.text, mode: change.mode ?? queued.mode };
+  view.queue.splice(change.place == null ? index : change.place - 1, 0, changed);
 }
 
 function remark(view: Draft, record: LogRecord, text: string, tone: Tone = "plain", task = ""): void {
@@ -266,9 +290,7 @@ function findCall(view: Draft, call: string): CallView | null {
   return null;
 }
 
-function answered(
-  view: Draft, _: LogRecord, wait: string, answer: { text: string; by: string; at: number; note: string },
-): void {
+function answered(view: Draft, wait: string, answer: { text: string; by: string; at: number; note: string }): void {
   const index = view.items.findLastIndex((item) => item.kind === "wait" && item.wait === wait);
   const item = view.items[index];
   if (item?.kind === "wait") view.items[index] = { ...item, answer };

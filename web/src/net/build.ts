@@ -4,15 +4,16 @@ import { build } from "./doors";
 import { line } from "./link";
 
 export const newerBuild = new Cell(false);
-let ours: string | null = null;
+
+/** The build puts its own name into the page. */
+export const ours = typeof document === "undefined" ? "" : (document.querySelector<HTMLMetaElement>('meta[name="holdfast-build"]')?.content ?? "");
 
 export async function checkBuild(): Promise<void> {
   try {
     const { build: theirs } = await build();
-    ours ??= theirs;
-    if (theirs && ours !== theirs) newerBuild.set(true);
+    newerBuild.set(ours !== "" && theirs !== "" && ours !== theirs);
   } catch {
-    // an older gateway does not say
+    // it will be asked again when the line is back
   }
 }
 

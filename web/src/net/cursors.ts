@@ -1,58 +1,71 @@
 /** How far this device has read: kept by the gateway, so that it is true after any absence and in any tab. */
 import { Cell } from "./cell";
-import { me, seen } from "./doors";
-import { Refused } from "./http";
+import { now } from "./clock";
+import { looked, me, seen } from "./doors";
 import { load, save } from "./keep";
-import { queries } from "./queries";
+import { line } from "./link";
+import { readHere } from "./lists";
+import { hearTabs, tellTabs } from "./tabs";
 
 const cursors = new Map<string, number>();
-export const lastSession = new Cell(load("last", ""));
-let onServer = true;
+export const lastSession = new Cell("");
+/** When somebody last looked through what happened, by the gateway's clock. */
+export const lookedAt = new Cell(0);
 
 /** Ask once, before anything is shown. */
 export async function loadCursors(): Promise<void> {
-  try {
-    const mine = await me();
-    for (const [session, version] of Object.entries(mine.cursors)) cursors.set(session, version);
-    if (mine.last_session) lastSession.set(mine.last_session);
-  } catch (error) {
-    onServer = !(error instanceof Refused && error.status === 404);
-    for (const [session, version] of Object.entries(load<Record<string, number>>("cursors", {}))) cursors.set(session, version);
-  }
+  const mine = await me();
+  cursors.clear();
+  for (const [session, version] of Object.entries(mine.cursors)) cursors.set(session, version);
+  lastSession.set(mine.last_session);
+  lookedAt.set(mine.looked_at);
+}
+
+export async function markLooked(): Promise<void> {
+  const { looked_at: at } = await looked();
+  lookedAt.set(at);
+  tellTabs({ looked: at });
 }
 
 /** Up to where it was read; undefined when this device never opened it. */
-export function cursorOf(session: string): number | undefined {
-  const other = load<Record<string, number>>("cursors", {})[session]; // another tab may have read further
-  const ours = cursors.get(session);
-  return ours === undefined && other === undefined ? undefined : Math.max(ours ?? 0, other ?? 0);
-}
+export const cursorOf = (session: string): number | undefined => cursors.get(session);
 
 const waiting = new Map<string, number>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 export function markSeen(session: string, version: number): void {
-  if (lastSession.get() !== session) {
-    lastSession.set(session);
-    save("last", session);
-  }
+  lastSession.set(session);
   if (version <= (cursors.get(session) ?? -1)) return;
   cursors.set(session, version);
   waiting.set(session, version);
+  tellTabs({ seen: { session, version } });
   timer ??= setTimeout(flushSeen, 400);
 }
 
 export function flushSeen(): void {
   clearTimeout(timer);
   timer = undefined;
-  for (const [session, version] of waiting) {
-    if (onServer) void seen(session, version).then(() => queries.invalidateQueries({ queryKey: ["sessions"] }), () => undefined);
+  for (const [session, version] of [...waiting]) {
+    waiting.delete(session);
+    void seen(session, version).then(
+      () => readHere(session, version),
+      () => {
+        if (!waiting.has(session)) waiting.set(session, version); // said when the line is back
+      },
+    );
   }
-  waiting.clear();
-  const known = load<Record<string, number>>("cursors", {});
-  const mine = Object.fromEntries([...cursors].map(([session, version]) => [session, Math.max(version, known[session] ?? 0)]));
-  save("cursors", Object.fromEntries(Object.entries({ ...known, ...mine }).slice(-500)));
 }
+
+line.watch(() => {
+  if (line.get().state === "live") flushSeen();
+});
+
+hearTabs(({ seen: read, looked: at }) => {
+  if (at !== undefined) lookedAt.set(Math.max(at, lookedAt.get()));
+  if (read === undefined || read.version <= (cursors.get(read.session) ?? -1)) return;
+  cursors.set(read.session, read.version);
+  readHere(read.session, read.version);
+});
 
 /** When this browser last closed or left the page. */
 export const leftBefore = load("left", 0);
@@ -60,6 +73,6 @@ export const leftBefore = load("left", 0);
 if (typeof window !== "undefined") {
   window.addEventListener("pagehide", () => {
     flushSeen();
-    save("left", Date.now());
+    save("left", now());
   });
 }

@@ -1,5 +1,6 @@
 /** Talking to the gateway: typed by its contract, with ids that make a retry harmless. */
 import type { ApiError, Routes } from "../api.gen";
+import { visible } from "../parts/blocks";
 
 export class Refused extends Error {
   constructor(readonly status: number, readonly code: string, message: string, readonly hint: string) {
@@ -61,7 +62,7 @@ export async function request<T>(route: string, options: Options = {}): Promise<
   }
   if (answer.status === 401) onSignedOut();
   if (!answer.ok) throw await refusal(answer);
-  return (answer.status === 204 ? undefined : await answer.json()) as T;
+  return (answer.status === 204 ? undefined : JSON.parse(visible(await answer.text()))) as T; // for eyes: titles, previews, words
 }
 
 async function refusal(answer: Response): Promise<Error> {

@@ -1,26 +1,44 @@
-/** What this browser keeps; in memory when storage is disabled. */
+/** What this browser keeps; in memory when storage is disabled or full. */
 const memory = new Map<string, string>();
+const PREFIX = "holdfast.";
 
 export function load<T>(name: string, fallback: T): T {
-  const key = `holdfast.${name}`;
   try {
-    const found = localStorage.getItem(key) ?? memory.get(key);
-    return found == null ? fallback : (JSON.parse(found) as T);
+    const found = memory.get(PREFIX + name) ?? localStorage.getItem(PREFIX + name);
+    return found === null ? fallback : (JSON.parse(found) as T);
   } catch {
-    const found = memory.get(key);
-    return found === undefined ? fallback : (JSON.parse(found) as T);
+    return fallback; // disabled, or written by somebody else
   }
 }
 
 export function save(name: string, value: unknown): void {
-  const key = `holdfast.${name}`;
   const text = JSON.stringify(value);
-  memory.set(key, text);
   try {
-    localStorage.setItem(key, text);
+    localStorage.setItem(PREFIX + name, text);
+    memory.delete(PREFIX + name);
   } catch {
-    // disabled or full: memory has it for as long as this tab lives
+    memory.set(PREFIX + name, text); // for as long as this tab lives; what storage has is older
   }
+}
+
+export function drop(name: string): void {
+  memory.delete(PREFIX + name);
+  try {
+    localStorage.removeItem(PREFIX + name);
+  } catch {
+    // disabled: then it was in memory only
+  }
+}
+
+/** The names of all that begins so, in order. */
+export function names(beginning: string): readonly string[] {
+  const found = new Set(memory.keys());
+  try {
+    for (let index = 0; index < localStorage.length; index++) found.add(localStorage.key(index) ?? "");
+  } catch {
+    // disabled: memory has all there is
+  }
+  return [...found].filter((key) => key.startsWith(PREFIX + beginning)).map((key) => key.slice(PREFIX.length)).sort();
 }
 
 export function isKept(): boolean {

@@ -27,8 +27,8 @@ export interface Follower {
   heard(frame: Frame): void;
   /** It was opened again. */
   back?(): void;
-  /** The gateway closed it for good. */
-  refused?(message: string): void;
+  /** The gateway refused: is that the end, or is it tried again? By default again. */
+  refused?(code: string, message: string): "end" | "again";
 }
 
 export interface Frame {
@@ -99,15 +99,10 @@ export class Socket {
       this.up();
     };
     socket.onmessage = (message) => {
-      this.up();
-      const frame = JSON.parse(String(message.data)) as Frame;
-      if (frame.error) {
-        this.close();
-        if (frame.error.code === "unauthorized") return signedOut();
-        this.follower.refused?.(frame.error.message);
-        return;
-      }
       try {
+        const frame = JSON.parse(String(message.data)) as Frame;
+        if (frame.error) return this.refused(frame.error.code, frame.error.message);
+        this.up();
         this.follower.heard(frame);
       } catch {
         this.lost(); // something is missing: ask again from the cursor
@@ -118,6 +113,12 @@ export class Socket {
       if (!this.live) void request("GET /v1/status").catch(() => undefined); // refused: are we still signed in?
       this.lost();
     };
+  }
+
+  private refused(code: string, message: string): void {
+    if (code !== "unauthorized" && (this.follower.refused?.(code, message) ?? "again") === "again") return this.lost();
+    this.close();
+    if (code === "unauthorized") signedOut();
   }
 
   private up(): void {
@@ -166,7 +167,7 @@ let offlineTimer: ReturnType<typeof setTimeout> | undefined;
 function settle(): void {
   const sockets = [...open];
   const before = line.get();
-  if (sockets.length === 0) return;
+  if (sockets.length === 0) return clearTimeout(offlineTimer);
   if (sockets.every((socket) => socket.live)) {
     clearTimeout(offlineTimer);
     if (before.state !== "live") line.set({ state: "live" });

@@ -3,6 +3,7 @@ import type { Delta, LogRecord } from "../api.gen";
 import { happened, spoken } from "../log/reduce";
 import { type SessionView, emptySession } from "../log/model";
 import { Cell } from "./cell";
+import { now } from "./clock";
 import { Socket } from "./link";
 
 const KEPT = 6;
@@ -16,7 +17,7 @@ export class LiveSession {
   private socket: Socket | null = null;
   private readers = 0;
   private deltas: Delta[] = [];
-  private frame = 0;
+  private frame: ReturnType<typeof setTimeout> | undefined;
   private heardAt = 0;
 
   constructor(readonly id: string) {
@@ -32,7 +33,7 @@ export class LiveSession {
       back: () => this.reconnects.set({
         count: this.reconnects.get().count + 1, version: this.view.get().version, leftAt: this.heardAt,
       }),
-      refused: (message) => this.gone.set(message),
+      refused: (code, message) => this.refused(code, message),
     });
     return () => {
       this.readers -= 1;
@@ -42,11 +43,22 @@ export class LiveSession {
     };
   }
 
+  get isRead(): boolean {
+    return this.readers > 0;
+  }
+
+  private refused(code: string, message: string): "end" | "again" {
+    if (code === "conflict") this.view.set(emptySession(this.id)); // shorter than it was: a backup was restored
+    if (code !== "gone" && code !== "not_found") return "again";
+    this.gone.set(message);
+    return "end";
+  }
+
   private heard(events: readonly LogRecord[] | undefined, delta: Delta | undefined): void {
-    this.heardAt = Date.now();
+    this.heardAt = now();
     if (delta) {
       this.deltas.push(delta);
-      this.frame ||= setTimeout(() => this.speak(), 40) as unknown as number; // at most 25 paints a second
+      this.frame ??= setTimeout(() => this.speak(), 40); // at most 25 paints a second
     }
     if (events) {
       this.speak();
@@ -56,7 +68,7 @@ export class LiveSession {
 
   private speak(): void {
     clearTimeout(this.frame);
-    this.frame = 0;
+    this.frame = undefined;
     const pieces = this.deltas;
     this.deltas = [];
     if (pieces.length) this.view.set(pieces.reduce(spoken, this.view.get()));
@@ -69,13 +81,14 @@ export function liveSession(id: string): LiveSession {
   const known = sessions.get(id) ?? new LiveSession(id);
   sessions.delete(id);
   sessions.set(id, known);
-  for (const [old] of sessions) {
+  for (const [old, { isRead }] of sessions) {
     if (sessions.size <= KEPT) break;
-    if (old !== id) sessions.delete(old);
+    if (old !== id && !isRead) sessions.delete(old);
   }
   return known;
 }
 
-export function forget(id: string): void {
-  sessions.delete(id);
+/** Whoever signs in next begins anew. */
+export function forgetSessions(): void {
+  sessions.clear();
 }

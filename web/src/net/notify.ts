@@ -1,4 +1,4 @@
-/** Notifications of the browser: only when this device asked for them, only while nobody looks. */
+/** Notifications of the browser: only when this device asked for them, only while nobody looks at any of its tabs. */
 import { load, save } from "./keep";
 
 export const canNotify = (): boolean => "Notification" in window && "serviceWorker" in navigator;
@@ -10,8 +10,12 @@ export async function setNotifications(on: boolean): Promise<boolean> {
   return on;
 }
 
-export function notify(title: string, body: string, to: string): void {
-  if (document.visibilityState === "visible" || !wantsNotifications()) return;
-  void navigator.serviceWorker.ready.then((worker) =>
-    worker.showNotification(title, { body: body.slice(0, 300), tag: to, data: { to }, icon: "/logo.svg" }));
+/**
+ * Every tab hears of it and says whether somebody looks at it; the worker, which all of them share, shows it once or
+ * not at all. `seq` is the event that it rests on.
+ */
+export function notify(seq: number, title: string, body: string, to: string): void {
+  if (!wantsNotifications()) return;
+  const looks = document.visibilityState === "visible";
+  void navigator.serviceWorker.ready.then((worker) => worker.active?.postMessage({ seq, looks, title, body: body.slice(0, 300), to }));
 }

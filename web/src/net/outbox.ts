@@ -1,11 +1,12 @@
 /**
  * Messages that the gateway has not taken yet. Each has its id from the first moment: however often it is sent, from
- * whatever tab, it is stored once.
+ * whatever tab, it is stored once. Each has a place of its own in storage, so that no tab writes over another's.
  */
 import { Cell } from "./cell";
+import { now } from "./clock";
 import { Refused, Unreachable, call, newId } from "./http";
+import { drop, load, names, save } from "./keep";
 import { line } from "./link";
-import { load, save } from "./keep";
 
 export interface Waiting {
   readonly id: string;
@@ -16,48 +17,55 @@ export interface Waiting {
   readonly problem: string;
 }
 
-export const outbox = new Cell<readonly Waiting[]>(load<readonly Waiting[]>("outbox", []));
+const PLACE = "outbox.";
+const AGAIN_MS = 3_000;
 
-function change(next: readonly Waiting[]): void {
-  outbox.set(next);
-  save("outbox", next);
+/** In the order in which they were written: ids begin with the time. */
+const kept = (): readonly Waiting[] => names(PLACE).flatMap((name) => load<Waiting | null>(name, null) ?? []);
+
+export const outbox = new Cell<readonly Waiting[]>(kept());
+
+function put(message: Waiting): void {
+  save(PLACE + message.id, message);
+  outbox.set(kept());
 }
 
 export function post(session: string, text: string, mode: Waiting["mode"]): void {
-  change([...outbox.get(), { id: newId(), session, text, mode, at: Date.now(), problem: "" }]);
+  put({ id: newId(), session, text, mode, at: now(), problem: "" });
   void flush();
 }
 
 export function discard(id: string): void {
-  change(outbox.get().filter((message) => message.id !== id));
+  drop(PLACE + id);
+  outbox.set(kept());
 }
 
 export function again(id: string): void {
-  change(outbox.get().map((message) => (message.id === id ? { ...message, problem: "" } : message)));
+  const message = outbox.get().find((one) => one.id === id);
+  if (message) put({ ...message, problem: "" });
   void flush();
 }
 
 let sending = false;
+let timer: ReturnType<typeof setTimeout> | undefined;
 
 export async function flush(): Promise<void> {
   if (sending) return;
   sending = true;
+  clearTimeout(timer);
   try {
-    for (;;) {
-      const next = outbox.get().find((message) => !message.problem);
-      if (!next) return;
+    for (let next = first(); next; next = first()) {
       try {
         await call("POST /v1/sessions/{id}/messages", {
           path: { id: next.session }, key: next.id, body: { text: next.text, mode: next.mode },
         });
         discard(next.id);
       } catch (error) {
-        const passing = error instanceof Unreachable || (error instanceof Refused && [401, 503, 507].includes(error.status));
-        if (passing || !(error instanceof Error)) {
-          setTimeout(() => void flush(), 3_000);
+        if (error instanceof Unreachable || (error instanceof Refused && [401, 429, 503, 507].includes(error.status))) {
+          timer = setTimeout(() => void flush(), AGAIN_MS);
           return;
         }
-        change(outbox.get().map((message) => (message.id === next.id ? { ...message, problem: error.message } : message)));
+        put({ ...next, problem: error instanceof Error ? error.message : "It was not taken." });
       }
     }
   } finally {
@@ -65,12 +73,14 @@ export async function flush(): Promise<void> {
   }
 }
 
+const first = (): Waiting | undefined => outbox.get().find((message) => !message.problem);
+
 line.watch(() => {
   if (line.get().state === "live") void flush();
 });
 
 if (typeof window !== "undefined") {
   window.addEventListener("storage", (event) => {
-    if (event.key === "holdfast.outbox") outbox.set(load<readonly Waiting[]>("outbox", [])); // another tab sent or wrote
+    if (event.key === null || event.key.startsWith(`holdfast.${PLACE}`)) outbox.set(kept()); // another tab sent or wrote
   });
 }

@@ -1,8 +1,8 @@
-/** The lists: the gateway's projections of the log, asked again when the log says that they changed. */
+/** What is asked for as a whole; lists that are paged are in `lists.ts`. */
 import { QueryClient, useQuery, type UseQueryResult } from "@tanstack/react-query";
-import type { Inbox, ProfileList, SearchPage, SessionDetail, Status, TaskPage, TaskView } from "../api.gen";
-import type { SessionRow } from "./doors";
-import { Unreachable, call, request } from "./http";
+import type { Inbox, Overview, ProfileList, SearchPage, Session, Status, TaskView } from "../api.gen";
+import { status } from "./doors";
+import { Unreachable, call } from "./http";
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -14,30 +14,40 @@ export const queries = new QueryClient({
   },
 });
 
-export interface SessionsPage { readonly sessions: readonly SessionRow[]; readonly next: string | null }
+const LOOK_MS = 5_000;
 
-export const useSessions = (archived: boolean): UseQueryResult<SessionsPage> =>
-  useQuery({ queryKey: ["sessions", archived], queryFn: () => request<SessionsPage>("GET /v1/sessions", { query: { archived, limit: 200 } }) });
-
-export const useSession = (id: string): UseQueryResult<SessionDetail> =>
-  useQuery({ queryKey: ["session", id], queryFn: () => call("GET /v1/sessions/{id}", { path: { id } }), enabled: id !== "" });
-
-export const useTasks = (): UseQueryResult<TaskPage> =>
+/** Every session that is not at rest, however old. */
+export const useAtWork = (): readonly Session[] =>
   useQuery({
-    queryKey: ["tasks"], queryFn: () => call("GET /v1/tasks", { query: { limit: 200 } }),
-    refetchInterval: (query) => (query.state.data?.tasks.some((task) => task.state === "running") ? 5_000 : false),
-  });
+    queryKey: ["at-work"], queryFn: async () => (await call("GET /v1/sessions", { query: { at_work: true } })).sessions,
+  }).data ?? [];
+
+/** Everything that runs in the background, with what it is doing. */
+export const useRunning = (): readonly TaskView[] =>
+  useQuery({
+    queryKey: ["running"],
+    queryFn: async () => (await call("GET /v1/tasks", { query: { state: "running", limit: 500 } })).tasks,
+    refetchInterval: (query) => (query.state.data?.length ? LOOK_MS : false),
+  }).data ?? [];
+
+/** What ended since a moment, however long ago it began. */
+export const useEnded = (since: number): readonly TaskView[] =>
+  useQuery({
+    queryKey: ["ended", since],
+    queryFn: async () => (await call("GET /v1/tasks", { query: { ended: since + 1, limit: 200 } })).tasks,
+  }).data ?? [];
 
 export const useTask = (id: string): UseQueryResult<TaskView> =>
   useQuery({
     queryKey: ["task", id], queryFn: () => call("GET /v1/tasks/{id}", { path: { id } }),
-    refetchInterval: (query) => (query.state.data?.state === "running" ? 3_000 : false),
+    refetchInterval: (query) => (query.state.data?.state === "running" ? LOOK_MS : false),
   });
 
 export const useInbox = (): UseQueryResult<Inbox> => useQuery({ queryKey: ["inbox"], queryFn: () => call("GET /v1/inbox") });
-export const useStatus = (): UseQueryResult<Status> => useQuery({ queryKey: ["status"], queryFn: () => call("GET /v1/status") });
+export const useOverview = (): UseQueryResult<Overview> => useQuery({ queryKey: ["overview"], queryFn: () => call("GET /v1/overview") });
+export const useStatus = (): UseQueryResult<Status> => useQuery({ queryKey: ["status"], queryFn: status });
 export const useProfiles = (): UseQueryResult<ProfileList> =>
   useQuery({ queryKey: ["profiles"], queryFn: () => call("GET /v1/profiles") });
 
 export const useSearch = (q: string): UseQueryResult<SearchPage> =>
-  useQuery({ queryKey: ["search", q], enabled: q.length > 0, queryFn: () => call("GET /v1/search", { query: { q, limit: 30 } }) });
+  useQuery({ queryKey: ["search", q], enabled: q.length > 0, queryFn: () => call("GET /v1/search", { query: { q, limit: 50 } }) });

@@ -1,84 +1,138 @@
 /** The whole log's tail: it says which lists changed, and what somebody should hear about. */
 import type { LogRecord } from "../api.gen";
 import { toast } from "../parts/toasts";
+import { now } from "./clock";
+import { status } from "./doors";
 import { call } from "./http";
 import { Socket } from "./link";
+import { dropSession, dropTask, refreshSession, refreshTask } from "./lists";
 import { notify } from "./notify";
 import { queries } from "./queries";
+
+const SOON_MS = 250;
+const MANY = 20;
+/** What happened longer ago is in the lists; nobody is called for it. */
+const NEWS_MS = 60_000;
 
 let stale = new Set<string>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Ask again soon, once for many changes. */
-function changed(...names: readonly string[]): void {
-  for (const name of names) stale.add(name);
-  timer ??= setTimeout(() => {
-    timer = undefined;
-    const now = stale;
-    stale = new Set();
-    for (const name of now) void queries.invalidateQueries({ queryKey: name.split("/") });
-  }, 250);
+/** Ask again soon, once for many changes: a list by its name, one thing as `name/id`. */
+function changed(...changes: readonly string[]): void {
+  for (const change of changes) stale.add(change);
+  timer ??= setTimeout(ask, SOON_MS);
 }
 
-export async function followWorld(): Promise<() => void> {
-  // Never ahead of the log: deleted events leave gaps in seq, so there are at most as many events as the last seq.
-  let cursor = (await call("GET /v1/status")).events;
-  const began = Date.now();
-  const socket = new Socket({
-    address: () => `/v1/events?after=${cursor}`,
-    heard: (frame) => {
-      for (const record of (frame.events ?? []) as readonly LogRecord[]) {
-        if (record.seq <= cursor) continue;
-        told(record, record.at >= began - 1000);
-        cursor = record.seq;
-      }
-    },
-    back: () => changed("sessions", "tasks", "inbox", "status", "me"),
-  });
-  return () => socket.close();
+function ask(): void {
+  timer = undefined;
+  const changes = [...stale];
+  stale = new Set();
+  const tasks = changes.filter((change) => change.startsWith("a-task/"));
+  const many = tasks.length > MANY;
+  if (many) void queries.invalidateQueries({ queryKey: ["tasks"] });
+  for (const change of changes) {
+    const [name, id = ""] = change.split("/");
+    if (name === "a-session") void refreshSession(id);
+    else if (name === "a-task") many || void refreshTask(id);
+    else void queries.invalidateQueries({ queryKey: change.split("/") });
+  }
 }
 
-function told(record: LogRecord, fresh: boolean): void {
+const LISTS = ["sessions", "at-work", "tasks", "running", "ended", "inbox", "overview", "status"] as const;
+
+/** Follow the log from where the lists were read on. */
+export function followWorld(cursor: number): () => void {
+  let socket: Socket | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const follow = (): void => {
+    socket = new Socket({
+      address: () => `/v1/events?after=${cursor}`,
+      heard: (frame) => {
+        for (const record of (frame.events ?? []) as readonly LogRecord[]) {
+          if (record.seq <= cursor) continue;
+          cursor = record.seq;
+          told(record);
+        }
+      },
+      back: () => {
+        void status().catch(() => undefined); // the clocks may have drifted meanwhile
+        changed(...LISTS);
+      },
+      refused: (code) => {
+        if (code !== "conflict") return "again";
+        void anew(); // the log is shorter than it was: a backup was restored
+        return "end";
+      },
+    });
+  };
+  const anew = async (): Promise<void> => {
+    try {
+      cursor = (await status()).seq;
+      changed(...LISTS);
+      follow();
+    } catch {
+      timer = setTimeout(() => void anew(), 1000);
+    }
+  };
+  follow();
+  return () => {
+    clearTimeout(timer);
+    socket?.close();
+  };
+}
+
+function told(record: LogRecord): void {
   const [kind = "", id = ""] = record.stream.split("/");
-  const event = record.event;
-  if (kind === "session") changed("sessions", `session/${id}`);
-  if (kind === "task") changed("tasks", `task/${id}`, `history/${id}`);
+  const { event, seq } = record;
+  const news = record.at > now() - NEWS_MS;
+  if (kind === "session") changed("sessions", "at-work");
+  if (kind === "task") changed(`a-task/${id}`, `task/${id}`, `history/${id}`, "running");
   switch (event.kind) {
+    case "SessionRenamed":
+    case "SessionPinned":
+    case "SessionArchived":
+    case "SessionRestored":
+      changed(`a-session/${id}`);
+      break;
     case "WaitOpened":
-      changed("inbox");
-      if (fresh && event.purpose !== "retry" && !watched(id)) say("waiting", "A session waits for you", event.reason, `/s/${id}`);
+      changed("inbox", "overview");
+      if (news && event.purpose !== "retry") say(seq, "waiting", "A session waits for you", event.reason, `/s/${id}`);
       break;
     case "WaitAnswered":
       changed("inbox");
       break;
     case "TurnFinished":
-      changed("inbox");
-      if (fresh && !watched(id)) notify("A turn ended", event.reason || event.outcome, `/s/${id}`);
+      changed("inbox", "overview");
+      if (news) notify(seq, "A turn ended", event.reason || event.outcome, `/s/${id}`);
       break;
     case "TaskFinished":
-      if (fresh && event.output == null && location.pathname !== `/tasks/${id}`) ended(id, event.outcome, event.reason);
+      changed("ended", "overview");
+      if (news && event.output == null) ended(seq, id, event.outcome, event.reason);
       break;
     case "SessionDeleted":
+      dropSession(event.session);
+      changed("sessions", "at-work", "inbox", "status");
+      break;
     case "TaskPruned":
+      dropTask(event.task);
+      changed("ended", "overview", "status");
+      break;
     case "GatewayStarted":
-      changed("sessions", "tasks", "inbox", "status");
+      changed(...LISTS);
       break;
     default:
   }
 }
 
-function ended(id: string, outcome: string, reason: string): void {
+function ended(seq: number, id: string, outcome: string, reason: string): void {
   void call("GET /v1/tasks/{id}", { path: { id } }).then((task) => {
-    if (!task.foreground) say(outcome === "lost" ? "unknown" : outcome, `${task.title} ${outcome === "lost" ? "was lost" : outcome === "done" ? "is done" : outcome}`, reason, `/tasks/${id}`);
+    const how = outcome === "lost" ? "was lost" : outcome === "done" ? "is done" : outcome;
+    if (!task.foreground) say(seq, outcome === "lost" ? "unknown" : outcome, `${task.title} ${how}`, reason, `/tasks/${id}`);
   }, () => undefined);
 }
 
-function say(look: string, title: string, text: string, to: string): void {
-  toast(look, title, text, to);
-  notify(title, text, to);
-}
-
-/** Whether somebody looks at this session right now. */
-function watched(session: string): boolean {
-  return document.visibilityState === "visible" && location.pathname === `/s/${session}`;
+/** Whoever looks at the very thing is told nothing. */
+function say(seq: number, look: string, title: string, text: string, to: string): void {
+  if (document.visibilityState !== "visible" || location.pathname !== to) toast(look, title, text, to);
+  notify(seq, title, text, to);
 }

@@ -1,12 +1,13 @@
 import type { ReactNode } from "react";
 import { Link, useLocation } from "wouter";
-import type { TaskView } from "../api.gen";
+import type { Session, TaskView } from "../api.gen";
 import { Banners } from "../chat/Banner";
 import { newSession } from "../chat/newSession";
 import { Answers } from "../chat/WaitCard";
 import { useCell } from "../net/cell";
-import type { SessionRow } from "../net/doors";
-import { useInbox, useSessions, useStatus, useTasks } from "../net/queries";
+import { lookedAt, markLooked } from "../net/cursors";
+import { useSessions, useTasks } from "../net/lists";
+import { useAtWork, useEnded, useInbox, useRunning, useStatus } from "../net/queries";
 import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
 import { useTitle } from "../parts/hooks";
@@ -14,18 +15,18 @@ import { Icon } from "../parts/Icon";
 import { rowState, taskState, waitState } from "../parts/states";
 import { Since, Time } from "../parts/Time";
 import { Why } from "../parts/Why";
-import { DrawerButton, howItEnded, lookedAt, markLooked } from "../shell/drawer";
+import { complain } from "../parts/toasts";
+import { DrawerButton, howItEnded } from "../shell/drawer";
 import { floating } from "../shell/floating";
 import { moment, plural } from "../words";
+import { LastDay } from "./LastDay";
 
 export default function Home(): ReactNode {
   const [, go] = useLocation();
-  const tasks = useTasks();
-  const sessions = useSessions(false);
   const inbox = useInbox();
   useTitle("Home");
-  const running = tasks.data?.tasks.filter((task) => task.state === "running" && !task.foreground) ?? [];
-  const working = sessions.data?.sessions.filter((row) => ["running", "queued", "suspended"].includes(row.state) && !row.task) ?? [];
+  const running = useRunning();
+  const working = useAtWork().filter((row) => row.state !== "waiting" && !row.task);
   const waits = inbox.data?.waits ?? [];
   return (
     <div className="page">
@@ -44,28 +45,29 @@ export default function Home(): ReactNode {
             <header><h2>Needs you</h2><span className="faint">{waits.length || ""}</span></header>
             {inbox.isLoading ? <Loading rows={1} /> : waits.length === 0 && <p className="muted">Nothing waits for you. Questions and approvals of every session come here.</p>}
             {waits.map((wait) => (
-              <div key={wait.id} className="need">
+              <div key={wait.id} className="need" data-why={`session/${wait.session}`}>
                 <Chip state={waitState(wait)} /><span className="q">{wait.reason}</span>
                 <span className="sub"><Link href={`/s/${wait.session}#${wait.version}`}>{wait.title}</Link> · since {moment(wait.opened_at)}{wait.until ? ` · until ${moment(wait.until)}` : ""}</span>
                 <span className="acts"><Answers few wait={{ ...wait, wait: wait.id }} /></span>
               </div>
             ))}
           </section>
-          <Ended tasks={tasks.data?.tasks ?? []} sessions={sessions.data?.sessions ?? []} loading={tasks.isLoading} />
+          <Ended />
         </div>
         <div className="stack-v">
           <section className="panel" aria-label="Running now">
             <header><h2>Running now</h2><span className="faint">{running.length + working.length || ""}</span><span className="grow" /><Link href="/tasks">All tasks</Link></header>
             {running.length + working.length === 0 && <p className="muted">Nothing runs. What does goes on when this page is closed.</p>}
             {working.map((row) => (
-              <div key={row.id} className="now"><Chip state={rowState(row)} /><Link className="cut" href={`/s/${row.id}`}>{row.title || "New session"}</Link><span className="faint"><Time at={row.updated_at} /></span>
+              <div key={row.id} className="now" data-why={`session/${row.id}`}><Chip state={rowState(row)} /><Link className="cut" href={`/s/${row.id}`}>{row.title || "New session"}</Link><span className="faint"><Time at={row.updated_at} /></span>
                 <span className="sub cut">{row.preview.replaceAll(/\s+/g, " ")}</span></div>
             ))}
             {running.map((task) => (
-              <div key={task.id} className="now"><Chip state={taskState(task)} /><Link className={`cut ${task.kind === "process" ? "mono" : ""}`} href={`/tasks/${task.id}`}>{task.title}</Link><span className="faint"><Since at={task.started_at} /></span>
+              <div key={task.id} className="now" data-why={`task/${task.id}`}><Chip state={taskState(task)} /><Link className={`cut ${task.kind === "process" ? "mono" : ""}`} href={`/tasks/${task.id}`}>{task.title}</Link><span className="faint"><Since at={task.started_at} /></span>
                 <span className="sub cut">{task.activity_detail || task.kind}</span></div>
             ))}
           </section>
+          <LastDay />
           <Health />
         </div>
       </div>
@@ -73,25 +75,30 @@ export default function Home(): ReactNode {
   );
 }
 
-type Happening = { readonly at: number } & ({ readonly task: TaskView } | { readonly row: SessionRow });
+type Happening = { readonly at: number } & ({ readonly task: TaskView } | { readonly row: Session });
 
-function Ended({ tasks, sessions, loading }: { readonly tasks: readonly TaskView[]; readonly sessions: readonly SessionRow[]; readonly loading: boolean }): ReactNode {
+/** What ended: the newest pages of the lists, and whatever ended since the last look, however long ago it began. */
+function Ended(): ReactNode {
   const since = useCell(lookedAt);
+  const tasks = useTasks();
+  const late = useEnded(since);
+  const sessions = useSessions(false).rows;
+  const known = [...new Map([...tasks.rows, ...late].map((task) => [task.id, task])).values()];
   const ended: Happening[] = [
-    ...tasks.filter((task) => task.finished_at !== null && !task.foreground).map((task) => ({ at: task.finished_at ?? 0, task })),
+    ...known.filter((task) => task.finished_at !== null && !task.foreground).map((task) => ({ at: task.finished_at ?? 0, task })),
     ...sessions.filter((row) => row.turn_state && ["done", "failed", "stopped"].includes(row.turn_state) && !row.task && row.state === "idle").map((row) => ({ at: row.updated_at, row })),
   ].sort((a, b) => b.at - a.at).slice(0, 20);
   const fresh = ended.filter((one) => one.at > since);
-  const known = ended.filter((one) => one.at <= since);
+  const before = ended.filter((one) => one.at <= since);
   return (
     <section className="panel" aria-label="Since you last looked">
       <header><h2>Since you last looked</h2><span className="faint">{moment(since)}</span><span className="grow" />
-        {fresh.length > 0 && <button type="button" className="btn quiet small" onClick={markLooked}>Mark as seen</button>}</header>
-      {loading ? <Loading rows={3} /> : ended.length === 0 ? <Empty title="Nothing has ended yet">Turns and tasks that end are listed here, newest first, down to where you last looked.</Empty> : (
+        {fresh.length > 0 && <button type="button" className="btn quiet small" onClick={() => void markLooked().catch(complain)}>Mark as seen</button>}</header>
+      {tasks.isLoading ? <Loading rows={3} /> : ended.length === 0 ? <Empty title="Nothing has ended yet">Turns and tasks that end are listed here, newest first, down to where you last looked.</Empty> : (
         <div className="py-2">
           {fresh.map((one) => <Event key={"task" in one ? one.task.id : one.row.id} one={one} fresh />)}
           <div className="line ev"><span className="knot you" /><span className="t"><b>You were here</b></span><time>{moment(since)}</time></div>
-          {known.map((one) => <Event key={"task" in one ? one.task.id : one.row.id} one={one} fresh={false} />)}
+          {before.map((one) => <Event key={"task" in one ? one.task.id : one.row.id} one={one} fresh={false} />)}
         </div>
       )}
     </section>
@@ -102,7 +109,7 @@ function Event({ one, fresh }: { readonly one: Happening; readonly fresh: boolea
   const state = "task" in one ? taskState(one.task) : rowState(one.row);
   const to = "task" in one ? `/tasks/${one.task.id}` : `/s/${one.row.id}`;
   return (
-    <div className={`line ev ${fresh ? "away" : ""}`}>
+    <div className={`line ev ${fresh ? "away" : ""}`} data-why={"task" in one ? `task/${one.task.id}` : `session/${one.row.id}`}>
       <span className="knot" />
       <span className="t row">
         <Chip state={state} />

@@ -1,35 +1,44 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useParams } from "wouter";
 import { Banners } from "../chat/Banner";
-import { type Device, build, devices, logout, newCode, revoke } from "../net/doors";
+import type { Device } from "../api.gen";
+import { build, devices, logout, newCode, revoke } from "../net/doors";
+import { newerBuild, ours } from "../net/build";
+import { useCell } from "../net/cell";
 import { call, signedOut } from "../net/http";
 import { isKept } from "../net/keep";
 import { canNotify, setNotifications, wantsNotifications } from "../net/notify";
 import { queries, useProfiles, useStatus } from "../net/queries";
-import { Chip } from "../parts/Chip";
 import { Confirm } from "../parts/Confirm";
 import { Loading } from "../parts/Empty";
 import { useTitle } from "../parts/hooks";
 import { complain } from "../parts/toasts";
 import { Time } from "../parts/Time";
 import { DrawerButton } from "../shell/drawer";
-import { duration, moment, plural } from "../words";
+import { moment, plural } from "../words";
+import { Health } from "./Health";
+import { Retention } from "./Retention";
 
-const SECTIONS = [["devices", "Devices"], ["profiles", "Profiles and models"], ["notifications", "Notifications"], ["health", "Health"], ["about", "About"]] as const;
+const SECTIONS = [["devices", "Devices"], ["profiles", "Profiles and models"], ["retention", "Retention"], ["notifications", "Notifications"], ["health", "Health"], ["about", "About"]] as const;
 
 export default function Settings(): ReactNode {
   const { section = "devices" } = useParams();
+  const sections = useRef<HTMLElement>(null);
   useTitle("Settings");
+  useEffect(() => {
+    sections.current?.querySelector("[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" }); // on a phone they are a row
+  }, [section]);
   return (
     <div className="page">
       <div className="bar"><h1>Settings</h1><span className="grow" /><DrawerButton /></div>
       <Banners />
       <div className="settings">
-        <nav aria-label="Sections">{SECTIONS.map(([id, name]) => <Link key={id} href={`/settings/${id}`} aria-current={section === id ? "page" : undefined}>{name}</Link>)}</nav>
+        <nav aria-label="Sections" ref={sections}>{SECTIONS.map(([id, name]) => <Link key={id} href={`/settings/${id}`} aria-current={section === id ? "page" : undefined}>{name}</Link>)}</nav>
         <div>
           {section === "devices" && <Devices />}
           {section === "profiles" && <Profiles />}
+          {section === "retention" && <Retention />}
           {section === "notifications" && <Notifications />}
           {section === "health" && <Health />}
           {section === "about" && <About />}
@@ -112,33 +121,18 @@ function Notifications(): ReactNode {
   );
 }
 
-function Health(): ReactNode {
-  const status = useStatus().data;
-  if (!status) return <Loading />;
-  return (
-    <section className="panel" aria-label="Health">
-      <header><h2>Health</h2><span className="grow" /><Chip state={status.writable ? { look: "done", icon: "done", word: "All well" } : { look: "failed", icon: "failed", word: "Read-only" }} /></header>
-      <dl className="pairs">
-        <dt>Problem</dt><dd>{status.problem || "none"}</dd>
-        <dt>Up for</dt><dd>{duration(status.uptime_ms)}</dd>
-        <dt>Home</dt><dd className="mono">{status.home}</dd>
-        <dt>Address</dt><dd className="mono">{status.url}</dd>
-        <dt>Sessions</dt><dd>{status.sessions} and {status.archived} archived</dd>
-        <dt>Log</dt><dd>{plural(status.events, "event")}, {plural(status.messages, "message")}</dd>
-        <dt>In the background</dt><dd>{plural(status.tasks, "task")}</dd>
-      </dl>
-      <p className="muted">More, with remedies: <code className="select-all">holdfast doctor</code></p>
-    </section>
-  );
-}
-
 function About(): ReactNode {
   const status = useStatus().data;
-  const known = useQuery({ queryKey: ["build"], queryFn: build });
+  const known = useQuery({ queryKey: ["build"], queryFn: build, staleTime: 0 });
+  const newer = useCell(newerBuild);
   return (
     <section className="panel" aria-label="About">
       <header><h2>Holdfast</h2></header>
-      <dl className="pairs"><dt>Version</dt><dd>{status?.version ?? "unknown"}</dd><dt>Dashboard</dt><dd className="mono">{known.data?.build || "unknown"}</dd><dt>Process</dt><dd>{status?.pid ?? "unknown"}</dd></dl>
+      <dl className="pairs">
+        <dt>Version</dt><dd>{status?.version ?? "unknown"}</dd>
+        <dt>Dashboard</dt><dd className="mono">{known.data?.build || "unknown"}{newer && <span className="muted"> · this page is {ours}, of an older build</span>}</dd>
+        <dt>Process</dt><dd>{status?.pid ?? "unknown"}</dd>
+      </dl>
     </section>
   );
 }

@@ -3,8 +3,10 @@ import { memo, type ReactNode, useState } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { blocks, isolated } from "./blocks";
+import { size } from "../words";
 
 const plugins = [remarkGfm];
+const LONG = 100_000;
 
 function Code({ children }: { readonly children?: ReactNode }): ReactNode {
   const [copied, setCopied] = useState(false);
@@ -32,9 +34,21 @@ const Block = memo(function Block({ text }: { readonly text: string }): ReactNod
   return <ReactMarkdown remarkPlugins={plugins} components={components}>{text}</ReactMarkdown>;
 });
 
+/** Too long to be read as markdown while somebody waits for it. */
+function Plain({ text }: { readonly text: string }): ReactNode {
+  const [whole, setWhole] = useState(false);
+  return (
+    <>
+      <p className="whitespace-pre-wrap">{whole ? text : text.slice(0, LONG)}</p>
+      {!whole && <button type="button" className="why" onClick={() => setWhole(true)}>show the rest, {size(text.length)} in all</button>}
+    </>
+  );
+}
+
 /** While it is spoken only the last block is read anew. */
 export default memo(function Markdown({ text, live }: { readonly text: string; readonly live: boolean }): ReactNode {
   const clean = isolated(text);
+  if (clean.length > LONG) return <Plain text={clean} />;
   if (!live) return <Block text={clean} />;
   return blocks(clean).map((block, index) => <Block key={index} text={block} />);
 });

@@ -1,21 +1,42 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { call } from "../net/http";
+import type { Subject } from "../shell/floating";
 import { useDismiss } from "./hooks";
 import { Icon } from "./Icon";
 import { Time } from "./Time";
 
 /** The same words as `holdfast why`, and what they rest on. */
-export function Why({ of, id, word = "Why?" }: { readonly of: "session" | "task"; readonly id: string; readonly word?: string }): ReactNode {
-  const [place, setPlace] = useState<{ top: number; left: number } | null>(null);
-  const root = useRef<HTMLSpanElement>(null);
-  useDismiss(place !== null, root, () => setPlace(null));
+function Answer({ of, id, onClose }: Subject & { readonly onClose: () => void }): ReactNode {
   const why = useQuery({
-    queryKey: ["why", of, id], enabled: place !== null, staleTime: 0,
+    queryKey: ["why", of, id], staleTime: 0, gcTime: 0,
     queryFn: () => (of === "session" ? call("GET /v1/sessions/{id}/why", { path: { id } }) : call("GET /v1/tasks/{id}/why", { path: { id } })),
   });
   const sentences = why.data?.sentences ?? [];
   const [first, ...rest] = sentences;
+  return (
+    <>
+      <div className="row">
+        <b className="grow">Why</b>
+        <button type="button" className="btn quiet small icon" aria-label="Close" autoFocus onClick={onClose}><Icon name="close" /></button>
+      </div>
+      <p>{why.isError ? `This cannot be asked right now: ${why.error.message}` : (first?.text ?? (why.isLoading ? "…" : "Nothing is known about it."))}</p>
+      {rest.length > 0 && <dl>{rest.map((one, index) => [<dt key={`t${index}`}><Time at={one.at} /></dt>, <dd key={index}>{one.text}</dd>])}</dl>}
+      {sentences.length > 0 && (
+        <footer>
+          {first && <span className="faint">{first.stream.split("/")[0]} event {first.version}</span>}
+          <span className="grow" />
+          <button type="button" className="btn quiet small" onClick={() => void navigator.clipboard?.writeText(sentences.map((one) => one.text).join("\n"))}>Copy as text</button>
+        </footer>
+      )}
+    </>
+  );
+}
+
+export function Why({ of, id, word = "Why?" }: Subject & { readonly word?: string }): ReactNode {
+  const [place, setPlace] = useState<{ top: number; left: number } | null>(null);
+  const root = useRef<HTMLSpanElement>(null);
+  useDismiss(place !== null, root, () => setPlace(null));
   const toggle = (event: React.MouseEvent): void => {
     event.preventDefault();
     event.stopPropagation();
@@ -24,25 +45,20 @@ export function Why({ of, id, word = "Why?" }: { readonly of: "session" | "task"
     setPlace({ top: Math.min(box.bottom + 6, innerHeight - 280), left: Math.max(8, Math.min(box.left, innerWidth - 396)) });
   };
   return (
-    <span ref={root} className="inline">
+    <span ref={root} className="inline" data-why={`${of}/${id}`}>
       <button type="button" className="why" aria-expanded={place !== null} onClick={toggle}>{word}</button>
       {place && (
         <div className="pop" role="dialog" aria-label="Why" style={{ position: "fixed", ...place }} onClick={(event) => event.stopPropagation()}>
-          <div className="row">
-            <b className="grow">Why</b>
-            <button type="button" className="btn quiet small icon" aria-label="Close" autoFocus onClick={() => setPlace(null)}><Icon name="close" /></button>
-          </div>
-          <p>{why.isError ? "This cannot be asked right now: the gateway does not answer." : (first?.text ?? (why.isLoading ? "…" : "Nothing is known about it."))}</p>
-          {rest.length > 0 && <dl>{rest.map((one, index) => [<dt key={`t${index}`}><Time at={one.at} /></dt>, <dd key={index}>{one.text}</dd>])}</dl>}
-          {sentences.length > 0 && (
-            <footer>
-              {first && <span className="faint">{first.stream.split("/")[0]} event {first.version}</span>}
-              <span className="grow" />
-              <button type="button" className="btn quiet small" onClick={() => void navigator.clipboard?.writeText(sentences.map((one) => one.text).join("\n"))}>Copy as text</button>
-            </footer>
-          )}
+          <Answer of={of} id={id} onClose={() => setPlace(null)} />
         </div>
       )}
     </span>
   );
+}
+
+/** `y`: of whatever has the focus. */
+export function WhyDialog({ of, id, onClose }: Subject & { readonly onClose: () => void }): ReactNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return <dialog ref={dialog} aria-label="Why" className="pop !static !m-auto" onClose={onClose}><Answer of={of} id={id} onClose={onClose} /></dialog>;
 }

@@ -16,7 +16,12 @@ export function blocks(text: string): readonly string[] {
   return found;
 }
 
+// eslint-disable-next-line no-misleading-character-class
+const TURNING = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/g;
+
 /** Without the marks that turn the direction of text around: what is read is what is there. */
-export function isolated(text: string): string {
-  return text.replace(/[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/g, "");
-}
+export const isolated = (text: string): string => text.replace(TURNING, "");
+
+/** With these marks as words, where hiding one could hide what a command does. */
+export const visible = (text: string): string =>
+  text.replace(TURNING, (mark) => `‹U+${mark.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}›`);

@@ -1,14 +1,26 @@
 import { type RefObject, useEffect, useRef, useState } from "react";
+import { now } from "../net/clock";
 
-/** The time, every second, while it is needed. */
+/** The time by the gateway's clock, every second, while it is needed. */
 export function useNow(running = true): number {
-  const [now, setNow] = useState(Date.now);
+  const [at, setAt] = useState(now);
   useEffect(() => {
     if (!running) return;
-    const timer = setInterval(() => setNow(Date.now()), 1000);
+    setAt(now());
+    const timer = setInterval(() => setAt(now()), 1000);
     return () => clearInterval(timer);
   }, [running]);
-  return now;
+  return at;
+}
+
+/** The same value a moment later, when it has come to rest. */
+export function useSettled<T>(value: T, ms = 200): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return settled;
 }
 
 /** Close when somebody clicks elsewhere or presses Escape. */

@@ -1,6 +1,5 @@
 /** A state is colour, shape and word, in the same order, everywhere. */
-import type { TaskView, Waiting } from "../api.gen";
-import type { SessionRow } from "../net/doors";
+import type { Session, TaskView, Waiting } from "../api.gen";
 
 export interface State {
   /** The colour's name. */
@@ -30,7 +29,7 @@ export function sessionState(state: string, turnState: string | null): State {
   return make("idle", "Idle");
 }
 
-export const rowState = (row: SessionRow): State => sessionState(row.state, row.turn_state);
+export const rowState = (row: Session): State => sessionState(row.state, row.turn_state);
 
 export function taskState(task: TaskView): State {
   switch (task.state) {

@@ -1,11 +1,14 @@
-/** Ctrl K: find or do anything. `?`: all keys. */
+/** Ctrl K: find or do anything. */
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { newSession } from "../chat/newSession";
-import { useSearch, useSessions, useTasks } from "../net/queries";
+import { useSessions, useTasks } from "../net/lists";
+import { useSearch } from "../net/queries";
+import { useSettled } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
 import { switchTheme } from "./theme";
 import { toggleDrawer } from "./drawer";
+import { floating } from "./floating";
 
 interface Offer {
   readonly key: string;
@@ -22,10 +25,11 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const [, go] = useLocation();
-  const sessions = useSessions(false).data?.sessions ?? [];
-  const tasks = useTasks().data?.tasks ?? [];
   const wanted = text.trim().toLowerCase();
-  const found = useSearch(wanted.length > 2 ? wanted : "").data?.hits ?? [];
+  const asked = useSettled(wanted);
+  const sessions = useSessions(false, asked).rows;
+  const tasks = useTasks("", "", asked).rows;
+  const found = useSearch(asked.length > 2 ? asked : "").data?.hits ?? [];
   useEffect(() => dialog.current?.showModal(), []);
   const offers: readonly Offer[] = [
     { key: "new", icon: "plus", word: "New session", hint: "n", act: () => void newSession(go) },
@@ -34,6 +38,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
     { key: "drawer", icon: "tasks", word: "Background tasks drawer", hint: "t", act: () => toggleDrawer() },
     { key: "settings", icon: "settings", word: "Go to Settings", hint: "g s", act: () => go("/settings") },
     { key: "theme", icon: "theme", word: "Switch the theme", hint: "", act: switchTheme },
+    { key: "keys", icon: "more", word: "All keys", hint: "?", act: () => floating.set("keys") },
     ...sessions.map((row) => ({ key: row.id, icon: "chat", word: row.title || "New session", hint: "session", act: () => go(`/s/${row.id}`) })),
     ...tasks.map((task) => ({ key: task.id, icon: task.kind === "agent" ? "agent" : "terminal", word: task.title, hint: task.state, act: () => go(`/tasks/${task.id}`) })),
   ].filter((offer) => !wanted || offer.word.toLowerCase().includes(wanted));
@@ -67,25 +72,6 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
         ))}
         {shown.length === 0 && <li className="muted">Nothing is called that.</li>}
       </ul>
-    </dialog>
-  );
-}
-
-const KEYS: readonly (readonly [string, string])[] = [
-  ["Ctrl K", "find or do anything"], ["g h, g c, g t, g s", "go to Home, Chats, Tasks, Settings"], ["n", "new session"],
-  ["t", "background tasks drawer"], ["/", "search here"], ["m", "first missed message"], ["j, k", "next, previous session"], ["Esc", "close the topmost; it never stops work"],
-  ["Enter", "send"], ["Shift Enter", "a new line"], ["Ctrl Enter", "run in the background"], ["Ctrl .", "stop the turn"],
-  ["Alt ↑, Alt ↓", "move a queued message"], ["in an output: n, N, g, G, f", "next, previous match, start, end, follow"],
-];
-
-export function Keys({ onClose }: { readonly onClose: () => void }): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
-  return (
-    <dialog ref={dialog} aria-label="All keys" onClose={onClose}>
-      <h2>All keys</h2>
-      <dl className="keys">{KEYS.map(([key, what]) => [<dt key={key}><span className="kbd">{key}</span></dt>, <dd key={what}>{what}</dd>])}</dl>
-      <div className="acts"><button type="button" className="btn" onClick={onClose}>Close</button></div>
     </dialog>
   );
 }

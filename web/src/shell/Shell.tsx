@@ -1,23 +1,30 @@
-import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { Link, useLocation } from "wouter";
 import { useCell } from "../net/cell";
 import { line } from "../net/link";
 import { lastSession } from "../net/cursors";
-import { useInbox, useSessions } from "../net/queries";
+import { useSessions } from "../net/lists";
+import { useInbox } from "../net/queries";
+import { useMedia } from "../parts/hooks";
 import { Icon, Logo } from "../parts/Icon";
 import { Toasts } from "../parts/toasts";
-import { newSession } from "../chat/newSession";
-import { Drawer, drawer, toggleDrawer } from "./drawer";
+import { WhyDialog } from "../parts/Why";
+import { Drawer, drawer } from "./drawer";
 import { floating } from "./floating";
+import { useKeys } from "./pressed";
+import { useSwipe } from "./swipe";
 import { switchTheme } from "./theme";
 
 const Palette = lazy(() => import("./Palette").then((found) => ({ default: found.Palette })));
-const Keys = lazy(() => import("./Palette").then((found) => ({ default: found.Keys })));
+const Keys = lazy(() => import("./Keys"));
+
+const close = (): void => floating.set(null);
 
 export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
   const open = useCell(drawer);
   const over = useCell(floating);
   useKeys();
+  useSwipe();
   return (
     <div className="app">
       <Rail />
@@ -29,8 +36,9 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
       </main>
       <Toasts />
       <Suspense>
-        {over === "palette" && <Palette onClose={() => floating.set(null)} />}
-        {over === "keys" && <Keys onClose={() => floating.set(null)} />}
+        {over === "palette" && <Palette onClose={close} />}
+        {over === "keys" && <Keys onClose={close} />}
+        {over !== null && typeof over === "object" && <WhyDialog {...over.why} onClose={close} />}
       </Suspense>
     </div>
   );
@@ -43,8 +51,8 @@ function Rail(): ReactNode {
   const state = useCell(line).state;
   const last = useCell(lastSession);
   const waits = useInbox().data?.waits.length ?? 0;
-  const unread = useSessions(false).data?.sessions.reduce((sum, row) => sum + (place === `/s/${row.id}` ? 0 : (row.unread ?? 0)), 0) ?? 0;
-  const phone = matchMedia("(max-width: 720px)").matches;
+  const unread = useSessions(false).rows.reduce((sum, row) => sum + (place === `/s/${row.id}` ? 0 : (row.unread ?? 0)), 0);
+  const phone = useMedia("(max-width: 720px)");
   const chats = last && !phone ? `/s/${last}` : "/s";
   return (
     <nav className="rail" aria-label="Main">
@@ -70,50 +78,4 @@ function Entry({ to, icon, word, here, count, what }: {
       {count > 0 && <b className="count"><span className="sr">, </span>{count > 99 ? "99+" : count}<span className="sr"> {what}</span></b>}
     </Link>
   );
-}
-
-/** Single letters rest while a field has focus. */
-function useKeys(): void {
-  const [, go] = useLocation();
-  const leader = useRef(0);
-  useEffect(() => {
-    const pressed = (event: KeyboardEvent): void => {
-      const at = event.target as HTMLElement;
-      if (event.key === "Escape" && drawer.get() && !event.defaultPrevented && !document.querySelector("dialog[open]")) {
-        if (!at.closest("textarea")) toggleDrawer(false);
-        return;
-      }
-      if ((event.ctrlKey || event.metaKey) && event.key === "k") {
-        event.preventDefault();
-        floating.set("palette");
-        return;
-      }
-      if (event.ctrlKey || event.metaKey || event.altKey || at.closest("input, textarea, select, dialog, [contenteditable]")) return;
-      if (Date.now() - leader.current < 1200) {
-        leader.current = 0;
-        const to = ({ h: "/home", c: "/s", t: "/tasks", s: "/settings" } as Readonly<Record<string, string>>)[event.key];
-        if (to) go(to);
-        return;
-      }
-      if (event.key === "g") leader.current = Date.now();
-      else if (event.key === "t") toggleDrawer();
-      else if (event.key === "?") floating.set("keys");
-      else if (event.key === "j" || event.key === "k") nextRow(event.key === "j" ? 1 : -1);
-      else if (event.key === "n") void newSession(go);
-      else if (event.key === "m") [...document.querySelectorAll<HTMLElement>(".banner.online button")].at(0)?.click();
-      else if (event.key === "/") {
-        event.preventDefault();
-        document.querySelector<HTMLElement>("[data-search]")?.focus();
-      }
-    };
-    document.addEventListener("keydown", pressed);
-    return () => document.removeEventListener("keydown", pressed);
-  }, [go]);
-}
-
-/** The session or task after or before the focused one. */
-function nextRow(step: number): void {
-  const rows = [...document.querySelectorAll<HTMLElement>(".sess > a, td a.task")];
-  const here = rows.findIndex((row) => row === document.activeElement || row.getAttribute("aria-current") === "page");
-  rows[(here + step + rows.length) % Math.max(1, rows.length)]?.focus();
 }

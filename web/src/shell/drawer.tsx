@@ -1,33 +1,30 @@
 /** The background tasks drawer: on every page, its state kept. */
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { TaskView } from "../api.gen";
+import type { TaskCount, TaskView } from "../api.gen";
 import { Cell, useCell } from "../net/cell";
+import { lookedAt, markLooked } from "../net/cursors";
 import { load, save } from "../net/keep";
-import { useInbox, useTasks } from "../net/queries";
+import { useTasks } from "../net/lists";
+import { useEnded, useInbox, useOverview, useRunning } from "../net/queries";
 import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
 import { Icon } from "../parts/Icon";
 import { taskState, waitState } from "../parts/states";
 import { Since } from "../parts/Time";
+import { complain } from "../parts/toasts";
 import { moment, plural, size } from "../words";
 
 export const drawer = new Cell(load("drawer", false));
-export const lookedAt = new Cell(load("looked", Date.now()));
 
 export function toggleDrawer(open = !drawer.get()): void {
   drawer.set(open);
   save("drawer", open);
 }
 
-export function markLooked(): void {
-  lookedAt.set(Date.now());
-  save("looked", lookedAt.get());
-}
-
 export function DrawerButton(): ReactNode {
   const open = useCell(drawer);
-  const running = useTasks().data?.tasks.filter((task) => task.state === "running").length ?? 0;
+  const running = useRunning().length;
   return (
     <button type="button" className="btn quiet" aria-expanded={open} aria-label={`Background tasks, ${running} running`} onClick={() => toggleDrawer()}>
       <Icon name="tasks" />{running > 0 ? running : ""}
@@ -37,19 +34,19 @@ export function DrawerButton(): ReactNode {
 
 export function Drawer(): ReactNode {
   const tasks = useTasks();
-  const inbox = useInbox();
+  const live = useRunning();
   const since = useCell(lookedAt);
+  const late = useEnded(since);
+  const inbox = useInbox();
+  const totals = useOverview().data?.tasks ?? [];
   const [kind, setKind] = useState("");
   const title = useRef<HTMLHeadingElement>(null);
   const [place] = useLocation();
   useEffect(() => title.current?.focus(), []);
-  const all = tasks.data?.tasks ?? [];
-  const shown = all.filter((task) => !kind || task.kind === kind);
-  const running = shown.filter((task) => task.state === "running");
-  const ended = shown.filter((task) => task.state !== "running");
-  const fresh = ended.filter((task) => (task.finished_at ?? 0) > since);
-  const earlier = ended.filter((task) => (task.finished_at ?? 0) <= since);
-  const of = (name: string): number => all.filter((task) => task.kind === name).length;
+  const fits = (task: TaskView): boolean => !kind || task.kind === kind;
+  const running = live.filter(fits);
+  const fresh = late.filter(fits);
+  const earlier = tasks.rows.filter((task) => task.finished_at !== null && task.finished_at <= since && fits(task));
   const waits = inbox.data?.waits ?? [];
   return (
     <aside className="drawer" aria-label="Background tasks">
@@ -59,21 +56,21 @@ export function Drawer(): ReactNode {
       </div>
       <div className="sub-bar">
         <div className="seg small" role="group" aria-label="Kind">
-          <button type="button" aria-pressed={kind === ""} onClick={() => setKind("")}>All {all.length}</button>
-          <button type="button" aria-pressed={kind === "process"} onClick={() => setKind("process")}>Processes {of("process")}</button>
-          <button type="button" aria-pressed={kind === "agent"} onClick={() => setKind("agent")}>Agents {of("agent")}</button>
+          {[["", "All"], ["process", "Processes"], ["agent", "Agents"]].map(([name = "", word = ""]) => (
+            <button key={word} type="button" aria-pressed={kind === name} onClick={() => setKind(name)}>{word}</button>
+          ))}
         </div>
       </div>
       <div className="scroll">
         {tasks.isLoading && <Loading />}
-        {tasks.data && shown.length === 0 && waits.length === 0 && (
+        {tasks.loaded && running.length + fresh.length + earlier.length + waits.length === 0 && (
           <Empty title="Nothing in the background">“Run in background” beside Send starts one. It outlives this tab and the gateway.</Empty>
         )}
         {waits.length > 0 && (
           <>
             <div className="sect"><span>Needs you {waits.length}</span></div>
             {waits.map((wait) => (
-              <Link key={wait.id} className="trow" href={`/s/${wait.session}#${wait.version}`}>
+              <Link key={wait.id} className="trow" data-why={`session/${wait.session}`} href={`/s/${wait.session}#${wait.version}`}>
                 <span className="name say-so cut">{wait.reason}</span><Chip state={waitState(wait)} />
                 <span className="info"><Icon name="chat" /><span className="cut">{wait.title} · since {moment(wait.opened_at)}</span></span>
               </Link>
@@ -81,11 +78,11 @@ export function Drawer(): ReactNode {
           </>
         )}
         <Group name="Running" tasks={running} place={place} />
-        <Group name="Ended since you last looked" tasks={fresh} place={place} action={<button type="button" className="text-link" onClick={markLooked}>Mark as seen</button>} />
+        <Group name="Ended since you last looked" tasks={fresh} place={place} action={<button type="button" className="text-link" onClick={() => void markLooked().catch(complain)}>Mark as seen</button>} />
         <Group name="Earlier" tasks={earlier} place={place} />
       </div>
       <footer>
-        <span className="grow">{plural(all.length, "task")}, {size(all.reduce((sum, task) => sum + task.output_bytes - task.dropped_bytes, 0))} of output</span>
+        <span className="grow">{archiveWords(totals)}</span>
         <Link href="/tasks">All tasks</Link>
       </footer>
     </aside>
@@ -106,7 +103,7 @@ function Group({ name, tasks, place, action }: {
 
 function Row({ task, current }: { readonly task: TaskView; readonly current: boolean }): ReactNode {
   return (
-    <Link className={`trow ${current ? "sel" : ""}`} href={`/tasks/${task.id}`}>
+    <Link className={`trow ${current ? "sel" : ""}`} data-why={`task/${task.id}`} href={`/tasks/${task.id}`}>
       <span className={`name cut ${task.kind === "agent" ? "say-so" : ""}`}>{task.title}</span><Chip state={taskState(task)} />
       <span className="info">
         <Icon name={task.kind === "agent" ? "agent" : "terminal"} />
@@ -116,6 +113,12 @@ function Row({ task, current }: { readonly task: TaskView; readonly current: boo
       </span>
     </Link>
   );
+}
+
+/** How much is in the archive, as the gateway counts it. */
+export function archiveWords(totals: readonly TaskCount[]): string {
+  const sum = (of: "count" | "bytes"): number => totals.reduce((all, one) => all + one[of], 0);
+  return `${plural(sum("count"), "task")}, ${size(sum("bytes"))} of output`;
 }
 
 export function howItEnded(task: TaskView, when = true): string {

@@ -1,4 +1,16 @@
 import { Cell } from "../net/cell";
 
+export interface Subject {
+  readonly of: "session" | "task";
+  readonly id: string;
+}
+
 /** What lies over the page. */
-export const floating = new Cell<"palette" | "keys" | null>(null);
+export const floating = new Cell<"palette" | "keys" | { readonly why: Subject } | null>(null);
+
+/** What the focused thing is, or else the page: `data-why` names it as its stream does. */
+export function subjectOf(focused: Element | null, path: string): Subject | null {
+  const named = focused?.closest<HTMLElement>("[data-why]")?.dataset["why"] ?? path.replace(/^\/s\//, "session/").replace(/^\/tasks\//, "task/");
+  const [of = "", id = ""] = named.split("/");
+  return (of === "session" || of === "task") && id ? { of, id } : null;
+}

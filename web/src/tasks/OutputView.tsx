@@ -1,5 +1,6 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import type { TaskView } from "../api.gen";
+import { visible } from "../parts/blocks";
 import { Empty } from "../parts/Empty";
 import { Icon } from "../parts/Icon";
 import { Why } from "../parts/Why";
@@ -10,6 +11,7 @@ import { type Gap, type OutputRow, useOutput } from "./output";
 const ROW = 19;
 const GAP = 38;
 const LONG = 8192;
+const AT_ONCE = 65_536;
 
 export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
   const [fromStart, setFromStart] = useState(false);
@@ -27,6 +29,7 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
   }, [rows, text]);
   const top = (index: number): number => index * ROW + gaps.filter((gap) => gap < index).length * (GAP - ROW);
   const height = top(rows.length);
+  const widest = useMemo(() => rows.reduce((most, row) => Math.max(most, "text" in row ? Math.min(row.text.length, LONG) : 0), 0), [rows]);
   const first = Math.max(0, Math.floor(view.top / ROW) - gaps.length - 20);
   const last = Math.min(rows.length, Math.ceil((view.top + view.height) / ROW) + 20);
 
@@ -58,11 +61,11 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
     to(hits[next] ?? 0);
   };
   const key = (event: KeyboardEvent): void => {
-    if (event.key === "n") find(1);
-    else if (event.key === "N") find(-1);
-    else if (event.key === "G") setFollow(true);
-    else if (event.key === "g") to(0);
-    else if (event.key === "f") setFollow(!follow);
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = { n: () => find(1), N: () => find(-1), G: () => setFollow(true), g: () => to(0), f: () => setFollow(!follow) }[event.key];
+    if (!act) return;
+    event.preventDefault(); // here these letters mean something else than on the page
+    act();
   };
   const kept = output.size - task.dropped_bytes;
   return (
@@ -92,7 +95,7 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
         {!output.loading && rows.length === 0 && !output.problem && (
           <Empty title={task.state === "running" ? "No output yet" : "It wrote nothing"}>What a command writes is kept on disk and shown here, also after a restart.</Empty>
         )}
-        <div className="space" style={{ height }}>
+        <div className="space" style={{ height, minWidth: `calc(var(--gutter) + ${widest + 4}ch)` }}>
           {rows.slice(first, last).map((row, index) => (
             <Row key={first + index} row={row} top={top(first + index)} wanted={text.toLowerCase()} current={hits[hit] === first + index} task={task.id} />
           ))}
@@ -108,16 +111,36 @@ function Row({ row, top, wanted, current, task }: {
 }): ReactNode {
   const [whole, setWhole] = useState(false);
   if ("gap" in row) return <GapBand gap={row.gap} top={top} task={task} />;
-  const long = row.text.length > LONG && !whole;
+  const long = row.text.length > LONG;
   const shown = long ? row.text.slice(0, LONG) : row.text;
   return (
     <div className={`row ${current ? "cur" : ""}`} style={{ top }}>
       <i>{row.offset?.toLocaleString("en") ?? ""}</i>
       <span>
         {spans(shown).map((span, index) => <span key={index} className={span.look}>{wanted ? marked(span.text, wanted) : span.text}</span>)}
-        {long && <button type="button" className="why" onClick={() => setWhole(true)}>show the rest</button>}
       </span>
+      {long && <button type="button" className="why rest" onClick={() => setWhole(true)}>{size(row.text.length)} in this line, show the rest</button>}
+      {whole && <WholeLine text={plain(row.text)} onClose={() => setWhole(false)} />}
     </div>
+  );
+}
+
+/** A line that is too long for one: in pieces, wrapped. */
+function WholeLine({ text, onClose }: { readonly text: string; readonly onClose: () => void }): ReactNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [from, setFrom] = useState(0);
+  useEffect(() => dialog.current?.showModal(), []);
+  const to = Math.min(text.length, from + AT_ONCE);
+  return (
+    <dialog ref={dialog} aria-label="The whole line" className="whole" onClose={onClose}>
+      <pre tabIndex={0}>{visible(text.slice(from, to))}</pre>
+      <div className="acts">
+        <span className="faint grow">Characters {(from + 1).toLocaleString("en")} to {to.toLocaleString("en")} of {text.length.toLocaleString("en")}</span>
+        <button type="button" className="btn" disabled={from === 0} onClick={() => setFrom(Math.max(0, from - AT_ONCE))}>Before</button>
+        <button type="button" className="btn" disabled={to >= text.length} onClick={() => setFrom(to)}>After</button>
+        <button type="button" className="btn" autoFocus onClick={onClose}>Close</button>
+      </div>
+    </dialog>
   );
 }
 

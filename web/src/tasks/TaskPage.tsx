@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { TaskView } from "../api.gen";
@@ -13,22 +12,23 @@ import { useTitle } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
 import { Menu } from "../parts/Menu";
 import { taskState } from "../parts/states";
-import { Since, Time } from "../parts/Time";
 import { complain, toast } from "../parts/toasts";
 import { Why } from "../parts/Why";
 import { DrawerButton } from "../shell/drawer";
-import { byWhom, full, size } from "../words";
+import { size } from "../words";
 import { download } from "./download";
+import { History } from "./History";
 import { OutputView } from "./OutputView";
+import { Sparks } from "./Sparks";
 
 export default function TaskPage({ id }: { readonly id: string }): ReactNode {
   const task = useTask(id);
   useTitle(task.data?.title ?? "Task");
   if (task.isError) return <div className="page"><div className="bar"><h1>Task</h1></div><Empty title="This task is not there" action={<Link className="btn" href="/tasks">All tasks</Link>}>{task.error.message}</Empty></div>;
-  return task.data ? <Detail task={task.data} /> : <div className="page"><div className="bar" /><Loading /></div>;
+  return task.data ? <Detail task={task.data} at={task.dataUpdatedAt} /> : <div className="page"><div className="bar" /><Loading /></div>;
 }
 
-function Detail({ task }: { readonly task: TaskView }): ReactNode {
+function Detail({ task, at }: { readonly task: TaskView; readonly at: number }): ReactNode {
   const agent = task.kind === "agent";
   const [tab, setTab] = useState(agent && task.worker ? "transcript" : "output");
   return (
@@ -38,15 +38,17 @@ function Detail({ task }: { readonly task: TaskView }): ReactNode {
       {agent && (
         <div className="tabs px-4 bg-panel flex gap-4 border-b border-hairline" role="tablist" aria-label="What it did">
           {["transcript", "output"].map((name) => (
-            <button key={name} type="button" role="tab" aria-selected={tab === name} className="h-9 border-b-2 border-transparent aria-selected:border-accent aria-selected:font-semibold text-muted aria-selected:text-ink" onClick={() => setTab(name)}>
+            <button key={name} type="button" role="tab" id={`tab-${name}`} aria-controls="what" aria-selected={tab === name} className="h-9 border-b-2 border-transparent aria-selected:border-accent aria-selected:font-semibold text-muted aria-selected:text-ink" onClick={() => setTab(name)}>
               {name === "transcript" ? "Transcript" : "Output"}
             </button>
           ))}
         </div>
       )}
       <div className="split">
-        {tab === "transcript" ? <Conversation id={task.worker} /> : <OutputView task={task} />}
-        <Facts task={task} />
+        <div id="what" className="grid min-h-0 min-w-0" {...(agent ? { role: "tabpanel", "aria-labelledby": `tab-${tab}` } : {})}>
+          {tab === "transcript" ? <Conversation id={task.worker} /> : <OutputView task={task} />}
+        </div>
+        <Facts task={task} at={at} />
       </div>
     </div>
   );
@@ -87,7 +89,7 @@ function Bar({ task }: { readonly task: TaskView }): ReactNode {
           ...(running && task.kind === "process" ? [{ word: "Kill", icon: "stop", danger: true, act: () => setKilling(true) }] : []),
         ]} />
       </span>
-      <DrawerButton />
+      <span className="wide"><DrawerButton /></span>
       {killing && (
         <Confirm title={`Kill ${task.title}?`} verb="Kill" onNo={() => setKilling(false)} onYes={() => { setKilling(false); stop(true); }}>
           <p>Its whole tree of processes is ended at once, without being asked first.</p>
@@ -102,7 +104,7 @@ function ending(task: TaskView): string {
   return [code, task.reason.startsWith("exit code") ? "" : task.reason, task.ended_by && !task.reason.includes(task.ended_by) ? `by ${task.ended_by}` : ""].filter(Boolean).join(" · ");
 }
 
-function Facts({ task }: { readonly task: TaskView }): ReactNode {
+function Facts({ task, at }: { readonly task: TaskView; readonly at: number }): ReactNode {
   const ended = task.finished_at !== null;
   const facts: readonly (readonly [string, ReactNode])[] = [
     ["Task", <span key="id" className="mono">{task.id}</span>],
@@ -123,30 +125,9 @@ function Facts({ task }: { readonly task: TaskView }): ReactNode {
         {task.evidence && <p className="muted mt-1">{task.evidence}</p>}
         <p className="mt-1"><Why of="task" id={task.id} word={ended ? "Show the evidence" : "Why?"} /></p>
       </section>
+      {!ended && <Sparks task={task} at={at} />}
       <History task={task} />
       <section><h2>Facts</h2><dl>{facts.map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}</dl></section>
     </aside>
-  );
-}
-
-function History({ task }: { readonly task: TaskView }): ReactNode {
-  const why = useQuery({ queryKey: ["history", task.id], queryFn: () => call("GET /v1/tasks/{id}/why", { path: { id: task.id } }) });
-  const told = why.data?.sentences ?? [];
-  const last = Math.max(...told.map((step) => step.version));
-  const between = told.filter((step) => step.version > 1 && (task.finished_at === null || step.version < last));
-  const steps = [...new Map(between.map((step) => [step.version, step])).values()].sort((a, b) => a.version - b.version);
-  return (
-    <section>
-      <h2>History</h2>
-      <ol className="steps">
-        <li className="line first"><span className="knot" />Started by {byWhom(task.started_by)} <span className="faint"><Time at={task.started_at} /></span>
-          {task.session && <><br /><span className="muted">from <Link href={`/s/${task.session}`}>its session</Link></span></>}</li>
-        {steps.map((step, index) => <li key={index} className="line"><span className="knot" />{step.text} <span className="faint"><Time at={step.at} /></span></li>)}
-        {task.finished_at !== null ? (
-          <li className="line last"><span className={`knot !border-${taskState(task).look}-mark`} />{taskState(task).word} <span className="faint" title={full(task.finished_at)}><Time at={task.finished_at} /></span>
-            <br /><span className="muted">after <Since at={task.started_at} until={task.finished_at} /></span></li>
-        ) : <li className="line last live"><span className="knot" />Runs for <Since at={task.started_at} /></li>}
-      </ol>
-    </section>
   );
 }

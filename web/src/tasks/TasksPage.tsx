@@ -1,48 +1,50 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { TaskView } from "../api.gen";
+import type { OutputHit, TaskView } from "../api.gen";
 import { Banners } from "../chat/Banner";
 import { call } from "../net/http";
-import { queries, useSessions, useTasks } from "../net/queries";
+import { type List, useSessions, useTasks } from "../net/lists";
+import { useOverview, useRunning } from "../net/queries";
 import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
-import { useTitle } from "../parts/hooks";
+import { useSettled, useTitle } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
 import { taskState } from "../parts/states";
 import { Since, Time } from "../parts/Time";
 import { complain } from "../parts/toasts";
 import { Why } from "../parts/Why";
-import { DrawerButton } from "../shell/drawer";
-import { day, plural, size } from "../words";
+import { useRows } from "../parts/window";
+import { archiveWords, DrawerButton } from "../shell/drawer";
+import { day, size } from "../words";
 import { Prune } from "./Prune";
 
 const STATES = ["running", "failed", "stopped", "lost", "done"] as const;
+const GUESS = { band: 28, row: 36 };
 
 export default function TasksPage(): ReactNode {
-  const tasks = useTasks();
   const [state, setState] = useState("");
   const [kind, setKind] = useState("");
   const [text, setText] = useState("");
+  const wanted = useSettled(text.trim(), 250);
+  const tasks = useTasks(state, kind, wanted);
+  const hits = useOutputSearch(wanted);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [pruning, setPruning] = useState(false);
-  const inOutput = useOutputSearch(text);
+  const totals = useOverview().data?.tasks ?? [];
   useTitle("Tasks");
-  const all = tasks.data?.tasks ?? [];
-  const wanted = text.trim().toLowerCase();
-  const shown = all.filter((task) => (!state || task.state === state) && (!kind || task.kind === kind)
-    && (!wanted || `${task.title} ${task.command}`.toLowerCase().includes(wanted) || inOutput.has(task.id)));
-  const of = (name: string): number => all.filter((task) => task.state === name).length;
+  const of = (name: string): number => totals.find((one) => one.state === name)?.count ?? 0;
   const act = (what: "stop" | "pin"): void => {
-    for (const id of chosen) void call(what === "stop" ? "POST /v1/tasks/{id}/stop" : "POST /v1/tasks/{id}/pin", { path: { id } })
-      .then(() => queries.invalidateQueries({ queryKey: ["tasks"] }), complain);
+    for (const id of chosen) void call(what === "stop" ? "POST /v1/tasks/{id}/stop" : "POST /v1/tasks/{id}/pin", { path: { id } }).catch(complain);
     setChosen(new Set());
   };
+  const none = tasks.loaded && tasks.rows.length === 0 && hits.length === 0;
+  const empty = none && !state && !kind && !wanted;
   return (
     <div className="page">
       <div className="bar">
         <h1>Tasks</h1>
-        <span className="faint wide">{plural(all.length, "task")} · {size(all.reduce((sum, task) => sum + task.output_bytes - task.dropped_bytes, 0))} of output</span>
+        <span className="faint wide">{archiveWords(totals)}</span>
         <span className="grow" />
         {chosen.size > 0 && <><button type="button" className="btn danger" onClick={() => act("stop")}><Icon name="stop" />Stop {chosen.size}</button><button type="button" className="btn" onClick={() => act("pin")}><Icon name="pin" />Pin {chosen.size}</button></>}
         <button type="button" className="btn" onClick={() => setPruning(true)}>Prune…</button>
@@ -60,64 +62,112 @@ export default function TasksPage(): ReactNode {
         <span className="grow" />
         <div className="field w-80"><Icon name="search" /><input type="search" data-search placeholder="Search commands, prompts and output" aria-label="Search commands, prompts and output" value={text} onChange={(event) => setText(event.target.value)} /><span className="kbd wide">/</span></div>
       </div>
-      {tasks.isLoading ? <Loading /> : shown.length === 0 ? (
-        <Empty title={all.length === 0 ? "No task yet" : "Nothing fits"}>{all.length === 0 ? "Whatever runs in the background is kept here with its output, until it is pruned. “Run in background” beside Send starts one." : "Choose another state or kind, or search for something else."}</Empty>
-      ) : <Table tasks={shown} chosen={chosen} onChoose={setChosen} />}
+      {tasks.isLoading ? <Loading /> : none ? (
+        <Empty title={empty ? "No task yet" : "Nothing fits"}>{empty ? "Whatever runs in the background is kept here with its output, until it is pruned. “Run in background” beside Send starts one." : "Choose another state or kind, or search for something else."}</Empty>
+      ) : <Table tasks={tasks} hits={hits} chosen={chosen} onChoose={setChosen} />}
       {pruning && <Prune onClose={() => setPruning(false)} />}
     </div>
   );
 }
 
-function useOutputSearch(text: string): ReadonlySet<string> {
-  const [q, setQ] = useState("");
-  useEffect(() => {
-    const timer = setTimeout(() => setQ(text.trim()), 250);
-    return () => clearTimeout(timer);
-  }, [text]);
+const NOTHING: readonly OutputHit[] = [];
+
+function useOutputSearch(q: string): readonly OutputHit[] {
   const found = useQuery({ queryKey: ["output", q], enabled: q.length > 2, queryFn: () => call("GET /v1/tasks/search", { query: { q, limit: 100 } }) });
-  return new Set((q ? found.data?.hits : undefined)?.map((hit) => hit.task) ?? []);
+  return (q.length > 2 ? found.data?.hits : undefined) ?? NOTHING;
 }
 
-function Table({ tasks, chosen, onChoose }: {
-  readonly tasks: readonly TaskView[]; readonly chosen: ReadonlySet<string>; readonly onChoose: (chosen: ReadonlySet<string>) => void;
+type Line = { readonly kind: "band"; readonly name: string } | { readonly kind: "row"; readonly task: TaskView } | { readonly kind: "row"; readonly hit: OutputHit };
+
+/** What runs, then the others by the day of their start, then where else the text was found. */
+function inOrder(tasks: readonly TaskView[], hits: readonly OutputHit[]): readonly Line[] {
+  const open = tasks.filter((task) => task.state === "running");
+  const lines: Line[] = open.length > 0 ? [{ kind: "band", name: `Open ${open.length}` }, ...open.map((task) => ({ kind: "row", task }) as const)] : [];
+  let before = "";
+  for (const task of tasks) {
+    if (task.state === "running") continue;
+    const name = `Started ${day(task.started_at).replace("Today", "today").replace("Yesterday", "yesterday")}`;
+    if (name !== before) lines.push({ kind: "band", name });
+    before = name;
+    lines.push({ kind: "row", task });
+  }
+  const known = new Set(tasks.map((task) => task.id));
+  const others = hits.filter((hit) => !known.has(hit.task));
+  if (others.length > 0) lines.push({ kind: "band", name: `In the output of ${others.length}` }, ...others.map((hit) => ({ kind: "row", hit }) as const));
+  return lines;
+}
+
+function Table({ tasks, hits, chosen, onChoose }: {
+  readonly tasks: List<TaskView>; readonly hits: readonly OutputHit[]; readonly chosen: ReadonlySet<string>; readonly onChoose: (chosen: ReadonlySet<string>) => void;
 }): ReactNode {
-  const [, go] = useLocation();
-  const sessions = useSessions(false).data?.sessions ?? [];
+  const { rows, more, loadMore } = tasks;
+  const measured = useRunning();
+  const sessions = useSessions(false).rows;
+  const box = useRef<HTMLDivElement>(null);
+  const lines = useMemo(() => {
+    const now = new Map(measured.map((task) => [task.id, task])); // what it is doing is measured more often than it changes
+    return inOrder(rows.map((task) => (task.state === "running" ? (now.get(task.id) ?? task) : task)), more ? NOTHING : hits);
+  }, [rows, measured, more, hits]);
+  const kinds = useMemo(() => lines.map((line) => line.kind), [lines]);
+  const shown = useRows(box, kinds, GUESS);
+  useEffect(() => {
+    if (more && shown.last > lines.length - 20) loadMore();
+  }, [more, shown.last, lines.length, loadMore]);
   const toggle = (id: string): void => {
     const next = new Set(chosen);
     if (!next.delete(id)) next.add(id);
     onChoose(next);
   };
-  const band = (task: TaskView): string => (task.state === "running" ? "Open" : `Ended ${day(task.finished_at ?? task.started_at).replace("Today", "today").replace("Yesterday", "yesterday")}`);
-  const sorted = [...tasks.filter((task) => task.state === "running"), ...tasks.filter((task) => task.state !== "running").sort((a, b) => (b.finished_at ?? 0) - (a.finished_at ?? 0))];
-  const rows: ReactNode[] = [];
-  let before = "";
-  for (const task of sorted) {
-    const name = band(task);
-    if (name !== before) rows.push(<tr key={name} className="band"><td colSpan={9}>{name} {sorted.filter((one) => band(one) === name).length}</td></tr>);
-    before = name;
-    const from = task.session ? (sessions.find((row) => row.id === task.session)?.title ?? "a session") : "You, in background";
-    rows.push(
-      <tr key={task.id} className={chosen.has(task.id) ? "sel" : ""} onClick={(event) => { if (!(event.target as HTMLElement).closest("a, button, input")) go(`/tasks/${task.id}`); }}>
-        <td><input type="checkbox" aria-label={`Choose ${task.title}`} checked={chosen.has(task.id)} onChange={() => toggle(task.id)} /></td>
-        <td><Chip state={taskState(task)} /></td>
-        <td><Link className={`task ${task.kind === "process" ? "mono" : ""}`} href={`/tasks/${task.id}`} title={task.command}>{task.title}</Link></td>
-        <td className="muted">{task.kind}</td>
-        <td className="muted">{task.session ? <Link href={`/s/${task.session}`}>{from}</Link> : from}</td>
-        <td className="num"><Time at={task.started_at} /></td>
-        <td className="num"><Since at={task.started_at} until={task.finished_at} /></td>
-        <td className="num">{task.exit_code ?? (task.state === "lost" ? "unknown" : "–")}</td>
-        <td className="num">{task.state === "failed" || task.state === "lost" ? <Why of="task" id={task.id} /> : null} {task.output_bytes > 0 ? size(task.output_bytes) : "–"}</td>
-      </tr>,
-    );
-  }
+  const titleOf = (session: string): string => sessions.find((row) => row.id === session)?.title || "a session";
   return (
-    <div className="grid-wrap">
-      <table aria-rowcount={sorted.length}>
+    <div className="grid-wrap" ref={box}>
+      <table aria-rowcount={more ? -1 : lines.length + 1}>
         <colgroup><col className="w-10" /><col className="w-36" /><col /><col className="w-22" /><col className="w-52" /><col className="w-26" /><col className="w-26" /><col className="w-22" /><col className="w-32" /></colgroup>
         <thead><tr><th><span className="sr">Choose</span></th><th>State</th><th>Task</th><th>Kind</th><th>From</th><th className="num">Started</th><th className="num">Lasted</th><th className="num">Exit</th><th className="num">Output</th></tr></thead>
-        <tbody>{rows}</tbody>
+        <tbody>
+          {shown.above > 0 && <tr className="space" aria-hidden="true"><td colSpan={9} style={{ height: shown.above }} /></tr>}
+          {lines.slice(shown.first, shown.last).map((line, index) => {
+            const place = shown.first + index + 2;
+            if (line.kind === "band") return <tr key={line.name} className="band" data-kind="band" aria-rowindex={place}><td colSpan={9}>{line.name}</td></tr>;
+            if ("hit" in line) return <HitRow key={line.hit.task} hit={line.hit} place={place} />;
+            const { task } = line;
+            return <Row key={task.id} task={task} place={place} from={titleOf(task.session)} chosen={chosen.has(task.id)} onToggle={() => toggle(task.id)} />;
+          })}
+          {shown.below > 0 && <tr className="space" aria-hidden="true"><td colSpan={9} style={{ height: shown.below }} /></tr>}
+        </tbody>
       </table>
+      {more && <p className="faint px-4 py-2" role="status">Loading more…</p>}
     </div>
+  );
+}
+
+function Row({ task, place, from, chosen, onToggle }: {
+  readonly task: TaskView; readonly place: number; readonly from: string; readonly chosen: boolean; readonly onToggle: () => void;
+}): ReactNode {
+  const [, go] = useLocation();
+  return (
+    <tr className={chosen ? "sel" : ""} data-kind="row" data-why={`task/${task.id}`} aria-rowindex={place} onClick={(event) => { if (!(event.target as HTMLElement).closest("a, button, input, .pop")) go(`/tasks/${task.id}`); }}>
+      <td><input type="checkbox" aria-label={`Choose ${task.title}`} checked={chosen} onChange={onToggle} /></td>
+      <td><Chip state={taskState(task)} /></td>
+      <td><Link className={`task ${task.kind === "process" ? "mono" : ""}`} href={`/tasks/${task.id}`} title={task.command}>{task.title}</Link></td>
+      <td className="muted">{task.kind}</td>
+      <td className="muted">{task.session ? <Link href={`/s/${task.session}`}>{from}</Link> : "You, in background"}</td>
+      <td className="num"><Time at={task.started_at} /></td>
+      <td className="num"><Since at={task.started_at} until={task.finished_at} /></td>
+      <td className="num">{task.exit_code ?? (task.state === "lost" ? "unknown" : "–")}</td>
+      <td className="num">{task.state === "failed" || task.state === "lost" ? <Why of="task" id={task.id} /> : null} {task.output_bytes > 0 ? size(task.output_bytes) : "–"}</td>
+    </tr>
+  );
+}
+
+/** Found in what it wrote. */
+function HitRow({ hit, place }: { readonly hit: OutputHit; readonly place: number }): ReactNode {
+  return (
+    <tr data-kind="row" data-why={`task/${hit.task}`} aria-rowindex={place}>
+      <td /><td className="muted">in the output</td>
+      <td><Link className="task mono" href={`/tasks/${hit.task}`}>{hit.title}</Link></td>
+      <td colSpan={5} className="muted mono">{hit.snippet}</td>
+      <td className="num"><Time at={hit.at} /></td>
+    </tr>
   );
 }

@@ -1,9 +1,13 @@
 /** Colours of a terminal as classes; everything else stays text. */
+import { visible } from "../parts/blocks";
+
 export interface Span {
   readonly text: string;
   readonly look: string;
 }
 
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 // eslint-disable-next-line no-control-regex
 const SGR = /\u001b\[([0-9;]*)m/g;
 
@@ -12,7 +16,7 @@ export function spans(line: string): readonly Span[] {
   let look = new Map<string, string>();
   let from = 0;
   const push = (text: string): void => {
-    const clean = text.replaceAll("\u001b", "");
+    const clean = visible(text.replace(CONTROL, ""));
     if (clean) found.push({ text: clean, look: [...look.values()].sort(byNumber).join(" ") });
   };
   for (const match of line.matchAll(SGR)) {
@@ -55,20 +59,20 @@ export interface OutputLine {
 
 const encoder = new TextEncoder();
 
-/** A page of output as lines. Each begins with the colours that the one before left on. */
-export function lines(text: string, offset: number, next: number): readonly OutputLine[] {
+/** A page of output as lines. Each begins with the colours that the one before left on; those of the last are told. */
+export function lines(text: string, offset: number, next: number, colours = ""): { lines: readonly OutputLine[]; colours: string } {
   const raw = text.split("\n");
   if (raw.at(-1) === "") raw.pop();
   const exact = encoder.encode(text).length === next - offset; // nothing was cleaned away: every offset is true
   let at = offset;
-  let carried = "";
-  return raw.map((line, index) => {
-    const here: OutputLine = { offset: exact || index === 0 ? at : null, text: carried + line };
-    at += encoder.encode(line).length + 1;
+  const found = raw.map((line, index) => {
+    const here: OutputLine = { offset: exact || index === 0 ? at : null, text: colours + line };
+    if (exact) at += encoder.encode(line).length + 1;
     const last = [...line.matchAll(SGR)].at(-1);
-    if (last) carried = /^0?$/.test(last[1] ?? "") ? "" : last[0];
+    if (last) colours = /^0?$/.test(last[1] ?? "") ? "" : last[0];
     return here;
   });
+  return { lines: found, colours };
 }
 
-export const plain = (line: string): string => line.replace(SGR, "").replaceAll("\u001b", "");
+export const plain = (line: string): string => line.replace(SGR, "").replace(CONTROL, "");

@@ -7,22 +7,25 @@ import sys
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import quote
+from holdfast.cli.errors import USAGE, CliError
+from holdfast.cli.gateway import Address, quote
 from holdfast.cli.start import ensure
 from holdfast.cli.values import SESSION
 
 
 @click.command("open")
 @click.argument("session", type=SESSION, required=False)
-@click.option("--print", "only_print", is_flag=True, help="Only print the address; another device can open it too.")
+@click.option("--print", "only_print", is_flag=True, help="Only print the address.")
+@click.option("--phone", is_flag=True, help="Print an address for another device: at the first of the public_urls.")
 @shared_options
 @pass_cli
-def command(cli: Cli, session: str | None, only_print: bool) -> None:
+def command(cli: Cli, session: str | None, only_print: bool, phone: bool) -> None:
     """Open the dashboard, or one SESSION in it; the address signs one browser in, once, within 10 minutes.
 
-    Starts a gateway in the background when none runs.
+    Starts a gateway in the background when none runs. Without a screen, or where CI is set, it only prints.
     """
-    base = ensure(cli.gateway).url
+    address = ensure(cli.gateway)
+    base = _public(address) if phone else address.url
     path = "/"
     if session is not None:
         path = f"/s/{cli.gateway.get(f'/v1/sessions/{quote(session)}')['session']['id']}"
@@ -32,18 +35,28 @@ def command(cli: Cli, session: str | None, only_print: bool) -> None:
         cli.print_json({"url": url, "expires_at": code["expires_at"]})
         return
     print(url)
-    if only_print:
+    if only_print or phone:
         return
     sys.stdout.flush()
     if not _shown(url):
         print("no browser was opened here; the address works once, within 10 minutes", file=sys.stderr)
 
 
+def _public(address: Address) -> str:
+    if not address.public_urls:
+        raise CliError(
+            "The gateway has no address that another device could open.",
+            hint='set `public_urls = ["https://…"]` in [gateway] of config.toml and restart it; see docs/deploy.md.',
+            code=USAGE,
+        )
+    return address.public_urls[0]
+
+
 def _shown(url: str) -> bool:
     """Open it where there is a screen; a browser for the terminal would only be in the way."""
-    from holdfast.config import environment
+    from holdfast.config import has_screen
 
-    if sys.platform != "darwin" and not (environment("DISPLAY") or environment("WAYLAND_DISPLAY")):
+    if not has_screen():
         return False
     import webbrowser
 

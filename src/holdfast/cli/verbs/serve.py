@@ -14,11 +14,12 @@ from holdfast.cli.context import Cli, home_option, pass_cli
     metavar="N",
     help="Where it listens on 127.0.0.1; 0 takes any free port. By default as in the settings.",
 )
+@click.option("--open", "browser", is_flag=True, help="Open the dashboard too, where there is a screen.")
 @click.option("--background", is_flag=True, hidden=True, help="Say nothing: somebody else started it.")
 @home_option
 @pass_cli
-def command(cli: Cli, port: int | None, background: bool) -> int:
+def command(cli: Cli, port: int | None, browser: bool, background: bool) -> int:
     """Run the gateway in the foreground. Ctrl-C ends it; what runs goes on at the next start."""
     from holdfast.app import serve
 
-    return serve(cli.home, port=port, background=background)
+    return serve(cli.home, port=port, background=background, browser=browser)

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.commands import CompactSession, ResetSession, SetResetPolicy, UndoReset
 from holdfast.domain.errors import Rejected
+from holdfast.domain.reset import still_postponed
 from holdfast.gateway.answers import answer
 from holdfast.gateway.chapter_shapes import ChapterShape, Outlook, Rules, RunningTask
 from holdfast.gateway.contract import returns, takes, told
@@ -77,7 +78,7 @@ async def reset_outlook(at: At, id: str) -> Response:
         origins=at.profiles.reset_origins(session.profile, session.policy),
         next_rule=coming.rule,
         next_at=coming.at,
-        postponed=None if session.postponed is None else session.postponed[0],
+        postponed=None if (late := still_postponed(session, coming, at.clock.now())) is None else late[0],
         chapter=ChapterShape(
             number=chapter.number,
             after_turn=chapter.after_turn,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -11,22 +10,25 @@ from starlette.responses import Response
 from holdfast.domain.errors import Conflict
 from holdfast.gateway.answers import answer, refuse
 from holdfast.gateway.contract import body, returns, takes
-from holdfast.gateway.devices import name_of
+from holdfast.gateway.devices import YEAR_MS, name_of
 from holdfast.gateway.door_shapes import (
     Away,
     DeviceList,
     EndedTasks,
     LoggedIn,
     LogIn,
+    Looked,
     OwnDevice,
     Seen,
     SignInCode,
 )
 from holdfast.gateway.routes.sessions import find
-from holdfast.gateway.state import At, Gateway, device_of
+from holdfast.gateway.state import At, Gateway, address_of, device_of
 from holdfast.store.port import DeviceRow
 
-YEAR_SECONDS = 365 * 24 * 3600
+YEAR_SECONDS = YEAR_MS // 1000
+LOGIN_LIMIT = 4096
+"""Bytes of a body that anybody may send."""
 MAX_CURSOR = 2**62
 router = APIRouter(prefix="/v1", tags=["devices"])
 
@@ -39,15 +41,18 @@ async def mint_code(at: At) -> Response:
 
 @router.post("/login", **takes(LogIn, LoggedIn, keyed=False))
 async def log_in(at: At, request: Request) -> Response:
-    """Exchange a one-time code for a cookie; from our own page only, without a credential."""
-    if wait := at.devices.tries.wait:
+    """Exchange a one-time code for a cookie; from our own page only, without a credential.
+
+    A browser that is signed in already stays the same device, with a new cookie.
+    """
+    given = await body(request, LogIn, limit=LOGIN_LIMIT)
+    if wait := at.devices.tries.wait:  # after the body, which may come slowly: nobody gets in between
         message = "Too many sign-in codes were wrong."
         return refuse(429, "too_many", message, hint=f"Try again in {wait} s.", retry_after=wait)
-    given = await body(request, LogIn)
     name = name_of(given.name, request.headers.get("user-agent", ""))
-    device, secret = await at.devices.log_in(given.code, name)
+    device, secret = await at.devices.log_in(given.code, name, known=device_of(request))
     found = answer(LoggedIn(device.id, device.name), status=202)
-    found.headers["set-cookie"] = _cookie(at, secret, YEAR_SECONDS)
+    found.headers["set-cookie"] = address_of(request).set_cookie(secret, YEAR_SECONDS)
     return found
 
 
@@ -56,14 +61,8 @@ async def log_out(at: At, request: Request) -> Response:
     """Forget this device, its cookie and its cursors."""
     device = await _revoke(at, device_of(request), request)
     found = answer(LoggedIn(device.id, device.name), status=202)
-    found.headers["set-cookie"] = _cookie(at, "", 0)
+    found.headers["set-cookie"] = address_of(request).set_cookie("", 0)
     return found
-
-
-def _cookie(at: Gateway, value: str, seconds: int) -> str:
-    """Browsers do not tell ports apart where cookies are concerned, so its name does."""
-    name = f"holdfast_{urlsplit(at.url).port}"
-    return f"{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}"
 
 
 @router.get("/devices", **returns(DeviceList))
@@ -78,7 +77,15 @@ async def own_device(at: At, request: Request) -> Response:
     id = device_of(request)
     row = at.devices.get(id)
     kept = at.store.devices
-    return answer(OwnDevice(at.devices.shown(row, id), await kept.last_session(id), await kept.cursors(id)))
+    shown, last = at.devices.shown(row, id), await kept.last_session(id)
+    return answer(OwnDevice(shown, last, await kept.cursors(id), await kept.looked(id)))
+
+
+@router.post("/looked", **takes(None, Looked, keyed=False))
+async def looked(at: At, request: Request) -> Response:
+    """Somebody looked through what happened on this device; not in the log."""
+    device = at.devices.get(device_of(request)).id
+    return answer(Looked(await at.store.devices.look(device, at=at.clock.now())), status=202)
 
 
 @router.delete("/devices/{id}", **takes(None, LoggedIn, keyed=False))
@@ -89,10 +96,9 @@ async def revoke_device(at: At, id: str, request: Request) -> Response:
 
 
 async def _revoke(at: Gateway, id: str, request: Request) -> DeviceRow:
-    device = await at.devices.revoke(id)
-    if device.id == device_of(request):
+    if id == device_of(request):
         request.scope["device"] = ""  # it may still hear that it is gone
-    return device
+    return await at.devices.revoke(id)
 
 
 @router.post("/seen", **takes(Seen, Seen, keyed=False))
@@ -120,7 +126,7 @@ async def while_away(
         after = min(version, await at.store.devices.cursor(device, session)) if device else 0
     if after > version:
         raise Conflict(f"The cursor {after} is ahead of the session, which ends at {version}.")
-    found = await at.store.devices.away(session, after)
+    found = await at.store.devices.away(session, after=after, upto=version)
     shape = Away(
         after=after,
         version=version,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, WebSocket
@@ -12,12 +13,15 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from holdfast.domain.errors import HoldfastError, Rejected, Unauthorized
+from holdfast.domain.task import task_stream
 from holdfast.gateway.answers import of_error
 from holdfast.gateway.contract import returns
 from holdfast.gateway.routes.sessions import find
+from holdfast.gateway.routes.tasks import find_task
 from holdfast.gateway.shapes import EventPage
 from holdfast.gateway.state import At, Gateway, device_of, gateway_of
 from holdfast.gateway.stream import Frame, Streams, as_message, as_sse, seq_of
+from holdfast.store.port import Page
 
 EVENT_STREAM = "text/event-stream"
 RESTART, REFUSED, REVOKED = 1012, 4404, 4401
@@ -40,6 +44,13 @@ async def all_events(at: At, request: Request, after: After = 0, limit: Limit = 
     return await _events(at, None, request, after, limit)
 
 
+@router.get("/tasks/{id:task}/events", **returns(EventPage))
+async def task_events(at: At, id: str, after: After = 0, limit: Limit = 500) -> Response:
+    """The events of a task after a version: who did what when."""
+    page = await at.store.read(task_stream(str((await find_task(at, id))["id"])), after=after, limit=limit)
+    return _page(page, after + len(page.lines))
+
+
 async def _events(at: Gateway, session: str | None, request: Request, after: int, limit: int) -> Response:
     if EVENT_STREAM in request.headers.get("accept", ""):
         last = request.headers.get("last-event-id", "")
@@ -51,6 +62,10 @@ async def _events(at: Gateway, session: str | None, request: Request, after: int
     cursor = after
     if page.lines:
         cursor = seq_of(page.lines[-1]) if session is None else after + len(page.lines)
+    return _page(page, cursor)
+
+
+def _page(page: Page, cursor: int) -> Response:
     more = b"true" if page.more else b"false"
     body = b'{"events":[%b],"cursor":%d,"more":%b}' % (b",".join(page.lines), cursor, more)
     return Response(body, media_type="application/json")
@@ -88,16 +103,16 @@ class EventStream(Response):
 
 async def event_socket(socket: WebSocket) -> None:
     """The same as a WebSocket: of one session, or without an id of the whole log."""
-    await socket.accept()
     at = gateway_of(socket)
-    try:
-        after = _cursor(socket.query_params.get("after", "0"))
-        id = socket.path_params.get("id")
-        session = None if id is None else str((await find(at, id))["id"])
-    except HoldfastError as error:
-        await _refuse(socket, error)
-    else:
-        await _socket(socket, at, session, after)
+    with suppress(WebSocketDisconnect):  # it may leave at any moment, also before it is refused
+        await socket.accept()
+        try:
+            after = _cursor(socket.query_params.get("after", "0"))
+            id = socket.path_params.get("id")
+            session = None if id is None else str((await find(at, id))["id"])
+            await _socket(socket, at, session, after)
+        except HoldfastError as error:
+            await _refuse(socket, error)
 
 
 # Not by FastAPI's decorator, which keeps about 5 kB more for each open socket.
@@ -121,16 +136,10 @@ async def _socket(socket: WebSocket, at: Gateway, session: str | None, after: in
         while (await socket.receive())["type"] != "websocket.disconnect":
             pass
 
-    try:
-        frames = at.streams.follow(session, after=after)
-        await at.streams.serve(frames, message, gone(), device=device_of(socket))
-    except WebSocketDisconnect:
-        return
-    except HoldfastError as error:
-        await _refuse(socket, error)
-    else:
-        if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
-            await socket.close(RESTART, "the gateway ends; come back with your cursor")
+    frames = at.streams.follow(session, after=after)
+    await at.streams.serve(frames, message, gone(), device=device_of(socket))
+    if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
+        await socket.close(RESTART, "the gateway ends; come back with your cursor")
 
 
 async def _refuse(socket: WebSocket, error: HoldfastError) -> None:

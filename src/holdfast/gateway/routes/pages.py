@@ -29,4 +29,4 @@ async def page(at: At, request: Request) -> Response:
 
 for name in sorted(PAGES | FOLDERS):
     for path in (f"/{name}", f"/{name}/{{rest:path}}") if name else ("/", "/{name}"):
-        router.add_api_route(path, page, include_in_schema=False)
+        router.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 from pathlib import Path
@@ -11,6 +12,8 @@ import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from holdfast.board.cards import COMMENT
+from holdfast.domain.card_commands import CommentCard
 from holdfast.domain.commands import (
     ArchiveSession,
     ChooseAgent,
@@ -26,7 +29,8 @@ from holdfast.domain.commands import (
     UndoTurn,
 )
 from holdfast.domain.errors import NotFound, Rejected
-from holdfast.domain.events import SessionDeleted, decode, session_stream
+from holdfast.domain.events import decode, session_stream
+from holdfast.domain.system import SessionDeleted
 from holdfast.domain.why import why
 from holdfast.domain.why_chapter import why_chapter
 from holdfast.gateway.answers import answer
@@ -79,14 +83,14 @@ async def shown(at: Gateway, rows: list[Row], request: Request) -> list[Session]
     return [session_of(row, unread.get(str(row["id"]), 0)) for row in rows]
 
 
-def accepted(session: str, appended: Appended, caller: Caller, *, message: bool) -> Response:
-    """202: it is on disk."""
+def accepted(session: str, appended: Appended, caller: Caller, *, message: bool | None = None) -> Response:
+    """202: it is on disk. A message has an id; one that became a comment, too."""
     shape = Accepted(
         session=session,
         stream=appended.stream,
         version=appended.version,
         seq=appended.seq,
-        input=caller.key.id if message else None,
+        input=COMMENT + caller.key.id if message is None else caller.key.id if message else None,
         duplicate=appended.duplicate,
     )
     return answer(shape, status=202)
@@ -132,11 +136,15 @@ async def list_sessions(
     archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     before: Annotated[str, Query(pattern=PINNED_CURSOR, description="`next` of the page before.")] = "",
+    text: Annotated[str, Query(max_length=500, description="In the title.")] = "",
+    at_work: Annotated[bool, Query(description="All that are not at rest, and nothing else counts.")] = False,
 ) -> Response:
     """A page of the list, pinned ones first, then newest first."""
+    if at_work:
+        return answer(SessionPage(await shown(at, await at.store.sessions_at_work(), request), None))
     at_ms, _, id = before.removeprefix("p").partition("-")
     cursor = SessionCursor(int(at_ms), id, pinned=before.startswith("p")) if before else SessionCursor()
-    rows = await at.store.sessions(archived=archived, before=cursor, limit=limit)
+    rows = await at.store.sessions(archived=archived, before=cursor, limit=limit, text=text)
     following = None
     if len(rows) == limit:
         last = rows[-1]
@@ -167,8 +175,13 @@ async def rename_session(at: At, id: str, request: Request) -> Response:
 
 @router.post("/sessions/{id}/messages", **takes(SendMessage))
 async def send_message(at: At, id: str, request: Request) -> Response:
-    """Say something; while a turn runs it waits, joins or interrupts."""
-    return await tell(at, id, request, SendMessage)
+    """Say something; while a turn runs it waits, joins or interrupts. To a card's worker it is a comment."""
+    session = str((await find(at, id))["id"])
+    command, caller = await told(request, SendMessage, subject=session)
+    run = await at.store.cards.run_of(session)
+    if run is None:
+        return accepted(session, await at.sessions.tell(session, command, caller), caller, message=True)
+    return accepted(session, await at.cards.tell(str(run["card"]), CommentCard(text=command.text), caller), caller)
 
 
 @router.post("/sessions/{id}/stop", **takes(StopTurn))
@@ -184,6 +197,8 @@ async def choose_agent(at: At, id: str, request: Request) -> Response:
     command, caller = await told(request, ChooseAgent, subject=session)
     if command.profile is not None and command.profile not in at.profiles.names:
         raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
+    if command.model:
+        at.profiles.check_model(command.model)
     appended = await at.sessions.tell(session, command, caller)
     return accepted(session, appended, caller, message=False)
 
@@ -204,12 +219,16 @@ async def fork_session(at: At, id: str, request: Request) -> Response:
 
 
 @router.get("/sessions/{id}/context", **returns(ModelContext))
-async def session_context(at: At, id: str) -> Response:
+async def session_context(
+    at: At, id: str, texts: Annotated[bool, Query(description="Without them only the figures are told.")] = True
+) -> Response:
     """What the model sees, and about how large it is."""
     session = await at.sessions.get(str((await find(at, id))["id"]))
     agent = at.profiles.agent(session)
     tools = [tool.spec for tool in (await agent.tools()).values()]
-    return answer(context(session, agent, tools))
+    window = await asyncio.to_thread(lambda: agent.model.window)
+    found = context(session, agent, tools, window=window)
+    return answer(found if texts else msgspec.structs.replace(found, instructions="", messages=[]))
 
 
 @router.post("/sessions/{id}/archive", **takes(ArchiveSession))
@@ -217,9 +236,13 @@ async def archive_session(at: At, id: str, request: Request) -> Response:
     """Take it out of the default list. While something runs, the command says what becomes of it."""
     session = str((await find(at, id))["id"])
     command, caller = await told(request, ArchiveSession, subject=session)
-    also = await at.still_running.chosen(session, command.running, by=caller.by, what="its session was archived")
-    appended = await at.sessions.tell(session, command, caller, also=also)
-    at.still_running.enforce(also)
+    appended = await at.still_running.with_what_runs(
+        session,
+        command.running,
+        by=caller.by,
+        what="its session was archived",
+        append=lambda also: at.sessions.tell(session, command, caller, also=also),
+    )
     return accepted(session, appended, caller, message=False)
 
 
@@ -246,9 +269,13 @@ async def delete_session(at: At, id: str, request: Request) -> Response:
         assert isinstance(event, SessionDeleted)
         return accepted(event.session, known, caller, message=False)
     session = str((await find(at, id))["id"])
-    also = await at.still_running.chosen(session, command.running, by=caller.by, what="its session was deleted")
-    appended = await at.sessions.delete(session, caller, also=also)
-    at.still_running.enforce(also)
+    appended = await at.still_running.with_what_runs(
+        session,
+        command.running,
+        by=caller.by,
+        what="its session was deleted",
+        append=lambda also: at.sessions.delete(session, caller, also=also),
+    )
     return accepted(session, appended, caller, message=False)
 
 

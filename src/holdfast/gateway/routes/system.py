@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from holdfast import __version__
-from holdfast.domain.events import SYSTEM
+from holdfast.domain.system import SYSTEM
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import describe, returns
 from holdfast.gateway.metrics import exposition
@@ -44,7 +44,7 @@ async def status(at: At) -> Response:
         problem=found.problem,
         working=at.runner.working,
         tasks=sum(not row["foreground"] for row in await at.store.running_tasks()),
-        **{name: int(str(counts[name])) for name in ("sessions", "archived", "messages", "events")},
+        **{name: int(str(counts[name])) for name in ("sessions", "archived", "messages", "events", "seq")},
     )
     return answer(shape)
 

@@ -51,6 +51,8 @@ from holdfast.store.port import Appended, Row, SessionCursor, TaskFilter
 TASK_ID = re.compile(r"[0-9a-f]{4,32}\Z")
 LONGEST_WAIT = 60
 OUTPUT_LIMIT = 1 << 20
+BESIDE = 1 << 14
+"""More bytes than that are cleaned beside the loop, which has others to serve."""
 router = APIRouter(prefix="/v1", tags=["tasks"])
 
 
@@ -158,10 +160,11 @@ def _wanted(
     kind: Literal["", "process", "agent"] = "",
     state: Literal["", "running", "done", "failed", "stopped", "lost"] = "",
     text: Annotated[str, Query(max_length=500, description="In the title, the command or the summary.")] = "",
-    since: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    since: Annotated[int, Query(ge=0, le=2**62, description="Started then or later.")] = 0,
+    ended: Annotated[int, Query(ge=0, le=2**62, description="Ended then or later.")] = 0,
     all: Annotated[bool, Query(description="Also commands that a turn waits or waited for.")] = False,
 ) -> TaskFilter:
-    return TaskFilter(kind=kind, state=state, text=text, since=since, foreground=all)
+    return TaskFilter(kind=kind, state=state, text=text, since=since, ended=ended, foreground=all)
 
 
 @router.get("/tasks", **returns(TaskPage))
@@ -291,7 +294,7 @@ async def task_output(
         size=window.size,
         state=str(row["state"]),
         dropped=Dropped(window.offset, start) if window.dropped else None,
-        text=coloured(data),
+        text=await asyncio.to_thread(coloured, data) if len(data) > BESIDE else coloured(data),
     )
     return answer(page)
 

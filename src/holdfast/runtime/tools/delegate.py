@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.task import TaskStarted, task_of_call, title_of
+from holdfast.domain.task import TaskStarted, agent_of, task_of_call, title_of
 from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.sessions import Caller
@@ -57,11 +57,10 @@ class Delegate:
             title=title_of(arguments.prompt),
             command=arguments.prompt,
             cwd=str(place.cwd),
-            by=f"the agent of session {place.session}",
+            by=agent_of(place.session),
             session=place.session,
             call=place.call,
             worker=task,
-            lifetime="session",
             notify=arguments.notify,
         )
         key = CommandKey(f"delegate-{task}", task)

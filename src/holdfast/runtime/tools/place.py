@@ -33,6 +33,8 @@ class Place:
     also: tuple[Path, ...] = ()
     closed: tuple[Path, ...] = SYSTEM
     """Directories that stay closed even where they lie in open ones."""
+    own: Path | None = None
+    """The workspace of a card, which is open though it lies in a closed one."""
     only: str = ""
     """The path that was allowed, as the log names it; another one is refused. Empty is any."""
     profile: str = ""
@@ -53,7 +55,8 @@ class Place:
         except (OSError, RuntimeError, ValueError) as error:
             raise ToolFailed(f"{path!r} is not a usable path: {error}.") from error
         self._root(target, path)
-        if any(target.is_relative_to(closed.resolve()) for closed in self.closed):
+        own = self.own is not None and target.is_relative_to(self.own.resolve())
+        if any(target.is_relative_to(closed.resolve()) for closed in self.closed) and not own:
             raise ToolFailed(f"{path} is closed to tools: it holds what belongs to Holdfast or the system.")
         if self.only and self.shown(target) != self.only:
             raise ToolFailed(f"{path} leads to {self.shown(target)} now; {self.only} was allowed.")

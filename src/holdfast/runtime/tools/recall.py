@@ -11,6 +11,7 @@ from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.runtime.tools.tool import Done, Tool, bounded
 
+NAME = "recall"
 MOST = 20
 AROUND = 240
 
@@ -32,7 +33,7 @@ class Recall:
     def tool(self) -> Tool[RecallArguments]:
         """As agents have it."""
         return Tool(
-            "recall",
+            NAME,
             "Search what was said and done in this session, also before a reset or a summary. "
             "Give `text` to find places, then `turn` to read one of them.",
             "pure",
@@ -51,7 +52,8 @@ class Recall:
         wanted = arguments.text.casefold().strip()
         if not wanted:
             raise ToolFailed("Give a text to look for, or a turn to read.")
-        found = [(one, at) for one in messages if (at := _line(one).casefold().find(wanted)) >= 0]
+        said = [one for one in messages if not (isinstance(one, ToolResult) and one.tool == NAME)]
+        found = [(one, at) for one in said if (at := _line(one).casefold().find(wanted)) >= 0]
         if not found:
             return Done(f"Nothing in this session contains {arguments.text!r}.")
         lines = [_around(one, at) for one, at in found[-MOST:]]
@@ -63,8 +65,9 @@ def _line(message: Message) -> str:
     match message:
         case UserMessage(text=text):
             return f"user: {text}"
-        case AgentMessage(text=text):
-            return f"you: {text}"
+        case AgentMessage(text=text, calls=calls):
+            asked = [f"{call.tool} {call.arguments}" for call in calls if call.tool != NAME]
+            return "you: " + "\n".join(filter(None, (text, *asked)))
         case ToolResult(tool=tool, outcome=outcome, output=output):
             return f"{tool} {outcome}: {output}"
         case Note(text=text):

@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import Effect
-from holdfast.domain.task import NEVER_STARTED, Lifetime, TaskStarted, task_of_call, title_of
+from holdfast.domain.task import NEVER_STARTED, Lifetime, TaskStarted, agent_of, task_of_call, title_of
 from holdfast.processes.verdict import CANCELLED
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.shelf import Shelf
@@ -131,7 +131,7 @@ class Terminal:
             title=title_of(arguments.command),
             command=arguments.command,
             cwd=str(cwd),
-            by=f"the agent of session {place.session}",
+            by=agent_of(place.session),
             session=place.session,
             call=place.call,
             foreground=not arguments.background,

@@ -13,8 +13,9 @@ DELETE FROM codes WHERE expires_at <= :at;
 DELETE FROM codes WHERE hash = :hash AND expires_at > :at RETURNING expires_at;
 
 -- name: add_device
--- Somebody came in.
-INSERT INTO devices (id, hash, name, created_at, seen_at) VALUES (:id, :hash, :name, :at, :at);
+-- Somebody came in, or came in again: then with a new cookie.
+INSERT INTO devices (id, hash, name, created_at, seen_at) VALUES (:id, :hash, :name, :at, :at)
+ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, name = excluded.name, seen_at = excluded.seen_at;
 
 -- name: drop_device
 -- Its cookie counts no more; its cursors go with it.
@@ -41,6 +42,14 @@ UPDATE devices SET last_session = :session, seen_at = MAX(seen_at, :at) WHERE id
 -- Where it looked last; empty when that was deleted.
 SELECT last_session FROM devices WHERE id = :device;
 
+-- name: save_looked
+-- Somebody looked through what happened; that moment only grows.
+UPDATE devices SET looked_at = MAX(looked_at, :at) WHERE id = :device RETURNING looked_at;
+
+-- name: looked_at
+-- When somebody last looked through what happened; before the first time, when the device came in.
+SELECT MAX(looked_at, created_at) AS looked_at FROM devices WHERE id = :device;
+
 -- name: device_cursors
 -- How far it has read, everywhere.
 SELECT session, version FROM cursors WHERE device = :device;
@@ -49,8 +58,9 @@ SELECT session, version FROM cursors WHERE device = :device;
 -- How far it has read in one session; of one that it never opened, all from before it came in.
 SELECT COALESCE(
     (SELECT version FROM cursors WHERE device = :device AND session = :session),
-    (SELECT MAX(version) FROM events WHERE stream = :stream
-        AND at <= (SELECT created_at FROM devices WHERE id = :device)),
+    (SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = :stream
+        AND e.at <= (SELECT created_at FROM devices WHERE id = :device)
+        ORDER BY s.number DESC, e.version DESC LIMIT 1),
     0) AS version;
 
 -- name: count_unread
@@ -72,24 +82,27 @@ UPDATE devices SET last_session = '' WHERE last_session = :session;
 
 -- name: away_texts
 -- What the agent said after a version, and where it began.
-SELECT COUNT(*) AS messages, MIN(version) AS first FROM spoken WHERE session = :session AND version > :after;
+SELECT COUNT(*) AS messages, MIN(version) AS first FROM spoken
+WHERE session = :session AND version > :after AND version <= :upto;
 
 -- name: away_counts
 -- What else happened after a version.
 SELECT COALESCE(SUM(kind = 'ToolCallFinished'), 0) AS tool_calls,
     COALESCE(SUM(kind = 'WaitOpened' AND json_extract(data, '$.event.purpose') IN ('question', 'approval')), 0) AS questions,
     COALESCE(SUM(kind = 'TurnFinished' AND json_extract(data, '$.event.outcome') = 'failed'), 0) AS failures
-FROM events WHERE stream = :stream AND version > :after;
+FROM spans s JOIN events e ON e.span = s.span
+WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND e.version <= :upto;
 
 -- name: away_tasks
 -- The tasks whose end was told after a version, by how they ended.
-SELECT t.state, COUNT(*) AS count FROM events e JOIN tasks t ON t.id = CASE e.kind
+SELECT t.state, COUNT(*) AS count FROM spans s JOIN events e ON e.span = s.span JOIN tasks t ON t.id = CASE e.kind
     WHEN 'NoteReceived' THEN json_extract(e.data, '$.event.task')
     ELSE substr(json_extract(e.data, '$.event.by'), 6) END
-WHERE e.stream = :stream AND e.version > :after AND (e.kind = 'NoteReceived'
+WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND e.version <= :upto AND (e.kind = 'NoteReceived'
     OR (e.kind = 'InputReceived' AND substr(json_extract(e.data, '$.event.by'), 1, 5) = 'task '))
 GROUP BY t.state;
 
 -- name: event_time
 -- When the event at a version was.
-SELECT at FROM events WHERE stream = :stream AND version = :version;
+SELECT e.at FROM spans s JOIN events e ON e.span = s.span
+WHERE s.stream = :stream AND s.number = (:version - 1) / 16 AND e.version = :version;

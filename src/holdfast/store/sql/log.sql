@@ -5,17 +5,24 @@
 SELECT COALESCE(MAX(seq), 0) FROM events;
 
 -- name: head
--- The version of a stream; 0 if it has no events.
-SELECT COALESCE(MAX(version), 0) FROM events WHERE stream = :stream;
+-- Where a stream ends; no row if it has no events.
+SELECT version, span FROM events
+WHERE span = (SELECT span FROM spans WHERE stream = :stream ORDER BY number DESC LIMIT 1)
+ORDER BY version DESC LIMIT 1;
+
+-- name: begin_span
+-- The next sixteen versions of a stream are found under this seq.
+INSERT INTO spans (stream, number, span) VALUES (:stream, :number, :span);
 
 -- name: insert_event
 -- The one place where a fact becomes durable.
-INSERT INTO events (seq, stream, version, at, kind, data, crc, command_id)
-VALUES (:seq, :stream, :version, :at, :kind, :data, :crc, :command_id);
+INSERT INTO events (seq, stream, version, at, kind, data, crc, command_id, span)
+VALUES (:seq, :stream, :version, :at, :kind, :data, :crc, :command_id, :span);
 
 -- name: read_stream
 -- Stored bytes of one stream after a version.
-SELECT data, crc FROM events WHERE stream = :stream AND version > :after ORDER BY version LIMIT :limit;
+SELECT e.data, e.crc FROM spans s JOIN events e ON e.span = s.span
+WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after ORDER BY s.number, e.version LIMIT :limit;
 
 -- name: read_all
 -- Stored bytes of the whole log after a seq.

@@ -90,21 +90,26 @@ WHERE id = :session;
 UPDATE sessions SET fresh_at = :at WHERE id = :session AND begun_at > 0;
 
 -- name: set_reset_policy
--- A person chose when it is reset.
-UPDATE sessions SET reset_policy = :policy, version = :version WHERE id = :session;
+-- A person chose when it is reset; that counts from now on.
+UPDATE sessions SET reset_policy = :policy, version = :version,
+    begun_at = CASE WHEN begun_at > 0 THEN :at ELSE begun_at END
+WHERE id = :session;
 
 -- name: open_chapter
 -- An empty chapter: nothing in it that a reset could be about.
-UPDATE sessions SET chapter = :chapter, chapter_at = :at, begun_at = 0, fresh_at = 0, asked_turn = 0, version = :version
+UPDATE sessions SET chapter = :chapter, chapter_at = :at, begun_at = 0, fresh_at = 0, asked_turn = 0, compacting = 0,
+    version = :version
 WHERE id = :session;
 
 -- name: rejoin_chapter
 -- The chapter before is open again, as if it had begun now.
-UPDATE sessions SET chapter = :chapter - 1, chapter_at = 0, begun_at = :at, fresh_at = :at, version = :version WHERE id = :session;
+UPDATE sessions SET chapter = :chapter - 1, chapter_at = :since, begun_at = :at, fresh_at = :at, compacting = 0,
+    version = :version
+WHERE id = :session;
 
 -- name: session_compacting
--- Its context is to be made shorter, or was.
-UPDATE sessions SET compacting = :compacting, version = :version WHERE id = :session;
+-- Its context is to be made shorter, or was: what is still true of it, and what is new.
+UPDATE sessions SET compacting = (compacting & :still) | :more, version = :version WHERE id = :session;
 
 -- name: start_turn
 -- A turn begins.
@@ -140,7 +145,11 @@ DELETE FROM spoken WHERE session = :session;
 
 -- name: delete_events
 -- And its events: somebody asked for it.
-DELETE FROM events WHERE stream = :stream;
+DELETE FROM events WHERE span IN (SELECT span FROM spans WHERE stream = :stream);
+
+-- name: delete_spans
+-- And where they were.
+DELETE FROM spans WHERE stream = :stream;
 
 -- name: delete_partials
 -- And what it was about to say.

@@ -54,8 +54,8 @@ DELETE FROM tasks;
 SELECT * FROM tasks
 WHERE foreground = 0 AND (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
     AND started_at >= :since AND (:kind = '' OR kind = :kind) AND (:state = '' OR state = :state)
-    AND (:session = '' OR session = :session OR worker = :session)
-    AND (:text = '' OR instr(lower(title || char(10) || command || char(10) || summary), :text) > 0)
+    AND (:session = '' OR session = :session OR worker = :session) AND (:ended = 0 OR finished_at >= :ended)
+    AND (:text = '' OR instr(folded(title || char(10) || command || char(10) || summary), :text) > 0)
 ORDER BY started_at DESC, id LIMIT :limit;
 
 -- name: list_all_tasks
@@ -63,9 +63,13 @@ ORDER BY started_at DESC, id LIMIT :limit;
 SELECT * FROM tasks
 WHERE (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
     AND started_at >= :since AND (:kind = '' OR kind = :kind) AND (:state = '' OR state = :state)
-    AND (:session = '' OR session = :session OR worker = :session)
-    AND (:text = '' OR instr(lower(title || char(10) || command || char(10) || summary), :text) > 0)
+    AND (:session = '' OR session = :session OR worker = :session) AND (:ended = 0 OR finished_at >= :ended)
+    AND (:text = '' OR instr(folded(title || char(10) || command || char(10) || summary), :text) > 0)
 ORDER BY started_at DESC, id LIMIT :limit;
+
+-- name: count_tasks
+-- How many there are in each state, and what their outputs take.
+SELECT state, COUNT(*) AS count, SUM(output_bytes - dropped_bytes) AS bytes FROM tasks WHERE foreground = 0 GROUP BY state;
 
 -- name: running_tasks
 -- Everything that runs, oldest first.

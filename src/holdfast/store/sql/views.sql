@@ -1,10 +1,12 @@
 -- What people look at.
 
 -- name: list_sessions
--- A page of the list, pinned ones first, then newest first; keyset paging by (pinned, updated_at, id).
+-- A page of the list, pinned ones first, then newest first; keyset paging by (pinned, updated_at, id). An empty text
+-- fits every title.
 SELECT * FROM sessions
 WHERE archived = :archived AND (pinned < :before_pinned OR (pinned = :before_pinned
     AND (updated_at < :before_at OR (updated_at = :before_at AND id > :before_id))))
+    AND (:text = '' OR instr(folded(title), :text) > 0)
 ORDER BY pinned DESC, updated_at DESC, id LIMIT :limit;
 
 -- name: get_session
@@ -21,11 +23,19 @@ SELECT stream FROM deleted WHERE stream >= :prefix AND stream < :beyond ORDER BY
 
 -- name: sessions_at_work
 -- Everything that is not at rest: queued, running, waiting, suspended.
-SELECT * FROM sessions WHERE queued > 0 OR compacting = 1 OR turn_state IN ('running', 'waiting', 'suspended') ORDER BY id;
+SELECT * FROM sessions WHERE queued > 0 OR compacting > 0 OR turn_state IN ('running', 'waiting', 'suspended') ORDER BY id;
 
 -- name: sessions_begun
 -- Those whose chapter has something in it: what a reset could be about.
 SELECT * FROM sessions WHERE begun_at > 0 AND archived = 0 ORDER BY id;
+
+-- name: sessions_unused
+-- At rest, not pinned, with nothing running, and not touched since a moment; oldest first.
+SELECT * FROM sessions s
+WHERE archived = :archived AND pinned = 0 AND updated_at < :before AND queued = 0 AND compacting = 0
+    AND (turn_state IS NULL OR turn_state NOT IN ('running', 'waiting', 'suspended'))
+    AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.state = 'running' AND (t.session = s.id OR t.worker = s.id))
+ORDER BY updated_at, id;
 
 -- name: open_waits
 -- The inbox: everything that waits for a person, oldest first.
@@ -47,16 +57,34 @@ SELECT COUNT(*) AS sessions, COALESCE(SUM(archived), 0) AS archived,
     COALESCE(SUM(message_count), 0) AS messages FROM sessions;
 
 -- name: count_events
--- How long the log is.
-SELECT COUNT(*) FROM events;
+-- How long the log is, and where it stands: its end, and that of the stream which says what was deleted.
+SELECT (SELECT COUNT(*) FROM events) AS events, (SELECT COALESCE(MAX(seq), 0) FROM events) AS seen,
+    COALESCE((SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = 'system'
+        ORDER BY s.number DESC, e.version DESC LIMIT 1), 0) AS deletions;
+
+-- name: count_new_events
+-- The same, but only what came after a place: a long log is counted once.
+SELECT (SELECT COUNT(*) FROM events WHERE seq > :seen) AS events, (SELECT COALESCE(MAX(seq), 0) FROM events) AS seen,
+    COALESCE((SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = 'system'
+        ORDER BY s.number DESC, e.version DESC LIMIT 1), 0) AS deletions;
+
+-- name: work_since
+-- What ended and what began to wait after a moment, in slots of the same length.
+SELECT (at - :since) / :step AS slot, SUM(what = 'turn') AS turns, SUM(what = 'task') AS tasks,
+    SUM(state IN ('failed', 'lost')) AS failed, SUM(what = 'wait') AS waits
+FROM (
+    SELECT finished_at AS at, 'turn' AS what, state FROM turns WHERE finished_at >= :since
+    UNION ALL SELECT finished_at, 'task', state FROM tasks WHERE finished_at >= :since AND foreground = 0
+    UNION ALL SELECT opened_at, 'wait', '' FROM waits WHERE opened_at >= :since AND purpose <> 'retry'
+) GROUP BY slot ORDER BY slot;
 
 -- name: miscounted_sessions
 -- For the doctor: sessions whose row does not agree with their events.
 SELECT s.id FROM sessions s JOIN (
-    SELECT stream, MAX(version) AS version, COUNT(*) AS events,
+    SELECT p.stream, MAX(version) AS version, COUNT(*) AS events,
         SUM(kind = 'InputReceived') AS inputs,
         SUM(kind = 'InputWithdrawn') AS withdrawn,
         SUM(kind = 'ModelResponded' AND json_extract(data, '$.event.text') <> '') AS answers
-    FROM events GROUP BY stream
+    FROM spans p JOIN events v ON v.span = p.span GROUP BY p.stream
 ) e ON e.stream = 'session/' || s.id
 WHERE s.version <> e.version OR e.version <> e.events OR s.message_count <> e.inputs - e.withdrawn + e.answers;

@@ -1,8 +1,8 @@
 """A process that has imported everything and forks a child for each life: a start costs 5 ms, not 200.
 
-It runs as `python -m tests.crash.zygote`, takes requests as JSON lines on stdin, and shares its
-stdout with its children. A child that is killed cannot take back what it wrote there: this pipe is the
-memory of the test, outside of the process under test.
+It runs as `python -m tests.zygote LIVES`, with the module of their lives, takes requests as JSON lines on
+stdin, and shares its stdout with its children. A child that is killed cannot take back what it wrote there:
+this pipe is the memory of the test, outside of the process under test.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass, field
+from importlib import import_module
 from math import inf
 from pathlib import Path
 from typing import Literal, Self
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 HUNG = 60.0
 TOO_LATE = ["too late"]
 Since = Literal["birth", "first word"]
@@ -54,9 +55,9 @@ class Life:
 class Zygote:
     """Runs lives, one at a time."""
 
-    def __init__(self, *, preload: Path | None = None) -> None:
+    def __init__(self, lives: str, *, preload: Path | None = None) -> None:
         environment = os.environ | ({"LD_PRELOAD": str(preload)} if preload is not None else {})
-        command = [sys.executable, "-m", "tests.crash.zygote"]
+        command = [sys.executable, "-m", "tests.zygote", lives]
         self._process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -74,24 +75,28 @@ class Zygote:
         self._process.kill()
         self._requests.close()
         self._answers.close()
+        self._selector.close()
         self._process.wait()
 
-    def live(self, life: str, *, kill_after: float = HUNG, since: Since = "birth", **arguments: object) -> Life:
-        """Run a life of `lives.py` to its end, or kill it so many seconds after its birth or its first word."""
+    def live(
+        self, life: str, *, kill_after: float = HUNG, since: Since = "birth", kill_on: str = "", **arguments: object
+    ) -> Life:
+        """Run a life to its end; or kill it so many seconds after its birth or its first word, or on a word."""
         self._requests.write(json.dumps([life, arguments]).encode() + b"\n")
         self._requests.flush()
-        heard = Life()
+        heard, hung = Life(), False
         pid = int(self._line()[1])
         deadline = time.monotonic() + (kill_after if since == "birth" else HUNG)
         while (line := self._line(deadline))[0] != "exit":
             if not heard.lines and since == "first word":
                 deadline = time.monotonic() + kill_after
-            heard.lines.append(line)
-            if line == TOO_LATE:
+            if line != TOO_LATE:
+                heard.lines.append(line)
+            if line == TOO_LATE or line[0] == kill_on:
                 os.kill(pid, signal.SIGKILL)
-                deadline = inf
+                deadline, hung = inf, line == TOO_LATE and kill_after == HUNG
         heard.status = int(line[1])
-        assert kill_after != HUNG or TOO_LATE not in heard.lines, f"{life} {arguments} hung after {heard.lines}"
+        assert not hung, f"{life} {arguments} hung after {heard.lines}"
         return heard
 
     def _line(self, deadline: float = inf) -> list[str]:
@@ -112,15 +117,14 @@ class Zygote:
 
 
 def _serve() -> None:
-    from tests.crash.lives import LIVES
-
+    lives = import_module(sys.argv[1]).LIVES
     for request in sys.stdin:
         life, arguments = json.loads(request)
         pid = os.fork()
         if pid == 0:
             tell("born", os.getpid())
             try:
-                asyncio.run(LIVES[life](**arguments))
+                asyncio.run(lives[life](**arguments))
             except BaseException:
                 traceback.print_exc()
                 os._exit(1)

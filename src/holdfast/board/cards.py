@@ -1,0 +1,318 @@
+"""Every card as folded state, and the door for commands: decide on the card as it is, append, else again.
+
+What happens to a card and to the session, the task and the followers of its run is one append. So a comment is
+heard once, a notice comes once, and a run that is over is over for everybody at the same moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from pathlib import Path
+
+import msgspec
+
+from holdfast.board import workspace
+from holdfast.domain.card import (
+    BoardCreated,
+    Card,
+    CardBlocked,
+    CardCommented,
+    CardCompleted,
+    CardCreated,
+    CardEvent,
+    CardMoved,
+    CardStatus,
+    RunFinished,
+    board_stream,
+    card_stream,
+    evolve_card,
+)
+from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateBoard, CreateCard, EditCard, LinkCard
+from holdfast.domain.card_rules import decide_board, decide_card
+from holdfast.domain.dispatch import steered
+from holdfast.domain.errors import Conflict, HoldfastError, Rejected
+from holdfast.domain.events import (
+    AnyEvent,
+    InputReceived,
+    InputWithdrawn,
+    NoteReceived,
+    StopRequested,
+    WorkerReleased,
+    session_stream,
+)
+from holdfast.domain.fact import Happened
+from holdfast.domain.message import AgentMessage, ToolResult
+from holdfast.domain.session import Session
+from holdfast.domain.task import PREVIEW, TaskFinished, TaskOutcome, task_stream
+from holdfast.lifecycle.running import StillRunning
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.sessions import Caller, Sessions
+from holdfast.store.port import Append, Appended, CommandKey, Store, Write
+
+KEPT = 1000
+TRIES = 1000
+COMMENT = "comment-"
+OUTCOMES: dict[str, TaskOutcome] = {"done": "done", "failed": "failed", "lost": "lost"}
+
+
+class Cards:
+    """The cards of this gateway."""
+
+    def __init__(self, store: Store, *, sessions: Sessions, running: StillRunning, clock: Clock, root: Path) -> None:
+        self.root = root
+        self._store = store
+        self._sessions = sessions
+        self._running = running
+        self._clock = clock
+        self._kept: OrderedDict[str, Card] = OrderedDict()
+
+    async def get(self, card: str) -> Card:
+        """The card, caught up with the log. It changes under you at the next await."""
+        state = self._kept.setdefault(card, Card(card))
+        self._kept.move_to_end(card)
+        if len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        for record in await self._store.load(card_stream(card), after=state.version):
+            if record.version == state.version + 1:  # somebody else may have been quicker
+                evolve_card(state, record.event, Happened(record.version, record.at))  # type: ignore[arg-type]
+        return state
+
+    # --- commands -------------------------------------------------------------------------------
+
+    async def create(self, command: CreateCard, *, card: str, caller: Caller) -> Appended:
+        """Write work down; its board is made when it is the first."""
+        workspace.check(command.workspace)
+        now = self._clock.now()
+        if command.at is not None and command.at <= now:
+            raise Rejected("That time has passed.")
+        parents = [str((await self._store.cards.card(parent))["id"]) for parent in command.parents]
+        waits = [row for parent in parents if (row := await self._store.cards.card(parent))["status"] != "done"]
+        status: CardStatus = "ready"
+        status = "triage" if command.triage else "scheduled" if command.at is not None else "todo" if waits else "ready"
+        created = CardCreated(
+            card=card,
+            board=command.board,
+            title=command.title,
+            body=command.body,
+            by=caller.by,
+            status=status,
+            profile=command.profile or "",
+            workspace=command.workspace,
+            priority=command.priority,
+            parents=parents,
+            resume=command.resume,
+            max_runtime_ms=command.max_runtime_ms,
+            max_attempts=command.max_attempts,
+            session=command.session or "",
+        )
+        events: list[AnyEvent] = [created]
+        if command.at is not None:
+            events.append(CardMoved(card=card, status="scheduled", reason="", by=caller.by, at=command.at))
+        boards = {str(row["id"]): row for row in await self._store.cards.boards()}
+        found = boards.get(command.board)
+        if found is None and command.board != "default":
+            raise Rejected(f"There is no board {command.board!r}.", hint=f"`holdfast board create {command.board}`")
+        if found is not None and found["archived"]:
+            raise Conflict(f"The board {command.board} is archived.")
+        also: tuple[Write, ...] = ()
+        if found is None:
+            made = BoardCreated(board=command.board, title="Board", by=caller.by)
+            also = (Write(board_stream(command.board), (made,), expect=0),)
+        write = Write(card_stream(card), tuple(events), expect=0)
+        return await self._store.append(Append((write, *also), now, command=caller.key))
+
+    async def tell_board(self, name: str, command: BoardCommand, caller: Caller) -> Appended:
+        """A command about a board as it is now."""
+        known = await self._store.find_command(caller.key)
+        if known is not None:
+            return known
+        name = command.board if isinstance(command, CreateBoard) else name
+        row = next((row for row in await self._store.cards.boards() if row["id"] == name), None)
+        runs = any(run["board"] == name for run in await self._store.cards.running())
+        event = decide_board(name, row, command, by=caller.by, runs=runs)
+        expect = 0 if row is None else int(str(row["version"]))
+        write = Write(board_stream(name), (event,), expect=expect)
+        return await self._store.append(Append((write,), self._clock.now(), command=caller.key))
+
+    async def tell(self, card: str, command: CardCommand, caller: Caller) -> Appended:
+        """Decide on the card as it is now, and append with all that follows from it."""
+        if isinstance(command, LinkCard):
+            parent = str((await self._store.cards.card(command.parent))["id"])
+            command = msgspec.structs.replace(command, parent=parent)
+            await self._no_cycle(card, parent)
+        if isinstance(command, EditCard) and command.workspace is not None:
+            workspace.check(command.workspace)
+        for _ in range(TRIES):
+            state = await self.get(card)
+            try:
+                events = decide_card(state, command, id=caller.key.id, by=caller.by, now=self._clock.now())
+            except Conflict:
+                known = await self._store.find_command(caller.key)
+                if known is None:
+                    raise
+                return known
+            appended = await self.write(state, events, by=caller.by, command=caller.key)
+            if appended is not None:
+                return appended
+        raise Conflict("The card changed too often in between.", hint="Try again.")
+
+    async def write(
+        self,
+        card: Card,
+        events: list[CardEvent],
+        *,
+        by: str,
+        command: CommandKey | None = None,
+        also: tuple[Write, ...] = (),
+    ) -> Appended | None:
+        """These events and all that follows from them, all or nothing; None when something came between."""
+        version, run = card.version, card.run
+        session = await self._sessions.get(run.started.session) if run is not None else None
+        if session is not None and not session.exists:
+            session = None
+        if card.version != version:
+            return None
+        events = [self._completed(card, event, session) for event in events]
+        writes = [Write(card_stream(card.id), tuple(events), expect=version), *also]
+        if session is not None:
+            writes += self._to_worker(card, events, session, by)
+        writes += await self._notices(card, events, None if session is None else session.id)
+        processes = await self._processes(card, events, by)
+        writes += processes
+        try:
+            appended = await self._store.append(Append(tuple(writes), self._clock.now(), command=command))
+        except Conflict:
+            if command is not None and (known := await self._store.find_command(command)) is not None:
+                return known
+            await self.get(card.id)
+            return None
+        self._sessions.apply(appended.records)
+        await self.get(card.id)
+        self._running.enforce(processes)
+        if any(isinstance(event, CardMoved) and event.status == "archived" for event in events):
+            await self.tidy(card)
+        return appended
+
+    def _completed(self, card: Card, event: CardEvent, session: Session | None) -> CardEvent:
+        """The end of a run with what its session knows: whether it got anywhere, and what it did not hear."""
+        run = card.run
+        if not isinstance(event, RunFinished) or session is None or run is None:
+            return event
+        after = run.started.after_turn
+        progress = any(m.turn > after for m in session.messages[-200:] if isinstance(m, AgentMessage | ToolResult))
+        unheard = [q.event.input.removeprefix(COMMENT) for q in session.queue if q.event.input.startswith(COMMENT)]
+        return msgspec.structs.replace(event, progress=progress, until_turn=session.turns, unheard=unheard)
+
+    def _to_worker(self, card: Card, events: list[CardEvent], session: Session, by: str) -> list[Write]:
+        """What its session and its task are told: a comment, or that it is over."""
+        run = card.run
+        assert run is not None
+        said: list[AnyEvent] = []
+        for event in events:
+            match event:
+                case CardCommented(comment=comment, text=text):
+                    words = steered(event.by, text)
+                    said.append(InputReceived(input=COMMENT + comment, text=words, mode="steer", by=event.by))
+                case RunFinished() as ended:
+                    heard = {COMMENT + one for one in ended.unheard}
+                    said = [one for one in said if not isinstance(one, InputReceived)]
+                    said += [InputWithdrawn(input=input, by=by) for input in sorted(heard)]
+                    if session.turn is not None and session.turn.stop is None and ended.outcome == "stopped":
+                        said.append(StopRequested(turn=session.turn.number, by=by))
+                    said.append(WorkerReleased(card=card.id, run=run.number))
+                case _:
+                    pass
+        if not said:
+            return []
+        ends = next((event for event in events if isinstance(event, RunFinished)), None)
+        writes = [Write(session_stream(session.id), tuple(said), expect=session.version if ends is not None else None)]
+        if ends is not None:
+            finished = TaskFinished(
+                task=run.started.task,
+                outcome=OUTCOMES.get(ends.outcome, "stopped"),
+                reason=ends.reason,
+                evidence=f"run {run.number} of card {card.id}",
+                preview=ends.reason[:PREVIEW],
+                summary=next((event.summary for event in events if isinstance(event, CardCompleted)), ends.reason),
+                files=None,
+            )
+            writes.append(Write(task_stream(run.started.task), (finished,)))
+        return writes
+
+    async def _notices(self, card: Card, events: list[CardEvent], worker: str | None) -> list[Write]:
+        """One note per block, completion and failure for each session that follows it."""
+        told = [text for event in events if (text := _news(card, event))]
+        if not told:
+            return []
+        found = []
+        for session in card.followers:
+            try:
+                row = await self._store.session(session)
+            except HoldfastError:
+                continue
+            if row["id"] == session and session != worker:
+                found.append(Write(session_stream(session), (NoteReceived(text="\n".join(told), task=""),)))
+        return found
+
+    async def _processes(self, card: Card, events: list[CardEvent], by: str) -> tuple[Write, ...]:
+        over = any(
+            isinstance(event, CardCompleted) or (isinstance(event, CardMoved) and event.status == "archived")
+            for event in events
+        )
+        return await self.stop_processes(card, by=by, reason=f"card {card.id} ended") if over else ()
+
+    async def stop_processes(self, card: Card, *, by: str, reason: str) -> tuple[Write, ...]:
+        """A worker's commands stay over a block and a crash; they end with the card, and before a fresh start."""
+        stop: dict[str, str] = {}
+        for session in {run.started.session for run in card.runs}:
+            stop |= {one.task: reason for one in await self._running.of(session) if one.process}
+        return await self._running.writes(stop, [], by=by)
+
+    def enforce(self, writes: tuple[Write, ...]) -> None:
+        """After these were written: end those whose end is wanted."""
+        self._running.enforce(writes)
+
+    async def tidy(self, card: Card) -> str:
+        """Remove the workspace of an archived card, if nothing is lost with it; else what would be."""
+        try:
+            lost = await asyncio.to_thread(workspace.lost_with, card, self.root)
+            if not lost:
+                await asyncio.to_thread(workspace.remove, card, self.root)
+        except (workspace.Unusable, OSError) as error:
+            return str(error)
+        return lost
+
+    async def _no_cycle(self, card: str, parent: str) -> None:
+        above: dict[str, list[str]] = {}
+        for one, child in await self._store.cards.links():
+            above.setdefault(child, []).append(one)
+        path = _path(above, parent, card)
+        if path:
+            raise Conflict(f"That would be a circle: {' → '.join([card, *path])}.")
+
+
+def _path(above: dict[str, list[str]], start: str, goal: str) -> list[str]:
+    """A way from one card up to another."""
+    ways, seen = [[start]], {start}
+    while ways:
+        way = ways.pop()
+        if way[-1] == goal:
+            return way
+        for one in above.get(way[-1], ()):
+            if one not in seen:
+                seen.add(one)
+                ways.append([*way, one])
+    return []
+
+
+def _news(card: Card, event: CardEvent) -> str:
+    match event:
+        case CardBlocked(of=kind, reason=reason):
+            return f"Card {card.id} ({card.title}) is blocked ({kind}): {reason}"
+        case CardCompleted(summary=summary):
+            return f"Card {card.id} ({card.title}) is done: {summary}"
+        case RunFinished(outcome="failed" | "lost", reason=reason, run=run):
+            return f"Run {run} of card {card.id} ({card.title}) failed: {reason}"
+        case _:
+            return ""

@@ -1,0 +1,253 @@
+"""What a worker can do about its card, and about others: `kanban_*`.
+
+A worker may end only its own card, and only while its run is open: the run is looked up with every call, and what
+is written carries the version of the card that it was decided on. Claims about what does not exist are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+
+from holdfast.board.cards import TRIES, Cards
+from holdfast.domain.card import BlockKind, Card, CardBlocked, CardCompleted, CardEvent, Run, RunFinished, RunNoted
+from holdfast.domain.card_commands import Body, CommentCard, CreateCard, LinkCard
+from holdfast.domain.command import Name, Text, Title
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.session import Session
+from holdfast.runtime.sessions import Caller, Sessions
+from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.runtime.tools.tool import AnyTool, Done, Tool, bounded
+from holdfast.store.card_port import CardFilter
+from holdfast.store.port import CommandKey, Store
+
+LISTED = 100
+
+
+class OneCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which card; by default your own."""
+
+    card: Annotated[str, msgspec.Meta(max_length=32, description="Its id; by default your own card.")] = ""
+
+
+class CompleteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was done."""
+
+    summary: Annotated[str, msgspec.Meta(min_length=1, max_length=20_000, description="What was done, in words.")]
+    metadata: Annotated[dict[str, str], msgspec.Meta(description="Facts by name, if any.")] = {}
+    artifacts: Annotated[
+        list[str], msgspec.Meta(max_length=200, description="Files that were made, by their path in the workspace.")
+    ] = []
+
+
+class BlockArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why it cannot go on."""
+
+    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=20_000, description="What you need, from whom.")]
+    kind: Annotated[BlockKind, msgspec.Meta(description="needs_input, dependency, capability or transient.")] = (
+        "needs_input"
+    )
+
+
+class NoteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A sign of life."""
+
+    note: Annotated[str, msgspec.Meta(max_length=2_000, description="What you are doing.")] = ""
+
+
+class CommentArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A word about a card."""
+
+    text: Text
+    card: Annotated[str, msgspec.Meta(max_length=32, description="Its id; by default your own card.")] = ""
+
+
+class CreateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """More work."""
+
+    title: Title
+    body: Body = ""
+    profile: Name | None = None
+    parents: Annotated[list[str], msgspec.Meta(max_length=100, description="Cards that it waits for.")] = []
+    priority: Annotated[int, msgspec.Meta(ge=-1000, le=1000)] = 0
+
+
+class LinkArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which card waits for which."""
+
+    parent: Annotated[str, msgspec.Meta(min_length=4, max_length=32)]
+    card: Annotated[str, msgspec.Meta(max_length=32, description="The one that waits; by default your own.")] = ""
+
+
+class ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which cards of your board."""
+
+    status: Annotated[str, msgspec.Meta(max_length=20)] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    session: Session
+    card: Card
+    run: Run
+
+
+class WorkerTools:
+    """The tools, over the cards of this gateway."""
+
+    def __init__(self, store: Store, cards: Cards, sessions: Sessions) -> None:
+        self._store = store
+        self._cards = cards
+        self._sessions = sessions
+
+    @property
+    def tools(self) -> list[AnyTool]:
+        """As workers have them. All are found again by the call after a crash, or change nothing."""
+        return [
+            Tool("kanban_show", "Show a card: what it says, its comments, its runs.", "pure", OneCard, self._show),
+            Tool("kanban_complete", "Your card is done.", "keyed", CompleteArguments, self._complete),
+            Tool("kanban_block", "Your card cannot go on without somebody.", "keyed", BlockArguments, self._block),
+            Tool("kanban_heartbeat", "Say that you are alive and at what.", "keyed", NoteArguments, self._heartbeat),
+            Tool("kanban_comment", "Comment on a card.", "keyed", CommentArguments, self._comment),
+            Tool("kanban_create", "Write more work down on your board.", "keyed", CreateArguments, self._create),
+            Tool("kanban_link", "Let one card wait for another.", "keyed", LinkArguments, self._link),
+            Tool("kanban_list", "The cards of your board.", "pure", ListArguments, self._list),
+        ]
+
+    async def _own(self, place: Place) -> _Own:
+        """The card of whoever calls, while its run is open."""
+        session = await self._sessions.get(place.session)
+        if not session.card or not session.run:
+            raise ToolFailed("You work on no card now: your run is over. Whatever you do here changes no card.")
+        card = await self._cards.get(session.card)
+        run = card.run
+        if run is None or run.number != session.run or run.started.session != session.id:
+            raise ToolFailed(f"Run {session.run} of card {card.id} is over; another one may be at it.")
+        return _Own(session, card, run)
+
+    async def _finish(self, place: Place, arguments: msgspec.Struct, ends: Callable[[_Own], list[CardEvent]]) -> Done:
+        """End the run and say what becomes of the card, once: a call that is made again finds what it did."""
+        key = _key(place, arguments)
+        for _ in range(TRIES):
+            if await self._store.find_command(key) is not None:
+                return Done("It was written down; your run is over.")
+            own = await self._own(place)
+            if await self._cards.write(own.card, ends(own), by=_worker(own), command=key) is not None:
+                return Done(f"Card {own.card.id} is {own.card.status}. Your run is over; say a last word.")
+        raise ToolFailed("The card changed too often in between; try again.")
+
+    async def _complete(self, place: Place, arguments: CompleteArguments) -> Done:
+        for name in arguments.artifacts:
+            if not place.inside(name).exists():
+                raise ToolFailed(f"There is no file {name} in the workspace; name only what exists.")
+
+        def ends(own: _Own) -> list[CardEvent]:
+            card, run = own.card.id, own.run.number
+            return [
+                RunFinished(card=card, run=run, outcome="done", reason=arguments.summary),
+                CardCompleted(
+                    card=card,
+                    summary=arguments.summary,
+                    by=_worker(own),
+                    run=run,
+                    metadata=arguments.metadata,
+                    artifacts=arguments.artifacts,
+                ),
+            ]
+
+        return await self._finish(place, arguments, ends)
+
+    async def _block(self, place: Place, arguments: BlockArguments) -> Done:
+        def ends(own: _Own) -> list[CardEvent]:
+            card, run, reason = own.card.id, own.run.number, arguments.reason
+            return [
+                RunFinished(card=card, run=run, outcome="blocked", reason=f"blocked ({arguments.kind}): {reason}"),
+                CardBlocked(card=card, of=arguments.kind, reason=reason, by=_worker(own), run=run),
+            ]
+
+        return await self._finish(place, arguments, ends)
+
+    async def _heartbeat(self, place: Place, arguments: NoteArguments) -> Done:
+        own = await self._own(place)
+        noted = RunNoted(card=own.card.id, run=own.run.number, note=arguments.note)
+        await self._cards.write(own.card, [noted], by=_worker(own), command=_key(place, arguments))
+        return Done("Noted.")
+
+    async def _comment(self, place: Place, arguments: CommentArguments) -> Done:
+        own = await self._own(place)
+        card = await self._named(arguments.card, own)
+        if card == own.card.id:
+            raise ToolFailed("A comment on your own card would come back to you; say it in your summary.")
+        await self._tell(card, CommentCard(text=arguments.text), place, arguments, own)
+        return Done(f"Commented on card {card}.")
+
+    async def _create(self, place: Place, arguments: CreateArguments) -> Done:
+        own = await self._own(place)
+        parents = [await self._named(parent, own) for parent in arguments.parents]
+        command = CreateCard(
+            title=arguments.title,
+            body=arguments.body,
+            board=own.card.board,
+            profile=arguments.profile or own.card.profile,
+            parents=parents,
+            priority=arguments.priority,
+        )
+        caller = Caller(_key(place, arguments), _worker(own))
+        try:
+            appended = await self._cards.create(command, card=secrets.token_hex(4), caller=caller)
+        except HoldfastError as error:
+            raise ToolFailed(error.message) from error
+        return Done(f"Card {appended.stream.removeprefix('card/')} is on the board.")
+
+    async def _link(self, place: Place, arguments: LinkArguments) -> Done:
+        own = await self._own(place)
+        card, parent = await self._named(arguments.card, own), await self._named(arguments.parent, own)
+        await self._tell(card, LinkCard(parent=parent), place, arguments, own)
+        return Done(f"Card {card} waits for {parent}.")
+
+    async def _tell(
+        self, card: str, command: CommentCard | LinkCard, place: Place, arguments: msgspec.Struct, own: _Own
+    ) -> None:
+        try:
+            await self._cards.tell(card, command, Caller(_key(place, arguments), _worker(own)))
+        except HoldfastError as error:
+            raise ToolFailed(error.message) from error
+
+    async def _named(self, card: str, own: _Own) -> str:
+        if not card:
+            return own.card.id
+        try:
+            return str((await self._store.cards.card(card))["id"])
+        except HoldfastError as error:
+            raise ToolFailed(error.message) from error
+
+    async def _show(self, place: Place, arguments: OneCard) -> Done:
+        own = await self._own(place)
+        card = await self._cards.get(await self._named(arguments.card, own))
+        lines = [f"{card.id} {card.title} [{card.status}] {card.reason}".rstrip(), card.body]
+        lines += [f"comment by {one.by}: {one.text}" for one in card.comments]
+        for run in card.runs:
+            end = "running" if run.finished is None else f"{run.finished.outcome}: {run.finished.reason}"
+            lines.append(f"run {run.number} ({run.started.profile}): {end}")
+        return Done(bounded("\n".join(filter(None, lines))))
+
+    async def _list(self, place: Place, arguments: ListArguments) -> Done:
+        own = await self._own(place)
+        wanted = CardFilter(board=own.card.board, status=arguments.status)
+        rows = await self._store.cards.cards(wanted, offset=0, limit=LISTED)
+        return Done("\n".join(f"{row['id']} [{row['status']}] {row['title']}" for row in rows) or "No such card.")
+
+
+def _worker(own: _Own) -> str:
+    return f"run {own.run.number} of card {own.card.id}"
+
+
+def _key(place: Place, arguments: msgspec.Struct) -> CommandKey:
+    """The same for a call that is made again after a crash."""
+    name = hashlib.blake2s(f"{place.session}/{place.call}".encode(), digest_size=12).hexdigest()
+    return CommandKey(f"call-{name}", hashlib.sha256(msgspec.json.encode(arguments)).hexdigest())

@@ -1,0 +1,261 @@
+"""What the dispatcher does with a card: start it or say why not, with which session, with which words. Pure.
+
+standing  →  why a card is not started, or nothing          choose  →  whose session the next run goes on with
+words     →  what the worker is told first                  verdict →  what the end of a turn means for the card
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdfast.domain.card import BlockKind, Card, Comment, Failure, ResumePolicy, Run
+from holdfast.domain.duration import ago
+from holdfast.domain.fact import Problem
+
+COOL_FIRST_MS, COOL_MOST_MS, COOL_TIMES = 60_000, 3_600_000, 10
+QUOTE = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What a card stands in, apart from itself."""
+
+    paused_by: str = ""
+    board_gone: bool = False
+    profiles: frozenset[str] = frozenset()
+    waits_for: list[str] = field(default_factory=list)
+    """Its parents that are not done, each with its title and status."""
+    running: int = 0
+    max_running: int = 4
+    on_board: int = 0
+    max_per_board: int = 0
+    with_profile: int = 0
+    max_per_profile: int = 0
+    not_gone: str = ""
+    """What is known of an old worker that has not ended yet."""
+
+
+def standing(card: Card, world: World, *, now: int) -> str:
+    """Why it is not started; nothing when it can be."""
+    match card.status:
+        case "triage":
+            return f"It is in triage: somebody has to promote it (`holdfast card promote {card.id}`)."
+        case "scheduled":
+            return f"It is scheduled: it becomes ready in {ago((card.scheduled_at or now) - now)}."
+        case "blocked":
+            kind = card.block.of if card.block is not None else "needs_input"
+            return (
+                f"It is blocked ({kind}): {card.reason.rstrip('.')}. `holdfast card unblock {card.id}` lets it go on."
+            )
+        case "review":
+            return f"It is in review: `holdfast card complete {card.id}` or `retry` ends that."
+        case "running" | "done" | "archived":
+            return f"It is {card.status}."
+        case _:
+            pass
+    if world.waits_for:
+        return f"It waits for {', '.join(world.waits_for)}."
+    if world.board_gone:
+        return f"Its board {card.board} is archived."
+    if world.paused_by:
+        return f"Its board {card.board} is paused by {world.paused_by} (`holdfast board resume {card.board}`)."
+    if not card.profile:
+        return f"It has no profile (`holdfast card assign {card.id} PROFILE`)."
+    if card.profile not in world.profiles:
+        known = ", ".join(sorted(world.profiles))
+        return f"There is no profile {card.profile!r}; there is: {known}."
+    if card.again_at is not None and card.again_at > now:
+        last = card.runs[-1].finished if card.runs else None
+        said = "" if last is None else f" after: {last.reason.rstrip('.')}"
+        return f"It cools down for {ago(card.again_at - now)} more{said}."
+    if world.not_gone:
+        return f"The old worker is not gone yet: {world.not_gone}."
+    return _no_room(card, world)
+
+
+def _no_room(card: Card, world: World) -> str:
+    if world.running >= world.max_running:
+        return f"{world.running} cards run, and that is the limit (max_running = {world.max_running})."
+    if world.max_per_board and world.on_board >= world.max_per_board:
+        return f"{world.on_board} cards of its board run, and that is the limit (max_per_board)."
+    if world.max_per_profile and world.with_profile >= world.max_per_profile:
+        return f"{world.with_profile} cards with profile {card.profile} run, and that is the limit (max_per_profile)."
+    return ""
+
+
+# --- whose session ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Whose session the next run goes on with."""
+
+    resumes: Run | None = None
+    fresh_because: str = ""
+    """Why it does not resume, where that could have been expected; a warning on the card."""
+    refused: str = ""
+    """The policy is `resume`, and it cannot."""
+
+
+def choose(card: Card, policy: ResumePolicy, *, missing: str = "") -> Choice:
+    """The session of the most recent run with real progress, unless something speaks against it.
+
+    `missing` says why that session cannot be used, if it cannot.
+    """
+    last = resumable(card)
+    if card.fresh_next:
+        return Choice(fresh_because="somebody asked for a fresh start" if last is not None else "")
+    if policy == "fresh" or last is None:
+        return Choice()
+    against = missing or _against(card, last)
+    if not against:
+        return Choice(resumes=last)
+    return Choice(refused=against) if policy == "resume" else Choice(fresh_because=against)
+
+
+def resumable(card: Card) -> Run | None:
+    """The most recent run that got anywhere; one that died at once without a word is no reason to forget it."""
+    return next((run for run in reversed(card.runs) if run.finished is not None and run.finished.progress), None)
+
+
+def _against(card: Card, last: Run) -> str:
+    if last.started.profile != card.profile:
+        return f"run {last.number} had the profile {last.started.profile}, and now it is {card.profile}"
+    recent = [run for run in card.runs[-2:] if run.started.resumes and run.finished is not None]
+    ends = {(run.finished.failure, run.finished.progress) for run in recent if run.finished is not None}
+    if len(recent) == 2 and len(ends) == 1 and (end := ends.pop())[0] and not end[1]:
+        return f"two runs in a row resumed it and ended alike ({end[0]}) without getting any further"
+    return ""
+
+
+# --- words --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the worker is told: a note from the board, and its next user turn."""
+
+    note: str
+    text: str
+
+
+def words(card: Card, choice: Choice, *, found: str, hand_over: str, now: int) -> Words:
+    """For the first turn of a run. What the board itself says stands in brackets; all else is what people wrote."""
+    last = choice.resumes
+    lines = [
+        f"You work on card {card.id} of board {card.board}: {card.title}. Workspace: {found}.",
+        "End with the tool kanban_complete when it is done, or kanban_block when you need somebody.",
+    ]
+    if last is not None and last.finished is not None and last.ended is not None:
+        told = last.finished.reason.rstrip(".")
+        lines.append(f"You were resumed: run {last.number} had ended {ago(now - last.ended.at)} ago ({told}).")
+        new = unheard(card, last)
+        if new:
+            return Words("\n".join(lines), _quoted(new))
+        return Words("\n".join(lines), f"{card.body or card.title}\n[{lines[-1]} Nobody has commented since.]")
+    if choice.fresh_because:
+        lines.append(f"You begin anew: {choice.fresh_because}.")
+    if hand_over:
+        lines.append(f"What the worker before you left behind:\n{hand_over}")
+    parts = [card.body or card.title]
+    if card.comments:
+        parts.append(_quoted(card.comments))
+    return Words("\n".join(lines), "\n".join(parts))
+
+
+def unheard(card: Card, last: Run) -> list[Comment]:
+    """What people wrote since that run ended, and what it did not hear any more."""
+    assert last.finished is not None
+    assert last.ended is not None
+    missed, since = set(last.finished.unheard), last.ended.version
+    return [one for one in card.comments if one.comment in missed or one.happened.version > since]
+
+
+def _quoted(comments: list[Comment]) -> str:
+    return "\n".join(f"[{one.by} wrote:]\n{one.text}" for one in comments)
+
+
+def steered(by: str, text: str) -> str:
+    """A comment for a worker that runs."""
+    return f"[{by} wrote:]\n{text}"
+
+
+NUDGE = (
+    "[You ended your turn, but the card is still open. Call kanban_complete if it is done, or kanban_block with "
+    "what you need. If neither fits, go on.]"
+)
+
+
+# --- ends ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the end of a worker's turn means for its card."""
+
+    failure: Failure
+    reason: str
+    counts: bool = False
+    again_at: int | None = None
+    block: BlockKind | None = None
+    nudge: bool = False
+
+
+INFRASTRUCTURE: dict[str, Failure] = {
+    "network": "network",
+    "provider_down": "network",
+    "rate_limit": "network",
+    "demo_crashed": "crash",
+    "internal": "crash",
+    "bad_answer": "network",
+    "no_answer": "network",
+}
+PERMANENT = frozenset(
+    {"wrong_key", "no_key", "unknown_model", "unknown_profile", "rejected", "refused", "context_too_long"}
+)
+BUDGET = frozenset({"step_limit", "token_limit", "time_limit"})
+
+
+def verdict(card: Card, *, outcome: str, reason: str, problem: Problem | None, limit: int, now: int) -> Verdict:
+    """Infrastructure cools down and costs no attempt; what the worker did itself does; what only a person can
+    mend blocks.
+    """
+    run = card.run
+    code = "" if problem is None else problem.code
+    if outcome == "stopped":
+        return Verdict("", reason, block="needs_input")
+    if outcome == "done":
+        if run is not None and not run.nudged:
+            return Verdict("left_without_a_word", "its worker ended its turn without a word about the card", nudge=True)
+        return _counted(card, "left_without_a_word", "its worker left without completing or blocking it", limit)
+    if code == "quota":
+        return _cool(card, "quota", reason, now, after_ms=None if problem is None else problem.after_ms)
+    if code in PERMANENT:
+        return Verdict("provider", reason, block="capability")
+    if code in INFRASTRUCTURE:
+        return _cool(card, INFRASTRUCTURE[code], reason, now)
+    if code in BUDGET:
+        return _counted(card, "budget", reason, limit)
+    return _counted(card, "crash", reason, limit)
+
+
+def _counted(card: Card, failure: Failure, reason: str, limit: int) -> Verdict:
+    used = card.attempts + 1
+    if used >= limit:
+        return Verdict(
+            failure, f"{reason.rstrip('.')}; {used} of {limit} attempts are used up", True, None, "needs_input"
+        )
+    return Verdict(failure, reason, counts=True)
+
+
+def timed_out(card: Card, failure: Failure, reason: str, *, limit: int, now: int) -> Verdict:
+    """A run that was ended because it took too long, or because nothing moved."""
+    return _cool(card, failure, reason, now) if failure == "frozen" else _counted(card, failure, reason, limit)
+
+
+def _cool(card: Card, failure: Failure, reason: str, now: int, *, after_ms: int | None = None) -> Verdict:
+    if card.failures + 1 >= COOL_TIMES:
+        said = f"{reason.rstrip('.')}; it failed so {card.failures + 1} times in a row without getting any further"
+        return Verdict(failure, said, block="transient")
+    pause = min(COOL_MOST_MS, COOL_FIRST_MS << card.failures)
+    return Verdict(failure, reason, again_at=now + max(pause, after_ms or 0))

@@ -1,0 +1,322 @@
+"""Boards and cards: write down, comment, block and unblock, look, and why."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
+
+from holdfast.board import workspace
+from holdfast.domain.card import card_stream
+from holdfast.domain.card_commands import (
+    ArchiveBoard,
+    ArchiveCard,
+    BlockCard,
+    BoardCommand,
+    CardCommand,
+    CommentCard,
+    CompleteCard,
+    CreateBoard,
+    CreateCard,
+    EditCard,
+    FollowCard,
+    LinkCard,
+    MoveCard,
+    PauseBoard,
+    ResumeBoard,
+    RetryCard,
+    StopCard,
+    UnblockCard,
+    UnlinkCard,
+)
+from holdfast.domain.errors import Conflict, NotFound, Rejected
+from holdfast.domain.why_card import why_card
+from holdfast.gateway.answers import answer
+from holdfast.gateway.card_shapes import (
+    BoardAccepted,
+    BoardList,
+    BoardView,
+    CardAccepted,
+    CardComment,
+    CardContext,
+    CardDetail,
+    CardDiff,
+    CardPage,
+    CardView,
+    RunView,
+)
+from holdfast.gateway.contract import returns, takes, told
+from holdfast.gateway.routes.sessions import find
+from holdfast.gateway.shapes import Statement, Why
+from holdfast.gateway.state import At, Gateway
+from holdfast.store.card_port import CardFilter
+from holdfast.store.port import Row
+
+CARD_ID = re.compile(r"[0-9a-f]{4,32}\Z")
+DIFF_LIMIT = 400_000
+router = APIRouter(prefix="/v1", tags=["cards"])
+
+
+async def find_card(at: Gateway, prefix: str) -> Row:
+    """The card that an id or a unique prefix of it names."""
+    if not CARD_ID.match(prefix):
+        raise NotFound(f"{prefix[:80]!r} is not the id of a card.", hint="`holdfast card list` lists them.")
+    return await at.store.cards.card(prefix)
+
+
+def _view(row: Row) -> CardView:
+    return msgspec.convert(row, CardView)
+
+
+async def _board(at: Gateway, name: str) -> Row:
+    for row in await at.store.cards.boards():
+        if row["id"] == name:
+            return row
+    raise NotFound(f"There is no board {name[:80]!r}.", hint="`holdfast board list` lists them.")
+
+
+# --- boards ---------------------------------------------------------------------------------------
+
+
+@router.get("/boards", **returns(BoardList))
+async def list_boards(at: At, archived: bool = False) -> Response:
+    """Every board."""
+    rows = [row for row in await at.store.cards.boards() if archived or not row["archived"]]
+    return answer(BoardList([msgspec.convert(row | {"archived": bool(row["archived"])}, BoardView) for row in rows]))
+
+
+async def _tell_board(at: Gateway, name: str, request: Request, shape: type[BoardCommand]) -> Response:
+    command, caller = await told(request, shape, subject=name)
+    done = await at.cards.tell_board(name, command, caller)
+    board = done.stream.removeprefix("board/")
+    shown = BoardAccepted(board=board, version=done.version, seq=done.seq, duplicate=done.duplicate)
+    return answer(shown, status=202)
+
+
+@router.post("/boards", **takes(CreateBoard, BoardAccepted))
+async def create_board(at: At, request: Request) -> Response:
+    """Make a board."""
+    return await _tell_board(at, "", request, CreateBoard)
+
+
+@router.post("/boards/{name}/pause", **takes(PauseBoard, BoardAccepted))
+async def pause_board(at: At, name: str, request: Request) -> Response:
+    """Start nothing on it; what runs goes on."""
+    return await _tell_board(at, name, request, PauseBoard)
+
+
+@router.post("/boards/{name}/resume", **takes(ResumeBoard, BoardAccepted))
+async def resume_board(at: At, name: str, request: Request) -> Response:
+    """Start cards again."""
+    return await _tell_board(at, name, request, ResumeBoard)
+
+
+@router.post("/boards/{name}/archive", **takes(ArchiveBoard, BoardAccepted))
+async def archive_board(at: At, name: str, request: Request) -> Response:
+    """Take it out of the list."""
+    return await _tell_board(at, name, request, ArchiveBoard)
+
+
+# --- cards ----------------------------------------------------------------------------------------
+
+
+def _wanted(
+    board: Annotated[str, Query(max_length=64)] = "",
+    status: Annotated[str, Query(max_length=20)] = "",
+    profile: Annotated[str, Query(max_length=64)] = "",
+    text: Annotated[str, Query(max_length=500, description="In the title.")] = "",
+    archived: bool = False,
+) -> CardFilter:
+    return CardFilter(board=board, status=status, profile=profile, text=text, archived=archived)
+
+
+@router.get("/cards", **returns(CardPage))
+async def list_cards(
+    at: At,
+    wanted: Annotated[CardFilter, Depends(_wanted)],
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 500,
+) -> Response:
+    """Cards, most urgent first."""
+    rows = await at.store.cards.cards(wanted, offset=offset, limit=limit)
+    return answer(CardPage([_view(row) for row in rows], offset + limit if len(rows) == limit else None))
+
+
+@router.post("/cards", **takes(CreateCard, CardAccepted))
+async def create_card(at: At, request: Request) -> Response:
+    """Write work down."""
+    command, caller = await told(request, CreateCard, subject="")
+    if command.profile is not None and command.profile not in at.profiles.names:
+        raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
+    if command.session is not None:
+        command = msgspec.structs.replace(command, session=str((await find(at, command.session))["id"]))
+    done = await at.cards.create(command, card=secrets.token_hex(4), caller=caller)
+    card = done.stream.removeprefix("card/")
+    shown = CardAccepted(card=card, stream=done.stream, version=done.version, seq=done.seq, duplicate=done.duplicate)
+    return answer(shown, status=202)
+
+
+@router.get("/cards/{id}", **returns(CardDetail))
+async def show_card(at: At, id: str) -> Response:
+    """One card with all that belongs to it."""
+    row = await find_card(at, id)
+    card = await at.cards.get(str(row["id"]))
+    runs = [
+        msgspec.convert(run | {"counts": bool(run["counts"])}, RunView) for run in await at.store.cards.runs(card.id)
+    ]
+    done = card.completed
+    shape = CardDetail(
+        card=_view(await at.store.cards.card(card.id)),
+        body=card.body,
+        resume=card.resume,
+        max_runtime_ms=card.max_runtime_ms,
+        max_attempts=card.max_attempts,
+        attempts=card.attempts,
+        summary="" if done is None else done.summary,
+        metadata={} if done is None else done.metadata,
+        artifacts=[] if done is None else done.artifacts,
+        comments=[
+            CardComment(comment=c.comment, text=c.text, by=c.by, at=c.happened.at, version=c.happened.version)
+            for c in card.comments
+        ],
+        parents=[_view(one) for one in await at.store.cards.parents(card.id)],
+        children=[_view(one) for one in await at.store.cards.children(card.id)],
+        followers=card.followers,
+        runs=runs,
+        why=await at.dispatcher.why_not(card),
+    )
+    return answer(shape)
+
+
+@router.get("/cards/{id}/why", **returns(Why))
+async def why_not_card(at: At, id: str) -> Response:
+    """Why it is where it is, and what would move it."""
+    card = await at.cards.get(str((await find_card(at, id))["id"]))
+    reason, now = await at.dispatcher.why_not(card), at.clock.now()
+    run = card.run
+    session = await at.sessions.get(run.started.session) if run is not None else None
+    sentences = why_card(card, reason, session, now=now)
+    stream = card_stream(card.id)
+    found = [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
+    return answer(Why(f"card {card.id}", found))
+
+
+@router.get("/cards/{id}/context", **returns(CardContext))
+async def card_context(at: At, id: str) -> Response:
+    """What the next worker would be told."""
+    card = await at.cards.get(str((await find_card(at, id))["id"]))
+    choice, said = await at.dispatcher.preview(card)
+    last = choice.resumes
+    shape = CardContext(
+        card=card.id,
+        resumes=0 if last is None else last.number,
+        session="" if last is None else last.started.session,
+        fresh_because=choice.fresh_because,
+        refused=choice.refused,
+        note=said.note,
+        text=said.text,
+    )
+    return answer(shape)
+
+
+@router.get("/cards/{id}/diff", **returns(CardDiff))
+async def card_diff(at: At, id: str) -> Response:
+    """What is different in its workspace."""
+    card = await at.cards.get(str((await find_card(at, id))["id"]))
+    try:
+        found = await asyncio.to_thread(workspace.diff, card, at.cards.root, DIFF_LIMIT)
+    except workspace.Unusable as error:
+        raise Conflict(f"The workspace cannot be looked at: {error}.") from error
+    return answer(CardDiff(found))
+
+
+async def _tell(at: Gateway, id: str, request: Request, shape: type[CardCommand]) -> Response:
+    card = str((await find_card(at, id))["id"])
+    command, caller = await told(request, shape, subject=card)
+    if isinstance(command, EditCard) and command.profile is not None and command.profile not in at.profiles.names:
+        raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
+    if isinstance(command, FollowCard):
+        command = msgspec.structs.replace(command, session=str((await find(at, command.session))["id"]))
+    done = await at.cards.tell(card, command, caller)
+    kept = await at.cards.tidy(await at.cards.get(card)) if isinstance(command, ArchiveCard) else ""
+    shown = CardAccepted(
+        card=card, stream=done.stream, version=done.version, seq=done.seq, duplicate=done.duplicate, kept=kept
+    )
+    return answer(shown, status=202)
+
+
+@router.patch("/cards/{id}", **takes(EditCard, CardAccepted))
+async def edit_card(at: At, id: str, request: Request) -> Response:
+    """Change what it says."""
+    return await _tell(at, id, request, EditCard)
+
+
+@router.post("/cards/{id}/comments", **takes(CommentCard, CardAccepted))
+async def comment_card(at: At, id: str, request: Request) -> Response:
+    """Say something about it; its worker hears it."""
+    return await _tell(at, id, request, CommentCard)
+
+
+@router.post("/cards/{id}/links", **takes(LinkCard, CardAccepted))
+async def link_card(at: At, id: str, request: Request) -> Response:
+    """Let it wait for another."""
+    return await _tell(at, id, request, LinkCard)
+
+
+@router.post("/cards/{id}/unlink", **takes(UnlinkCard, CardAccepted))
+async def unlink_card(at: At, id: str, request: Request) -> Response:
+    """Not any more."""
+    return await _tell(at, id, request, UnlinkCard)
+
+
+@router.post("/cards/{id}/follow", **takes(FollowCard, CardAccepted))
+async def follow_card(at: At, id: str, request: Request) -> Response:
+    """Tell a session of its blocks, failures and end."""
+    return await _tell(at, id, request, FollowCard)
+
+
+@router.post("/cards/{id}/move", **takes(MoveCard, CardAccepted))
+async def move_card(at: At, id: str, request: Request) -> Response:
+    """Put it into another column."""
+    return await _tell(at, id, request, MoveCard)
+
+
+@router.post("/cards/{id}/block", **takes(BlockCard, CardAccepted))
+async def block_card(at: At, id: str, request: Request) -> Response:
+    """It cannot go on without somebody."""
+    return await _tell(at, id, request, BlockCard)
+
+
+@router.post("/cards/{id}/unblock", **takes(UnblockCard, CardAccepted))
+async def unblock_card(at: At, id: str, request: Request) -> Response:
+    """Let it go on."""
+    return await _tell(at, id, request, UnblockCard)
+
+
+@router.post("/cards/{id}/retry", **takes(RetryCard, CardAccepted))
+async def retry_card(at: At, id: str, request: Request) -> Response:
+    """Once more."""
+    return await _tell(at, id, request, RetryCard)
+
+
+@router.post("/cards/{id}/stop", **takes(StopCard, CardAccepted))
+async def stop_card(at: At, id: str, request: Request) -> Response:
+    """End its run."""
+    return await _tell(at, id, request, StopCard)
+
+
+@router.post("/cards/{id}/complete", **takes(CompleteCard, CardAccepted))
+async def complete_card(at: At, id: str, request: Request) -> Response:
+    """It is done, a person says so."""
+    return await _tell(at, id, request, CompleteCard)
+
+
+@router.post("/cards/{id}/archive", **takes(ArchiveCard, CardAccepted))
+async def archive_card(at: At, id: str, request: Request) -> Response:
+    """Take it off the board."""
+    return await _tell(at, id, request, ArchiveCard)

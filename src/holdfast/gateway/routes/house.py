@@ -1,0 +1,98 @@
+"""The house: the last hours in numbers, the doctor's findings, the retention rules."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from holdfast.config import Home
+from holdfast.gateway.answers import answer
+from holdfast.gateway.contract import by_whom, returns, takes
+from holdfast.gateway.house_shapes import (
+    Findings,
+    HealthFinding,
+    LetGo,
+    LetGoSessions,
+    Overview,
+    RetentionView,
+    Slot,
+    TaskCount,
+)
+from holdfast.gateway.state import At, Gateway
+from holdfast.lifecycle.doctor import examine
+from holdfast.runtime.prune import kept_bytes
+from holdfast.store.port import Row
+
+STEP_MS = 30 * 60_000
+SHOWN = 100
+router = APIRouter(prefix="/v1", tags=["house"])
+
+
+@router.get("/overview", **returns(Overview))
+async def overview(at: At, hours: Annotated[int, Query(ge=1, le=168)] = 24) -> Response:
+    """What ended in the last hours, by the half hour."""
+    end = at.clock.now() // STEP_MS * STEP_MS + STEP_MS
+    count = hours * 3_600_000 // STEP_MS
+    since = end - count * STEP_MS
+    rows = {int(str(row["slot"])): row for row in await at.store.work_since(since, step=STEP_MS)}
+    slots = [_slot(rows.get(place, {}), since + place * STEP_MS) for place in range(count)]
+    tasks = [msgspec.convert(row, TaskCount) for row in await at.store.count_tasks()]
+    return answer(Overview(step_ms=STEP_MS, slots=slots, tasks=tasks))
+
+
+def _slot(row: Row, at: int) -> Slot:
+    turns, tasks, failed, waits = (int(str(row.get(name, 0))) for name in ("turns", "tasks", "failed", "waits"))
+    return Slot(at=at, turns=turns, tasks=tasks, failed=failed, waits=waits)
+
+
+@router.get("/doctor", **returns(Findings))
+async def doctor(at: At) -> Response:
+    """Look at the home without changing it: the same findings as `holdfast doctor`."""
+    found = await asyncio.to_thread(examine, Home(Path(at.home)))
+    shown = [HealthFinding(name=one.name, ok=one.ok, detail=one.detail, hint=one.hint) for one in found]
+    return answer(Findings(ok=all(one.ok for one in found), at=at.clock.now(), findings=shown))
+
+
+@router.get("/retention", **returns(RetentionView))
+async def show_retention(at: At) -> Response:
+    """The rules, and what they would let go now."""
+    shown = await _retention(at, await at.retention.preview(), await at.retention.sessions(), pruned=False)
+    return answer(shown)
+
+
+@router.post("/retention", **takes(None, RetentionView, keyed=False))
+async def apply_retention(at: At, request: Request) -> Response:
+    """Let go now what the rules say, instead of within the hour. Again it does no more than the rules say."""
+    by = by_whom(request)
+    gone = await at.retention.apply(by=by)
+    return answer(await _retention(at, gone, await at.retention.apply_to_sessions(by=by), pruned=True), status=202)
+
+
+async def _retention(
+    at: Gateway, found: dict[str, list[Row]], sessions: dict[str, list[Row]], *, pruned: bool
+) -> RetentionView:
+    rules = at.retention.rules
+    parts = []
+    for rule, rows in found.items():
+        tasks = await at.shelf.views(rows[:SHOWN])
+        parts.append(LetGo(rule=rule, count=len(rows), bytes=sum(map(kept_bytes, rows)), tasks=tasks))
+    return RetentionView(
+        tasks_days=rules.tasks_days,
+        tasks_count=rules.tasks_count,
+        tasks_megabytes=rules.tasks_megabytes,
+        sessions_archive_days=rules.sessions_archive_days,
+        sessions_delete_days=rules.sessions_delete_days,
+        sessions=[
+            LetGoSessions(rule=rule, count=len(rows), titles=[str(row["title"]) for row in rows[:SHOWN]])
+            for rule, rows in sessions.items()
+        ],
+        pruned=pruned,
+        count=sum(part.count for part in parts),
+        bytes=sum(part.bytes for part in parts),
+        rules=parts,
+    )

@@ -1,0 +1,73 @@
+"""The stale list: at the daily hour, commands that run and that nobody waits for any more are named once.
+
+It stops nothing: people do, with `holdfast tasks stale --stop` or a click.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.system import SYSTEM, StaleListed
+from holdfast.lifecycle.calendar import daily_hour
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.shelf import Shelf
+from holdfast.settings import ResetSettings
+from holdfast.store.port import Append, Store, Write
+
+LOOK_SECONDS = 60.0
+USUAL_HOUR = 4
+log = logging.getLogger(__name__)
+
+
+class StaleList:
+    """Names them; `start` and `stop` are its whole life."""
+
+    def __init__(self, store: Store, shelf: Shelf, clock: Clock, rules: Callable[[], ResetSettings]) -> None:
+        self._store = store
+        self._shelf = shelf
+        self._clock = clock
+        self._rules = rules
+        self._listed: int | None = None
+        self._every: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """From the next daily hour on; the list itself can be had at any time."""
+        self._every = asyncio.create_task(self._look_again())
+
+    async def stop(self) -> None:
+        """Until the next start."""
+        if self._every is not None:
+            self._every.cancel()
+            await asyncio.gather(self._every, return_exceptions=True)
+
+    async def _look_again(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except (HoldfastError, OSError) as error:
+                log.warning("stale commands are listed later: %s", error)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def look(self) -> bool:
+        """Name them if the hour has passed since the last look; whether there were any."""
+        rules = self._rules()
+        hour = USUAL_HOUR if rules.at_hour is None else rules.at_hour
+        passed, _ = daily_hour(self._clock.now(), hour, rules.timezone or "")
+        before, self._listed = self._listed, passed
+        if before is None or before == passed:
+            return False
+        found = [view for view in await self._shelf.running() if view.stale]
+        if not found:
+            return False
+        event = StaleListed(tasks=[view.id for view in found], reasons=[view.stale for view in found])
+        try:
+            await self._store.append(Append((Write(SYSTEM, (event,)),), self._clock.now()))
+        except HoldfastError:
+            self._listed = before
+            raise
+        for view in found:
+            log.info("stale: %s '%s' is %s; `holdfast tasks stale --stop` ends it", view.id, view.title, view.stale)
+        return True

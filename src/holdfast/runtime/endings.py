@@ -1,0 +1,72 @@
+"""How a command ended, as it is written down: the verdict, the sizes, its last lines, all of a small output.
+
+A known secret value that it printed does not go into the log. Its file keeps what was written: an output with
+such a value stays there, however small it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import assert_never
+
+from holdfast.domain.task import INLINE, NEVER_STARTED, PREVIEW, TaskFinished, verdict
+from holdfast.processes.command import Ended, Lost, NeverStarted, Over
+from holdfast.processes.kill import Member
+from holdfast.processes.spool import Output
+from holdfast.runtime.changes import Changes
+from holdfast.runtime.plain import plain
+from holdfast.runtime.views import signal_name, stopper
+from holdfast.store.port import Row
+
+PREVIEW_BYTES = 4096
+Hide = Callable[[str], str]
+"""A text without the secret values that are known."""
+
+
+def end_of(
+    row: Row, over: Over, *, output: Output, left: tuple[Member, ...], changes: Changes, hide: Hide
+) -> TaskFinished:
+    """The event. `left` are the processes that are still there."""
+    task = str(row["id"])
+    stopped = f"stopped by {stopper(row)}" if row["stop_by"] else ""
+    code, name, evidence, lost, at = None, "", "", "", None
+    match over:
+        case NeverStarted(reason=why):
+            return TaskFinished(task=task, outcome="failed", reason=f"{NEVER_STARTED}: {why}", files=[])
+        case Ended():
+            code, name = over.code, "" if over.signal is None else signal_name(over.signal)
+            evidence = f"recorded by its {over.by}"
+            at = None if over.finished_at is None else int(over.finished_at * 1000)
+        case Lost():
+            evidence = lost = over.evidence
+        case _ as never:
+            assert_never(never)
+    outcome, reason = verdict(code=code, signal=name, lost=lost, stopped=stopped)
+    size = output.size()
+    return TaskFinished(
+        task=task,
+        outcome=outcome,
+        reason=reason,
+        exit_code=code,
+        signal=name,
+        evidence=evidence,
+        ended_at=at,
+        output_bytes=size,
+        dropped_bytes=output.read(output.head, 1).dropped if size > output.head else 0,
+        preview=hide(plain(output.tail(3, PREVIEW_BYTES).data)).strip()[-PREVIEW:],
+        output=_all_of(output, hide) if row["foreground"] else None,
+        files=None if row["foreground"] else changes.since(task, Path(str(row["cwd"]))),
+        survivors=[f"{one.pid} {one.name}" for one in left],
+    )
+
+
+def _all_of(output: Output, hide: Hide) -> str | None:
+    """The whole output, if the log can have it."""
+    if output.size() > INLINE:
+        return None
+    try:
+        text = output.read(0, INLINE).data.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if hide(text) == text else None

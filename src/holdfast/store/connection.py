@@ -1,0 +1,81 @@
+"""Connections to the database file, and its schema: how it is opened, prepared and migrated."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+from holdfast.domain.errors import Corrupt, Rejected, Unavailable
+from holdfast.store.queries import migrations, queries
+
+READERS = 3
+LOAD_PAGE = 500
+PAGE_BYTES = 1_048_576
+FETCH = 64
+T = TypeVar("T")
+
+
+def connect_writer(path: Path) -> sqlite3.Connection:
+    """The writing connection; it alone checkpoints, which avoids the WAL-reset bug of old SQLite."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+    for pragma in (
+        "busy_timeout=5000",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "journal_size_limit=67108864",
+        "cell_size_check=ON",
+        "wal_autocheckpoint=4000",
+        "temp_store=MEMORY",
+        "trusted_schema=OFF",
+        "fullfsync=ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write."""
+    uri = f"file:{quote(str(path))}?mode=ro"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA query_only=ON")
+    connection.create_function("folded", 1, str.casefold, deterministic=True)  # SQLite's own knows ASCII only
+    connection.execute("PRAGMA busy_timeout=5000")
+    return connection
+
+
+def prepare(path: Path) -> None:
+    """Create or migrate the database; refuse one from a newer version; fence every earlier holder."""
+    with explained(path), closing(connect_writer(path)) as connection:
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            connection.execute("PRAGMA journal_mode=WAL")
+        migrate(connection)
+        connection.execute(queries()["drop_leases"])
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Say in our own words why a database cannot be opened."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if "not a database" in str(error) or "malformed" in str(error):
+            raise Corrupt(f"{path} is damaged: {error}.", hint="Move it aside and restore a backup.") from error
+        raise Unavailable(f"{path} cannot be opened: {error}.", hint="`holdfast doctor` says more.") from error
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Run the migrations that are missing, each in a transaction of its own."""
+    known = migrations()
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > known[-1][0]:
+        raise Rejected(
+            f"This database was written by a newer Holdfast (schema {version}, this one knows {known[-1][0]}).",
+            hint="Upgrade Holdfast; nothing was changed.",
+        )
+    for number, _, statements in known:
+        if number > version:
+            connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nPRAGMA user_version={number};\nCOMMIT;")

@@ -1,0 +1,145 @@
+-- Boards, cards and runs.
+
+-- name: create_board
+-- A board appears.
+INSERT INTO boards (id, title, created_at, version) VALUES (:board, :title, :at, :version);
+
+-- name: pause_board
+-- Nothing on it is started, or again.
+UPDATE boards SET paused_by = :by, version = :version WHERE id = :board;
+
+-- name: archive_board
+-- It left the list.
+UPDATE boards SET archived = 1, version = :version WHERE id = :board;
+
+-- name: clear_boards
+-- For a rebuild.
+DELETE FROM boards;
+
+-- name: create_card
+-- A card appears.
+INSERT INTO cards (id, board, title, profile, workspace, priority, status, created_by, created_at, moved_at, updated_at,
+    version)
+VALUES (:card, :board, :title, :profile, :workspace, :priority, :status, :by, :at, :at, :at, :version);
+
+-- name: edit_card
+-- What is null stays.
+UPDATE cards SET title = COALESCE(:title, title), profile = COALESCE(:profile, profile),
+    workspace = COALESCE(:workspace, workspace), priority = COALESCE(:priority, priority), updated_at = :at,
+    version = :version
+WHERE id = :card;
+
+-- name: comment_card
+-- One more word about it.
+UPDATE cards SET comments = comments + 1, updated_at = :at, version = :version WHERE id = :card;
+
+-- name: touch_card
+-- Every event moves the version.
+UPDATE cards SET updated_at = :at, version = :version WHERE id = :card;
+
+-- name: move_card
+-- Another column.
+UPDATE cards SET status = :status, reason = :reason, block_kind = :block_kind, scheduled_at = :scheduled_at,
+    moved_at = :at, updated_at = :at, version = :version
+WHERE id = :card;
+
+-- name: unblock_card
+-- It may go on, and nothing of before counts.
+UPDATE cards SET status = 'ready', reason = :reason, block_kind = '', again_at = NULL, warning = '', moved_at = :at,
+    updated_at = :at, version = :version
+WHERE id = :card;
+
+-- name: link_card
+-- It waits for another.
+INSERT INTO card_links (parent, child) VALUES (:parent, :card) ON CONFLICT DO NOTHING;
+
+-- name: unlink_card
+-- Not any more.
+DELETE FROM card_links WHERE parent = :parent AND child = :card;
+
+-- name: card_runs
+-- A worker has it.
+UPDATE cards SET status = 'running', reason = '', block_kind = '', run = :run, session = :session, warning = :warning,
+    again_at = NULL, moved_at = :at, updated_at = :at, version = :version
+WHERE id = :card;
+
+-- name: card_run_over
+-- It has not any more; unless something else is said, it is ready again.
+UPDATE cards SET status = CASE status WHEN 'running' THEN 'ready' ELSE status END, reason = :reason,
+    again_at = :again_at, moved_at = :at, updated_at = :at, version = :version
+WHERE id = :card;
+
+-- name: clear_cards
+-- For a rebuild.
+DELETE FROM cards;
+
+-- name: clear_card_links
+-- For a rebuild.
+DELETE FROM card_links;
+
+-- name: start_run
+-- A run begins.
+INSERT INTO runs (card, run, session, task, profile, resumes, fresh_because, workspace, after_turn, started_at)
+VALUES (:card, :run, :session, :task, :profile, :resumes, :warning, :workspace, :after_turn, :at);
+
+-- name: note_run
+-- Its worker says what it does.
+UPDATE runs SET note = :note WHERE card = :card AND run = :run;
+
+-- name: finish_run
+-- It ended.
+UPDATE runs SET outcome = :outcome, failure = :failure, reason = :reason, counts = :counts, until_turn = :until_turn,
+    finished_at = :at
+WHERE card = :card AND run = :run;
+
+-- name: clear_runs
+-- For a rebuild.
+DELETE FROM runs;
+
+-- name: list_boards
+-- All of them.
+SELECT b.*, (SELECT COUNT(*) FROM cards c WHERE c.board = b.id AND c.status <> 'archived') AS cards
+FROM boards b ORDER BY b.created_at, b.id;
+
+-- name: list_cards
+-- The cards of a board in the order of its columns; an empty filter fits everything.
+SELECT * FROM cards
+WHERE (:board = '' OR board = :board) AND (:status = '' OR status = :status) AND (:profile = '' OR profile = :profile)
+    AND (:archived OR status <> 'archived') AND (:text = '' OR instr(lower(title), :text) > 0)
+ORDER BY priority DESC, created_at, id LIMIT :limit OFFSET :offset;
+
+-- name: find_cards
+-- Cards by prefix of their id.
+SELECT * FROM cards WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
+
+-- name: cards_to_do
+-- What may have to be started or promoted, most urgent first.
+SELECT * FROM cards WHERE status IN ('todo', 'scheduled', 'ready') ORDER BY priority DESC, created_at, id;
+
+-- name: cards_running
+-- Every open run with its card.
+SELECT r.*, c.board FROM runs r JOIN cards c ON c.id = r.card WHERE r.finished_at IS NULL ORDER BY r.started_at, r.card;
+
+-- name: run_of_session
+-- The open run that works in a session.
+SELECT * FROM runs WHERE session = :session AND finished_at IS NULL;
+
+-- name: list_runs
+-- The runs of a card, in order, with what they cost.
+SELECT r.*, COALESCE(SUM(t.input_tokens), 0) AS input_tokens, COALESCE(SUM(t.output_tokens), 0) AS output_tokens,
+    SUM(t.cost) AS cost
+FROM runs r LEFT JOIN turns t ON t.session = r.session AND t.turn > r.after_turn
+    AND (r.until_turn IS NULL OR t.turn <= r.until_turn)
+WHERE r.card = :card GROUP BY r.card, r.run ORDER BY r.run;
+
+-- name: parents_of
+-- What a card waits for.
+SELECT c.* FROM card_links l JOIN cards c ON c.id = l.parent WHERE l.child = :card ORDER BY c.created_at, c.id;
+
+-- name: children_of
+-- What waits for a card.
+SELECT c.* FROM card_links l JOIN cards c ON c.id = l.child WHERE l.parent = :card ORDER BY c.created_at, c.id;
+
+-- name: all_links
+-- The whole graph, to look for cycles.
+SELECT parent, child FROM card_links;

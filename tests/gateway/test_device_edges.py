@@ -1,0 +1,174 @@
+"""Browsers at the edges: signing in again, many wrong codes at once, cookies of long ago, what was deleted."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import struct
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+from socket import SO_LINGER, SOL_SOCKET
+
+import httpx
+import pytest
+
+from holdfast.gateway.devices import TRIES, YEAR_MS
+from tests.e2e.browser import Browser, log_in
+from tests.e2e.gateway import GatewayProcess, until
+from tests.e2e.wire import UPGRADE, connect, head, read_answer
+
+CONSTANTS = {
+    "holdfast.gateway.devices.TOUCH_MS": 0,
+    "holdfast.gateway.devices.SECONDS_A_TRY": 10_000.0,  # none comes back while a test lasts
+    "holdfast.gateway.guard.STRANGER_SECONDS": 60.0,
+}
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[GatewayProcess]:
+    with GatewayProcess(tmp_path / "home", constants=CONSTANTS) as process:
+        yield process.start()
+
+
+def come_again(gateway: GatewayProcess, browser: Browser) -> httpx.Response:
+    code = gateway.command("POST", "/v1/codes")["code"]
+    headers = {"cookie": browser.cookie, "origin": gateway.url}
+    return httpx.post(gateway.url + "/v1/login", json={"code": code, "name": "the same"}, headers=headers)
+
+
+def test_a_browser_that_signs_in_again_is_the_same_device(own: GatewayProcess) -> None:
+    """`holdfast open` does that every time; what it has not read must not be forgotten with it."""
+    browser, other = Browser(own), Browser(own)
+    session = own.create("say one")
+    own.until_rest(session)
+    browser.see(session, 3)
+    old = browser.cookie
+    with browser.socket() as socket:
+        socket.recv(10)
+        answer = come_again(own, browser)
+        assert answer.status_code == 202 and answer.json() == {"device": browser.id, "name": "the same"}
+        browser.cookie = answer.headers["set-cookie"].partition(";")[0]
+        own.create()
+        assert "SessionCreated" in str(socket.recv(10))  # another tab of it goes on
+    assert {row["id"] for row in own.get("/v1/devices")["devices"]} == {browser.id, other.id}
+    assert httpx.get(own.url + "/v1/status", headers={"cookie": old}).status_code == 401
+    port = own.port
+    own.kill9()
+    own.start(port)
+    assert browser.get("/v1/devices/me")["cursors"] == {session: 3}
+    assert httpx.get(own.url + "/v1/status", headers={"cookie": old}).status_code == 401
+
+
+def test_who_was_revoked_while_it_signed_in_again_is_out(own: GatewayProcess) -> None:
+    for _ in range(10):
+        browser = Browser(own)
+        with ThreadPoolExecutor(2) as pool:
+            again = pool.submit(come_again, own, browser)
+            own.command("DELETE", f"/v1/devices/{browser.id}")
+            answer = again.result()
+        if "set-cookie" not in answer.headers:
+            assert answer.status_code == 401 and browser.request("GET", "/v1/status").status_code == 401
+            continue
+        browser.cookie = answer.headers["set-cookie"].partition(";")[0]
+        came_as = answer.json()["device"]
+        listed = came_as in {row["id"] for row in own.get("/v1/devices")["devices"]}
+        assert (browser.request("GET", "/v1/status").status_code == 200) is listed
+        assert listed is (came_as != browser.id)  # another device: it had been revoked before it came
+
+
+def test_many_wrong_codes_at_once_are_as_few_as_one_after_the_other(own: GatewayProcess) -> None:
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda number: log_in(own, f"wrong{number}").status_code, range(64)))
+    counted = Counter(answers)
+    assert counted[401] == TRIES and counted[429] == 64 - TRIES, counted
+
+
+def test_bodies_that_come_late_are_counted_too(own: GatewayProcess) -> None:
+    """All heads first, then all bodies: who waited inside does not get in together."""
+    body = b'{"code": "wrong"}'
+    given = [("Host", f"127.0.0.1:{own.port}"), ("Origin", own.url), ("Content-Length", str(len(body)))]
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(connect(own.port)) for _ in range(TRIES + 5)]
+        for socket in sockets:
+            socket.sendall(head("POST", "/v1/login", given))
+        time.sleep(0.2)
+        for socket in sockets:
+            socket.sendall(body)
+        counted = Counter(read_answer(socket).status for socket in sockets)
+    assert counted == {401: TRIES, 429: 5}
+
+
+def test_right_codes_use_up_no_tries(own: GatewayProcess) -> None:
+    for _ in range(2 * TRIES):
+        Browser(own)
+
+
+def test_anybody_may_send_only_a_small_body(own: GatewayProcess) -> None:
+    body = json.dumps({"code": "x", "name": "n" * 5000}).encode()
+    for sent in (body, iter([body])):
+        answer = httpx.post(own.url + "/v1/login", content=sent, headers={"origin": own.url})
+        assert answer.status_code == 413
+
+
+def test_a_cookie_that_was_not_used_for_a_year_is_dead(own: GatewayProcess) -> None:
+    old, kept = Browser(own), Browser(own)
+    port = own.port
+    own.kill9()
+    with closing(sqlite3.connect(own.home / "holdfast.db")) as db, db:
+        db.execute("UPDATE devices SET seen_at = seen_at - ? WHERE id = ?", (YEAR_MS + 1, old.id))
+        db.execute("UPDATE devices SET created_at = created_at - ? WHERE id = ?", (YEAR_MS + 1, kept.id))
+    own.start(port)
+    assert old.request("GET", "/v1/status").status_code == 401
+    assert kept.request("GET", "/v1/status").status_code == 200
+
+
+def test_who_followed_for_long_was_here_until_the_end(own: GatewayProcess) -> None:
+    browser = Browser(own)
+
+    def seen_at() -> int:
+        (row,) = own.get("/v1/devices")["devices"]
+        return int(row["seen_at"])
+
+    with browser.socket() as socket:
+        socket.recv(10)
+        came = seen_at()
+        time.sleep(0.05)
+        left = int(time.time() * 1000)
+    until(lambda: seen_at() >= left > came, "its leaving is known")
+
+
+def test_what_was_deleted_is_in_no_shared_page(own: GatewayProcess) -> None:
+    browser = Browser(own)
+    session = own.create()
+    own.send(session, "say a secret word")
+    own.until_rest(session)
+
+    def replay() -> str:
+        with browser.socket("/v1/events?after=0") as socket:
+            return str(socket.recv(10))
+
+    assert "a secret word" in replay()
+    own.command("DELETE", f"/v1/sessions/{session}")
+    assert "a secret word" not in replay()
+
+
+def test_a_socket_that_left_before_it_was_refused_is_no_error(own: GatewayProcess) -> None:
+    headers = [("Host", f"127.0.0.1:{own.port}"), ("Authorization", f"Bearer {own.token}"), *UPGRADE]
+    for _ in range(30):
+        with connect(own.port) as socket:
+            socket.sendall(head("GET", "/v1/sessions/0123456789abcdef/events", headers))
+    for _ in range(20):
+        browser = Browser(own)
+        given = [("Host", f"127.0.0.1:{own.port}"), ("Cookie", browser.cookie), ("Origin", own.url), *UPGRADE]
+        with connect(own.port) as socket:
+            socket.sendall(head("GET", "/v1/events", given))
+            assert b"101" in socket.recv(100)
+            socket.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+        own.command("DELETE", f"/v1/devices/{browser.id}")
+    assert own.get("/healthz")["status"] == "ok"
+    log = (own.home / "logs" / "gateway.log").read_text()
+    assert "Traceback" not in log and "Exception" not in log, log

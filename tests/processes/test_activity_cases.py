@@ -1,0 +1,146 @@
+"""All real cases side by side under one supervisor. A word holds at every look: one that flickers is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from holdfast.processes.activity import Activity, NotYet
+from tests.eventually import eventually
+from tests.processes.activity_cases import BLIND, CASES, Case
+from tests.processes.house import ENV, House
+
+Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Seen = dict[str, list[Activity]]
+APART = 0.5
+SETTLE_SECONDS = 20.0
+"""A command may still start up when it is looked at first; afterwards it has to stay what it is."""
+
+
+async def _accept_and_say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while await reader.read(4096):
+            pass
+    writer.close()
+
+
+async def _drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while True:
+            writer.write(b"x" * 4096)
+            await writer.drain()
+            await asyncio.sleep(0.1)
+    writer.close()
+
+
+@asynccontextmanager
+async def _server(answer: Answer) -> AsyncIterator[int]:
+    """A server that is gone, with all that it answers, when it is left."""
+    answering = set[asyncio.Task[None]]()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answering.add(asyncio.ensure_future(answer(reader, writer)))
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        await asyncio.gather(*answering)  # the commands are gone by now, and with them their ends
+
+
+async def _steady(address: str) -> None:
+    while True:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(address))
+        writer.write(b"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        await asyncio.sleep(0.05)
+
+
+async def _silent(address: str) -> None:
+    if address.isdigit():
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(address))
+    else:
+        reader, writer = await asyncio.open_unix_connection(address)
+    await reader.read()
+    writer.close()
+
+
+async def _visit(house: House, case: Case, id: str) -> None:
+    found = re.search(r"(?:port|door) (\S+)\s", house.everything(id).decode())
+    assert found is not None
+    with suppress(ConnectionError):  # the end of the visit is the end of the server
+        await (_steady if case.visitor == "steady" else _silent)(found[1])
+
+
+def said(activity: Activity | NotYet) -> str:
+    if isinstance(activity, NotYet):
+        return "not yet"
+    return f"{activity.word}, {activity.detail}" if activity.detail else activity.word
+
+
+async def watch(house: House, *, looks: int) -> Seen:
+    """Start everything, let it settle, and look at all of it."""
+    seen: Seen = {case.name: [] for case in CASES}
+    async with _server(_accept_and_say_nothing) as silent, _server(_drip) as drip:
+        env = {**ENV, "SILENT": str(silent), "DRIP": str(drip)}
+        starts = (house.start(case.run, env=env, stdin=case.stdin) for case in CASES)
+        ids = [running.id for running in await asyncio.gather(*starts)]
+
+        async def ready() -> bool:
+            return all(case.ready.encode() in house.everything(id) for case, id in zip(CASES, ids, strict=True))
+
+        async def settled() -> bool:
+            await asyncio.sleep(APART)
+            found = await house.supervisor.activities()
+            return all(said(found[id]) == case.said for case, id in zip(CASES, ids, strict=True))
+
+        await eventually(ready)
+        visits = [
+            asyncio.create_task(_visit(house, case, id))
+            for case, id in zip(CASES, ids, strict=True)
+            if case.visitor != "nobody"
+        ]
+        with suppress(TimeoutError):  # what did not settle shows below
+            await eventually(settled, within=SETTLE_SECONDS)
+        for _ in range(looks):
+            await asyncio.sleep(APART)
+            found = await house.supervisor.activities()
+            for case, id in zip(CASES, ids, strict=True):
+                activity = found[id]
+                assert isinstance(activity, Activity)
+                seen[case.name].append(activity)
+        await asyncio.gather(*(house.supervisor.kill(id, grace=0) for id in ids))
+        await asyncio.gather(*visits)
+    return seen
+
+
+def table(seen: Seen) -> str:
+    rows = [("case", "expected", "found", "evidence", "")]
+    for case in CASES:
+        counts = Counter(map(said, seen[case.name]))
+        found = " · ".join(word if len(counts) == 1 else f"{word} ({n})" for word, n in counts.most_common())
+        last = seen[case.name][-1].evidence
+        marks = ["blind"] * (case in BLIND) + ["limit: " + case.because] * bool(case.limit)
+        evidence = (
+            f"cpu {last.cpu:.1%}, io {last.io:,.0f} B/s, written {last.written:,.0f} B/s, output {last.output} B, "
+        )
+        evidence += f"ports {len(last.ports)}, doors {last.doors}, uses {last.uses}, peers {last.peers}"
+        rows.append((case.name, case.expected, found, evidence, ", ".join(marks)))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return "\n".join("  ".join([*(t.ljust(w) for t, w in zip(row, widths, strict=False)), row[4]]) for row in rows)
+
+
+@pytest.mark.parametrize("looks", [4, pytest.param(60, marks=pytest.mark.proof)])
+async def test_the_word_is_what_a_person_would_say(house: House, looks: int) -> None:
+    seen = await watch(house, looks=looks)
+    print(f"\n{looks} looks, {APART} s apart\n{table(seen)}")
+    wrong = {case.name: case.why for case in CASES if {said(one) for one in seen[case.name]} != {case.said}}
+    assert not wrong, f"{wrong}\n{table(seen)}"

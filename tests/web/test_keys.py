@@ -1,0 +1,147 @@
+"""By keyboard and by thumb: edit what is queued, ask why, search the conversation, the sheet of keys, the drawer."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.gateway import GatewayProcess
+from tests.web.seat import Seat
+
+
+def test_arrow_up_in_an_empty_field_edits_the_last_queued(guest: Seat) -> None:
+    guest.begin()
+    guest.send("slow 30 a long one that takes its time and more")
+    guest.sees("a long")
+    guest.send("say first")
+    guest.send("say second")
+    expect(guest.page.locator(".qchip")).to_have_count(2)
+    box = guest.page.get_by_label("Message", exact=True)
+    box.press("ArrowUp")
+    field = guest.page.get_by_label("Queued message", exact=True)
+    expect(field).to_be_focused()
+    expect(field).to_have_value("say second")
+    field.fill("say better")
+    field.press("Enter")
+    expect(guest.page.locator(".qchip").nth(1)).to_contain_text("say better")
+    expect(box).to_be_focused()
+    box.press("ArrowUp")
+    expect(field).to_have_value("say better")
+    field.press("Escape")
+    expect(field).to_have_count(0)
+    box.fill("something")
+    box.press("ArrowUp")
+    expect(field).to_have_count(0)  # the field is not empty: the arrow is the field's own
+    guest.gateway.command("POST", f"/v1/sessions/{guest.session}/stop")
+
+
+def test_y_says_why_of_what_has_the_focus(guest: Seat) -> None:
+    task = guest.gateway.command("POST", "/v1/tasks", {"shell": "exit 7", "name": "it fails"})["task"]
+    guest.gateway.get(f"/v1/tasks/{task}/wait", seconds=20)
+    guest.open("/tasks")
+    link = guest.page.get_by_role("link", name="it fails").first
+    link.focus()
+    guest.page.keyboard.press("y")
+    why = guest.page.get_by_role("dialog", name="Why")
+    expect(why).to_contain_text("It ended as failed")
+    guest.page.keyboard.press("Escape")
+    expect(why).to_have_count(0)
+    expect(link).to_be_focused()
+    guest.begin()
+    guest.page.locator("h1").first.click()
+    guest.page.keyboard.press("y")  # nothing has the focus: the page is meant
+    expect(why).to_contain_text("session event")
+
+
+def test_ctrl_f_searches_all_of_the_conversation(guest: Seat) -> None:
+    guest.begin()
+    client = guest.gateway.client
+    for number in range(24):
+        text = "say the needle is here" if number == 1 else f"say straw {number}"
+        client.post(f"/v1/sessions/{guest.session}/messages", json={"text": text})
+    guest.until(lambda: guest.gateway.session(guest.session)["state"] == "idle", "all is said", seconds=60)
+    guest.sees("straw 23")
+    log = guest.page.get_by_role("log")
+    assert "needle" not in log.inner_text()  # it is not rendered
+    guest.page.keyboard.press("Control+f")
+    field = guest.page.get_by_role("searchbox", name="Search in this conversation")
+    expect(field).to_be_focused()
+    expect(guest.page.get_by_role("search")).to_contain_text("sees only what is on the screen")
+    field.fill("NEEDLE")
+    expect(guest.page.get_by_role("search")).to_contain_text("2 found")
+    field.press("Enter")
+    expect(log).to_contain_text("the needle is here")
+    expect(guest.page.get_by_role("search")).to_contain_text("1 of 2")
+    expect(field).to_be_focused()
+    assert guest.page.evaluate("CSS.highlights.get('found').size") >= 2
+    prevented = (
+        "new Promise(done => document.addEventListener('keydown', e => setTimeout(() => done(e.defaultPrevented))))"
+    )
+    guest.page.evaluate(f"void (window.second = {prevented})")
+    field.press("Control+f")
+    assert guest.page.evaluate("window.second") is False  # the browser's own opens
+    field.press("Escape")
+    expect(field).to_have_count(0)
+    guest.page.wait_for_function("!CSS.highlights.has('found')")
+
+
+def test_the_sheet_of_keys_and_letters_turned_off(guest: Seat) -> None:
+    guest.open("/home")
+    expect(guest.page.get_by_role("heading", name="Home")).to_be_visible()
+    guest.page.keyboard.press("?")
+    sheet = guest.page.get_by_role("dialog", name="All keys")
+    expect(sheet).to_contain_text("edit the last queued message")
+    guest.page.keyboard.press("t")  # what lies over the page has the keys
+    expect(guest.page.locator(".drawer")).to_have_count(0)
+    sheet.get_by_role("checkbox").uncheck()
+    guest.page.keyboard.press("Escape")
+    expect(sheet).to_have_count(0)
+    guest.page.keyboard.press("t")
+    guest.page.wait_for_timeout(200)
+    assert guest.page.locator(".drawer").count() == 0
+
+
+def test_letters_in_an_output_are_the_outputs_own(guest: Seat) -> None:
+    task = guest.gateway.command("POST", "/v1/tasks", {"shell": "seq 1 300"})["task"]
+    guest.gateway.get(f"/v1/tasks/{task}/wait", seconds=20)
+    guest.open(f"/tasks/{task}")
+    output = guest.page.get_by_role("region", name="Output of")
+    expect(output).to_contain_text("300")
+    before = len(guest.gateway.get("/v1/sessions")["sessions"])
+    guest.page.get_by_label("Search the output").fill("29")
+    output.focus()
+    guest.page.keyboard.press("n")
+    expect(guest.page.locator(".viewer .field")).to_contain_text("2 of")
+    guest.page.keyboard.press("g")
+    guest.page.keyboard.press("t")
+    guest.page.wait_for_timeout(200)
+    assert guest.page.url.endswith(task)
+    assert len(guest.gateway.get("/v1/sessions")["sessions"]) == before  # `n` began no session
+
+
+def stroke(page: Page, start: tuple[int, int], end: tuple[int, int]) -> None:
+    """A finger on the glass."""
+    touch = page.context.new_cdp_session(page)
+    at = [{"x": start[0], "y": start[1]}]
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": at})
+    for step in range(1, 6):
+        x, y = (a + (b - a) * step / 5 for a, b in zip(start, end, strict=True))
+        touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": y}]})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_a_swipe_opens_and_closes_the_drawer(browser: Browser, shared: GatewayProcess) -> None:
+    with Seat(browser, shared, viewport={"width": 390, "height": 844}, has_touch=True) as seat:
+        seat.open("/home")
+        expect(seat.page.get_by_role("heading", name="Home")).to_be_visible()
+        drawer = seat.page.get_by_role("complementary", name="Background tasks")
+        stroke(seat.page, (200, 500), (60, 500))
+        seat.page.wait_for_timeout(100)
+        assert drawer.count() == 0  # in the middle it means nothing
+        stroke(seat.page, (384, 500), (200, 505))
+        expect(drawer).to_be_visible()
+        stroke(seat.page, (60, 500), (300, 505))
+        expect(drawer).to_have_count(0)
+        stroke(seat.page, (200, 20), (60, 22))
+        expect(drawer).to_be_visible()
+        stroke(seat.page, (200, 20), (205, 300))
+        expect(drawer).to_have_count(0)

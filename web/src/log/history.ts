@@ -1,0 +1,52 @@
+/** What happened to a task, from its own events: who did what when. */
+import type { LogRecord } from "../api.gen";
+import { byWhom, clock, size } from "../words";
+
+export interface Happened {
+  readonly version: number;
+  readonly at: number;
+  readonly text: string;
+  /** What else is known of it. */
+  readonly more: string;
+  readonly look: "plain" | "live" | "end";
+}
+
+export function history(records: readonly LogRecord[]): readonly Happened[] {
+  return records.flatMap((record) => {
+    const told = tell(record.event);
+    return told === null ? [] : [{ version: record.version, at: record.at, look: "plain" as const, more: "", ...told }];
+  });
+}
+
+type Told = Pick<Happened, "text"> & Partial<Pick<Happened, "more" | "look">>;
+
+function tell(event: LogRecord["event"]): Told | null {
+  switch (event.kind) {
+    case "TaskStarted":
+      return { text: `Started by ${byWhom(event.by)}`, more: [lives(event.lifetime, event.until), event.foreground ? "a turn waited for it" : ""].filter(Boolean).join("; ") };
+    case "ProcessStarted":
+      return { text: `Runs as process ${event.pid}` };
+    case "TaskDetached":
+      return { text: "Went to the background", more: event.reason };
+    case "TaskContinued":
+      return { text: `Works again, in turn ${event.turn}` };
+    case "TaskStopRequested":
+      return { text: `${event.force ? "Kill" : "Stop"} asked for by ${byWhom(event.by)}`, more: event.reason };
+    case "TaskPinned":
+      return { text: `${event.pinned ? "Pinned" : "Unpinned"} by ${byWhom(event.by)}` };
+    case "TaskFinished":
+      return {
+        text: `Ended: ${event.outcome}`, look: "end",
+        more: [event.reason, event.output_bytes ? `${size(event.output_bytes)} of output` : "", event.evidence && event.evidence !== event.reason ? event.evidence : ""].filter(Boolean).join("; "),
+      };
+    default:
+      return null; // not of a task's own stream
+  }
+}
+
+function lives(lifetime: string | undefined, until: number | null | undefined): string {
+  if (lifetime === "until" && until) return `until ${clock(until)}`;
+  if (lifetime === "session") return "lives as long as its session";
+  if (lifetime === "chapter") return "lives until the next reset";
+  return "";
+}

@@ -1,0 +1,148 @@
+/**
+ * The lists: the gateway's projections of the log, loaded page by page. When the log says that something changed, the
+ * first page is asked for again and laid over what is known; a row that changed in its place is asked for alone.
+ */
+import { useCallback } from "react";
+import { type UseQueryResult, useQuery } from "@tanstack/react-query";
+import type { Session, TaskView } from "../api.gen";
+import { Refused, call } from "./http";
+import { queries } from "./queries";
+
+export interface Listing<T> {
+  readonly rows: readonly T[];
+  /** The cursor of what is not loaded yet. */
+  readonly next: string | null;
+}
+
+interface Row { readonly id: string }
+type Order<T> = (a: T, b: T) => number;
+
+const byId = (a: Row, b: Row): number => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+export const sessionOrder: Order<Session> = (a, b) =>
+  Number(b.pinned) - Number(a.pinned) || b.updated_at - a.updated_at || byId(a, b);
+export const taskOrder: Order<TaskView> = (a, b) => b.started_at - a.started_at || byId(a, b);
+
+/** A first page laid over what was known: what stands behind it stays, what it should have shown and did not is gone. */
+export function overlaid<T extends Row>(known: Listing<T> | undefined, page: Listing<T>, order: Order<T>): Listing<T> {
+  const last = page.rows.at(-1);
+  if (!known || page.next === null || last === undefined) return page;
+  const ids = new Set(page.rows.map((row) => row.id));
+  if (!known.rows.some((row) => ids.has(row.id))) return page; // so much is new that something may lie between
+  const behind = known.rows.filter((row) => !ids.has(row.id) && order(row, last) > 0);
+  return behind.length === 0 ? page : { rows: [...page.rows, ...behind], next: known.next };
+}
+
+/** The following page at the end of what is known. */
+export function grown<T extends Row>(known: Listing<T>, page: Listing<T>): Listing<T> {
+  const ids = new Set(known.rows.map((row) => row.id));
+  return { rows: [...known.rows, ...page.rows.filter((row) => !ids.has(row.id))], next: page.next };
+}
+
+/** One row in its right place, or out of the list. Behind what is loaded there is nothing to put it into. */
+export function placed<T extends Row>(known: Listing<T>, row: T, fits: boolean, order: Order<T>): Listing<T> {
+  const rows = known.rows.filter((one) => one.id !== row.id);
+  if (!fits) return rows.length === known.rows.length ? known : { ...known, rows };
+  const last = known.rows.at(-1);
+  if (known.next !== null && (last === undefined || order(row, last) > 0)) return { ...known, rows };
+  const at = rows.findIndex((one) => order(row, one) < 0);
+  rows.splice(at < 0 ? rows.length : at, 0, row);
+  return { ...known, rows };
+}
+
+export interface List<T> extends Pick<UseQueryResult<Listing<T>>, "isLoading"> {
+  readonly rows: readonly T[];
+  readonly loaded: boolean;
+  /** There is more than is loaded. */
+  readonly more: boolean;
+  readonly loadMore: () => void;
+}
+
+const PAGE = 200;
+const asking = new Set<string>();
+
+function useList<T extends Row>(
+  key: readonly (string | boolean)[], ask: (before: string) => Promise<Listing<T>>, order: Order<T>,
+): List<T> {
+  const query = useQuery({
+    queryKey: key, queryFn: async () => overlaid(queries.getQueryData<Listing<T>>(key), await ask(""), order),
+    placeholderData: (before) => before, // what was there stays until the answer comes
+  });
+  const next = query.isPlaceholderData ? null : (query.data?.next ?? null);
+  const name = JSON.stringify(key);
+  const loadMore = useCallback(() => {
+    if (next === null || asking.has(name)) return;
+    asking.add(name);
+    void ask(next).then((page) => {
+      queries.setQueryData<Listing<T>>(JSON.parse(name) as unknown[], (known) => (known?.next === next ? grown(known, page) : known));
+    }, () => undefined).finally(() => asking.delete(name));
+  }, [next, name, ask]);
+  return { rows: query.data?.rows ?? [], loaded: query.data !== undefined && !query.isPlaceholderData, isLoading: query.isLoading, more: next !== null, loadMore };
+}
+
+export function useSessions(archived: boolean, text = ""): List<Session> {
+  const ask = useCallback(async (before: string): Promise<Listing<Session>> => {
+    const { sessions, next } = await call("GET /v1/sessions", { query: { archived, text, limit: PAGE, before } });
+    return { rows: sessions, next };
+  }, [archived, text]);
+  return useList(["sessions", archived, text], ask, sessionOrder);
+}
+
+export function useTasks(state = "", kind = "", text = ""): List<TaskView> {
+  const ask = useCallback(async (before: string): Promise<Listing<TaskView>> => {
+    const { tasks, next } = await call("GET /v1/tasks", { query: { state, kind, text, limit: PAGE, before } });
+    return { rows: tasks, next };
+  }, [state, kind, text]);
+  return useList(["tasks", state, kind, text], ask, taskOrder);
+}
+
+// --- what the log says ---------------------------------------------------------------------------
+
+function change<T>(name: string, next: (known: Listing<T>, key: readonly unknown[]) => Listing<T>): void {
+  for (const [key, known] of queries.getQueriesData<Listing<T>>({ queryKey: [name] })) {
+    if (known) queries.setQueryData(key, next(known, key));
+  }
+}
+
+/** A session's row changed where it stands: another title, pinned, archived. */
+export async function refreshSession(id: string): Promise<void> {
+  try {
+    const { session } = await call("GET /v1/sessions/{id}", { path: { id } });
+    change<Session>("sessions", (known, [, archived, text]) => {
+      const here = known.rows.some((row) => row.id === id);
+      return placed(known, session, session.archived === archived && (text === "" || here), sessionOrder);
+    });
+  } catch (error) {
+    if (error instanceof Refused) dropSession(id);
+  }
+}
+
+export function dropSession(id: string): void {
+  change<Session>("sessions", (known) => ({ ...known, rows: known.rows.filter((row) => row.id !== id) }));
+}
+
+/** Read up to a version: when that is all, nothing is unread any more. */
+export function readHere(id: string, version: number): void {
+  change<Session>("sessions", (known) => {
+    const row = known.rows.find((one) => one.id === id);
+    if (!row || row.unread === 0 || row.version > version) return known;
+    return { ...known, rows: known.rows.map((one) => (one === row ? { ...row, unread: 0 } : one)) };
+  });
+}
+
+/** Tasks do not move in the list, so each is asked for alone. */
+export async function refreshTask(id: string): Promise<void> {
+  try {
+    const task = await call("GET /v1/tasks/{id}", { path: { id } });
+    change<TaskView>("tasks", (known, [, state, kind, text]) => {
+      const here = known.rows.some((row) => row.id === id);
+      const fits = !task.foreground && (state === "" || state === task.state) && (kind === "" || kind === task.kind);
+      return placed(known, task, fits && (text === "" || here), taskOrder);
+    });
+  } catch (error) {
+    if (error instanceof Refused) dropTask(id);
+  }
+}
+
+export function dropTask(id: string): void {
+  change<TaskView>("tasks", (known) => ({ ...known, rows: known.rows.filter((row) => row.id !== id) }));
+}

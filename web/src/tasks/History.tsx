@@ -1,0 +1,45 @@
+/** A task's history on the line, from its own events. */
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import type { LogRecord, TaskView } from "../api.gen";
+import { history } from "../log/history";
+import { call } from "../net/http";
+import { taskState } from "../parts/states";
+import { Since, Time } from "../parts/Time";
+
+async function allOf(id: string): Promise<readonly LogRecord[]> {
+  const found: LogRecord[] = [];
+  for (let after = 0, more = true; more;) {
+    const page = await call("GET /v1/tasks/{id}/events", { path: { id }, query: { after } });
+    found.push(...page.events);
+    ({ cursor: after, more } = page);
+  }
+  return found;
+}
+
+export function History({ task }: { readonly task: TaskView }): ReactNode {
+  const events = useQuery({ queryKey: ["history", task.id], queryFn: () => allOf(task.id) });
+  const steps = history(events.data ?? []);
+  const running = task.state === "running";
+  return (
+    <section>
+      <h2>History</h2>
+      {events.isError && <p className="muted">{events.error.message}</p>}
+      <ol className="steps">
+        {steps.map((step, index) => {
+          const last = !running && index === steps.length - 1;
+          return (
+            <li key={step.version} className={`line ${index === 0 ? "first" : ""} ${last ? "last" : ""}`}>
+              <span className={`knot ${step.look === "end" ? `end ${taskState(task).look}` : ""}`} />
+              {step.text} <span className="faint"><Time at={step.at} /></span>
+              {index === 0 && task.session && <span className="muted"> from <Link href={`/s/${task.session}`}>its session</Link></span>}
+              {step.more && <><br /><span className="muted">{step.more}</span></>}
+            </li>
+          );
+        })}
+        {running && <li className="line last live"><span className="knot" />Runs for <Since at={task.started_at} /></li>}
+      </ol>
+    </section>
+  );
+}
