@@ -106,6 +106,7 @@ def evolve(session: Session, record: Record) -> None:
             turn = _turn(session)
             turn.step, turn.attempts, turn.model = e.step, e.attempt, e.model
             turn.asked, turn.answered, turn.failed = True, False, None
+            session.chapter.digest_now = False
             turn.last = record
         case TurnStarted() as e:
             session.turns = e.turn
@@ -119,7 +120,7 @@ def evolve(session: Session, record: Record) -> None:
             session.last_turn = LastTurn(e.turn, e.outcome, e.reason, e.problem, ended)
             if session.turn is not None and session.turn.by_person and session.fresh is not None:
                 session.fresh, session.postponed = ended, None
-            session.turn = None
+            session.turn, session.chapter.digest_now = None, False
             if e.outcome != "done":
                 session.messages.append(Note(e.turn, f"This turn {e.outcome}: {e.reason}"))
         case InputsJoined() as e:
