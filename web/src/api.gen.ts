@@ -23,8 +23,17 @@ export interface AnswerWait {
   readonly note?: string;
 }
 
+export interface ArchiveBoard {
+  readonly command?: "ArchiveBoard";
+}
+
+export interface ArchiveCard {
+  readonly command?: "ArchiveCard";
+}
+
 export interface ArchiveSession {
   readonly command?: "ArchiveSession";
+  readonly running?: "keep" | "stop" | null;
 }
 
 export interface Away {
@@ -39,6 +48,68 @@ export interface Away {
   readonly failures: number;
 }
 
+export interface BlockCard {
+  readonly command?: "BlockCard";
+  readonly reason: string;
+  readonly kind?: "capability" | "dependency" | "needs_input" | "transient";
+}
+
+export interface Blocker {
+  readonly by: "process" | "question" | "queue" | "turn";
+  readonly reason: string;
+  readonly task?: string;
+  readonly pid?: number | null;
+  readonly command?: string;
+  readonly age_ms?: number | null;
+  readonly activity?: string;
+  readonly evidence?: string;
+}
+
+export interface BoardAccepted {
+  readonly board: string;
+  readonly version: number;
+  readonly seq: number;
+  readonly duplicate: boolean;
+}
+
+export interface BoardArchived {
+  readonly kind: "BoardArchived";
+  readonly board: string;
+  readonly by: string;
+}
+
+export interface BoardCreated {
+  readonly kind: "BoardCreated";
+  readonly board: string;
+  readonly title: string;
+  readonly by: string;
+}
+
+export interface BoardList {
+  readonly boards: BoardView[];
+}
+
+export interface BoardPaused {
+  readonly kind: "BoardPaused";
+  readonly board: string;
+  readonly by: string;
+}
+
+export interface BoardResumed {
+  readonly kind: "BoardResumed";
+  readonly board: string;
+  readonly by: string;
+}
+
+export interface BoardView {
+  readonly id: string;
+  readonly title: string;
+  readonly paused_by: string;
+  readonly archived: boolean;
+  readonly created_at: number;
+  readonly cards: number;
+}
+
 export interface Build {
   readonly version: string;
   readonly build: string;
@@ -50,10 +121,268 @@ export interface Call {
   readonly arguments: string;
 }
 
+export interface CardAccepted {
+  readonly card: string;
+  readonly stream: string;
+  readonly version: number;
+  readonly seq: number;
+  readonly duplicate: boolean;
+  readonly kept?: string;
+}
+
+export interface CardBlocked {
+  readonly kind: "CardBlocked";
+  readonly card: string;
+  readonly of: "capability" | "dependency" | "needs_input" | "transient";
+  readonly reason: string;
+  readonly by: string;
+  readonly run?: number;
+}
+
+export interface CardComment {
+  readonly comment: string;
+  readonly text: string;
+  readonly by: string;
+  readonly at: number;
+  readonly version: number;
+}
+
+export interface CardCommented {
+  readonly kind: "CardCommented";
+  readonly card: string;
+  readonly comment: string;
+  readonly text: string;
+  readonly by: string;
+}
+
+export interface CardCompleted {
+  readonly kind: "CardCompleted";
+  readonly card: string;
+  readonly summary: string;
+  readonly by: string;
+  readonly run?: number;
+  readonly metadata?: Record<string, string>;
+  readonly artifacts?: string[];
+}
+
+export interface CardContext {
+  readonly card: string;
+  readonly resumes: number;
+  readonly session: string;
+  readonly fresh_because: string;
+  readonly refused: string;
+  readonly note: string;
+  readonly text: string;
+}
+
+export interface CardCreated {
+  readonly kind: "CardCreated";
+  readonly card: string;
+  readonly board: string;
+  readonly title: string;
+  readonly body: string;
+  readonly by: string;
+  readonly status: "archived" | "blocked" | "done" | "ready" | "review" | "running" | "scheduled" | "todo" | "triage";
+  readonly profile?: string;
+  readonly workspace?: string;
+  readonly priority?: number;
+  readonly parents?: string[];
+  readonly resume?: "auto" | "fresh" | "resume" | null;
+  readonly max_runtime_ms?: number | null;
+  readonly max_attempts?: number | null;
+  readonly session?: string;
+}
+
+export interface CardDetail {
+  readonly card: CardView;
+  readonly body: string;
+  readonly resume: string | null;
+  readonly max_runtime_ms: number | null;
+  readonly max_attempts: number | null;
+  readonly attempts: number;
+  readonly summary: string;
+  readonly metadata: Record<string, string>;
+  readonly artifacts: string[];
+  readonly comments: CardComment[];
+  readonly parents: CardView[];
+  readonly children: CardView[];
+  readonly followers: string[];
+  readonly runs: RunView[];
+  readonly why: string;
+}
+
+export interface CardDiff {
+  readonly diff: string;
+}
+
+export interface CardEdited {
+  readonly kind: "CardEdited";
+  readonly card: string;
+  readonly by: string;
+  readonly title?: string | null;
+  readonly body?: string | null;
+  readonly profile?: string | null;
+  readonly workspace?: string | null;
+  readonly priority?: number | null;
+  readonly resume?: "auto" | "fresh" | "resume" | null;
+  readonly max_runtime_ms?: number | null;
+  readonly max_attempts?: number | null;
+}
+
+export interface CardFollowed {
+  readonly kind: "CardFollowed";
+  readonly card: string;
+  readonly session: string;
+  readonly following: boolean;
+  readonly by: string;
+}
+
+export interface CardLinked {
+  readonly kind: "CardLinked";
+  readonly card: string;
+  readonly parent: string;
+  readonly by: string;
+}
+
+export interface CardMoved {
+  readonly kind: "CardMoved";
+  readonly card: string;
+  readonly status: "archived" | "blocked" | "done" | "ready" | "review" | "running" | "scheduled" | "todo" | "triage";
+  readonly reason: string;
+  readonly by: string;
+  readonly at?: number | null;
+}
+
+export interface CardPage {
+  readonly cards: CardView[];
+  readonly next: number | null;
+}
+
+export interface CardUnblocked {
+  readonly kind: "CardUnblocked";
+  readonly card: string;
+  readonly by: string;
+  readonly fresh?: boolean;
+  readonly reason?: string;
+}
+
+export interface CardUnlinked {
+  readonly kind: "CardUnlinked";
+  readonly card: string;
+  readonly parent: string;
+  readonly by: string;
+}
+
+export interface CardView {
+  readonly id: string;
+  readonly board: string;
+  readonly title: string;
+  readonly profile: string;
+  readonly workspace: string;
+  readonly priority: number;
+  readonly status: string;
+  readonly reason: string;
+  readonly block_kind: string;
+  readonly scheduled_at: number | null;
+  readonly again_at: number | null;
+  readonly run: number;
+  readonly session: string;
+  readonly comments: number;
+  readonly warning: string;
+  readonly created_by: string;
+  readonly created_at: number;
+  readonly moved_at: number;
+  readonly updated_at: number;
+  readonly version: number;
+}
+
+export interface ChapterOpened {
+  readonly kind: "ChapterOpened";
+  readonly chapter: number;
+  readonly rule: "daily" | "idle" | "person";
+  readonly reason: string;
+  readonly by: string;
+  readonly due_at?: number | null;
+  readonly kept?: Survivor[];
+  readonly stopped?: Survivor[];
+  readonly hand_over?: string;
+  readonly hand_over_from?: "" | "digest" | "model";
+  readonly notify?: boolean;
+}
+
+export interface ChapterRejoined {
+  readonly kind: "ChapterRejoined";
+  readonly chapter: number;
+  readonly by: string;
+}
+
+export interface ChapterShape {
+  readonly chapter: number;
+  readonly after_turn: number;
+  readonly version: number;
+  readonly opened_at: number | null;
+  readonly rule: "daily" | "idle" | "person" | null;
+  readonly reason: string;
+  readonly unseen: boolean;
+  readonly summary: string | null;
+  readonly compacting: boolean;
+}
+
 export interface ChooseAgent {
   readonly command?: "ChooseAgent";
   readonly profile?: string | null;
   readonly model?: string | null;
+}
+
+export interface CommentCard {
+  readonly command?: "CommentCard";
+  readonly text: string;
+}
+
+export interface CompactSession {
+  readonly command?: "CompactSession";
+  readonly instructions?: string;
+}
+
+export interface CompactionFailed {
+  readonly kind: "CompactionFailed";
+  readonly covers: number;
+  readonly attempt: number;
+  readonly problem: Problem;
+  readonly again_at: number | null;
+}
+
+export interface CompactionRequested {
+  readonly kind: "CompactionRequested";
+  readonly instructions: string;
+  readonly by: string;
+}
+
+export interface CompactionStarted {
+  readonly kind: "CompactionStarted";
+  readonly covers: number;
+  readonly attempt: number;
+  readonly model: string;
+  readonly tokens: number;
+  readonly reason: string;
+}
+
+export interface CompleteCard {
+  readonly command?: "CompleteCard";
+  readonly summary?: string;
+}
+
+export interface ContextCompacted {
+  readonly kind: "ContextCompacted";
+  readonly covers: number;
+  readonly summary: string;
+  readonly source: "digest" | "model";
+  readonly model: string;
+  readonly tokens_before: number;
+  readonly tokens_after: number;
+  readonly reason: string;
+  readonly usage?: Usage;
+  readonly duration_ms?: number;
 }
 
 export interface ContextMessage {
@@ -61,6 +390,29 @@ export interface ContextMessage {
   readonly turn: number;
   readonly text: string;
   readonly characters: number;
+}
+
+export interface CreateBoard {
+  readonly command?: "CreateBoard";
+  readonly board: string;
+  readonly title?: string | null;
+}
+
+export interface CreateCard {
+  readonly command?: "CreateCard";
+  readonly title: string;
+  readonly body?: string;
+  readonly board?: string;
+  readonly profile?: string | null;
+  readonly workspace?: string;
+  readonly priority?: number;
+  readonly parents?: string[];
+  readonly resume?: "auto" | "fresh" | "resume" | null;
+  readonly max_runtime_ms?: number | null;
+  readonly max_attempts?: number | null;
+  readonly triage?: boolean;
+  readonly at?: number | null;
+  readonly session?: string | null;
 }
 
 export interface CreateSession {
@@ -73,6 +425,7 @@ export interface CreateSession {
 
 export interface DeleteSession {
   readonly command?: "DeleteSession";
+  readonly running?: "keep" | "stop" | null;
 }
 
 export interface Delta {
@@ -112,6 +465,18 @@ export interface Dropped {
   readonly end: number;
 }
 
+export interface EditCard {
+  readonly command?: "EditCard";
+  readonly title?: string | null;
+  readonly body?: string | null;
+  readonly profile?: string | null;
+  readonly workspace?: string | null;
+  readonly priority?: number | null;
+  readonly resume?: "auto" | "fresh" | "resume" | null;
+  readonly max_runtime_ms?: number | null;
+  readonly max_attempts?: number | null;
+}
+
 export interface EndedTasks {
   readonly done: number;
   readonly failed: number;
@@ -133,6 +498,12 @@ export interface EventPage {
   readonly events: LogRecord[];
   readonly cursor: number;
   readonly more: boolean;
+}
+
+export interface FollowCard {
+  readonly command?: "FollowCard";
+  readonly session: string;
+  readonly following?: boolean;
 }
 
 export interface ForkSession {
@@ -196,6 +567,12 @@ export interface InputsJoined {
   readonly kind: "InputsJoined";
   readonly turn: number;
   readonly inputs: string[];
+  readonly by_person?: boolean;
+}
+
+export interface LinkCard {
+  readonly command?: "LinkCard";
+  readonly parent: string;
 }
 
 export interface LogIn {
@@ -215,6 +592,12 @@ export interface ModelContext {
   readonly messages: ContextMessage[];
   readonly characters: number;
   readonly tokens: number;
+  readonly used: number;
+  readonly threshold: number;
+  readonly limit: number;
+  readonly chapter: number;
+  readonly covers: number;
+  readonly summary: string | null;
 }
 
 export interface ModelFailed {
@@ -260,10 +643,26 @@ export interface ModelResponded {
   readonly signature?: string;
 }
 
+export interface MoveCard {
+  readonly command?: "MoveCard";
+  readonly status: "archived" | "blocked" | "done" | "ready" | "review" | "running" | "scheduled" | "todo" | "triage";
+  readonly at?: number | null;
+}
+
 export interface NoteReceived {
   readonly kind: "NoteReceived";
   readonly text: string;
   readonly task: string;
+}
+
+export interface Outlook {
+  readonly rules: Rules;
+  readonly policy: ResetPolicy | null;
+  readonly next_rule: "daily" | "idle" | "person" | null;
+  readonly next_at: number | null;
+  readonly postponed: ResetPostponed | null;
+  readonly chapter: ChapterShape;
+  readonly running: RunningTask[];
 }
 
 export interface OutputHit {
@@ -292,6 +691,10 @@ export interface OwnDevice {
   readonly cursors: Record<string, number>;
 }
 
+export interface PauseBoard {
+  readonly command?: "PauseBoard";
+}
+
 export interface PinSession {
   readonly command?: "PinSession";
   readonly pinned?: boolean;
@@ -306,6 +709,7 @@ export interface Problem {
   readonly code: string;
   readonly message: string;
   readonly hint?: string;
+  readonly after_ms?: number | null;
 }
 
 export interface ProcessStarted {
@@ -368,7 +772,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskStopRequested | TaskPinned | TaskFinished | GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionRequested | CompactionStarted | ContextCompacted | CompactionFailed | WorkerBound | WorkerReleased | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskKept | TaskStopRequested | TaskPinned | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunNudged | RunNoted | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | TaskPruned;
 }
 
 export interface RenameSession {
@@ -376,8 +780,51 @@ export interface RenameSession {
   readonly title: string;
 }
 
+export interface ResetPolicy {
+  readonly mode?: "both" | "daily" | "idle" | "none" | null;
+  readonly idle_minutes?: number | null;
+  readonly at_hour?: number | null;
+  readonly timezone?: string | null;
+  readonly max_postpone?: string | null;
+  readonly process_max_age?: string | null;
+  readonly on_live_process?: "hand_over" | "stop" | "stop_idle" | null;
+  readonly hand_over_note?: boolean | null;
+  readonly notify?: boolean | null;
+}
+
+export interface ResetPolicySet {
+  readonly kind: "ResetPolicySet";
+  readonly policy: ResetPolicy;
+  readonly by: string;
+}
+
+export interface ResetPostponed {
+  readonly kind: "ResetPostponed";
+  readonly rule: "daily" | "idle" | "person";
+  readonly due_at: number;
+  readonly until: number | null;
+  readonly next_check: number;
+  readonly blockers: Blocker[];
+}
+
+export interface ResetSession {
+  readonly command?: "ResetSession";
+  readonly running?: "keep" | "stop" | null;
+  readonly note?: boolean;
+}
+
 export interface RestoreSession {
   readonly command?: "RestoreSession";
+}
+
+export interface ResumeBoard {
+  readonly command?: "ResumeBoard";
+}
+
+export interface RetryCard {
+  readonly command?: "RetryCard";
+  readonly text?: string | null;
+  readonly fresh?: boolean;
 }
 
 export interface ReviseInput {
@@ -386,6 +833,92 @@ export interface ReviseInput {
   readonly text?: string | null;
   readonly mode?: "interrupt" | "queue" | "steer" | null;
   readonly place?: number | null;
+}
+
+export interface Rules {
+  readonly mode: "both" | "daily" | "idle" | "none";
+  readonly idle_ms: number;
+  readonly at_hour: number;
+  readonly timezone: string;
+  readonly max_postpone_ms: number;
+  readonly process_max_age_ms: number;
+  readonly on_live_process: "hand_over" | "stop" | "stop_idle";
+  readonly hand_over_note: boolean;
+  readonly notify: boolean;
+}
+
+export interface RunFinished {
+  readonly kind: "RunFinished";
+  readonly card: string;
+  readonly run: number;
+  readonly outcome: "blocked" | "done" | "failed" | "lost" | "stopped";
+  readonly reason: string;
+  readonly failure?: "" | "budget" | "crash" | "frozen" | "left_without_a_word" | "lost" | "network" | "provider" | "quota" | "timeout";
+  readonly counts?: boolean;
+  readonly progress?: boolean;
+  readonly again_at?: number | null;
+  readonly until_turn?: number;
+  readonly unheard?: string[];
+}
+
+export interface RunNoted {
+  readonly kind: "RunNoted";
+  readonly card: string;
+  readonly run: number;
+  readonly note: string;
+}
+
+export interface RunNudged {
+  readonly kind: "RunNudged";
+  readonly card: string;
+  readonly run: number;
+}
+
+export interface RunStarted {
+  readonly kind: "RunStarted";
+  readonly card: string;
+  readonly run: number;
+  readonly session: string;
+  readonly task: string;
+  readonly profile: string;
+  readonly resumes: number;
+  readonly after_turn: number;
+  readonly workspace: string;
+  readonly found: string;
+  readonly fresh_because?: string;
+  readonly driver?: string;
+}
+
+export interface RunView {
+  readonly run: number;
+  readonly session: string;
+  readonly task: string;
+  readonly profile: string;
+  readonly resumes: number;
+  readonly fresh_because: string;
+  readonly workspace: string;
+  readonly after_turn: number;
+  readonly until_turn: number | null;
+  readonly outcome: string;
+  readonly failure: string;
+  readonly reason: string;
+  readonly counts: boolean;
+  readonly note: string;
+  readonly started_at: number;
+  readonly finished_at: number | null;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cost: number | null;
+}
+
+export interface RunningTask {
+  readonly task: string;
+  readonly title: string;
+  readonly pid: number | null;
+  readonly activity: string;
+  readonly evidence: string;
+  readonly age_ms: number;
+  readonly lifetime: string;
 }
 
 export interface SearchHit {
@@ -431,6 +964,7 @@ export interface Session {
   readonly state: string;
   readonly preview: string;
   readonly pinned: boolean;
+  readonly chapter: number;
   readonly unread?: number;
 }
 
@@ -487,6 +1021,11 @@ export interface SessionRestored {
   readonly by: string;
 }
 
+export interface SetResetPolicy {
+  readonly command?: "SetResetPolicy";
+  readonly policy: ResetPolicy;
+}
+
 export interface SignInCode {
   readonly code: string;
   readonly expires_at: number;
@@ -540,6 +1079,11 @@ export interface Status {
   readonly tasks: number;
 }
 
+export interface StopCard {
+  readonly command?: "StopCard";
+  readonly reason?: string | null;
+}
+
 export interface StopRequested {
   readonly kind: "StopRequested";
   readonly turn: number;
@@ -554,6 +1098,16 @@ export interface StopTask {
 export interface StopTurn {
   readonly command?: "StopTurn";
   readonly turn?: number | null;
+}
+
+export interface Survivor {
+  readonly task: string;
+  readonly title: string;
+  readonly pid: number | null;
+  readonly activity: string;
+  readonly evidence: string;
+  readonly age_ms: number;
+  readonly rule: string;
 }
 
 export interface Taken {
@@ -600,6 +1154,13 @@ export interface TaskFinished {
   readonly survivors?: string[];
 }
 
+export interface TaskKept {
+  readonly kind: "TaskKept";
+  readonly task: string;
+  readonly lifetime: "chapter" | "persist" | "session" | "until";
+  readonly by: string;
+}
+
 export interface TaskPage {
   readonly tasks: TaskView[];
   readonly next: string | null;
@@ -624,7 +1185,7 @@ export interface TaskPruned {
 export interface TaskStarted {
   readonly kind: "TaskStarted";
   readonly task: string;
-  readonly of: "agent" | "process";
+  readonly of: "agent" | "card" | "process";
   readonly title: string;
   readonly command: string;
   readonly cwd: string;
@@ -682,6 +1243,7 @@ export interface TaskView {
   readonly activity: string;
   readonly activity_detail: string;
   readonly activity_evidence: string;
+  readonly stale: string;
 }
 
 export interface ToolCallFinished {
@@ -745,6 +1307,7 @@ export interface TurnStarted {
   readonly turn: number;
   readonly inputs: string[];
   readonly profile: string;
+  readonly by_person?: boolean;
 }
 
 export interface TurnSuspended {
@@ -759,8 +1322,23 @@ export interface TurnUndone {
   readonly by: string;
 }
 
+export interface UnblockCard {
+  readonly command?: "UnblockCard";
+  readonly text?: string | null;
+  readonly fresh?: boolean;
+}
+
+export interface UndoReset {
+  readonly command?: "UndoReset";
+}
+
 export interface UndoTurn {
   readonly command?: "UndoTurn";
+}
+
+export interface UnlinkCard {
+  readonly command?: "UnlinkCard";
+  readonly parent: string;
 }
 
 export interface Usage {
@@ -783,7 +1361,7 @@ export interface WaitOpened {
   readonly kind: "WaitOpened";
   readonly turn: number;
   readonly wait: string;
-  readonly purpose: "approval" | "question" | "resume" | "retry";
+  readonly purpose: "approval" | "compaction" | "question" | "resume" | "retry";
   readonly reason: string;
   readonly call?: string;
   readonly choices?: string[];
@@ -817,6 +1395,19 @@ export interface WithdrawInput {
   readonly input: string;
 }
 
+export interface WorkerBound {
+  readonly kind: "WorkerBound";
+  readonly card: string;
+  readonly run: number;
+  readonly cwd?: string;
+}
+
+export interface WorkerReleased {
+  readonly kind: "WorkerReleased";
+  readonly card: string;
+  readonly run: number;
+}
+
 export interface WriteTask {
   readonly command?: "WriteTask";
   readonly text?: string;
@@ -826,7 +1417,30 @@ export interface WriteTask {
 export interface Routes {
   readonly "GET /healthz": { readonly takes: undefined; readonly gives: Health };
   readonly "POST /v1/answers": { readonly takes: AnswerWait; readonly gives: Accepted };
+  readonly "GET /v1/boards": { readonly takes: undefined; readonly gives: BoardList };
+  readonly "POST /v1/boards": { readonly takes: CreateBoard; readonly gives: BoardAccepted };
+  readonly "POST /v1/boards/{name}/archive": { readonly takes: ArchiveBoard; readonly gives: BoardAccepted };
+  readonly "POST /v1/boards/{name}/pause": { readonly takes: PauseBoard; readonly gives: BoardAccepted };
+  readonly "POST /v1/boards/{name}/resume": { readonly takes: ResumeBoard; readonly gives: BoardAccepted };
   readonly "GET /v1/build": { readonly takes: undefined; readonly gives: Build };
+  readonly "GET /v1/cards": { readonly takes: undefined; readonly gives: CardPage };
+  readonly "POST /v1/cards": { readonly takes: CreateCard; readonly gives: CardAccepted };
+  readonly "GET /v1/cards/{id}": { readonly takes: undefined; readonly gives: CardDetail };
+  readonly "PATCH /v1/cards/{id}": { readonly takes: EditCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/archive": { readonly takes: ArchiveCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/block": { readonly takes: BlockCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/comments": { readonly takes: CommentCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/complete": { readonly takes: CompleteCard; readonly gives: CardAccepted };
+  readonly "GET /v1/cards/{id}/context": { readonly takes: undefined; readonly gives: CardContext };
+  readonly "GET /v1/cards/{id}/diff": { readonly takes: undefined; readonly gives: CardDiff };
+  readonly "POST /v1/cards/{id}/follow": { readonly takes: FollowCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/links": { readonly takes: LinkCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/move": { readonly takes: MoveCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/retry": { readonly takes: RetryCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/stop": { readonly takes: StopCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/unblock": { readonly takes: UnblockCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/unlink": { readonly takes: UnlinkCard; readonly gives: CardAccepted };
+  readonly "GET /v1/cards/{id}/why": { readonly takes: undefined; readonly gives: Why };
   readonly "POST /v1/codes": { readonly takes: undefined; readonly gives: SignInCode };
   readonly "GET /v1/devices": { readonly takes: undefined; readonly gives: DeviceList };
   readonly "GET /v1/devices/me": { readonly takes: undefined; readonly gives: OwnDevice };
@@ -847,6 +1461,7 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/agent": { readonly takes: ChooseAgent; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/archive": { readonly takes: ArchiveSession; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/away": { readonly takes: undefined; readonly gives: Away };
+  readonly "POST /v1/sessions/{id}/compact": { readonly takes: CompactSession; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/context": { readonly takes: undefined; readonly gives: ModelContext };
   readonly "POST /v1/sessions/{id}/detach": { readonly takes: DetachTurn; readonly gives: TaskAccepted };
   readonly "GET /v1/sessions/{id}/events": { readonly takes: undefined; readonly gives: EventPage };
@@ -856,6 +1471,10 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/pin": { readonly takes: PinSession; readonly gives: Accepted };
   readonly "DELETE /v1/sessions/{id}/queue/{input}": { readonly takes: undefined; readonly gives: Accepted };
   readonly "PATCH /v1/sessions/{id}/queue/{input}": { readonly takes: QueueEdit; readonly gives: Accepted };
+  readonly "GET /v1/sessions/{id}/reset": { readonly takes: undefined; readonly gives: Outlook };
+  readonly "POST /v1/sessions/{id}/reset": { readonly takes: ResetSession; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/reset/policy": { readonly takes: SetResetPolicy; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/reset/undo": { readonly takes: UndoReset; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/restore": { readonly takes: RestoreSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/stop": { readonly takes: StopTurn; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/undo": { readonly takes: UndoTurn; readonly gives: Accepted };
@@ -867,6 +1486,7 @@ export interface Routes {
   readonly "POST /v1/tasks/agents": { readonly takes: StartAgent; readonly gives: TaskAccepted };
   readonly "POST /v1/tasks/prune": { readonly takes: PruneTasks; readonly gives: Pruned };
   readonly "GET /v1/tasks/search": { readonly takes: undefined; readonly gives: OutputHits };
+  readonly "GET /v1/tasks/stale": { readonly takes: undefined; readonly gives: TaskPage };
   readonly "GET /v1/tasks/{id}": { readonly takes: undefined; readonly gives: TaskView };
   readonly "GET /v1/tasks/{id}/output": { readonly takes: undefined; readonly gives: OutputPage };
   readonly "POST /v1/tasks/{id}/pin": { readonly takes: PinTask; readonly gives: TaskAccepted };

@@ -141,8 +141,8 @@ class Shelf:
     async def _kept(self, row: Row) -> bytes | None:
         """The output that is in the log itself; for an agent, what it said last."""
         if row["state"] == "running":
-            return b"" if row["kind"] == "agent" else None
-        if row["kind"] == "agent":
+            return None if row["kind"] == "process" else b""
+        if row["kind"] != "process":
             return str(row["summary"]).encode()
         records = await self._store.load(task_stream(str(row["id"])), after=0)
         last = next((r.event for r in reversed(records) if isinstance(r.event, TaskFinished)), None)

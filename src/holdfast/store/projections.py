@@ -52,8 +52,6 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
-    WorkerBound,
-    WorkerReleased,
     session_stream,
 )
 from holdfast.domain.task import (
@@ -70,6 +68,7 @@ from holdfast.domain.task import (
     is_person,
     task_stream,
 )
+from holdfast.domain.worker import WorkerBound, WorkerReleased
 from holdfast.store.card_projections import Change, of_card
 
 NOT_REBUILT = frozenset({"drop_partial"})
@@ -188,10 +187,11 @@ def project(record: Record) -> list[Change]:
             | NoteReceived()
             | TurnDetached()
             | ResetPostponed()
-            | WorkerBound()
             | WorkerReleased()
         ):
             return [("touch_session", base)]
+        case WorkerBound() as e:
+            return [("bind_session", base | {"cwd": e.cwd})]
         case ResetPolicySet() as e:
             policy = msgspec.json.encode(e.policy).decode()
             return [("set_reset_policy", base | {"policy": policy}), *_acted(base, e.by)]
