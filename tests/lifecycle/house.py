@@ -65,7 +65,7 @@ class House(Rig):
             self.store,
             archive=Archive(self.store, self.clock, Changes(place.tasks)),
             supervisor=Supervisor(place.tasks),
-            ground=Ground(place.tasks, lambda: command_environment(set()), 0o022),
+            ground=Ground(place.tasks, lambda: command_environment(set()), 0o022, lambda text: text),
             sessions=self.sessions,
             clock=self.clock,
         )
