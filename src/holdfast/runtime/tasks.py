@@ -270,7 +270,7 @@ class Tasks:
         left = await self.supervisor.members(task)
         row = await self._store.task(task)
         await self._finish(await asyncio.to_thread(self._end_of, row, over, left))
-        if row["foreground"] and self._inline(task) is not None:  # then the log has all of it
+        if row["foreground"] and await asyncio.to_thread(self._inline, task) is not None:  # then the log has all of it
             await self.supervisor.remove(task)
 
     def _inline(self, task: str) -> str | None:
@@ -388,12 +388,13 @@ class Tasks:
     async def _clear(self) -> None:
         """What we were kept from removing: the output of a pruned task, or one that is in the log as a whole."""
         known = await self._store.task_ids()
-        for path in list(self._ground.root.iterdir()):
-            if not path.is_dir() or path.name.startswith("."):
-                continue
-            if path.name not in known or (known[path.name] and self._inline(path.name) is not None):
-                log.info("removing what was left behind: %s", path.name)
-                try:
-                    await self.supervisor.remove(path.name)
-                except (HoldfastError, OSError) as error:  # it runs, or is none of ours; no reason not to start
-                    log.error("%s stays in %s, and no task is known for it: %s", path.name, self._ground.root, error)
+        for name in await asyncio.to_thread(self._left_behind, known):
+            log.info("removing what was left behind: %s", name)
+            try:
+                await self.supervisor.remove(name)
+            except (HoldfastError, OSError) as error:  # it runs, or is none of ours; no reason not to start
+                log.error("%s stays in %s, and no task is known for it: %s", name, self._ground.root, error)
+
+    def _left_behind(self, known: dict[str, bool]) -> list[str]:
+        names = [path.name for path in self._ground.root.iterdir() if path.is_dir() and not path.name.startswith(".")]
+        return [name for name in names if name not in known or (known[name] and self._inline(name) is not None)]
