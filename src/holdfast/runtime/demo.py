@@ -29,6 +29,7 @@ HELP = """I am the demo agent: a script, no AI. I read your message line by line
   delegate TEXT       let another demo agent do it in the background
   count               how many of your messages I have seen, and the first of them
   echo                repeat your message before this one
+  recall TEXT         find what was said with it, also before a reset or a summary
   fill TOKENS         say so many words, to make the context long
   summary fail|hang|ok   how my next summaries of this conversation go
   fail                fail, as a model does that is out of order"""
@@ -133,6 +134,8 @@ def _tool_call(line: Line) -> WantedCall | None:
             return WantedCall("process", json.dumps({"action": "list"}))
         case "wait" if line.rest:
             return WantedCall("process", json.dumps({"action": "wait", "task": line.rest, "timeout": 86_400}))
+        case "recall" if line.rest:
+            return WantedCall("recall", json.dumps({"text": line.rest}))
         case "delegate" if line.rest:
             return WantedCall("delegate", json.dumps({"prompt": line.rest}))
         case _:
