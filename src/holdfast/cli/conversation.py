@@ -27,9 +27,9 @@ patience_option = click.option(
 )
 
 
-def say(cli: Cli, target: str, body: Json) -> Json:
+def say(cli: Cli, target: str, body: Json, *, id: str | None = None, shown_by: str = "holdfast sessions") -> Json:
     """Send a message, starting a gateway when none runs. A retry carries the same id, so it is stored once."""
-    id = new_id()
+    id = id or new_id()
     deadline = time.monotonic() + SAY_SECONDS
     try:
         while True:
@@ -42,8 +42,8 @@ def say(cli: Cli, target: str, body: Json) -> Json:
                 time.sleep(0.2)
     except KeyboardInterrupt:
         raise CliError(
-            "Interrupted before the gateway answered: whether the message was stored is not known.",
-            hint="`holdfast sessions` shows it if it was.",
+            "Interrupted before the gateway answered: whether it was stored is not known.",
+            hint=f"`{shown_by}` shows it if it was.",
             code=130,
         ) from None
 
