@@ -13,6 +13,7 @@ WIDE = 100
 """Terminals that are narrower show a list."""
 NARROWEST, WIDEST = 22, 44
 GAP = "  "
+DOT = " · "
 SHOWN = {"done": 8}
 MOST = 30
 TITLE_LINES, REASON_LINES = 2, 3
@@ -55,7 +56,7 @@ def picture(found: Json, columns: int) -> list[str]:
     """The lines for a terminal of that width."""
     board = found["board"]
     used = [column for column in found["columns"] if column["count"]]
-    lines = [_heading(board), _counts(found["columns"]), ""]
+    lines = [_heading(board), *_counts(found["columns"], columns), ""]
     if not used:
         name = "" if board is None or board["id"] == "default" else f" --board {board['id']}"
         lines += ["There is no card here yet. Try:", f"  {EMPTY}{name}", "and then: holdfast board watch"]
@@ -83,20 +84,22 @@ def _heading(board: Json | None) -> str:
     return f"{click.style(board['id'], bold=True)}{title} · {plural(board['cards'], 'card')}{archived}{paused}"
 
 
-def _counts(columns: list[Json]) -> str:
-    return " · ".join(
-        (_colored if column["count"] else _dimmed)(column["status"], f"{column['status']} {column['count']}")
-        for column in columns
-    )
+def _counts(columns: list[Json], room: int) -> list[str]:
+    """Every column with its number, in as few lines as fit."""
+    lines, taken = [""], 0
+    for column in columns:
+        text = f"{column['status']} {column['count']}"
+        shown = _colored(column["status"], text) if column["count"] else dim(text)
+        if taken and taken + len(DOT) + len(text) > room:
+            lines, taken = [*lines, ""], 0
+        lines[-1] += (DOT if taken else "") + shown
+        taken += (len(DOT) if taken else 0) + len(text)
+    return lines
 
 
 def _colored(status: str, text: str) -> str:
     color = STATE_COLORS.get(status)
     return click.style(text, fg=color) if color is not None else text
-
-
-def _dimmed(_: str, text: str) -> str:
-    return dim(text)
 
 
 # --- below each other -----------------------------------------------------------------------------

@@ -55,7 +55,16 @@ def tell_accepted(cli: Cli, accepted: Json) -> None:
         cli.print_json({key: accepted[key] for key in ("session", "input", "version", "seq")})
         return
     print(session)
+    card = card_of(accepted)
+    if card:
+        print(f"a comment on card {card}: its worker hears it at its next step", file=sys.stderr)
     print(f"the answer: holdfast sessions log {session} --follow", file=sys.stderr)
+
+
+def card_of(accepted: Json) -> str:
+    """The card on which a message became a comment; empty when it is a message."""
+    stream = str(accepted["stream"])
+    return stream.removeprefix("card/") if stream.startswith("card/") else ""
 
 
 def tell_task(cli: Cli, accepted: Json) -> None:
@@ -83,7 +92,8 @@ def tell_answer(cli: Cli, accepted: Json, *, patience: float) -> int:
     watch = Watch(str(accepted["input"]))
     live = LiveAnswer() if sys.stdout.isatty() and not cli.json else None
     try:
-        _follow(cli, session, int(accepted["version"]), watch, live, patience)
+        after = 0 if card_of(accepted) else int(accepted["version"])
+        _follow(cli, session, after, watch, live, patience)
     except KeyboardInterrupt:
         print(f"\ndetached; the work goes on: holdfast sessions log {session} --follow", file=sys.stderr)
         return 0
