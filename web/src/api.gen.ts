@@ -209,6 +209,7 @@ export interface CardDetail {
   readonly followers: string[];
   readonly runs: RunView[];
   readonly why: string;
+  readonly kept?: string;
 }
 
 export interface CardDiff {

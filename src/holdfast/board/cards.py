@@ -326,6 +326,13 @@ class Cards:
             if card.status == "archived":
                 await self.tidy(card)
 
+    async def kept(self, card: Card) -> str:
+        """What would be lost with its workspace; nothing when that is gone."""
+        try:
+            return await asyncio.to_thread(workspace.lost_with, card, self.root)
+        except (workspace.Unusable, OSError) as error:
+            return str(error)
+
     async def _no_cycle(self, card: str, parent: str) -> None:
         above: dict[str, list[str]] = {}
         for one, child in await self._store.cards.links():

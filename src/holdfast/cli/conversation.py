@@ -27,9 +27,9 @@ patience_option = click.option(
 )
 
 
-def say(cli: Cli, target: str, body: Json) -> Json:
+def say(cli: Cli, target: str, body: Json, *, id: str | None = None, shown_by: str = "holdfast sessions") -> Json:
     """Send a message, starting a gateway when none runs. A retry carries the same id, so it is stored once."""
-    id = new_id()
+    id = id or new_id()
     deadline = time.monotonic() + SAY_SECONDS
     try:
         while True:
@@ -42,8 +42,8 @@ def say(cli: Cli, target: str, body: Json) -> Json:
                 time.sleep(0.2)
     except KeyboardInterrupt:
         raise CliError(
-            "Interrupted before the gateway answered: whether the message was stored is not known.",
-            hint="`holdfast sessions` shows it if it was.",
+            "Interrupted before the gateway answered: whether it was stored is not known.",
+            hint=f"`{shown_by}` shows it if it was.",
             code=130,
         ) from None
 
@@ -55,7 +55,16 @@ def tell_accepted(cli: Cli, accepted: Json) -> None:
         cli.print_json({key: accepted[key] for key in ("session", "input", "version", "seq")})
         return
     print(session)
+    card = card_of(accepted)
+    if card:
+        print(f"a comment on card {card}: its worker hears it at its next step", file=sys.stderr)
     print(f"the answer: holdfast sessions log {session} --follow", file=sys.stderr)
+
+
+def card_of(accepted: Json) -> str:
+    """The card on which a message became a comment; empty when it is a message."""
+    stream = str(accepted["stream"])
+    return stream.removeprefix("card/") if stream.startswith("card/") else ""
 
 
 def tell_task(cli: Cli, accepted: Json) -> None:
@@ -83,7 +92,8 @@ def tell_answer(cli: Cli, accepted: Json, *, patience: float) -> int:
     watch = Watch(str(accepted["input"]))
     live = LiveAnswer() if sys.stdout.isatty() and not cli.json else None
     try:
-        _follow(cli, session, int(accepted["version"]), watch, live, patience)
+        after = 0 if card_of(accepted) else int(accepted["version"])
+        _follow(cli, session, after, watch, live, patience)
     except KeyboardInterrupt:
         print(f"\ndetached; the work goes on: holdfast sessions log {session} --follow", file=sys.stderr)
         return 0

@@ -1,4 +1,4 @@
-"""Ids that may name a session or a task: which of the two is meant."""
+"""Ids that may name a session, a task or a card: which of them is meant."""
 
 from __future__ import annotations
 
@@ -20,22 +20,39 @@ def worker_of(gateway: Gateway, id: str, otherwise: CliError) -> str:
     return str(task["worker"])
 
 
-def named(gateway: Gateway, id: str) -> tuple[str, str]:
-    """The session and the task that an id names; an agent task and its session have the same. One may be empty."""
-    task = _task(gateway, id)
+def named(gateway: Gateway, id: str) -> tuple[str, str, str]:
+    """The session, the task and the card that an id names; those that it does not name are empty.
+
+    An agent task and its session have the same id. What is the whole id of one of them names that one.
+    """
+    found = {
+        "session": _found(gateway, f"/v1/sessions/{quote(id)}", "session"),
+        "task": _found(gateway, f"/v1/tasks/{quote(id)}", ""),
+        "card": _found(gateway, f"/v1/cards/{quote(id)}", "card"),
+    }
+    exact = {kind: known for kind, known in found.items() if known == id}
+    meant = exact or {kind: known for kind, known in found.items() if known}
+    if not meant:
+        raise CliError(
+            f"There is no session, task or card {id}.",
+            hint="`holdfast sessions`, `holdfast tasks history` and `holdfast card list` list them.",
+            code=NOT_FOUND,
+        )
+    if len(set(meant.values())) > 1:
+        listed = " and of ".join(f"{kind} {known}" for kind, known in meant.items())
+        raise CliError(f"{id} is the beginning of {listed}.", hint="Give more of it.", code=CONFLICT)
+    return meant.get("session", ""), meant.get("task", ""), meant.get("card", "")
+
+
+def _found(gateway: Gateway, target: str, part: str) -> str:
+    """The whole id; empty when there is none like this. That it was deleted is said."""
     try:
-        session = str(gateway.get(f"/v1/sessions/{quote(id)}")["session"]["id"])
+        found: Json = gateway.get(target)
     except Refused as error:
-        if error.code != NOT_FOUND or task is None:
+        if error.status != 404:
             raise
-        return "", str(task["id"])
-    if task is None or task["id"] == session:
-        return session, session if task is not None else ""
-    if id == session:
-        return session, ""
-    raise CliError(
-        f"{id} is the beginning of session {session} and of task {task['id']}.", hint="Give more of it.", code=CONFLICT
-    )
+        return ""
+    return str((found[part] if part else found)["id"])
 
 
 def _task(gateway: Gateway, id: str) -> Json | None:

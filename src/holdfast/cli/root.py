@@ -19,6 +19,8 @@ SECTIONS = {
         "send": "Say something in a session.",
         "stop": "End the turn of a session.",
         "start": "Run a command that outlives this terminal and the gateway.",
+        "board": "The cards that agents work on, by column; watch, pause and resume it.",
+        "card": "Write work down for an agent; comment, unblock, retry, and why it is not started.",
         "inbox": "List everything that waits for a person.",
         "answer": "Answer a question or an approval, from anywhere.",
     },

@@ -47,7 +47,7 @@ def choose(cli: Cli, row: Json, running: str | None, *, ask: bool = True) -> Jso
             code=CONFLICT,
         )
     click.echo(table(RUNNING, running_cells(tasks)), err=True)
-    if any(one["kind"] == "agent" for one in tasks):
+    if any(one["kind"] != "process" for one in tasks):
         click.echo(dim(AGENTS), err=True)
     return {"running": _asked()}
 

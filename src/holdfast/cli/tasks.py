@@ -23,6 +23,7 @@ from holdfast.cli.screen import (
 )
 
 PAGE = 500
+KINDS = ("process", "agent", "card")
 MINUTE = 60_000
 WIDE = 100
 """Columns from which on there is room for the details."""
@@ -65,9 +66,11 @@ def find(gateway: Gateway, id: str) -> Json:
     return found
 
 
-def running(gateway: Gateway, *, foreground: bool = False, session: str | None = None) -> list[Json]:
+def running(
+    gateway: Gateway, *, foreground: bool = False, session: str | None = None, kind: str | None = None
+) -> list[Json]:
     """Everything that runs now, newest first."""
-    wanted = {"state": "running", "all": str(foreground).lower(), "session": session}
+    wanted = {"state": "running", "all": str(foreground).lower(), "session": session, "kind": kind}
     return [task for page in pages(gateway, **wanted) for task in page["tasks"]]
 
 
@@ -147,7 +150,7 @@ def activity(task: Json) -> str:
     """What it is doing, as far as that was measured."""
     detail = str(task["activity_detail"])
     word = str(task["activity"]) + (f" {detail}" if detail.startswith("on ") else f", {detail}" if detail else "")
-    return word or ("at work" if task["kind"] == "agent" and task["state"] == "running" else "")
+    return word or ("at work" if task["kind"] != "process" and task["state"] == "running" else "")
 
 
 def _activity_word(task: Json) -> str:
@@ -193,7 +196,7 @@ def all_facts(task: Json) -> list[tuple[str, str]]:
         rows.append(("survivors", ", ".join(task["survivors"])))
     said = task["summary"] or task["preview"]
     if said:
-        rows.append(("said last" if task["kind"] == "agent" else "output ends", clean(said).strip()))
+        rows.append(("output ends" if process else "said last", clean(said).strip()))
     return [*rows, *_links(task)]
 
 

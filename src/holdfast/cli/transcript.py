@@ -19,7 +19,10 @@ from holdfast.cli.screen import SHORT_ID, clean, clock, day, dim, duration, pad,
 WHO = len("suspended") + 1
 INDENT = 5 + 2 + 8 + 2 + WHO
 NARROWEST = 24
-COLORS = {"you": "cyan", "note": "magenta", "agent": "green", "partial": "yellow", "failed": "red"}
+THE_BOARD = "the board"
+COMMENT = "comment-"
+"""How the id of an input begins that is a comment on a card."""
+COLORS = {"you": "cyan", "board": "cyan", "note": "magenta", "agent": "green", "partial": "yellow", "failed": "red"}
 
 
 class Transcript:
@@ -39,8 +42,8 @@ class Transcript:
         self._count += 1
         match event["kind"]:
             case "InputReceived":
-                who = "note" if from_task(event) else "you"
-                self._entry(record, who, event["text"], "" if event["mode"] == "queue" else f"({event['mode']})")
+                who = "note" if from_task(event) else "board" if event["by"] == THE_BOARD else "you"
+                self._entry(record, who, event["text"], _came_as(event))
             case "InputRevised" if event["text"] is not None:
                 self._entry(record, "you", event["text"], f"({_revision(event)})")
             case "NoteReceived":
@@ -202,6 +205,13 @@ def remark(event: Json) -> tuple[str, str]:
             return "session", f"archived by {event['by']}"
         case "SessionRestored":
             return "session", f"restored by {event['by']}"
+        case "WorkerBound":
+            return (
+                "card",
+                f"run {event['run']} of card {event['card']} works here; what is said here is a comment on it",
+            )
+        case "WorkerReleased":
+            return "card", f"run {event['run']} of card {event['card']} is over; this is a session like any other again"
         case "TurnDetached":
             return "detached", f"turn {event['turn']} is task {event['task']} now, by {event['by']}; it goes on here"
         case "StopRequested":
@@ -221,6 +231,13 @@ def remark(event: Json) -> tuple[str, str]:
             return word, _turn_end(event)
         case _:
             return chapters.remark(event)
+
+
+def _came_as(event: Json) -> str:
+    """How it came in, when that is worth saying."""
+    if str(event["input"]).startswith(COMMENT):
+        return "(comment)"
+    return "" if event["mode"] == "queue" else f"({event['mode']})"
 
 
 def _revision(event: Json) -> str:

@@ -133,6 +133,8 @@ def _ancestry(ctx: click.Context) -> list[click.Context]:
 TEXT = _Text()
 SESSION = _Id("session", "sessions")
 TASK = _Id("task", "tasks history")
+CARD = _Id("card", "card list")
+BOARD = _Id("board", "board list")
 SPAN = _Span()
 SINCE = _Moment(ahead=False)
 UNTIL = _Moment(ahead=True)

@@ -117,6 +117,8 @@ class CardDetail(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[RunView]
     why: str
     """Why it is not started; empty when nothing stands in the way."""
+    kept: str = ""
+    """Of an archived card: what would have been lost with its workspace, which is why that was kept."""
 
 
 class CardAccepted(msgspec.Struct, frozen=True, kw_only=True):

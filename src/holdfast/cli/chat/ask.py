@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.cli.chapters import NOTE_SECONDS, RUNNING, outlook, running_cells
-from holdfast.cli.chat import attach, look, tasks
+from holdfast.cli.chat import attach, cards, look, tasks
 from holdfast.cli.chat.attach import Opening
 from holdfast.cli.chat.blocks import Block, Remark
 from holdfast.cli.chat.keep import Cursors
@@ -58,6 +58,10 @@ def ask(gateway: Gateway, cursors: Cursors, place: Place, view: View, slash: Sla
             return tasks.stale(gateway)
         case "tasks":
             return tasks.about_tasks(gateway, argument)
+        case "board":
+            return cards.picture(gateway, argument)
+        case "card":
+            return cards.about_card(gateway, place, view, argument)
         case "background":
             return tasks.start(gateway, place, view, argument)
         case "detach":

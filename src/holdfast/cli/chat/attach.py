@@ -11,7 +11,7 @@ from holdfast.cli.chat.chapter import UNKNOWN, divider, notice
 from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.outbox import Place
 from holdfast.cli.chat.paint import Painter
-from holdfast.cli.chat.view import View, Wait, while_away
+from holdfast.cli.chat.view import View, Wait, while_away, working
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.gateway import Gateway, Json, quote
 from holdfast.cli.screen import SHORT_ID, one_line, shorten
@@ -76,9 +76,20 @@ def attach(gateway: Gateway, id: str, cursors: Cursors) -> Opening:
             view.cost = cost  # as the snapshot knows it; the turn may have begun before the first record
     if view.turn is not None and view.wait is None and row["state"] == "waiting":
         blocks += [(view.version, block) for block in _open_wait(gateway, view)]
+    hint = _of_worker(gateway, view)
     blocks = _with_notice(gateway, session, blocks)
     away = missed(records, read=version if read is None else read)
-    return Opening(Place(session, row["cwd"]), view, blocks, read=read, away=away, cut=after > 0)
+    return Opening(Place(session, row["cwd"]), view, blocks, read=read, away=away, cut=after > 0, hint=hint)
+
+
+def _of_worker(gateway: Gateway, view: View) -> str:
+    """That a run of a card is at work here, which may have begun before the first record that we read."""
+    cards = gateway.get("/v1/cards", status="running")["cards"]
+    card = next((card for card in cards if card["session"] == view.session), None)
+    if card is None:
+        return ""
+    view.card = str(card["id"])
+    return working(view.card, card["run"])
 
 
 def _with_notice(gateway: Gateway, session: str, blocks: list[tuple[int, Block]]) -> list[tuple[int, Block]]:

@@ -13,6 +13,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from holdfast.cli.chat.background import VERBS as TASK_VERBS
+from holdfast.cli.chat.card_words import VERBS as CARD_VERBS
 from holdfast.cli.chat.slash import VERBS
 from holdfast.cli.chat.view import View
 from holdfast.cli.errors import CliError
@@ -45,7 +46,14 @@ class Catalog:
         return self._known.get(what, [])
 
     def _fetch(self, what: str) -> None:
-        fetch = {"resume": self._sessions, "profile": self._profiles, "model": self._models, "tasks": self._tasks}[what]
+        fetch = {
+            "resume": self._sessions,
+            "profile": self._profiles,
+            "model": self._models,
+            "tasks": self._tasks,
+            "card": self._cards,
+            "board": self._boards,
+        }[what]
         try:
             self._known[what] = fetch()
         except CliError:
@@ -58,6 +66,13 @@ class Catalog:
     def _tasks(self) -> Choices:
         rows = self._gateway.get("/v1/tasks", limit=LISTED)["tasks"]
         return [(row["id"][:SHORT_ID], f"{row['state']} · {shorten(one_line(row['title']), 40)}") for row in rows]
+
+    def _cards(self) -> Choices:
+        rows = self._gateway.get("/v1/cards", limit=LISTED)["cards"]
+        return [(row["id"], f"{row['status']} · {shorten(one_line(row['title']), 40)}") for row in rows]
+
+    def _boards(self) -> Choices:
+        return [(row["id"], one_line(row["title"])) for row in self._gateway.get("/v1/boards")["boards"]]
 
     def _profiles(self) -> Choices:
         found = self._gateway.get("/v1/profiles")["profiles"]
@@ -89,11 +104,15 @@ class ChatCompleter(Completer):
         return list(self._arguments(name, argument) if blank else _verbs(name))
 
     def _arguments(self, name: str, argument: str) -> Iterator[Completion]:
-        if name in ("resume", "profile", "model"):
+        if name in ("resume", "profile", "model", "board"):
             choices = self._catalog.get(name)
         elif name in ("tasks", "bg", "background"):
             verb, blank, argument = argument.rpartition(" ")
             choices = self._of_tasks(verb) if blank else [(known, takes) for known, takes in TASK_VERBS.items()]
+        elif name == "card":
+            verb, blank, argument = argument.partition(" ")
+            choices = self._of_card(verb, argument) if blank else list(CARD_VERBS.items())
+            argument = argument if blank else verb
         elif name == "open":
             calls = reversed(self._view().calls.values())
             choices = [(str(call.number), one_line(call.tool)) for call in calls]
@@ -102,6 +121,10 @@ class ChatCompleter(Completer):
         for choice, meta in choices:
             if choice.startswith(argument) or (argument and argument.lower() in meta.lower()):
                 yield Completion(choice, start_position=-len(argument), display_meta=meta)
+
+    def _of_card(self, verb: str, typed: str) -> Choices:
+        """Ids where one is being typed; what is said about it is not completed."""
+        return self._catalog.get("card") if CARD_VERBS.get(verb, "").startswith("ID") and " " not in typed else []
 
     def _of_tasks(self, verb: str) -> Choices:
         """Ids for the verbs that take one."""

@@ -200,6 +200,7 @@ def _facts(now: Now) -> list[tuple[str, str]]:
     if now.away_since is not None:
         return [("class:warning", f"gateway away, waiting… {_away(now)}")]
     return [
+        ("class:warning", f"card {view.card}: words are comments" if view.card else ""),
         ("", agent(view)),
         (f"class:state.{view.state}", state(view, now.clock_ms)),
         ("", cost(view)),

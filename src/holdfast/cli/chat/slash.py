@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from holdfast.cli.chat import background
+from holdfast.cli.chat import background, card_words
 from holdfast.cli.chat.view import Wait
 
 _SLASH = re.compile(r"/([a-z]+(?:-[a-z]+)*)(?:\s+(.*))?\Z", re.DOTALL)
@@ -42,6 +42,8 @@ VERBS = (
     Verb("stale", "", "what runs in the background and nobody waits for any more"),
     Verb("background", "PROMPT", "let an agent do it beside this session, which is told of its end"),
     Verb("bg", "PROMPT", "the same; a verb of /tasks behind it is that verb: /bg status"),
+    Verb("board", "[NAME]", "the cards that agents work on, by column"),
+    Verb("card", "VERB [ID] …", f"a card: {', '.join(card_words.VERBS)}"),
     Verb("why", "", "what it is doing or waiting for, and on whose word"),
     Verb("inbox", "", "everything that waits for a person, in all sessions"),
     Verb("context", "", "what the model sees, and about how large it is"),
@@ -109,6 +111,9 @@ def _slash(name: str, argument: str) -> Slash | Wrong:
         return Wrong(f"There is no /{name}.{guess} /help lists what there is; //{name} says it to the agent.")
     if name in ("bg", "background", "tasks"):
         return _of_tasks(name, argument)
+    if name == "card":
+        meant = card_words.card(argument)
+        return Wrong(meant.message) if isinstance(meant, card_words.Unclear) else Slash("card", meant.words)
     if verb.takes and not verb.takes.startswith("[") and not argument:
         return Wrong(f"/{name} needs more: /{name} {verb.takes}")
     if name == "reset" and argument not in ("", "note"):

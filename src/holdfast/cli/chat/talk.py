@@ -28,6 +28,7 @@ from holdfast.cli.errors import CliError, NotRunning, Refused
 from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken
 from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.running import MEANINGS
+from holdfast.cli.transcript import COMMENT
 
 SAVE_SECONDS = 0.5
 CHOICES = "k keep · s stop · c cancel"
@@ -207,7 +208,7 @@ class Chat:
         match seen:
             case Happened(record=record):
                 self._save_soon()
-                self._unseen.discard(record["event"].get("input", ""))
+                self._unseen.discard(record["event"].get("input", "").removeprefix(COMMENT))
                 return self.view.happened(record)
             case Spoken():
                 return self.view.spoken(seen)
@@ -343,7 +344,7 @@ class Chat:
                 self._show([look.thinking(self.view, slash.argument)])
             case _:
                 self._changing = slash.name in CHANGES
-                if slash.argument.startswith("wait "):
+                if slash.name == "tasks" and slash.argument.startswith("wait "):
                     self._show([Remark("waiting for it; go on meanwhile")])
                 if (slash.name, slash.argument) == ("reset", "note"):
                     self._doing = "… the agent writes a note for the next chapter"

@@ -147,7 +147,7 @@ def _log(gateway: Gateway, task: Json) -> list[Block]:
     piece = output.read(gateway, task["id"], raw=False, tail=LOG_LINES)
     text = clean(_without_colours(piece.data.decode("utf-8", "replace")))
     lines = [part for line in text.rstrip("\n").split("\n") for part in wrap(line, terminal_width())]
-    if task["kind"] == "agent":
+    if task["kind"] != "process":
         rest = f"all of it: /resume {task['worker'][:SHORT_ID]}, or holdfast sessions log {task['worker'][:SHORT_ID]}"
     else:
         whole = "" if piece.offset == 0 else f"the last {plural(LOG_LINES, 'line')} of {size(piece.size)}; "

@@ -108,6 +108,8 @@ class View:
     calls: dict[str, Call] = field(default_factory=dict)
     cost: Cost = field(default_factory=Cost)
     context: Context = field(default_factory=Context)
+    card: str = ""
+    """The card whose worker this is, while its run is open: then words are comments on it."""
     speech: Speech = field(init=False)
 
     def __post_init__(self) -> None:
@@ -310,6 +312,13 @@ class View:
                 self.profile, self.model = event["profile"], event["model"]
                 chosen = f"profile {self.profile}" + (f" with model {self.model}" if self.model else "")
                 return [Remark(f"from now on: {one_line(chosen)} (by {by})")]
+            case "WorkerBound":
+                self.card = event["card"]
+                return [Remark(working(event["card"], event["run"]), "warning")]
+            case "WorkerReleased":
+                self.card = ""
+                words = f"run {event['run']} of card {event['card']} is over; words here do not reach the card any more"
+                return [Remark(f"{words} (/card comment {event['card']} TEXT does)")]
             case "TurnDetached":
                 return [
                     Remark(f"turn {event['turn']} is task {event['task'][:SHORT_ID]} now (by {by}); it goes on here")
@@ -322,6 +331,11 @@ class View:
                 return [Remark(f"restored by {by}")]
             case _:
                 return []
+
+
+def working(card: str, run: int) -> str:
+    """What somebody has to know who types here."""
+    return f"run {run} of card {card} is at work here; what you type becomes a comment on the card, and it hears it"
 
 
 def _beside(queued: Queued, note: str) -> str:

@@ -9,7 +9,8 @@ from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.gateway import Json
 from holdfast.cli.naming import named
-from holdfast.cli.screen import clean, dim, facts, moment, table, terminal_width, wrap
+from holdfast.cli.screen import facts, table
+from holdfast.cli.sentences import in_lines
 from holdfast.cli.tasks import all_facts, find
 from holdfast.cli.values import SESSION
 
@@ -20,7 +21,7 @@ from holdfast.cli.values import SESSION
 @shared_options
 @pass_cli
 def command(cli: Cli, id: str | None, verbose: bool) -> None:
-    """Say what a session or a task is doing or waiting for, since when, on whose word, and how it ended.
+    """Say what a session, a task or a card is doing or waiting for, since when, on whose word, and how it ended.
 
     Every sentence names the event that it rests on. Without an ID: everything that is at work or waits.
     """
@@ -32,11 +33,8 @@ def command(cli: Cli, id: str | None, verbose: bool) -> None:
         return
     if not found["sentences"]:
         click.echo("Nothing is at work, and nothing waits." if id is None else "Nothing has happened here yet.")
-    width = max(20, terminal_width() - 2)
-    for sentence in found["sentences"]:
-        click.echo("\n  ".join(wrap(clean(sentence["text"]), width)))
-        where = f"{sentence['stream']} {sentence['version']}" if sentence["version"] else sentence["stream"]
-        click.echo(dim(f"  {where}, {moment(sentence['at'])}"))
+    for line in in_lines(found["sentences"]):
+        click.echo(line)
     if "reset" in found:
         for block in in_full(found["reset"], found["opened"]):
             click.echo(f"\n{facts(block)}")
@@ -47,11 +45,14 @@ def command(cli: Cli, id: str | None, verbose: bool) -> None:
 
 
 def _ask(cli: Cli, id: str | None, *, verbose: bool) -> Json:
-    """About a session, a task, or both when the one is the work of the other."""
+    """About a card, a session, a task, or the last two when the one is the work of the other."""
     if id is None:
         everything: Json = cli.gateway.get("/v1/why")
         return everything
-    session, task = named(cli.gateway, id)
+    session, task, card = named(cli.gateway, id)
+    if card:
+        about: Json = cli.gateway.get(f"/v1/cards/{card}/why")
+        return about
     found: Json = cli.gateway.get(f"/v1/tasks/{task}/why" if not session else f"/v1/sessions/{session}/why")
     if session and task:
         found["sentences"] += cli.gateway.get(f"/v1/tasks/{task}/why")["sentences"]

@@ -189,6 +189,7 @@ async def show_card(at: At, id: str) -> Response:
         followers=card.followers,
         runs=runs,
         why=await at.dispatcher.why_not(card),
+        kept=await at.cards.kept(card) if card.status == "archived" else "",
     )
     return answer(shape)
 

@@ -6,12 +6,12 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.screen import dim, table
-from holdfast.cli.tasks import ENDED, ended_cells
+from holdfast.cli.tasks import ENDED, KINDS, ended_cells
 from holdfast.cli.values import SESSION, SINCE
 
 
 @click.command("history")
-@click.option("--kind", type=click.Choice(["process", "agent"]), help="Only commands, or only agents.")
+@click.option("--kind", type=click.Choice(KINDS), help="Only commands, agents, or runs of cards.")
 @click.option("--session", type=SESSION, metavar="ID", help="Only what this session started.")
 @click.option("--since", type=SINCE, metavar="TIME", help="Only what started after: 2h, 7d, or a date.")
 @click.option(

@@ -6,19 +6,22 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.screen import table
-from holdfast.cli.tasks import NOTHING_RUNS, RUNNING, running, running_cells
+from holdfast.cli.tasks import KINDS, NOTHING_RUNS, RUNNING, running, running_cells
 
 
 @click.command("list")
+@click.option("--kind", type=click.Choice(KINDS), help="Only commands, agents, or runs of cards.")
 @click.option("--all", "everything", is_flag=True, help="Also commands that a turn waits for.")
 @shared_options
 @pass_cli
-def command(cli: Cli, everything: bool) -> None:
-    """List what runs now, across all sessions: commands and agents, what they do and for how long."""
-    tasks = running(cli.gateway, foreground=everything)
+def command(cli: Cli, kind: str | None, everything: bool) -> None:
+    """List what runs now, across all sessions: commands, agents and cards, what they do and for how long."""
+    tasks = running(cli.gateway, foreground=everything, kind=kind)
     if cli.json:
         cli.print_json({"tasks": tasks})
     elif tasks:
         click.echo(table(RUNNING, running_cells(tasks)))
+    elif kind is not None:
+        click.echo(f"No {kind} runs in the background; what ran before: holdfast tasks history --kind {kind}")
     else:
         click.echo(f"{NOTHING_RUNS} Try: holdfast start -- sleep 60; what ran before: holdfast tasks history")

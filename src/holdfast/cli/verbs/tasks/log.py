@@ -114,7 +114,7 @@ class Printer:
         """How it stands, beside the output and never in it."""
         if self._open_line and not self._raw:
             click.echo()
-        if task["kind"] == "agent":
+        if task["kind"] != "process":
             self._end_of_agent(task)
         elif self._empty:
             self.remark(f"no output; {in_words(task)}")

@@ -1,0 +1,194 @@
+"""A board as a picture of its columns: side by side where there is room, below each other where there is not."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.cards import STATUSES, WARNING, in_short, listed, reasons, since
+from holdfast.cli.errors import NOT_FOUND, CliError
+from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.screen import STATE_COLORS, UNLIMITED, dim, one_line, pad, plural, shorten, width, wrap
+
+WIDE = 100
+"""Terminals that are narrower show a list."""
+NARROWEST, WIDEST = 22, 44
+GAP = "  "
+DOT = " · "
+SHOWN = {"done": 8}
+MOST = 30
+TITLE_LINES, REASON_LINES = 2, 3
+EMPTY = 'holdfast card add "Say hello" --body "say hello" --profile demo'
+
+
+def look(gateway: Gateway, name: str | None) -> Json:
+    """A board with its cards by column; the others by name. Without a name `default`, else the oldest."""
+    boards: list[Json] = gateway.get("/v1/boards", archived="true")["boards"]
+    there = [board for board in boards if not board["archived"]]
+    wanted = [board for board in boards if board["id"] == name] if name else []
+    chosen = next(iter(wanted or [board for board in there if board["id"] == "default"] or there), None)
+    if name and not wanted and (name != "default" or boards):
+        raise CliError(f"There is no board {name!r}.", hint=f"`holdfast board create {name}` makes it.", code=NOT_FOUND)
+    cards = listed(gateway, board=chosen["id"]) if chosen is not None else []
+    columns = [_column(status, [card for card in cards if card["status"] == status]) for status in STATUSES]
+    shown = [card for column in columns for card in column["cards"][: _most(column["status"])]]
+    whys = reasons(gateway, shown)
+    for card in shown:
+        card["why"] = whys.get(card["id"], "")
+    return {
+        "board": chosen,
+        "columns": columns,
+        "others": [board for board in there if chosen is None or board["id"] != chosen["id"]],
+    }
+
+
+def _column(status: str, cards: list[Json]) -> Json:
+    """Most urgent first; what is done, latest first."""
+    if status == "done":
+        cards = sorted(cards, key=lambda card: -int(card["moved_at"]))
+    return {"status": status, "count": len(cards), "cards": [card | {"why": ""} for card in cards]}
+
+
+def _most(status: str) -> int:
+    return SHOWN.get(status, MOST)
+
+
+def picture(found: Json, columns: int) -> list[str]:
+    """The lines for a terminal of that width."""
+    board = found["board"]
+    used = [column for column in found["columns"] if column["count"]]
+    lines = [_heading(board), *_counts(found["columns"], columns), ""]
+    if not used:
+        name = "" if board is None or board["id"] == "default" else f" --board {board['id']}"
+        lines += ["There is no card here yet. Try:", f"  {EMPTY}{name}", "and then: holdfast board watch"]
+    elif WIDE <= columns < UNLIMITED:
+        lines += _side_by_side(used, columns)
+    else:
+        lines += _stacked(used, columns)
+    others = [f"{one['id']} ({plural(one['cards'], 'card')})" for one in found["others"]]
+    if others:
+        lines += ["", dim(shorten(f"other boards: {', '.join(others)}", columns))]
+    while lines[-1] == "":
+        lines.pop()
+    return lines
+
+
+def _heading(board: Json | None) -> str:
+    if board is None:
+        return click.style("default", bold=True)
+    title = f" “{one_line(board['title'])}”" if board["title"] not in ("Board", board["id"]) else ""
+    paused = ""
+    if board["paused_by"]:
+        said = f"paused by {one_line(board['paused_by'])}: nothing is started (holdfast board resume {board['id']})"
+        paused = " · " + click.style(said, fg="yellow")
+    archived = " · archived" if board["archived"] else ""
+    return f"{click.style(board['id'], bold=True)}{title} · {plural(board['cards'], 'card')}{archived}{paused}"
+
+
+def _counts(columns: list[Json], room: int) -> list[str]:
+    """Every column with its number, in as few lines as fit."""
+    lines, taken = [""], 0
+    for column in columns:
+        text = f"{column['status']} {column['count']}"
+        shown = _colored(column["status"], text) if column["count"] else dim(text)
+        if taken and taken + len(DOT) + len(text) > room:
+            lines, taken = [*lines, ""], 0
+        lines[-1] += (DOT if taken else "") + shown
+        taken += (len(DOT) if taken else 0) + len(text)
+    return lines
+
+
+def _colored(status: str, text: str) -> str:
+    color = STATE_COLORS.get(status)
+    return click.style(text, fg=color) if color is not None else text
+
+
+# --- below each other -----------------------------------------------------------------------------
+
+
+def _stacked(used: list[Json], columns: int) -> list[str]:
+    lines: list[str] = []
+    for column in used:
+        lines.append(_colored(column["status"], f"{column['status'].upper()} {column['count']}"))
+        for card in column["cards"][: _most(column["status"])]:
+            lines += _row(card, columns)
+        lines += [*_rest(column, columns), ""]
+    return lines
+
+
+def _row(card: Json, columns: int) -> list[str]:
+    """One line for what it is, and below it why it stands there."""
+    mark = click.style(f"{WARNING} ", fg="yellow") if card["warning"] else ""
+    head = f"  {card['id']}  "
+    tail = "  ".join(filter(None, (one_line(card["profile"]), since(card))))
+    room = columns - width(head) - 2 * bool(mark) - len(GAP) - width(tail)
+    title = one_line(card["title"])
+    if columns < UNLIMITED:
+        title = pad(shorten(title, room), room)
+    lines = [f"{_colored(card['status'], head)}{mark}{title}{GAP}{dim(tail)}"]
+    for text in _below(card):
+        lines += [" " * len(head) + dim(line) for line in _clipped(text, columns - len(head), REASON_LINES)]
+    return lines
+
+
+def _below(card: Json) -> list[str]:
+    anew = f"{WARNING} began anew: {one_line(card['warning'])}" if card["warning"] else ""
+    return [text for text in (in_short(card, card["why"]), anew) if text]
+
+
+def _rest(column: Json, columns: int) -> list[str]:
+    more = column["count"] - _most(column["status"])
+    if more <= 0:
+        return []
+    said = f"… {more} more: holdfast card list --status {column['status']}"
+    return [dim(said if columns == UNLIMITED else pad(shorten(said, columns), columns))]
+
+
+# --- side by side ---------------------------------------------------------------------------------
+
+
+def _side_by_side(used: list[Json], columns: int) -> list[str]:
+    """In bands of as many columns as are wide enough to be read."""
+    most = max(1, (columns + len(GAP)) // (NARROWEST + len(GAP)))
+    bands = -(-len(used) // most)
+    each = -(-len(used) // bands)
+    lines: list[str] = []
+    for start in range(0, len(used), each):
+        band = used[start : start + each]
+        room = min(WIDEST, (columns - len(GAP) * (each - 1)) // each)
+        drawn = [_drawn(column, room) for column in band]
+        height = max(map(len, drawn))
+        for line in range(height):
+            cells = [cell[line] if line < len(cell) else " " * room for cell in drawn]
+            lines.append(GAP.join(cells).rstrip())
+        lines.append("")
+    return lines
+
+
+def _drawn(column: Json, room: int) -> list[str]:
+    """One column; every line is as wide as its room, so that the next one stands straight."""
+    status = column["status"]
+    lines = [_colored(status, pad(f"{status.upper()} {column['count']}", room)), dim("─" * room)]
+    for card in column["cards"][: _most(status)]:
+        lines += [*_box(card, room), " " * room]
+    return [*lines, *_rest(column, room)]
+
+
+def _box(card: Json, room: int) -> list[str]:
+    mark = f" {WARNING}" if card["warning"] else ""
+    left, right = f"{card['id']}{mark}", since(card)
+    gap = " " * (room - width(left) - width(right))
+    lines = [f"{_colored(card['status'], left)}{gap}{dim(right)}"]
+    lines += [pad(line, room) for line in _clipped(one_line(card["title"]), room, TITLE_LINES)]
+    if card["profile"]:
+        lines.append(dim(pad(shorten(one_line(card["profile"]), room), room)))
+    for text in _below(card):
+        lines += [dim(pad(line, room)) for line in _clipped(text, room, REASON_LINES)]
+    return lines
+
+
+def _clipped(text: str, room: int, most: int) -> list[str]:
+    """At most so many lines; the last one says that there is more."""
+    lines = wrap(text, max(room, 8))
+    if len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], shorten(" ".join(lines[most - 1 :]), room)]

@@ -1,0 +1,238 @@
+"""How a card looks on a terminal: as a line of a table, as all that is known of it, and in a few words.
+
+The command line and the chat both show cards with these, so they never disagree.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+from holdfast.cli.gateway import Gateway, Json, quote
+from holdfast.cli.screen import (
+    SHORT_ID,
+    Column,
+    age,
+    ago,
+    clean,
+    clock,
+    duration,
+    moment,
+    one_line,
+    plural,
+    table,
+    when,
+)
+
+STATUSES = ("triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done")
+"""The columns of a board, from left to right."""
+KINDS = ("needs_input", "dependency", "capability", "transient")
+RESUME = ("auto", "resume", "fresh")
+PAGE = 5_000
+ASKED = 60
+"""Of so many cards it is asked why they are not started."""
+WARNING = "⚠"
+CARDS = (
+    Column("ID"),
+    Column("STATUS", states=True),
+    Column("BOARD"),
+    Column("PROFILE"),
+    Column("PRIO", right=True),
+    Column("SINCE", right=True),
+    Column("TITLE", flexible=True),
+    Column("WHY", flexible=True),
+)
+RUNS = (
+    Column("RUN", right=True),
+    Column("OUTCOME", states=True),
+    Column("FAILURE"),
+    Column("SESSION"),
+    Column("FROM"),
+    Column("TOKENS", right=True),
+    Column("COST", right=True),
+    Column("TOOK", right=True),
+    Column("REASON", flexible=True),
+)
+_COMMAND = re.compile(r"\s*\(`[^`]*`\)|\s*`[^`]*`[^.]*\.")
+
+
+def find(gateway: Gateway, id: str) -> Json:
+    """All that is known of one card, by its id or a unique prefix."""
+    found: Json = gateway.get(f"/v1/cards/{quote(id)}")
+    return found
+
+
+def listed(gateway: Gateway, **wanted: object) -> list[Json]:
+    """Every card that fits, most urgent first."""
+    return [card for page in _pages(gateway, **wanted) for card in page["cards"]]
+
+
+def _pages(gateway: Gateway, **wanted: object) -> Iterator[Json]:
+    offset: int | None = 0
+    while offset is not None:
+        page: Json = gateway.get("/v1/cards", limit=PAGE, offset=offset, **wanted)
+        yield page
+        offset = page["next"]
+
+
+def reasons(gateway: Gateway, cards: list[Json]) -> dict[str, str]:
+    """Why those that could be started are not, in the words of the gateway. Of the first ones, when there are many."""
+    could = [card["id"] for card in cards if card["status"] in ("todo", "ready")]
+    return {id: str(find(gateway, id)["why"]) for id in could[:ASKED]}
+
+
+# --- in a few words -------------------------------------------------------------------------------
+
+
+def in_short(card: Json, why: str = "") -> str:
+    """Why it stands where it stands; `why` is what the gateway says about its not being started."""
+    match card["status"]:
+        case "blocked":
+            return f"{str(card['block_kind']).replace('_', ' ')}: {one_line(card['reason'])}"
+        case "scheduled":
+            return f"at {when(card['scheduled_at'])}" if card["scheduled_at"] is not None else ""
+        case "ready" if card["again_at"] is not None and card["again_at"] > now():
+            return f"cools down until {clock(card['again_at'])}: {one_line(card['reason'])}"
+        case "todo" | "ready" if why:
+            return without_commands(why).removeprefix("It ")
+        case "running":
+            return f"run {card['run']}"
+        case "triage":
+            return ""
+        case _:
+            return one_line(card["reason"])
+
+
+def without_commands(why: str) -> str:
+    """A sentence of the gateway without what can be typed about it."""
+    return one_line(_COMMAND.sub("", why)).rstrip(".")
+
+
+def since(card: Json) -> str:
+    """How long it has been there."""
+    return age(now() - card["moved_at"])
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return int(time.time() * 1000)
+
+
+def marked(card: Json) -> str:
+    """Its title, marked when its worker began anew where it could have been expected to go on."""
+    return f"{WARNING} {card['title']}" if card["warning"] else str(card["title"])
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def card_cells(cards: list[Json], whys: dict[str, str]) -> list[list[str]]:
+    """For CARDS."""
+    return [
+        [
+            card["id"],
+            card["status"],
+            card["board"],
+            card["profile"] or "-",
+            str(card["priority"]),
+            since(card),
+            marked(card),
+            in_short(card, whys.get(card["id"], "")),
+        ]
+        for card in cards
+    ]
+
+
+def run_cells(runs: list[Json]) -> list[list[str]]:
+    """For RUNS."""
+    return [
+        [
+            str(run["run"]),
+            run["outcome"] or "running",
+            run["failure"].replace("_", " ") or "-",
+            run["session"][:SHORT_ID],
+            f"resumes {run['resumes']}" if run["resumes"] else "fresh",
+            f"{run['input_tokens'] + run['output_tokens']:,}",
+            "-" if run["cost"] is None else f"${run['cost']:.4f}",
+            duration((run["finished_at"] or now()) - run["started_at"]),
+            _about(run),
+        ]
+        for run in runs
+    ]
+
+
+def _about(run: Json) -> str:
+    anew = f"{WARNING} began anew: {run['fresh_because']}; " if run["fresh_because"] else ""
+    cost = "; an attempt is used up" if run["counts"] else ""
+    return f"{anew}{run['reason'] or run['note']}{cost}"
+
+
+# --- all of it ------------------------------------------------------------------------------------
+
+
+def all_facts(found: Json) -> list[tuple[str, str]]:
+    """Names and values for a person."""
+    card = found["card"]
+    rows = [
+        ("card", card["id"]),
+        ("title", one_line(card["title"])),
+        ("board", card["board"]),
+        ("status", _status(card)),
+        ("profile", card["profile"] or f"none: holdfast card assign {card['id']} PROFILE"),
+        ("workspace", _workspace(found)),
+        ("priority", str(card["priority"])),
+        ("resume", found["resume"] or "as the profile and [board] say"),
+        ("attempts", _attempts(found)),
+    ]
+    if found["max_runtime_ms"] is not None:
+        rows.append(("max runtime", duration(found["max_runtime_ms"])))
+    if card["warning"]:
+        rows.append(("warning", f"{WARNING} its worker began anew: {card['warning']}"))
+    rows.append(("created", f"{moment(card['created_at'])} by {card['created_by']}"))
+    if found["followers"]:
+        rows.append(("told", "session " + ", ".join(found["followers"])))
+    rows += [("waits for", _named(parent)) for parent in found["parents"]]
+    rows += [("needed by", _named(child)) for child in found["children"]]
+    if card["status"] == "done" and found["summary"]:
+        rows.append(("summary", clean(found["summary"]).strip()))
+    rows += [(clean(name), clean(value)) for name, value in found["metadata"].items()]
+    if found["artifacts"]:
+        rows.append(("artifacts", ", ".join(found["artifacts"])))
+    if found["why"] and card["status"] not in ("running", "done", "archived"):
+        rows.append(("why", found["why"]))
+    return rows
+
+
+def _status(card: Json) -> str:
+    kind = f" ({card['block_kind']})" if card["block_kind"] else ""
+    run = f", run {card['run']} in session {card['session']}" if card["status"] == "running" else ""
+    return f"{card['status']}{kind} since {moment(card['moved_at'])}{run}"
+
+
+def _workspace(found: Json) -> str:
+    """What it is; where it is, once a run had it; what of it was kept, once the card is archived."""
+    where = str(found["runs"][-1]["workspace"]) if found["runs"] else ""
+    words = str(found["card"]["workspace"]) + (f", {where}" if where else "")
+    if found["card"]["status"] != "archived":
+        return words
+    return f"{words}; kept, because this would be lost: {found['kept']}" if found["kept"] else words
+
+
+def _attempts(found: Json) -> str:
+    of = f" of {found['max_attempts']}" if found["max_attempts"] is not None else ""
+    return f"{found['attempts']}{of} used up, {plural(len(found['runs']), 'run')}"
+
+
+def _named(card: Json) -> str:
+    return f"{card['id']} “{one_line(card['title'])}” ({card['status']})"
+
+
+def comment_lines(found: Json) -> list[tuple[str, str]]:
+    """Who said what when."""
+    return [(f"{one_line(one['by'])}, {ago(one['at'])}", clean(one["text"])) for one in found["comments"]]
+
+
+def runs_table(found: Json) -> str:
+    """Its runs; not called without any."""
+    return table(RUNS, run_cells(found["runs"]))

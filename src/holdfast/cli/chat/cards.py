@@ -1,0 +1,111 @@
+"""The slash commands about the board: the same picture, tables and words as on the command line."""
+
+from __future__ import annotations
+
+from holdfast.cli import board
+from holdfast.cli.cards import (
+    CARDS,
+    all_facts,
+    card_cells,
+    comment_lines,
+    find,
+    listed,
+    reasons,
+    runs_table,
+    without_commands,
+)
+from holdfast.cli.chat.blocks import Block, Listing, Remark
+from holdfast.cli.chat.card_words import Asked, Unclear, card
+from holdfast.cli.chat.look import LISTED, listing
+from holdfast.cli.chat.outbox import Place
+from holdfast.cli.chat.view import View
+from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.screen import clean, dim, facts, terminal_width, wrap
+from holdfast.cli.sentences import in_lines
+from holdfast.cli.told import command
+
+TITLE = 80
+BODIES: dict[str, tuple[str, str]] = {
+    "comment": ("/comments", "text"),
+    "block": ("/block", "reason"),
+    "unblock": ("/unblock", "text"),
+    "retry": ("/retry", "text"),
+    "stop": ("/stop", "reason"),
+    "complete": ("/complete", "summary"),
+    "archive": ("/archive", ""),
+}
+"""Where each verb goes, and as what the text goes with it."""
+
+
+def picture(gateway: Gateway, name: str) -> list[Block]:
+    """The columns."""
+    found = board.look(gateway, name or None)
+    return [
+        Listing([*board.picture(found, terminal_width()), dim("/card show ID · comment ID TEXT · unblock ID TEXT")])
+    ]
+
+
+def about_card(gateway: Gateway, place: Place, view: View, words: str) -> list[Block]:
+    """One of the verbs of /card."""
+    asked = card(words)
+    assert not isinstance(asked, Unclear)
+    match asked.verb:
+        case "list":
+            return _list(gateway)
+        case "add":
+            return _add(gateway, place, view, asked.text)
+        case "show" | "why" | "runs" | "context":
+            return [Listing(_look(gateway, asked))]
+        case verb:
+            action, name = BODIES[verb]
+            accepted = command(gateway, asked.card, action, {name: asked.text} if asked.text else {})
+            return [Remark(_now(gateway, accepted), "plain")]
+
+
+def _list(gateway: Gateway) -> list[Block]:
+    cards = listed(gateway)
+    if not cards:
+        return [Remark("No card yet. /card add TEXT writes one; an agent works on it beside this session.")]
+    hint = "/card show ID · why ID · comment ID TEXT · unblock ID TEXT"
+    more = f"; {len(cards) - LISTED} more: holdfast card list" if len(cards) > LISTED else ""
+    cards = cards[:LISTED]
+    return [listing(CARDS, card_cells(cards, reasons(gateway, cards)), hint + more)]
+
+
+def _look(gateway: Gateway, asked: Asked) -> list[str]:
+    found = find(gateway, asked.card)
+    id = str(found["card"]["id"])
+    match asked.verb:
+        case "why":
+            return in_lines(gateway.get(f"/v1/cards/{id}/why")["sentences"])
+        case "context":
+            told: Json = gateway.get(f"/v1/cards/{id}/context")
+            return wrap(clean(f"{told['note']}\n\n{told['text']}"), terminal_width())
+        case "runs":
+            return runs_table(found).split("\n") if found["runs"] else [f"No run yet. {found['why']}".rstrip()]
+        case _:
+            lines = facts(all_facts(found)).split("\n")
+            body = wrap(clean(found["body"]).rstrip(), terminal_width()) if found["body"].strip() else []
+            comments = facts(comment_lines(found)).split("\n") if found["comments"] else []
+            runs = runs_table(found).split("\n") if found["runs"] else []
+            return [*lines, *(["", *body] if body else []), *(["", *comments] if comments else []), *runs]
+
+
+def _add(gateway: Gateway, place: Place, view: View, text: str) -> list[Block]:
+    """The first line is the title, all of it what is to be done. This session is told of its blocks and its end."""
+    title = " ".join(text.split("\n", 1)[0].split())
+    body: Json = {"title": title if len(title) <= TITLE else title[: TITLE - 1] + "…", "body": text}
+    body |= {"profile": view.profile} if view.profile else {}
+    body |= {"session": place.session} if place.session else {}
+    accepted = gateway.command("POST", "/v1/cards", body)
+    told = "; this session is told of its blocks and its end" if place.session else ""
+    return [Remark(f"{_now(gateway, accepted)}{told}", "plain")]
+
+
+def _now(gateway: Gateway, accepted: Json) -> str:
+    """How it stands after that."""
+    found = find(gateway, accepted["card"])
+    status, why = found["card"]["status"], without_commands(found["why"])
+    kept = f"; its workspace was kept, because this would be lost: {accepted['kept']}" if accepted.get("kept") else ""
+    known = why if status in ("todo", "ready") and why else f"It is {status}"
+    return f"card {accepted['card']}: {known}{kept}"

@@ -1,0 +1,16 @@
+"""The answer to `why`: sentences, each with the event that it rests on."""
+
+from __future__ import annotations
+
+from holdfast.cli.gateway import Json
+from holdfast.cli.screen import clean, dim, moment, terminal_width, wrap
+
+
+def in_lines(sentences: list[Json]) -> list[str]:
+    """As they are printed."""
+    lines: list[str] = []
+    for sentence in sentences:
+        first, *more = wrap(clean(sentence["text"]), max(20, terminal_width() - 2))
+        where = f"{sentence['stream']} {sentence['version']}" if sentence["version"] else sentence["stream"]
+        lines += [first, *(f"  {line}" for line in more), dim(f"  {where}, {moment(sentence['at'])}")]
+    return lines

@@ -1,0 +1,23 @@
+"""`holdfast board archive`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.gateway import quote
+from holdfast.cli.told import about_board
+from holdfast.cli.values import BOARD
+
+
+@click.command("archive")
+@click.argument("board", type=BOARD)
+@shared_options
+@pass_cli
+def command(cli: Cli, board: str) -> None:
+    """Take BOARD out of the list; nothing on it may run. Its cards stay, and are not started any more."""
+    about_board(
+        cli,
+        cli.gateway.command("POST", f"/v1/boards/{quote(board)}/archive", {}),
+        "archived; its cards stay (holdfast board list --archived)",
+    )

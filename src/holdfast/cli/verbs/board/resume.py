@@ -1,0 +1,19 @@
+"""`holdfast board resume`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.gateway import quote
+from holdfast.cli.told import about_board
+from holdfast.cli.values import BOARD
+
+
+@click.command("resume")
+@click.argument("board", type=BOARD, default="default")
+@shared_options
+@pass_cli
+def command(cli: Cli, board: str) -> None:
+    """Start the cards of BOARD again."""
+    about_board(cli, cli.gateway.command("POST", f"/v1/boards/{quote(board)}/resume", {}), "cards are started again")

@@ -1,0 +1,21 @@
+"""`holdfast card block`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.cards import KINDS
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.told import tell
+from holdfast.cli.values import CARD, TEXT
+
+
+@click.command("block")
+@click.argument("card", type=CARD)
+@click.argument("reason", type=TEXT)
+@click.option("--kind", type=click.Choice(KINDS), default="needs_input", show_default=True, help="What is missing.")
+@shared_options
+@pass_cli
+def command(cli: Cli, card: str, reason: str, kind: str) -> None:
+    """Say that CARD cannot go on without somebody, and why. One that runs is stopped."""
+    tell(cli, card, "/block", {"reason": reason, "kind": kind}, done=f"blocked ({kind}); unblock lets it go on")

@@ -1,0 +1,23 @@
+"""`holdfast card diff`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.gateway import quote
+from holdfast.cli.screen import clean
+from holdfast.cli.values import CARD
+
+
+@click.command("diff")
+@click.argument("card", type=CARD)
+@shared_options
+@pass_cli
+def command(cli: Cli, card: str) -> None:
+    """Show what is different in the workspace of CARD from where it began, as far as git knows."""
+    found = cli.gateway.get(f"/v1/cards/{quote(card)}/diff")
+    if cli.json:
+        cli.print_json(found)
+    else:
+        click.echo(clean(found["diff"]) or "Nothing that git knows of.")

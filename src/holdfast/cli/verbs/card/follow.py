@@ -1,0 +1,21 @@
+"""`holdfast card follow`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.told import tell
+from holdfast.cli.values import CARD, SESSION
+
+
+@click.command("follow")
+@click.argument("card", type=CARD)
+@click.argument("session", type=SESSION)
+@click.option("--off", is_flag=True, help="Not any more.")
+@shared_options
+@pass_cli
+def command(cli: Cli, card: str, session: str, off: bool) -> None:
+    """Tell SESSION of the blocks, failures and the end of CARD, once each; or not any more."""
+    done = f"session {session} is {'not told any more' if off else 'told of its blocks, failures and end'}"
+    tell(cli, card, "/follow", {"session": session, "following": not off}, done=done)

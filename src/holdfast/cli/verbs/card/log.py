@@ -1,0 +1,161 @@
+"""`holdfast card log`: what its workers said and did, run by run, and what comes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+
+import click
+
+from holdfast.cli.cards import find, without_commands
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.conversation import patience_option
+from holdfast.cli.errors import NOT_FOUND, CliError, Lost, NotRunning
+from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken, follow
+from holdfast.cli.gateway import Json
+from holdfast.cli.screen import moment
+from holdfast.cli.transcript import Transcript
+from holdfast.cli.values import CARD
+from holdfast.cli.verbs.sessions.log import stored
+from holdfast.cli.watching import Changes
+
+LOOK_SECONDS = 30.0
+
+
+@click.command("log")
+@click.argument("card", type=CARD)
+@click.option("--run", "number", type=click.IntRange(min=1), metavar="N", help="Only of this run.")
+@click.option("--follow", "-f", "stay", is_flag=True, help="Stay over blocks and runs until it is done; Ctrl-C leaves.")
+@patience_option
+@shared_options
+@pass_cli
+def command(cli: Cli, card: str, number: int | None, stay: bool, patience: float) -> None:
+    """Read what the workers of CARD said and did, run by run, each entry with its version in the session's log.
+
+    With --json the stored records, one a line.
+    """
+    found = find(cli.gateway, card)
+    runs = [run for run in found["runs"] if number in (None, run["run"])]
+    if number is not None and not runs:
+        hint = f"`holdfast card runs {found['card']['id']}` lists them."
+        raise CliError(f"Card {found['card']['id']} has no run {number}.", hint=hint, code=NOT_FOUND)
+    reader = Reader(cli, str(found["card"]["id"]), patience)
+    if not stay:
+        if not runs:
+            click.echo(f"No run yet. {found['why']}".rstrip(), err=True)
+        for run in runs:
+            reader.show(run, live=False)
+        return
+    try:
+        reader.stay(number)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+
+
+class Reader:
+    """Prints one run after the other."""
+
+    def __init__(self, cli: Cli, card: str, patience: float) -> None:
+        self._cli = cli
+        self._card = card
+        self._patience = patience
+        self._told = ""
+
+    def stay(self, only: int | None) -> None:
+        """Every run there is and comes, until the card is done or that one run is over."""
+        shown = 0 if only is None else only - 1
+        with Changes(self._cli.gateway, patience=self._patience) as changes:
+            while True:
+                found = self._look(changes)
+                for run in found["runs"][shown:]:
+                    self.show(run, live=True)
+                    shown = int(run["run"])
+                    if only is not None:
+                        return
+                found = self._look(changes)
+                if len(found["runs"]) > shown:
+                    continue
+                if found["card"]["status"] in ("done", "archived"):
+                    self._remark(f"card {self._card} is {found['card']['status']}")
+                    return
+                self._stands(found)
+                changes.wait(LOOK_SECONDS)
+
+    def _look(self, changes: Changes) -> Json:
+        """The card as it is; a gateway that went away is waited for."""
+        while True:
+            try:
+                return find(self._cli.gateway, self._card)
+            except (Lost, NotRunning):
+                changes.wait(1.0)
+
+    def _stands(self, found: Json) -> None:
+        """Why nothing comes, once."""
+        why = without_commands(found["why"])
+        if why and why != self._told:
+            self._told = why
+            self._remark(f"{why}; Ctrl-C leaves")
+
+    def _remark(self, text: str) -> None:
+        click.echo(click.style(text, dim=True), err=True)
+
+    def show(self, run: Json, *, live: bool) -> None:
+        """One run: its heading, then its part of the session."""
+        if not self._cli.json:
+            click.echo(click.style(_heading(run), bold=True))
+        session = str(run["session"])
+        seen: Iterator[Seen] = stored(self._cli.gateway, session, after=0)
+        if live:
+            seen = follow(self._cli.gateway, session, after=0, patience=self._patience)
+        transcript = Transcript(live=live and sys.stdout.isatty())
+        for piece in part(seen, int(run["run"]), self._card):
+            match piece:
+                case Happened(record=record):
+                    if self._cli.json:
+                        print(json.dumps(record, ensure_ascii=False, separators=(",", ":")), flush=live)
+                    else:
+                        transcript.happened(record)
+                case Spoken():
+                    if not self._cli.json:
+                        transcript.spoken(piece)
+                case Away():
+                    transcript.note(f"the gateway is away; waiting for it up to {piece.seconds:.0f} s")
+                case Back():
+                    transcript.note("the gateway is back")
+        if not self._cli.json:
+            transcript.end()
+            click.echo()
+
+
+def part(seen: Iterator[Seen], run: int, card: str) -> Iterator[Seen]:
+    """What belongs to one run: from where its worker was bound until it was released and its turn has ended, or
+    until the next one is bound.
+    """
+    inside = over = at_work = False
+    for piece in seen:
+        event = piece.event if isinstance(piece, Happened) else {"kind": ""}
+        match event["kind"]:
+            case "WorkerBound":
+                if inside:
+                    return
+                inside = event["card"] == card and event["run"] == run
+            case "TurnStarted":
+                at_work = True
+            case "TurnFinished":
+                at_work = False
+            case "WorkerReleased":
+                over = inside
+            case _:
+                pass
+        if inside or isinstance(piece, Away | Back):
+            yield piece
+        if over and not at_work:
+            return
+
+
+def _heading(run: Json) -> str:
+    how = f"resumes run {run['resumes']}" if run["resumes"] else "a fresh session"
+    because = f" ({run['fresh_because']})" if run["fresh_because"] else ""
+    end = f"{run['outcome']}{' (' + run['failure'] + ')' if run['failure'] else ''}" if run["outcome"] else "running"
+    return f"run {run['run']} · {moment(run['started_at'])} · {how}{because} · session {run['session']} · {end}"

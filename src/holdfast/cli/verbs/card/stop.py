@@ -1,0 +1,20 @@
+"""`holdfast card stop`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.told import tell
+from holdfast.cli.values import CARD
+
+
+@click.command("stop")
+@click.argument("card", type=CARD)
+@click.option("--reason", metavar="TEXT", help="Why.")
+@shared_options
+@pass_cli
+def command(cli: Cli, card: str, reason: str | None) -> None:
+    """End the run of CARD; it is blocked until somebody lets it go on. What was done stays."""
+    body = {"reason": reason} if reason is not None else {}
+    tell(cli, card, "/stop", body, done=f"stopped and blocked; holdfast card unblock {card} lets it go on")
