@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.measure import Plan, machine, probe_disk
 from benchmarks.report import Report
 
-AREAS = ("append", "read", "stream", "cli", "gateway", "processes", "tasks", "browser", "peers")
+AREAS = ("append", "read", "stream", "cli", "gateway", "processes", "tasks", "board", "browser", "peers")
 SCRATCH = Path(__file__).parent / ".scratch"
 
 

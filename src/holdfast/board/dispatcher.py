@@ -211,10 +211,12 @@ class Dispatcher:
             return
         said = words(card, choice, found=found.words, hand_over=hand_over, now=self._clock.now())
         if card.version == version:
-            await self._write_start(card, choice, found, said)
+            await self.claim(card, choice, found, said)
 
-    async def _write_start(self, card: Card, choice: Choice, found: workspace.Found, said: Words) -> None:
-        """The claim, the session and its first words in one append: whoever is second finds another version."""
+    async def claim(self, card: Card, choice: Choice, found: workspace.Found, said: Words) -> bool:
+        """The run, its session, its task and its first words in one append: whoever is second is not it."""
+        if card.run is not None:
+            return False
         number, version = len(card.runs) + 1, card.version
         session = secrets.token_hex(8) if choice.resumes is None else choice.resumes.started.session
         state = await self._sessions.get(session)
@@ -253,7 +255,7 @@ class Dispatcher:
         fresh = choice.resumes is None and card.runs
         ends = await self._cards.stop_processes(card, by=THE_BOARD, reason="a fresh start of its card") if fresh else ()
         if card.version != version:
-            return
+            return False
         writes = (
             Write(card_stream(card.id), (run,), expect=version),
             Write(session_stream(session), tuple(begins), expect=state.version),
@@ -265,10 +267,11 @@ class Dispatcher:
         except Conflict as error:
             log.info("card %s is not started now: %s", card.id, error)
             self._woken.set()
-            return
+            return False
         self._cards.enforce(ends)
         how = f"resumes run {run.resumes}" if run.resumes else "a fresh session"
         log.info("card %s: run %d in session %s, %s", card.id, number, session, how)
+        return True
 
     async def _missing(self, run: Run | None) -> str:
         """Why the session of a run cannot be gone on with."""

@@ -1,0 +1,214 @@
+"""The board: claims by many at once beside the bare disk and beside peers, and a board of ten thousand cards."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+from benchmarks.children import Child
+from benchmarks.measure import OURS_SECONDS, Figure, Plan, RawLog, alternate, timed
+from benchmarks.peers import Peer, install
+from benchmarks.report import Goal, Report
+from benchmarks.workload import Workload, now
+from holdfast.board.cards import Cards
+from holdfast.board.dispatcher import Dispatcher
+from holdfast.board.workspace import Found
+from holdfast.config import Home
+from holdfast.domain.card import BoardCreated, CardCreated, RunStarted, board_stream, card_stream
+from holdfast.domain.dispatch import Choice, Words
+from holdfast.domain.errors import Conflict
+from holdfast.lifecycle.awake import Awake
+from holdfast.lifecycle.running import StillRunning
+from holdfast.processes.supervisor import Supervisor
+from holdfast.runtime.archive import Archive
+from holdfast.runtime.changes import Changes
+from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.profiles import Profiles
+from holdfast.runtime.sessions import Sessions
+from holdfast.runtime.shelf import Shelf
+from holdfast.runtime.tasks import Ground, Tasks
+from holdfast.store.card_port import CardFilter
+from holdfast.store.port import Append, Write
+from holdfast.store.sqlite import SqliteStore
+
+AREA = "board"
+CLAIMERS = 16
+BOARD = 10_000
+A_ROUND = 1_000
+"""Cards that are ready before each burst; no burst takes so many."""
+PEERS = (
+    Peer("hermes", "hermes-agent==0.19.0", "kanban_db.claim_task", ""),
+    Peer("huey", "huey==2.5.3", "SqliteHuey.dequeue", ""),
+)
+
+
+class Bench:
+    """A store with a dispatcher that nobody wakes."""
+
+    def __init__(self, store: SqliteStore, home: Home, work: Workload) -> None:
+        clock, sessions = SystemClock(), Sessions(store, SystemClock())
+        profiles = Profiles(home.config)
+        tasks = Tasks(
+            store,
+            archive=Archive(store, clock, Changes(home.tasks)),
+            supervisor=Supervisor(home.tasks),
+            ground=Ground(home.tasks, dict, 0o077, str),
+            sessions=sessions,
+            clock=clock,
+        )
+        shelf = Shelf(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=lambda _: 86_400_000)
+        running = StillRunning(store, shelf, tasks, Awake())
+        self.store, self.work = store, work
+        self.cards = Cards(store, sessions=sessions, running=running, clock=clock, root=home.path / "workspaces")
+        self.dispatcher = Dispatcher(store, cards=self.cards, sessions=sessions, profiles=profiles, clock=clock)
+        self.ready: list[str] = []
+        self.claimed: list[str] = []
+
+    async def fill(self, count: int) -> None:
+        """So many more cards that are ready."""
+        made = [self.work.id(4) for _ in range(count)]
+        for start in range(0, count, 200):
+            writes = tuple(
+                Write(card_stream(card), (self._card(card),), expect=0) for card in made[start : start + 200]
+            )
+            await self.store.append(Append(writes, now()))
+        self.ready += made
+
+    def _card(self, card: str) -> CardCreated:
+        text = self.work.text()
+        return CardCreated(
+            card=card, board="default", title=text[:60], body=text, by="bench", status="ready", profile="demo"
+        )
+
+    async def claim(self) -> None:
+        """What the dispatcher does when it starts a card: the run, its session, its task, its first words."""
+        card = await self.cards.get(self.ready.pop())
+        found = Found(Path("/tmp"), "a scratch directory")
+        assert await self.dispatcher.claim(card, Choice(), found, Words("You work on a card.", card.body))
+        self.claimed.append(card.id)
+
+    async def run_alone(self) -> None:
+        """The claim itself, as a worker outside the gateway would make it: the run and nothing else."""
+        card = await self.cards.get(self.ready.pop())
+        run = RunStarted(
+            card=card.id,
+            run=1,
+            session=self.work.id(8),
+            task=self.work.id(8),
+            profile="demo",
+            resumes=0,
+            after_turn=0,
+            workspace="/tmp",
+            found="",
+        )
+        await self.store.append(Append((Write(card_stream(card.id), (run,), expect=card.version),), now()))
+        self.claimed.append(card.id)
+
+
+def claims(bench: Bench, claim: Callable[[], Awaitable[None]]) -> Figure:
+    """Claims a second by sixteen who each wait for their own."""
+
+    async def one(until: float) -> int:
+        done = 0
+        while time.perf_counter() < until and bench.ready:
+            await claim()
+            done += 1
+        return done
+
+    async def burst() -> float:
+        await bench.fill(max(0, A_ROUND - len(bench.ready)))
+        started = time.perf_counter()
+        counts = await asyncio.gather(*(one(started + OURS_SECONDS) for _ in range(CLAIMERS)))
+        return sum(counts) / (time.perf_counter() - started)
+
+    return burst
+
+
+@contextlib.asynccontextmanager
+async def opened(place: Path, work: Workload) -> AsyncIterator[Bench]:
+    """A board in a home of its own."""
+    place.mkdir()
+    home = Home(place)
+    home.prepare()
+    store = SqliteStore(home.database)
+    try:
+        await store.append(
+            Append((Write(board_stream("default"), (BoardCreated(board="default", title="Board", by="b"),)),), now())
+        )
+        yield Bench(store, home, work)
+    finally:
+        await store.close()
+
+
+async def run(plan: Plan, report: Report) -> None:
+    """All lines of this area."""
+    work = Workload(plan.seed)
+    with contextlib.closing(RawLog(plan.scratch / "board.raw")) as raw:
+        async with opened(plan.scratch / "board", work) as bench:
+            pairs = await alternate(claims(bench, bench.claim), raw.burst, plan.rounds(40))
+            report.add(pairs.line(AREA, f"{CLAIMERS} claimers: run, session, task and first words", "/s"))
+            pairs = await alternate(claims(bench, bench.run_alone), raw.burst, plan.rounds(40))
+            report.add(pairs.line(AREA, f"{CLAIMERS} claimers: the run alone", "/s", Goal("≥", 4)))
+            assert len(bench.claimed) == len(set(bench.claimed)), "a card was claimed twice"
+            await _race(report, bench)
+            for peer in PEERS:
+                await _beside(plan, report, peer, claims(bench, bench.run_alone))
+    async with opened(plan.scratch / "large", work) as bench:
+        await bench.fill(BOARD)
+        await _open(plan, report, bench)
+
+
+async def _race(report: Report, bench: Bench) -> None:
+    """Everybody wants the same cards: of each, one gets it."""
+    await bench.fill(A_ROUND)
+    wanted, won = bench.ready[-200:], 0
+
+    async def one(id: str) -> None:
+        nonlocal won
+        card = await bench.cards.get(id)
+        words = Words("You work on a card.", card.body)
+        with contextlib.suppress(Conflict):
+            got = await bench.dispatcher.claim(card, Choice(), Found(Path("/tmp"), ""), words)
+            won += got
+
+    for id in wanted:
+        await asyncio.gather(*(one(id) for _ in range(CLAIMERS)))
+        bench.ready.remove(id)
+    report.note(f"board: {CLAIMERS} at each of {len(wanted)} cards: {won} claims, {won - len(wanted)} double.")
+    assert won == len(wanted)
+
+
+async def _beside(plan: Plan, report: Report, peer: Peer, ours: Figure) -> None:
+    if (problem := install(peer)) is not None:
+        report.note(f"{peer.package} is left out: {problem}")
+        return
+    home = plan.scratch / f"claims-{peer.name}"
+    home.mkdir()
+    script = str(Path(__file__).with_name("claimer.py"))
+    rounds = plan.rounds(20)
+    with Child(str(peer.interpreter), script, peer.name, str(home), HERMES_HOME=str(home)) as child:
+        child.ask(fill=400 * (rounds + 2))
+
+        async def theirs() -> float:
+            answer = child.ask(claim=OURS_SECONDS)
+            return float(answer["count"]) / float(answer["seconds"])
+
+        pairs = await alternate(ours, theirs, rounds)
+        report.add(pairs.line(AREA, f"our claims, beside {peer.package} {peer.append}", "/s"))
+
+
+async def _open(plan: Plan, report: Report, bench: Bench) -> None:
+    """What a board asks for when it is opened: all of its cards."""
+
+    async def everything() -> None:
+        rows = await bench.store.cards.cards(CardFilter(board="default"), offset=0, limit=BOARD)
+        assert len(rows) == BOARD
+
+    async def one() -> None:
+        await bench.store.cards.cards(CardFilter(board="default"), offset=0, limit=1)
+
+    pairs = await alternate(lambda: timed(everything), lambda: timed(one), plan.rounds(12))
+    report.add(pairs.line(AREA, f"the rows of a board of {BOARD:,} cards, beside one", "s"))
