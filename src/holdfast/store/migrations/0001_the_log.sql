@@ -53,8 +53,6 @@ CREATE TABLE sessions (
     pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1))
 ) WITHOUT ROWID;
 CREATE INDEX sessions_in_order ON sessions (archived, pinned DESC, updated_at DESC, id);
-CREATE INDEX sessions_at_work ON sessions (id)
-    WHERE queued > 0 OR turn_state IN ('running', 'waiting', 'suspended');
 
 -- Projection: one row per turn. The partial index is promise 2 as the database sees it.
 CREATE TABLE turns (
