@@ -60,8 +60,6 @@ CREATE TABLE sessions (
     reset_policy TEXT NOT NULL DEFAULT '{}'
 ) WITHOUT ROWID;
 CREATE INDEX sessions_in_order ON sessions (archived, pinned DESC, updated_at DESC, id);
-CREATE INDEX sessions_at_work ON sessions (id)
-    WHERE queued > 0 OR compacting > 0 OR turn_state IN ('running', 'waiting', 'suspended');
 CREATE INDEX sessions_begun ON sessions (id) WHERE begun_at > 0 AND archived = 0;
 
 -- Projection: one row per turn. The partial index is promise 2 as the database sees it.

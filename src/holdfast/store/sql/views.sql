@@ -22,7 +22,8 @@ SELECT id, title FROM sessions WHERE id >= :prefix AND id < :beyond ORDER BY id 
 SELECT stream FROM deleted WHERE stream >= :prefix AND stream < :beyond ORDER BY stream LIMIT 10;
 
 -- name: sessions_at_work
--- Everything that is not at rest: queued, running, waiting, suspended.
+-- Everything that is not at rest: queued, running, waiting, suspended. Asked at a start and for `why`: an index would be
+-- one more page in the commit of every message, and saves 45 ms with 100,000 sessions.
 SELECT * FROM sessions WHERE queued > 0 OR compacting > 0 OR turn_state IN ('running', 'waiting', 'suspended') ORDER BY id;
 
 -- name: sessions_begun
