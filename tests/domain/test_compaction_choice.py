@@ -101,5 +101,11 @@ def test_a_chosen_digest_holds_until_the_model_can_be_asked() -> None:
 def compacted(covers: int) -> ContextCompacted:
     """A digest that does not help much."""
     return ContextCompacted(
-        covers=covers, summary="d" * 100, source="digest", model="", tokens_before=99, tokens_after=99, reason="too long"
+        covers=covers,
+        summary="d" * 100,
+        source="digest",
+        model="",
+        tokens_before=99,
+        tokens_after=99,
+        reason="too long",
     )
