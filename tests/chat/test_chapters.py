@@ -162,7 +162,7 @@ def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
 
 def test_a_context_is_made_shorter(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     """What is done is said while it is done; a summary that fails is asked about, a digest is marked as one."""
-    with sit_down(cli, cwd=cwd, rows=60) as seat:
+    with sit_down(cli, cwd=cwd, columns=120, rows=60) as seat:
         seat.until("idle")
         seat.enter("say one")
         seat.until_idle("\n\none")
