@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,10 +16,10 @@ from holdfast.runtime import mirror as mirrors
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.delegation import Delegation
-from holdfast.runtime.mirror import SUMMARY, Mirror
+from holdfast.runtime.mirror import LOG, SUMMARY, Mirror
 from holdfast.runtime.sessions import Caller
 from holdfast.store.port import Append, Appended, CommandKey
-from tests.runtime.rig import ID, Rig
+from tests.runtime.rig import ID, Rig, call
 
 ONE, TWO = "11" * 8, "22" * 8
 
@@ -100,3 +101,27 @@ async def test_a_file_that_cannot_be_written_does_not_end_the_following_of_other
         await asyncio.sleep(0.01)
     await mirror.stop()
     assert (rig.home / TWO / SUMMARY).read_text() == "two"
+
+
+async def test_the_file_of_a_running_task_is_read_once_and_not_at_every_call(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, looks = mirrors._last_version, list[Path]()
+
+    def looking(file: Path) -> int | None:
+        looks.append(file)
+        return look(file)
+
+    monkeypatch.setattr(mirrors, "_last_version", looking)
+    await rig.create()
+    mirror = Mirror(rig.store, sessions=rig.sessions, root=rig.home)
+    await mirror.start()
+    letters = [f"call {call('post', letter=letter)}" for letter in "abcdef"]
+    prompt = "\n".join([*letters, "say posted"])
+    await delegation(rig).start(work(rig, ONE, prompt), profile="script", caller=caller("delegate-1"))
+    while not (rig.home / ONE / SUMMARY).exists():
+        await asyncio.sleep(0.01)
+    await mirror.stop()
+    lines = (rig.home / ONE / LOG).read_text().splitlines()
+    assert [json.loads(line)["event"]["kind"] for line in lines] == ["ToolCallStarted", "ToolCallFinished"] * 6
+    assert len(looks) == 1

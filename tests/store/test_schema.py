@@ -94,6 +94,7 @@ def test_a_query_by_place_is_the_query_by_name(tmp_path: Path) -> None:
     prepare(tmp_path / "holdfast.db")
     with closing(sqlite3.connect(tmp_path / "holdfast.db", isolation_level=None)) as db:
         bound: list[str] = []
+        db.create_function("folded", 1, str.casefold)
         db.set_trace_callback(bound.append)
         for name, query in queries().items():
             statement, places = statements()[name]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -250,3 +252,39 @@ async def test_promise_6_an_output_that_only_its_file_has_outlives_the_next_star
     await again.tasks.start()
     assert (await again.shelf.window(await again.shelf.find(task), offset=0, limit=100)).data == SECRET.encode()
     await again.close()
+
+
+@contextmanager
+def opened_by_the_loop(directory: Path) -> Iterator[list[str]]:
+    """The files in a directory that this very thread opens meanwhile, as the interpreter tells it."""
+    found: list[str] = []
+    loop, watching = threading.get_ident(), True
+
+    def hear(event: str, arguments: tuple[object, ...]) -> None:
+        if watching and event == "open" and threading.get_ident() == loop and str(directory) in str(arguments[0]):
+            found.append(str(arguments[0]))
+
+    sys.addaudithook(hear)  # there is no way to take one away
+    yield found
+    watching = False
+
+
+async def test_the_files_of_a_task_are_not_read_on_the_loop(desk: Desk, tmp_path: Path) -> None:
+    started = await desk.call("terminal", command="printf 'a \\033[31mNeedle\\033[0m in it'; sleep 60", background=True)
+    row = await desk.shelf.find(started.task)
+    while not (await desk.shelf.window(row, offset=0, limit=100)).data:
+        await asyncio.sleep(0.02)
+    with opened_by_the_loop(tmp_path / "home" / "tasks" / started.task) as opened:
+        (view,) = await desk.shelf.views([row])
+        (hit,) = await desk.shelf.search("needle", limit=5)
+    assert (view.output_bytes, hit.task, hit.snippet) == (23, started.task, "a Needle in it")
+    assert opened == []
+
+
+async def test_the_end_of_a_command_is_not_read_on_the_loop(desk: Desk, tmp_path: Path) -> None:
+    with opened_by_the_loop(tmp_path / "home" / "tasks") as opened:
+        result = await desk.call("terminal", command="echo told")
+        assert result.output == "told\n[done: exit code 0]"
+        while (tmp_path / "home" / "tasks" / result.task).exists():
+            await asyncio.sleep(0.02)
+    assert [name for name in opened if name.endswith("output.log")] == []

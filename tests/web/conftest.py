@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.e2e.gateway import GatewayProcess
-from tests.web.seat import CHROMIUM, STATIC, Seat
+from tests.web.seat import CHROMIUM, STATIC, WAIT_MS, Seat
+
+expect.set_options(timeout=WAIT_MS)  # how long it may take says nothing about whether it is right
 
 SETTINGS = """
 [profiles.demo]

@@ -15,6 +15,12 @@ HIDDEN = (
 SHOWN = """navigator.serviceWorker.ready.then(worker => worker.getNotifications())
     .then(found => found.map(one => [one.title, one.data.to]))"""
 
+COUNTED = """(() => {
+    const show = registration.showNotification.bind(registration)
+    self.count = 0
+    registration.showNotification = (...given) => { self.count += 1; return show(...given) }
+})()"""
+
 
 def opted_in(seat: Seat) -> None:
     """Ask for them in the settings, as a person does."""
@@ -64,12 +70,16 @@ def test_two_hidden_tabs_tell_once(hidden: Seat) -> None:
     other.goto(hidden.gateway.url + "/tasks")
     for page in (hidden.page, other):
         expect(page.locator(".conn")).to_have_text("Live")
+    (worker,) = hidden.context.service_workers
+    worker.evaluate(COUNTED)
     first = question(hidden)
     for page in (hidden.page, other):
         expect(page.locator(".toast")).to_contain_text("A session waits for you")
     hidden.until(lambda: len(shown(other)) == 1, "it is shown")
     assert shown(hidden.page) == [["A session waits for you", f"/s/{first}"]]
     hidden.until(waits(hidden, 1), "it waits")
+    hidden.page.wait_for_timeout(700)
+    assert worker.evaluate("self.count") == 1  # not once more in the place of the first
     question(hidden)
     hidden.until(lambda: len(shown(other)) == 2, "each thing has its own")
 

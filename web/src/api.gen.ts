@@ -1477,6 +1477,7 @@ export interface WorkerBound {
   readonly kind: "WorkerBound";
   readonly card: string;
   readonly run: number;
+  readonly cwd?: string;
 }
 
 export interface WorkerReleased {

@@ -50,8 +50,6 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
-    WorkerBound,
-    WorkerReleased,
 )
 from holdfast.domain.fact import Happened
 from holdfast.domain.message import (
@@ -66,6 +64,7 @@ from holdfast.domain.queue import QueuedInput, revise, take, withdraw
 from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
 from holdfast.domain.system import SystemEvent
 from holdfast.domain.task import TaskEvent, from_task, is_person
+from holdfast.domain.worker import WorkerBound, WorkerReleased
 
 DIGEST, TRY_AGAIN = "digest", "try again"
 """What a person may choose when there is no summary."""
@@ -220,7 +219,7 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
             session.queue = withdraw(session.queue, e.input)
             _acted(session, record, e.by)
         case WorkerBound() as e:
-            session.card, session.run = e.card, e.run
+            session.card, session.run, session.cwd = e.card, e.run, e.cwd or session.cwd
         case WorkerReleased():
             session.run = 0
         case other:

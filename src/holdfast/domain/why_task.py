@@ -44,7 +44,7 @@ def _state(records: list[Record], started: TaskStarted, now: int, activity: str)
             case ProcessStarted(pid=pid):
                 doing = f" and is {activity}" if activity else ""
                 return [_sentence(f"It runs since {since} as pid {pid}{doing}.", record)]
-            case TaskStarted() if started.of == "agent":
+            case TaskStarted() if started.of != "process":
                 return [_sentence(f"Its agent works since {since} in {_at(started)}.", record)]
             case TaskStarted():
                 return [
@@ -103,7 +103,7 @@ def _beginning(record: Record, started: TaskStarted, now: int) -> Sentence:
 def _lifetime(record: Record) -> list[Sentence]:
     started = record.event
     assert isinstance(started, TaskStarted)
-    if started.of == "agent" or started.foreground:
+    if started.of != "process" or started.foreground:
         return []
     match started.lifetime:
         case "chapter":

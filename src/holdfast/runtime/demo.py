@@ -27,7 +27,6 @@ HELP = """I am the demo agent: a script, no AI. I read your message line by line
   tasks               what runs in the background
   wait TASK           wait until a task has ended
   delegate TEXT       let another demo agent do it in the background
-  recall TEXT         look for it in all of this session
   complete TEXT       on a card: it is done
   block REASON        on a card: I need somebody
   heartbeat TEXT      on a card: I am alive, and do this
@@ -36,6 +35,7 @@ HELP = """I am the demo agent: a script, no AI. I read your message line by line
   hang                do nothing for a day
   count               how many of your messages I have seen, and the first of them
   echo                repeat your message before this one
+  recall TEXT         find what was said with it, also before a reset or a summary
   fill TOKENS         say so many words, to make the context long
   summary fail|hang|ok   how my next summaries of this conversation go
   fail                fail, as a model does that is out of order"""

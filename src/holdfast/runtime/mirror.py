@@ -38,6 +38,8 @@ class Mirror:
         self._sessions = sessions
         self._root = root
         self._workers: dict[str, str] = {}
+        self._written: dict[str, int] = {}
+        """Up to which version of its session the file of a running task is; else the file itself says it."""
         self._follower: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -84,12 +86,15 @@ class Mirror:
         await self._write(task, worker)
         if row["state"] != "running":
             self._workers.pop(worker, None)
+            self._written.pop(task, None)
             await asyncio.to_thread(_replace, self._root / task / SUMMARY, str(row["summary"]))
             Changes(self._root).forget(task)
 
     async def _write(self, task: str, worker: str) -> None:
         file = self._root / task / LOG
-        after = await asyncio.to_thread(_last_version, file)
+        after = self._written.pop(task, None)  # whatever fails now, the file is looked at again
+        if after is None:
+            after = await asyncio.to_thread(_last_version, file)
         if after is None:
             turn = (await self._sessions.get(worker)).turn
             after = turn.started.version if turn is not None else 0
@@ -97,6 +102,7 @@ class Mirror:
             after += len(lines)
             wanted = [line for line in lines if isinstance(decode(line).event, ToolCallStarted | ToolCallFinished)]
             await asyncio.to_thread(_append, file, wanted)
+        self._written[task] = after
 
 
 @contextlib.contextmanager

@@ -67,14 +67,14 @@ class Shelf:
         """Rows with what is known right now."""
         alive = any(row["state"] == "running" and row["kind"] == "process" for row in rows)
         activities = await self._activities() if alive else {}
+        sizes = await asyncio.to_thread(self._sizes, rows) if alive else {}
         now = self._clock.now()
         shown = []
         for row in rows:
             task, running = str(row["id"]), row["state"] == "running"
-            size = self._tasks.supervisor.output(task).size() if running and row["kind"] == "process" else None
             owner = await self._owner(str(row["session"])) if running and row["session"] else None
             activity = activities.get(task) if running else None
-            shown.append(view(row, now=now, output_bytes=size, activity=activity, owner=owner))
+            shown.append(view(row, now=now, output_bytes=sizes.get(task), activity=activity, owner=owner))
         return shown
 
     async def _owner(self, session: str) -> Owner:
@@ -84,6 +84,11 @@ class Shelf:
             return Owner(gone=True)
         chapter_at = int(str(row["chapter_at"]))
         return Owner(archived=bool(row["archived"]), chapter_at=chapter_at, max_age_ms=self._max_age_ms(row))
+
+    def _sizes(self, rows: list[Row]) -> dict[str, int]:
+        """How much each running command has written so far."""
+        running = [str(row["id"]) for row in rows if row["state"] == "running" and row["kind"] == "process"]
+        return {task: self._tasks.supervisor.output(task).size() for task in running}
 
     async def _activities(self) -> dict[str, Activity | NotYet]:
         """One look for everybody who asks within a moment."""
@@ -120,15 +125,20 @@ class Shelf:
 
     async def search(self, text: str, *, limit: int) -> list[OutputFound]:
         """Where a text occurs in an output: of what runs in its last bytes, of what ended in what is indexed."""
-        found = []
-        for row in reversed(await self._store.running_tasks()):
-            if row["kind"] == "process":
-                recent = await self.tail(row, lines=100_000, limit=SEARCHED_BYTES)
-                if (at := (clean := plain(recent.data)).casefold().find(text.casefold())) >= 0:
-                    found.append(OutputFound(str(row["id"]), " ".join(clean[max(0, at - 60) : at + 120].split())))
+        running = [str(row["id"]) for row in await self._store.running_tasks() if row["kind"] == "process"]
+        found = await asyncio.to_thread(self._search_running, running[::-1], text.casefold())
         indexed = await self._store.search_outputs(text, limit=limit)
         known = {one.task for one in found}
         return (found + [one for one in indexed if one.task not in known])[:limit]
+
+    def _search_running(self, tasks: list[str], folded: str) -> list[OutputFound]:
+        found = []
+        for task in tasks:
+            size = (output := self._tasks.supervisor.output(task)).size()
+            clean = plain(output.read(max(0, size - SEARCHED_BYTES), SEARCHED_BYTES).data)
+            if (at := clean.casefold().find(folded)) >= 0:
+                found.append(OutputFound(task, " ".join(clean[max(0, at - 60) : at + 120].split())))
+        return found
 
     async def tail(self, row: Row, *, lines: int, limit: int) -> Window:
         """Its last lines."""
@@ -141,8 +151,8 @@ class Shelf:
     async def _kept(self, row: Row) -> bytes | None:
         """The output that is in the log itself; for an agent, what it said last."""
         if row["state"] == "running":
-            return b"" if row["kind"] == "agent" else None
-        if row["kind"] == "agent":
+            return None if row["kind"] == "process" else b""
+        if row["kind"] != "process":
             return str(row["summary"]).encode()
         output = await self._tasks.archive.output(str(row["id"]))
         return None if output is None else output.encode()

@@ -352,15 +352,17 @@ class Tasks:
         for task in self._remembered - {str(row["id"]) for row in await self._store.running_tasks()}:
             self.archive.changes.forget(task)
         known = await self._store.task_ids()
-        for path in list(self._ground.root.iterdir()):
-            if not path.is_dir() or path.name.startswith("."):
-                continue
-            if path.name not in known or (known[path.name] and await self._is_in_the_log(path.name)):
-                log.info("removing what was left behind: %s", path.name)
+        for name in await asyncio.to_thread(self._names):
+            if name not in known or (known[name] and await self._is_in_the_log(name)):
+                log.info("removing what was left behind: %s", name)
                 try:
-                    await self.supervisor.remove(path.name)
+                    await self.supervisor.remove(name)
                 except (HoldfastError, OSError) as error:  # it runs, or is none of ours; no reason not to start
-                    log.error("%s stays in %s, and no task is known for it: %s", path.name, self._ground.root, error)
+                    log.error("%s stays in %s, and no task is known for it: %s", name, self._ground.root, error)
+
+    def _names(self) -> list[str]:
+        return [path.name for path in self._ground.root.iterdir() if path.is_dir() and not path.name.startswith(".")]
 
     async def _is_in_the_log(self, task: str) -> bool:
-        return self.supervisor.output(task).size() <= INLINE and await self.archive.output(task) is not None
+        size = await asyncio.to_thread(self.supervisor.output(task).size)
+        return size <= INLINE and await self.archive.output(task) is not None

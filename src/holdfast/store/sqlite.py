@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 import zlib
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound
 from holdfast.domain.events import Record, decode_many
@@ -47,15 +44,14 @@ from holdfast.store.port import (
     TaskFilter,
 )
 from holdfast.store.queries import queries
+from holdfast.store.readers import Readers
 from holdfast.store.search import SearchIndex
 from holdfast.store.tail import Tail
 from holdfast.store.writer import Writer
 
-READERS = 3
 LOAD_PAGE = 500
 PAGE_BYTES = 1_048_576
 FETCH = 64
-T = TypeVar("T")
 
 
 class SqliteStore:
@@ -65,14 +61,13 @@ class SqliteStore:
         prepare(path)
         self._path = path
         self._tail = Tail()
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="holdfast-reader")
-        self._local = threading.local()
-        self._open: list[sqlite3.Connection] = []
+        self._readers = Readers(lambda: connect_reader(path))
         self._counted = (0, 1 << 62, -1)  # events, up to which seq, by which version of the stream of deletions
         with explained(path):
             self.writer = Writer(lambda: connect_writer(path), self._tail, asyncio.get_running_loop())
             self._devices = SqliteDevices(self.writer, self._rows)
             self.cards = SqliteCards(self._rows)
+            self._followed = connect_reader(path)
             self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._tail)
 
     # --- append, claim --------------------------------------------------------------------------
@@ -95,7 +90,7 @@ class SqliteStore:
 
     async def find_command(self, key: CommandKey) -> Appended | None:
         """What a command came to, if it was accepted before."""
-        return await self._reading(lambda db: accepted(db, key))
+        return await self._readers.read(lambda db: accepted(db, key))
 
     # --- read, tail -----------------------------------------------------------------------------
 
@@ -103,17 +98,17 @@ class SqliteStore:
         """Stored bytes of a stream."""
         if self.writer.surely_ends(stream, after):
             return Page(())
-        return await self._reading(lambda db: self._page(db, stream, after, limit))
+        return await self._readers.read(lambda db: self._page(db, stream, after, limit))
 
     async def read_all(self, *, after: int, limit: int) -> Page:
         """Stored bytes of the whole log, by seq."""
-        return await self._reading(lambda db: self._page_all(db, after, limit))
+        return await self._readers.read(lambda db: self._page_all(db, after, limit))
 
     async def load(self, stream: str, *, after: int) -> list[Record]:
         """Decoded records of a stream, to the end."""
         if self.writer.surely_ends(stream, after):
             return []
-        return await self._reading(lambda db: self._load(db, stream, after))
+        return await self._readers.read(lambda db: self._load(db, stream, after))
 
     def subscribe(self, stream: str | None) -> Subscription:
         """Follow one stream, or with None all of them."""
@@ -225,7 +220,7 @@ class SqliteStore:
 
     async def counts(self) -> Row:
         """Sessions, archived ones, messages, events, and the last seq."""
-        return await self._reading(lambda db: fetch(db, "count_sessions", {})[0] | self._count_events(db))
+        return await self._readers.read(lambda db: fetch(db, "count_sessions", {})[0] | self._count_events(db))
 
     async def work_since(self, since: int, *, step: int) -> list[Row]:
         """What ended and what began to wait, in slots of so many milliseconds."""
@@ -265,27 +260,14 @@ class SqliteStore:
     async def close(self) -> None:
         """Finish what was taken, and let go of the files."""
         await asyncio.to_thread(self._index.close)
-        self._readers.shutdown(wait=True)
-        for connection in self._open:
-            connection.close()
+        self._followed.close()
+        await self._readers.close()
         await self.writer.close()  # last, so that its checkpoint leaves a single file
 
     # --- on a reader's thread -------------------------------------------------------------------
 
-    async def _reading(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, lambda: read(self._reader()))
-
-    def _reader(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = connect_reader(self._path)
-            self._local.connection = connection
-            self._open.append(connection)
-        return connection
-
     async def _rows(self, query: str, parameters: dict[str, object]) -> list[Row]:
-        return await self._reading(lambda db: fetch(db, query, parameters))
+        return await self._readers.read(lambda db: fetch(db, query, parameters))
 
     async def _one(self, query: str, parameters: dict[str, object]) -> Row | None:
         rows = await self._rows(query, parameters)
@@ -319,7 +301,7 @@ class SqliteStore:
         return {"events": self._counted[0], "seq": self._counted[1]}
 
     def _read_log(self, after: int, limit: int) -> Page:
-        return self._page_all(self._reader(), after, limit)
+        return self._page_all(self._followed, after, limit)
 
     def _load(self, db: sqlite3.Connection, stream: str, after: int) -> list[Record]:
         records: list[Record] = []

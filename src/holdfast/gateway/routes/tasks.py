@@ -157,7 +157,7 @@ async def detach_turn(at: At, id: str, request: Request) -> Response:
 
 
 def _wanted(
-    kind: Literal["", "process", "agent"] = "",
+    kind: Literal["", "process", "agent", "card"] = "",
     state: Literal["", "running", "done", "failed", "stopped", "lost"] = "",
     text: Annotated[str, Query(max_length=500, description="In the title, the command or the summary.")] = "",
     since: Annotated[int, Query(ge=0, le=2**62, description="Started then or later.")] = 0,

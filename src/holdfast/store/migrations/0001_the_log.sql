@@ -12,8 +12,9 @@ CREATE TABLE events (
     UNIQUE (span, version)
 );
 
--- Where the events of a stream are: sixteen versions each, from number 0, named by the seq of the first. Whatever
--- is busy now has its spans near the end of one index; an index by stream would write a page for each stream.
+-- Where the events of a stream are: sixteen versions each, from number 0, named by the seq of the first. No stream has
+-- a span twice and no span a version twice. Whatever is busy now has its spans near the end of the index of `events`;
+-- an index by stream would write a page for each stream in a commit.
 CREATE TABLE spans (
     stream TEXT NOT NULL,
     number INTEGER NOT NULL CHECK (number >= 0),
