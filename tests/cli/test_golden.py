@@ -21,7 +21,7 @@ from tests.e2e.gateway import GatewayProcess, until
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
 TIMES = {"at", "created_at", "updated_at", "started_at", "finished_at", "duration_ms", "uptime_ms", "away_ms"}
-TIMES |= {"expires_at", "seen_at"}
+TIMES |= {"expires_at", "seen_at", "opened_at", "age_ms"}
 WORDS = {"detail", "reason", "message", "content", "rebuilt", "evidence"}
 WORDS |= {"activity", "activity_detail", "activity_evidence"}
 """Sentences of other rooms: they are for people, and may be worded better at any time."""
@@ -98,6 +98,38 @@ def _story_of_tasks(cli: CommandLine, gateway: GatewayProcess) -> dict[str, Any]
     return {name: _normal(answer, cwd) for name, answer in told.items()}
 
 
+def _story_of_chapters(cli: CommandLine, gateway: GatewayProcess) -> dict[str, Any]:
+    cwd = str(gateway.home.parent)
+    told: dict[str, Any] = {}
+    session = cli.json("run", "bg sleep 300", "--cwd", cwd)["session"]
+    told["sessions-policy"] = cli.json("sessions", "policy", session)
+    told["sessions-policy-set"] = cli.json("sessions", "policy", session, "--mode", "none", "--idle-minutes", "5")
+    told["sessions-reset"] = cli.json("sessions", "reset", session, "--running", "keep")
+    told["why-verbose"] = cli.json("why", session, "--verbose")
+    told["why-verbose"]["sentences"] = []
+    running = [told["sessions-policy"]["running"], told["why-verbose"]["reset"]["running"]]
+    for one in [*running[0], *running[1], *told["why-verbose"]["opened"]["kept"]]:
+        one["evidence"] = "WORDS"  # there may be none so early
+    told["tasks-stale"] = until(lambda: _stale(cli), "it was measured")
+    told["tasks-stale-stop"] = cli.json("tasks", "stale", "--stop", "--yes")
+    told["sessions-undo-reset"] = cli.json("sessions", "undo-reset", session)
+    told["sessions-compact"] = cli.json("sessions", "compact", session)
+    gateway.until_event(session, "ContextCompacted")
+    gateway.until_rest(session)
+    told["sessions-context"] = cli.json("sessions", "context", session)
+    sizes = ("characters", "tokens", "used")  # of instructions and tools, which are worded better at any time
+    told["sessions-context"] |= dict.fromkeys(sizes, 1) | {"instructions": "WORDS", "messages": [], "tools": []}
+    for answer in told.values():
+        if "seq" in answer:
+            answer["seq"] = 1  # several write at once here
+    return {name: _normal(answer, cwd) for name, answer in told.items()}
+
+
+def _stale(cli: CommandLine) -> Any:
+    found = cli.json("tasks", "stale")
+    return found if found["tasks"] else None
+
+
 def _found_in_output(cli: CommandLine, text: str) -> Any:
     found = cli.json("tasks", "search", text)
     return found if found["hits"] else None
@@ -147,6 +179,9 @@ def test_the_shapes_are_the_golden_ones(tmp_path: Path, request: pytest.FixtureR
     with GatewayProcess(new_home(tmp_path / "other")) as gateway:
         gateway.start()
         answers |= _story_of_tasks(CommandLine(gateway.home), gateway)
+    with GatewayProcess(new_home(tmp_path / "third")) as gateway:
+        gateway.start()
+        answers |= _story_of_chapters(CommandLine(gateway.home), gateway)
     if request.config.getoption("--regenerate"):
         for name, answer in answers.items():
             text = json.dumps(answer, indent=2, ensure_ascii=False, sort_keys=True)

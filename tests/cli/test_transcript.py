@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from pathlib import Path
+from typing import Any, get_args
 
 import click
 import pytest
 
 from holdfast.cli.transcript import Transcript
+from holdfast.domain.chapter import ChapterEvent
 
 
 def _line(capsys: pytest.CaptureFixture[str], kind: str, **fields: Any) -> str:
@@ -34,3 +37,37 @@ def test_edits_of_the_queue_are_told(capsys: pytest.CaptureFixture[str]) -> None
     assert _line(capsys, "InputWithdrawn", input="i", by="web") == "queue     a waiting message was withdrawn by web"
     assert _line(capsys, "InputRevised", **nothing | {"text": "new"}) == "you       new (reworded by web)"
     assert _line(capsys, "SessionPinned", pinned=False, by="web") == "session   not pinned any more by web"
+
+
+SURVIVOR: dict[str, Any] = {"pid": 7, "activity": "serving in use", "evidence": "e", "age_ms": 120_000, "rule": "r"}
+
+
+def test_a_chapter_says_why_what_became_of_what_ran_and_how_to_undo_it(capsys: pytest.CaptureFixture[str]) -> None:
+    event = {
+        "kind": "ChapterOpened",
+        "chapter": 2,
+        "rule": "idle",
+        "reason": "nobody said anything",
+        "kept": [SURVIVOR | {"task": "a" * 16, "title": "serve"}],
+        "stopped": [SURVIVOR | {"task": "b" * 16, "title": "watch", "rule": "its lifetime is the chapter"}],
+        "hand_over": "all\nis well",
+        "hand_over_from": "digest",
+    }
+    Transcript(live=False).happened({"version": 7, "at": 0, "stream": "session/" + "c" * 16, "event": event})
+    lines = [line.strip() for line in click.unstyle(capsys.readouterr().out).splitlines()[1:]]
+    assert lines[0].endswith("chapter   2 begins: nobody said anything")
+    assert lines[1:] == [
+        "handed over: aaaaaaaa serve (serving in use, 2 min)",
+        "stopped: bbbbbbbb watch (its lifetime is the chapter)",
+        "digest, made by a rule: all is well",
+        "undo: holdfast sessions undo-reset cccccccc",
+    ]
+
+
+def test_every_event_of_a_chapter_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """A new kind that nobody words fails here."""
+    for path in sorted((Path(__file__).parent.parent / "golden" / "events").glob("*.json")):
+        event = json.loads(path.read_text())
+        if event.get("kind") in {kind.__name__ for kind in get_args(ChapterEvent)}:
+            Transcript(live=False).happened({"version": 7, "at": 0, "stream": "session/x", "event": event})
+            assert len(capsys.readouterr().out.splitlines()) > 1, event["kind"]

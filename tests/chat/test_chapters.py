@@ -1,0 +1,255 @@
+"""Chapters in the chat: dividers, what is asked before, what nobody saw, and a context that is made shorter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.chat.blocks import Divider, Remark
+from holdfast.cli.chat.view import while_away
+from tests.chat.seat import CTRL_C, sit_down
+from tests.chat.story import Story
+from tests.cli.commandline import CommandLine, new_home
+from tests.e2e.gateway import GatewayProcess, kinds, of_kind
+
+QUICK = {"holdfast.lifecycle.reset_clock.LOOK_SECONDS": 0.2, "holdfast.runtime.profiles.MINUTE_MS": 1_000}
+"""A minute of `idle_minutes` is a second here."""
+CONFIG = """
+[session_reset]
+idle_minutes = 1
+max_postpone = "1h"
+[compaction]
+threshold = 300
+keep_recent = 0
+on_failure = "pause"
+"""
+BUSY = "while :; do echo x; sleep 0.1; done"
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
+    """A gateway whose clock looks often; what it started is ended with it."""
+    home = new_home(tmp_path / "home")
+    with (home / "config.toml").open("a") as file:
+        file.write(CONFIG)
+    with GatewayProcess(home, constants=QUICK) as gateway:
+        yield gateway.start()
+        for task in gateway.get("/v1/tasks", state="running", all="true")["tasks"]:
+            gateway.command("POST", f"/v1/tasks/{task['id']}/stop", {"force": True})
+            assert gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=20)["state"] != "running"
+
+
+def only_session(gateway: GatewayProcess) -> str:
+    (row,) = gateway.get("/v1/sessions")["sessions"]
+    return str(row["id"])
+
+
+def task_of(gateway: GatewayProcess, title: str) -> dict[str, str]:
+    found = gateway.get("/v1/tasks")["tasks"]
+    return next(task for task in found if task["title"] == title)
+
+
+# --- in a terminal ----------------------------------------------------------------------------------
+
+
+def test_a_reset_and_back(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    with sit_down(cli, cwd=cwd) as seat:
+        seat.until("idle")
+        seat.enter("/reset")
+        seat.until("Nothing was said here yet.")
+        seat.enter("say before")
+        seat.until_idle("\n\nbefore")
+        seat.enter("/reset note")
+        seat.enter("count")  # waits until the chapter has begun
+        shown = seat.until_idle("I have seen 1 user message; the first was: count")
+        assert "── chapter 2: the model starts anew ───" in shown
+        assert "\n   because cli asked for it\n" in shown
+        assert "\n   note of the agent: 1 user message so far; the first was: say before\n" in shown
+        assert "\n   /undo-reset brings the earlier context back\n" in shown
+        seat.enter("/undo-reset")
+        seat.enter("count")
+        seat.until_idle("── chapter 2 undone by cli ───", "I have seen 3 user messages; the first was: say before")
+        seat.enter("/undo-reset")
+        seat.until("There is no reset to undo.")
+        seat.enter("/reset now")
+        seat.until("/reset takes nothing, or `note`")
+
+
+def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    """Keep, stop, cancel; what is no answer is neither guessed nor sent."""
+    question = "/reset and what still runs: k keep · s stop · c cancel"
+    with sit_down(cli, cwd=cwd, rows=60) as seat:
+        seat.until("idle")
+        seat.enter("bg sleep 300")
+        seat.until_idle("terminal done")
+        session = only_session(gateway)
+        seat.enter("/reset")
+        seat.until("sleep 300\nstill running: k keep: handed over to the new chapter", f"{question}\n\n?")
+        seat.enter("what is this?")
+        seat.until("Nothing was sent. First this: k keep · s stop · c cancel.")
+        seat.type(CTRL_C)
+        seat.until("Nothing was changed.", gone=question)
+        assert "ChapterOpened" not in kinds(gateway.events(session))
+        seat.enter("/reset")
+        seat.until(question)
+        seat.enter("k")
+        seat.until("handed over: ", "sleep 300 (", gone=question)
+        seat.enter("/new")
+        seat.until("/new and what still runs: k keep · s stop · c cancel", "it goes on in the old session")
+        seat.enter("keep")
+        seat.until("new session · demo · idle")
+        assert task_of(gateway, "sleep 300")["state"] == "running"
+        seat.enter("/resume " + session[:8])
+        seat.until(f"session {session[:8]}")
+        seat.enter("/new")
+        seat.until("/new and what still runs: k keep")
+        seat.enter("s")
+        seat.until("asked to end: ", "new session · demo · idle")
+        task = task_of(gateway, "sleep 300")["id"]
+        assert gateway.get(f"/v1/tasks/{task}/wait", seconds=20)["state"] == "stopped"
+        seat.enter("say next")
+        seat.until_idle("\n\nnext")
+    texts = [event["text"] for event in of_kind(gateway.events(session), "InputReceived")]
+    assert texts == ["bg sleep 300"]
+
+
+def test_a_plain_terminal_is_asked_too(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    with sit_down(cli, cwd=cwd, TERM="dumb") as seat:
+        seat.enter("bg sleep 300")
+        seat.until("terminal done")
+        gateway.until_rest(only_session(gateway))
+        seat.enter("/reset")
+        seat.until("[/reset and what still runs: k keep · s stop · c cancel]")
+        seat.enter("s")
+        seat.until("── chapter 2: the model starts anew", "stopped: ", "(a person wants it stopped)")
+
+
+def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
+    gateway: GatewayProcess, cli: CommandLine, cwd: Path
+) -> None:
+    """And why it waits before, in one dim line above the prompt."""
+    with sit_down(cli, cwd=cwd, columns=120) as seat:
+        seat.until("idle")
+        seat.enter(f"bg {BUSY}")
+        seat.until_idle("terminal done")
+        session = only_session(gateway)
+        cli.ok("sessions", "policy", session, "--mode", "idle")
+        seat.until("reset policy by cli: mode = idle", "a reset (idle) was due at")
+        assert seat.look().count("a reset (idle) was due at") == 1
+        seat.leave()
+    cli.ok("sessions", "policy", session, "--max-postpone", "0s")
+    gateway.until_event(session, "ChapterOpened")
+    for columns in (80, 120):
+        with sit_down(cli, "chat", session, columns=columns) as seat:
+            shown = seat.until_idle("── reset just now, at ", "while nobody was here ───")
+            assert "\n   because nobody said anything for " in shown
+            assert "\n   handed over: " in shown
+            assert "\n   note of the agent: 1 user message so far" in shown
+            assert "\n   /undo-reset brings the earlier context back\n" in shown
+            assert "the model starts anew" not in shown, "the same is not told twice"
+            if columns == 120:
+                seat.enter("/stale")
+                seat.until("is at work, in use, pinned or started by a person")
+                cli.ok("sessions", "policy", session, "--mode", "none")
+                seat.enter("say back")
+                seat.until_idle("\n\nback")
+    with sit_down(cli, "chat", session) as seat:
+        shown = seat.until_idle("── chapter 2: the model starts anew ───")
+        assert "while nobody was here" not in shown
+
+
+def test_a_context_is_made_shorter(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+    """What is done is said while it is done; a summary that fails is asked about, a digest is marked as one."""
+    with sit_down(cli, cwd=cwd, columns=120, rows=60) as seat:
+        seat.until("idle")
+        seat.enter("say one")
+        seat.until_idle("\n\none")
+        seat.enter("/compact keep the names")
+        shown = seat.until_idle("── summary of the turns up to 1 · ")
+        assert "cli wants the context made shorter: keep the names\n" in shown
+        seat.enter("summary hang")
+        seat.until_idle("My next summaries: hang.")
+        seat.enter("/compact")
+        seat.until("… making the context shorter by demo · ", "demo · compacting ")
+        seat.enter("summary fail")  # goes first
+        seat.until("The summary was cut: something else came first. The model sees the last summary")
+        seat.until("no summary (attempt 1): The demo agent wrote no summary", "it is tried again")
+        seat.enter("fill 500")
+        seat.until("fill fill")
+        gateway.until_event(only_session(gateway), "CompactionFailed", count=3)
+        seat.enter("say more")
+        seat.until("1 try again\n  2 digest\n", "it waits for your choice: 1 try again · 2 digest\n\n?")
+        seat.enter("perhaps")
+        seat.until("It waits for one of: 1 try again · 2 digest.")
+        seat.enter("2")
+        shown = seat.until("→ digest · cli", "── digest of the turns up to 4 · ", "\n\nmore\n")
+        assert "\n   made by a rule, without a model; a summary takes its place" in shown
+        seat.enter("/context")
+        seat.until("chapter 1; a digest stands for the turns up to 4; ", "of 300, past which it is made shorter")
+
+
+# --- without one ------------------------------------------------------------------------------------
+
+PROBLEM = {"code": "summary_timeout", "message": "It took longer than 5 s.", "hint": ""}
+POSTPONED = {"rule": "idle", "due_at": 0, "until": None, "next_check": 0}
+
+
+def test_only_the_latest_reason_for_a_postponement_counts() -> None:
+    story = Story().begin()
+    for reason in ("turn 1 is open", "process a works"):
+        assert story.happened("ResetPostponed", **POSTPONED, blockers=[{"reason": reason}]) == []
+    assert story.view.context.postponed.endswith("and is postponed: process a works")
+    story.said("i2", "back again")
+    assert story.view.context.postponed == ""
+
+
+def test_what_the_model_sees_without_a_summary_is_said() -> None:
+    story = Story().begin()
+    failed = {"covers": 1, "attempt": 2, "problem": PROBLEM, "again_at": None}
+    (first,) = story.happened("CompactionFailed", **failed)
+    assert isinstance(first, Remark)
+    assert first.text == (
+        "no summary (attempt 2): It took longer than 5 s. The model sees everything as before; "
+        "it is tried again after the next turn, or when somebody asks."
+    )
+    sizes = {"tokens_before": 1_200, "tokens_after": 34}
+    (digest,) = story.happened(
+        "ContextCompacted", covers=1, summary="s", source="digest", model="", reason="too long", **sizes
+    )
+    assert isinstance(digest, Divider)
+    assert (digest.title, digest.tone) == ("digest of the turns up to 1 · 1,200 → 34 tokens", "warning")
+    (second,) = story.happened("CompactionFailed", **failed)
+    assert isinstance(second, Remark)
+    assert "The model sees a digest of the older turns; " in second.text
+    story.happened("ChapterRejoined", chapter=2, by="cli")
+    (third,) = story.happened("CompactionFailed", **failed)
+    assert isinstance(third, Remark)
+    assert "The model sees what it saw before; " in third.text, "nobody knows what stood there"
+
+
+def test_it_is_compacting_from_the_wish_to_the_summary() -> None:
+    story = Story().begin()
+    story.answered("hi")
+    story.finished()
+    story.happened("CompactionRequested", instructions="", by="web")
+    assert (story.view.state, story.view.at_work) == ("compacting", True)
+    story.happened("CompactionStarted", covers=1, attempt=1, model="m", tokens=5, reason="r")
+    story.said("i2", "more")
+    assert story.view.state == "queued"
+    story.happened(
+        "ContextCompacted",
+        covers=1,
+        summary="s",
+        source="model",
+        model="m",
+        reason="r",
+        tokens_before=5,
+        tokens_after=4,
+    )
+    assert story.view.context.compacting is None
+
+
+def test_a_reset_is_among_what_happened_while_away() -> None:
+    assert while_away([{"event": {"kind": "ChapterOpened"}}]) == "1 reset"
