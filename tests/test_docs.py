@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import get_args
 
@@ -12,8 +12,10 @@ import pytest
 from fastapi.routing import APIRoute
 
 from holdfast.cli.root import root
+from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.commands import AnyCommand
 from holdfast.domain.events import AnyEvent
+from holdfast.domain.reset import ResetRules
 from holdfast.gateway.routes import (
     agents,
     cards,
@@ -30,11 +32,14 @@ from holdfast.gateway.routes import (
 )
 from holdfast.read_settings import load_settings
 from holdfast.runtime.demo import HELP
+from holdfast.runtime.profiles import Profiles
 from holdfast.settings import (
+    CompactionSettings,
     GatewaySettings,
     McpSettings,
     ProfileSettings,
     ProviderSettings,
+    ResetSettings,
     ResumeSettings,
     RetentionSettings,
     Settings,
@@ -58,10 +63,21 @@ def test_every_event_and_command_is_documented_with_its_fields(kind: type[msgspe
 
 @pytest.mark.parametrize(
     "table",
-    [Settings, GatewaySettings, ResumeSettings, RetentionSettings, ProviderSettings, McpSettings, ProfileSettings],
+    [
+        Settings,
+        GatewaySettings,
+        ResumeSettings,
+        RetentionSettings,
+        ResetSettings,
+        CompactionSettings,
+        ProviderSettings,
+        McpSettings,
+        ProfileSettings,
+    ],
 )
 def test_every_setting_is_documented(table: type) -> None:
     nested = {"gateway", "resume", "retention", "providers", "mcp", "profiles", "tools"}
+    nested |= {"session_reset", "compaction", "board"}
     names = [field.name for field in fields(table) if field.name not in nested]
     missing = [name for name in names if not re.search(rf"^{name} = ", page("docs/config.md"), re.MULTILINE)]
     assert not missing
@@ -73,6 +89,11 @@ def test_the_documented_settings_are_valid_and_the_defaults(tmp_path: Path) -> N
     path = tmp_path / "config.toml"
     path.write_text(example.group(1).replace('url = ""\n', ""))
     shown, default = load_settings(path), load_settings(tmp_path / "none")
+    rules = {key: value for key, value in asdict(shown.session_reset).items() if value is not None}
+    profiles = Profiles(path)
+    assert len(rules) == len(fields(ResetSettings))
+    assert profiles.reset_rules("demo", ResetPolicy()) == ResetRules()
+    assert shown.compaction == default.compaction
     assert shown.resume == default.resume
     assert shown.profiles["coder"].max_steps == ProfileSettings().max_steps
     assert shown.gateway.log_bytes == default.gateway.log_bytes

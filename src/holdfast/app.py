@@ -48,7 +48,7 @@ from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.live import Live
 from holdfast.runtime.mirror import Mirror
-from holdfast.runtime.profiles import Profiles
+from holdfast.runtime.profiles import WORKSPACES, Profiles
 from holdfast.runtime.provider import warm_up
 from holdfast.runtime.prune import Pruning
 from holdfast.runtime.runner import Runner
@@ -205,7 +205,7 @@ def _put_together(
     streams, awake = Streams(store, live), Awake()
     still_running = StillRunning(store, shelf, tasks, awake)
     resets = Resets(store, sessions=sessions, running=still_running, profiles=profiles, clock=clock)
-    cards = Cards(store, sessions=sessions, running=still_running, clock=clock, root=home.path / "workspaces")
+    cards = Cards(store, sessions=sessions, running=still_running, clock=clock, root=home.path / WORKSPACES)
     profiles.worker_tools += WorkerTools(store, cards, sessions).tools
     pruning = Pruning(store, tasks.supervisor, clock)
     gateway = Gateway(

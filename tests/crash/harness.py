@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
-from holdfast.domain.errors import Unavailable
+from holdfast.domain.chapter import ContextCompacted
+from holdfast.domain.commands import CompactSession, SessionCommand, UndoReset
+from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import (
     Mode,
     ModelInterrupted,
@@ -20,7 +22,12 @@ from holdfast.domain.events import (
     Record,
     ToolCallFinished,
 )
+from holdfast.domain.fold import fold
+from holdfast.domain.message import UserMessage
+from holdfast.domain.session import Session
+from tests.domain.chapters import check_context
 from tests.domain.history import History, check_ended
+from tests.lifecycle.house import House
 from tests.runtime.mortal import Fault, How, Killed, MortalStore
 from tests.runtime.rig import ID, STREAM, Rig, call, seen
 from tests.store.rebuilt import check_integrity, check_projections
@@ -55,7 +62,32 @@ class Go:
     """The model may finish what it holds."""
 
 
-Act = Create | Say | Stop | Until | Go
+@dataclass(frozen=True, slots=True)
+class AtRest:
+    """Wait until nothing is left to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """Open a chapter, as often as something is in the way; the agent writes a note first."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    id: str
+    command: SessionCommand
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """All at once: whichever the store takes first."""
+
+    acts: tuple[Act, ...]
+
+
+Act = Create | Say | Stop | Until | Go | AtRest | Reset | Tell | Together
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +97,8 @@ class Scenario:
     name: str
     lives: tuple[tuple[Act, ...], ...]
     expect: Callable[[History, Path], None]
+    left: Callable[[Session], None] = lambda session: None
+    """What must be true of the session in the end."""
 
     def __str__(self) -> str:
         return self.name
@@ -73,10 +107,11 @@ class Scenario:
     def inputs(self) -> list[str]:
         """The ids of all that is said, in order."""
         acts = [act for life in self.lives for act in life]
+        acts = [one for act in acts for one in (act.acts if isinstance(act, Together) else (act,))]
         return [f"create {ID}"] + [act.id for act in acts if isinstance(act, Say)]
 
 
-async def _perform(rig: Rig, act: Act) -> None:
+async def _perform(rig: House, act: Act) -> None:
     match act:
         case Create(text):
             await _insist(lambda: rig.create(text))
@@ -88,8 +123,27 @@ async def _perform(rig: Rig, act: Act) -> None:
             await rig.until(enough)
         case Go():
             rig.model.go.set()
+        case AtRest():
+            await rig.rest()
+        case Reset(id):
+            await _insist(lambda: _reset(rig, id))
+        case Tell(id, command):
+            await _insist(lambda: rig.tell(command, id))
+        case Together(acts):
+            await asyncio.gather(*(_perform(rig, one) for one in acts))
         case _ as never:
             assert_never(never)
+
+
+async def _reset(rig: House, id: str) -> None:
+    """Refused while a turn is open; then it comes after that."""
+    while True:
+        try:
+            await rig.reset(id, note=True)
+        except Conflict:
+            await rig.rest()
+        else:
+            return
 
 
 async def _insist(tell: Callable[[], Awaitable[object]]) -> None:
@@ -129,7 +183,7 @@ class Survivor:
 
     async def _life(self, faults: list[Fault]) -> bool:
         store = MortalStore(self._home / "holdfast.db", faults[0] if faults else None)
-        rig = Rig(self._home, store=store)
+        rig = House(self._home, store=store)
         await self._expect_cut(rig)
         client = asyncio.create_task(self._client(rig))
         death = asyncio.create_task(store.died.wait())
@@ -150,7 +204,7 @@ class Survivor:
             faults[0] = replace(faults[0], at=faults[0].at - store.writes)
         return False
 
-    async def _client(self, rig: Rig) -> None:
+    async def _client(self, rig: House) -> None:
         try:
             await rig.start()
             for act in self._scenario.lives[self._planned]:
@@ -176,7 +230,9 @@ class Survivor:
         for version, text in self._cuts:
             cuts = [record.event for record in records[version:] if isinstance(record.event, ModelInterrupted)]
             assert cuts[0].text == text, "the text so far is what was saved of it"
+        check_context(records)
         self._scenario.expect(history, self._home)
+        self._scenario.left(fold(Session(ID), records))
         check_posted(records, self._home)
         check_projections(self._home / "holdfast.db")
         check_integrity(self._home / "holdfast.db")
@@ -253,4 +309,60 @@ SCENARIOS = [
     ),
     Scenario("partial", ((Create("slow one two three four five"),),), texts("one two three four five")),
     Scenario("goodbye", ((Create("hold one"), asked), (Go(), Say("m2", "say two"))), texts("one", "two")),
+]
+
+
+def _rejoined(session: Session) -> None:
+    """One chapter again, with a summary of its oldest turns, and the last words of both."""
+    assert (len(session.chapters), session.chapter.number) == (1, 1)
+    summary = session.chapter.summary
+    assert summary is not None and summary.source == "model" and summary.summary.startswith("in short")
+    assert session.chapter.wanted is None and session.chapter.trying is None
+    heard = [message.text for message in session.context() if isinstance(message, UserMessage)]
+    assert heard == ["say three", "say four"]
+
+
+def _raced(session: Session) -> None:
+    """The message is on one side of the boundary, whichever."""
+    assert session.chapter.number == 2 and session.chapter.opened is not None
+    heard = [message.text for message in session.context() if isinstance(message, UserMessage)]
+    assert heard in (["say two", "say three"], ["say three"])
+    assert session.chapter.opened.hand_over.startswith("in short")
+
+
+SCENARIOS += [
+    Scenario(
+        "chapters",
+        (
+            (
+                Create("say one"),
+                AtRest(),
+                Reset("r1"),
+                Say("m2", "say two"),
+                AtRest(),
+                Tell("u1", UndoReset()),
+                Say("m3", "say three"),
+                AtRest(),
+                Tell("c1", CompactSession(instructions="briefly")),
+                Until(seen(ContextCompacted)),
+                Say("m4", "say four"),
+            ),
+        ),
+        texts("one", "two", "three", "four"),
+        _rejoined,
+    ),
+    Scenario(
+        "a reset and a message",
+        (
+            (
+                Create("say one"),
+                AtRest(),
+                Together((Reset("r1"), Say("m2", "say two"))),
+                AtRest(),
+                Say("m3", "say three"),
+            ),
+        ),
+        texts("one", "two", "three"),
+        _raced,
+    ),
 ]

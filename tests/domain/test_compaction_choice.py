@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.chapter import INTERRUPTED, CompactionFailed, CompactionRequested, CompactionStarted
+from holdfast.domain.chapter import (
+    INTERRUPTED,
+    CompactionFailed,
+    CompactionRequested,
+    CompactionStarted,
+    ContextCompacted,
+)
 from holdfast.domain.commands import AnswerWait
-from holdfast.domain.compaction import Compact
+from holdfast.domain.compaction import Compact, CompactionRules
 from holdfast.domain.decide import decide
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events import WaitAnswered, WaitOpened
 from holdfast.domain.fact import Problem
-from holdfast.domain.step import Limits, Rest, next_step
+from holdfast.domain.step import Ask, CallModel, Limits, Rest, next_step
 from holdfast.domain.why import why
 from tests.domain.book import Book
 
@@ -65,3 +71,41 @@ def test_one_that_failed_is_not_asked_for_for_ever() -> None:
     book = wanted("demo_failed")
     assert next_step(book.session, Limits(), now=book.now) == Rest()
     assert book.session.chapter.failures == 1
+
+
+def test_a_chosen_digest_holds_until_the_model_can_be_asked() -> None:
+    """The first one may not be enough; nobody is asked twice in a row."""
+    book = Book("hello")
+    for word in ("one", "two"):
+        book.begin().answer("x" * 4_000)
+        book.finish()
+        book.say(word)
+    book.begin()
+    limits = Limits(compaction=CompactionRules(threshold=10, limit=10, keep_recent=1, on_failure="pause"))
+    problem = Problem(code="demo_failed", message="No.")
+    book.write(CompactionStarted(covers=1, attempt=1, model="demo", tokens=5, reason="too long"))
+    book.write(CompactionFailed(covers=1, attempt=1, problem=problem, again_at=None))
+    ask = next_step(book.session, limits, now=book.now)
+    assert isinstance(ask, Ask)
+    book.write(ask.wait)
+    book.write(WaitAnswered(turn=3, wait=ask.wait.wait, answer="digest", by="cli"))
+    for covers in (1, 2):
+        step = next_step(book.session, limits, now=book.now)
+        assert isinstance(step, Compact)
+        assert (step.covers, step.digest) == (covers, True)
+        book.write(compacted(covers))
+    assert isinstance(book.ask(), CallModel)
+    assert not book.session.chapter.digest_now
+
+
+def compacted(covers: int) -> ContextCompacted:
+    """A digest that does not help much."""
+    return ContextCompacted(
+        covers=covers,
+        summary="d" * 100,
+        source="digest",
+        model="",
+        tokens_before=99,
+        tokens_after=99,
+        reason="too long",
+    )

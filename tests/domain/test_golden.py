@@ -126,8 +126,6 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
-    WorkerBound,
-    WorkerReleased,
     decode,
     decode_many,
     encode,
@@ -145,6 +143,7 @@ from holdfast.domain.task import (
     TaskStarted,
     TaskStopRequested,
 )
+from holdfast.domain.worker import WorkerBound, WorkerReleased
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ID = "0123456789abcdef"
@@ -224,7 +223,7 @@ EVENTS: list[AnyEvent] = [
     TaskDetached(task=ID, reason="it took longer than 120 s"),
     TaskKept(task=ID, lifetime="persist", by="cli"),
     StaleListed(tasks=[ID], reasons=["serving not in use, and its session is archived"]),
-    WorkerBound(card=CARD, run=2),
+    WorkerBound(card=CARD, run=2, cwd="/work"),
     WorkerReleased(card=CARD, run=2),
     BoardCreated(board="default", title="Board", by="cli"),
     BoardPaused(board="default", by="web"),

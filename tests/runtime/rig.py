@@ -42,7 +42,7 @@ class ScriptModel:
     """Carries out the user's lines, one answer a line; where it stands follows from the conversation.
 
     say TEXT · slow WORDS (long enough to be saved) · hold TEXT (until `go` is set) ·
-    call TOOL JSON [& TOOL JSON …] · fail · bug
+    call TOOL JSON [& TOOL JSON …] · fail · bug · summary ok|fail|hang|empty|bug (how the next ones go)
     """
 
     name = "script"
@@ -51,7 +51,27 @@ class ScriptModel:
     def __init__(self) -> None:
         self.go = asyncio.Event()
 
+    async def _summary(self, request: ModelRequest) -> Answer:
+        users = [message.text for message in request.about if isinstance(message, UserMessage)]
+        lines = [line for text in users for line in text.splitlines() if line.startswith("summary ")]
+        match lines[-1].removeprefix("summary ") if lines else "ok":
+            case "fail":
+                raise ModelError(PROBLEM)
+            case "bug":
+                raise RuntimeError("a bug in the model's adapter")
+            case "hang":
+                await self.go.wait()
+            case "empty":
+                return Answer(" ")
+            case _:
+                pass
+        [told] = [message.text for message in request.messages if isinstance(message, UserMessage)]
+        return Answer(f"in short: {len(told)} characters")
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:
+        if request.about:
+            yield await self._summary(request)
+            return
         turn = [message for message in request.messages if message.turn == request.turn]
         lines = [line for message in turn if isinstance(message, UserMessage) for line in message.text.splitlines()]
         answered = sum(isinstance(message, AgentMessage) for message in turn)
@@ -122,10 +142,18 @@ class ScriptedProfiles(Profiles):
     def __init__(self, limits: Limits) -> None:
         super().__init__(Path("no config.toml"))
         self.model = ScriptModel()
-        self._limits = limits
+        self.limits = limits
+        self.summary_seconds = 60.0
 
     def agent(self, session: Session) -> Agent:
-        return Agent(self.model, self._limits, rules={"*": "allow"}, own_tools=TOOLS, secrets={SECRET: "a key"})
+        return Agent(
+            self.model,
+            self.limits,
+            rules={"*": "allow"},
+            own_tools=TOOLS,
+            secrets={SECRET: "a key"},
+            summary_seconds=self.summary_seconds,
+        )
 
 
 # --- the whole ------------------------------------------------------------------------------------

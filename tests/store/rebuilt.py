@@ -10,7 +10,7 @@ from pathlib import Path
 from holdfast.config import Home
 from holdfast.lifecycle.doctor import rebuild
 
-PROJECTIONS = ("sessions", "turns", "waits", "tasks", "spoken", "deleted")
+PROJECTIONS = ("sessions", "turns", "waits", "tasks", "spoken", "deleted", "boards", "cards", "card_links", "runs")
 Tables = dict[str, list[tuple[object, ...]]]
 
 

@@ -19,6 +19,8 @@ CHROMIUM = Path("/usr/bin/chromium")
 STATIC = Path(holdfast.gateway.__file__).with_name("static")
 SOCKETS = re.compile(r"^ws://")
 WAIT_MS = 20_000
+SECTIONS = ("devices", "profiles", "retention", "notifications", "health", "about")
+"""Of the settings."""
 
 
 class Seat:

@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.gateway import GatewayProcess
-from tests.web.seat import Seat
+from tests.web.seat import SECTIONS, Seat
 
 
-def test_an_approval_is_given_in_place(seat: Seat) -> None:
-    seat.begin("careful")
-    seat.send("sh echo allowed")
-    card = seat.page.get_by_role("group", name="Approval")
+def test_an_approval_is_given_in_place(guest: Seat) -> None:
+    guest.begin("careful")
+    guest.send("sh echo allowed")
+    card = guest.page.get_by_role("group", name="Approval")
     expect(card).to_contain_text("echo allowed")
     card.get_by_role("button", name="Allow once").click()
-    seat.sees("terminal done: allowed")
+    guest.sees("terminal done: allowed")
     expect(card).to_have_count(0)
-    seat.sees("Allow once, you at")
+    guest.sees("Allow once, you at")
 
 
-def test_what_is_queued_can_be_changed_and_withdrawn(seat: Seat) -> None:
-    seat.begin()
-    seat.send("slow 8 a long one that takes its time")
-    seat.sees("a long")
-    seat.send("say first")
-    seat.send("say second")
-    chips = seat.page.get_by_role("list", name="Queued messages").get_by_role("listitem")
+def test_what_is_queued_can_be_changed_and_withdrawn(guest: Seat) -> None:
+    guest.begin()
+    guest.send("slow 8 a long one that takes its time")
+    guest.sees("a long")
+    guest.send("say first")
+    guest.send("say second")
+    chips = guest.page.get_by_role("list", name="Queued messages").get_by_role("listitem")
     expect(chips).to_have_count(2)
     chips.nth(1).get_by_role("button", name="Edit").click()
-    seat.page.get_by_label("Queued message", exact=True).fill("say changed")
-    seat.page.get_by_role("button", name="Save").click()
+    guest.page.get_by_label("Queued message", exact=True).fill("say changed")
+    guest.page.get_by_role("button", name="Save").click()
     expect(chips.nth(1)).to_contain_text("say changed")
     chips.nth(0).get_by_role("button", name="Remove").click()
     expect(chips).to_have_count(1)
-    seat.page.get_by_role("button", name="Stop the turn").click()
-    seat.sees("Stopped")
-    seat.sees("changed")
-    assert "say first" not in seat.page.get_by_role("log").inner_text()
+    guest.page.get_by_role("button", name="Stop the turn").click()
+    guest.sees("Stopped")
+    guest.sees("changed")
+    assert "say first" not in guest.page.get_by_role("log").inner_text()
 
 
 def test_run_in_background_and_read_its_transcript(seat: Seat) -> None:
@@ -85,30 +82,30 @@ def test_the_output_of_a_task_that_ended_before_a_restart(seat: Seat) -> None:
     expect(output.locator("mark.hit")).to_have_text("4321")
 
 
-def test_a_running_task_is_followed_and_stopped(seat: Seat) -> None:
+def test_a_running_task_is_followed_and_stopped(guest: Seat) -> None:
     shell = "for i in $(seq 1 600); do echo tick $i; sleep 0.1; done"
-    task = seat.gateway.client.post("/v1/tasks", json={"shell": shell}).json()["task"]
-    seat.open(f"/tasks/{task}")
-    expect(seat.page.get_by_role("region", name="Output of")).to_contain_text("tick 12")
-    seat.page.get_by_role("button", name="Stop").click()
-    expect(seat.page.locator(".bar .chip", has_text="Stopped")).to_be_visible()
+    task = guest.gateway.client.post("/v1/tasks", json={"shell": shell}).json()["task"]
+    guest.open(f"/tasks/{task}")
+    expect(guest.page.get_by_role("region", name="Output of")).to_contain_text("tick 12")
+    guest.page.get_by_role("button", name="Stop").click()
+    expect(guest.page.locator(".bar .chip", has_text="Stopped")).to_be_visible()
 
 
-def test_hostile_markdown_is_text(seat: Seat) -> None:
-    seat.begin()
+def test_hostile_markdown_is_text(guest: Seat) -> None:
+    guest.begin()
     hostile = (
         "<script>window.pwned = 1</script> <img src=x onerror='window.pwned=1'> [click](javascript:alert(1)) "
         "![pixel](http://example.invalid/p.png) abc\u202edcb"
     )
-    seat.send(f"say First {hostile}")
-    seat.sees("<script>")
-    log = seat.page.get_by_role("log")
+    guest.send(f"say First {hostile}")
+    guest.sees("<script>")
+    log = guest.page.get_by_role("log")
     answer = log.locator(".entry .prose").last
     expect(answer).to_contain_text("image: pixel")
     assert answer.locator("img, script").count() == 0
     assert not any((link.get_attribute("href") or "").startswith("javascript") for link in answer.locator("a").all())
     assert "\u202e" not in answer.inner_text()
-    assert seat.page.evaluate("window.pwned") is None
+    assert guest.page.evaluate("window.pwned") is None
 
 
 def test_a_code_works_once_and_a_revoked_device_is_out(browser: Browser, gateway: GatewayProcess) -> None:
@@ -129,43 +126,32 @@ def test_a_code_works_once_and_a_revoked_device_is_out(browser: Browser, gateway
     context.close()
 
 
-@pytest.mark.parametrize("path", ["/home", "/s", "/s/SESSION", "/tasks", "/tasks/TASK", "/settings/devices"])
-def test_phone_width_without_sideways_scrolling(browser: Browser, gateway: GatewayProcess, path: str) -> None:
-    task = gateway.client.post("/v1/tasks", json={"shell": "echo " + "long " * 60}).json()["task"]
-    with Seat(browser, gateway, viewport={"width": 390, "height": 844}, has_touch=True) as seat:
+def test_phone_width_without_sideways_scrolling(browser: Browser, shared: GatewayProcess) -> None:
+    task = shared.client.post("/v1/tasks", json={"shell": "echo " + "long " * 60}).json()["task"]
+    with Seat(browser, shared, viewport={"width": 390, "height": 844}, has_touch=True) as seat:
         seat.begin()
         seat.send("say " + "word " * 200 + "x" * 300)
         seat.finished(1)
-        seat.open(path.replace("SESSION", seat.session).replace("TASK", task))
-        seat.page.wait_for_timeout(600)
-        wide = seat.page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= 390, wide
+        paths = ["/home", "/s", f"/s/{seat.session}", "/tasks", f"/tasks/{task}"]
+        paths += [f"/settings/{section}" for section in SECTIONS]
+        for path in paths:
+            seat.open(path)
+            expect(seat.page.locator("h1:visible, h2:visible").first).to_be_visible()
+            seat.page.wait_for_timeout(400)
+            wide = seat.page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 390, (path, wide)
 
 
-def test_by_keyboard_alone(seat: Seat) -> None:
-    seat.open("/home")
-    expect(seat.page.get_by_role("heading", name="Home")).to_be_visible()
-    seat.page.keyboard.press("n")
-    seat.page.wait_for_url("**/s/*")
-    expect(seat.page.get_by_label("Message", exact=True)).to_be_focused()
-    seat.page.keyboard.type("say by keyboard")
-    seat.page.keyboard.press("Enter")
-    seat.sees("by keyboard")
-    seat.page.locator("h1").first.click()
-    seat.page.keyboard.press("g")
-    seat.page.keyboard.press("t")
-    seat.page.wait_for_url("**/tasks")
-
-
-def test_storage_disabled(browser: Browser, gateway: GatewayProcess) -> None:
-    context = browser.new_context()
-    context.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('disabled') }})")
-    page = context.new_page()
-    page.goto(f"{gateway.url}/#code={gateway.client.post('/v1/codes', json={}).json()['code']}")
-    page.wait_for_url("**/home")
-    page.get_by_role("button", name="New session").first.click()
-    page.get_by_label("Message", exact=True).fill("say kept in memory")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("log")).to_contain_text("kept in memory")
-    assert json.dumps(page.context.cookies()) != "[]"
-    context.close()
+def test_by_keyboard_alone(guest: Seat) -> None:
+    guest.open("/home")
+    expect(guest.page.get_by_role("heading", name="Home")).to_be_visible()
+    guest.page.keyboard.press("n")
+    guest.page.wait_for_url("**/s/*")
+    expect(guest.page.get_by_label("Message", exact=True)).to_be_focused()
+    guest.page.keyboard.type("say by keyboard")
+    guest.page.keyboard.press("Enter")
+    guest.sees("by keyboard")
+    guest.page.locator("h1").first.click()
+    guest.page.keyboard.press("g")
+    guest.page.keyboard.press("t")
+    guest.page.wait_for_url("**/tasks")

@@ -8,23 +8,23 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.e2e.gateway import GatewayProcess
-from tests.web.seat import Seat
+from tests.web.seat import SECTIONS, Seat
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(browser: Browser, gateway: GatewayProcess, theme: str) -> None:
+def test_axe_finds_nothing(browser: Browser, shared: GatewayProcess, theme: str) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is missing: make web")
-    task = gateway.client.post("/v1/tasks", json={"shell": "echo hello; exit 3"}).json()["task"]
-    with Seat(browser, gateway, color_scheme=theme) as seat:
+    task = shared.client.post("/v1/tasks", json={"shell": "echo hello; exit 3"}).json()["task"]
+    with Seat(browser, shared, color_scheme=theme) as seat:
         seat.begin("careful")
         seat.send("say # A title\nsay some `code`\nsh echo waits")
         seat.page.get_by_role("group", name="Approval").wait_for()
         found: list[str] = []
         paths = ["/home", f"/s/{seat.session}", "/s", "/tasks", f"/tasks/{task}"]
-        paths += [f"/settings/{section}" for section in ("devices", "profiles", "notifications", "health", "about")]
+        paths += [f"/settings/{section}" for section in SECTIONS]
         for path in paths:
             seat.open(path)
             seat.page.wait_for_timeout(500)

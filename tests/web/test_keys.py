@@ -81,7 +81,7 @@ def test_ctrl_f_searches_all_of_the_conversation(guest: Seat) -> None:
     assert guest.page.evaluate("window.second") is False  # the browser's own opens
     field.press("Escape")
     expect(field).to_have_count(0)
-    guest.page.wait_for_function("!CSS.highlights.has('found')")
+    guest.until(lambda: not guest.page.evaluate("CSS.highlights.has('found')"), "nothing is marked any more")
 
 
 def test_the_sheet_of_keys_and_letters_turned_off(guest: Seat) -> None:

@@ -1478,6 +1478,7 @@ export interface WorkerBound {
   readonly kind: "WorkerBound";
   readonly card: string;
   readonly run: number;
+  readonly cwd?: string;
 }
 
 export interface WorkerReleased {

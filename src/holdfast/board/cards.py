@@ -38,13 +38,14 @@ from holdfast.domain.events import (
     InputWithdrawn,
     NoteReceived,
     StopRequested,
-    WorkerReleased,
     session_stream,
 )
 from holdfast.domain.fact import Happened
 from holdfast.domain.message import AgentMessage, ToolResult
+from holdfast.domain.queue import QueuedInput
 from holdfast.domain.session import Session
-from holdfast.domain.task import PREVIEW, TaskFinished, TaskOutcome, task_stream
+from holdfast.domain.task import PREVIEW, THE_BOARD, TaskFinished, TaskOutcome, task_stream
+from holdfast.domain.worker import WorkerReleased
 from holdfast.lifecycle.running import StillRunning
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.sessions import Caller, Sessions
@@ -66,6 +67,9 @@ class Cards:
         self._running = running
         self._clock = clock
         self._kept: OrderedDict[str, Card] = OrderedDict()
+        self._linking = asyncio.Lock()
+        self._untidy: set[str] | None = None
+        """Archived cards whose workers had not left yet; None at the start: whoever has a workspace."""
 
     async def get(self, card: str) -> Card:
         """The card, caught up with the log. It changes under you at the next await."""
@@ -82,14 +86,18 @@ class Cards:
 
     async def create(self, command: CreateCard, *, card: str, caller: Caller) -> Appended:
         """Write work down; its board is made when it is the first."""
+        known = await self._store.find_command(caller.key)
+        if known is not None:
+            return known
         workspace.check(command.workspace)
         now = self._clock.now()
         if command.at is not None and command.at <= now:
             raise Rejected("That time has passed.")
         parents = [str((await self._store.cards.card(parent))["id"]) for parent in command.parents]
         waits = [row for parent in parents if (row := await self._store.cards.card(parent))["status"] != "done"]
-        status: CardStatus = "ready"
-        status = "triage" if command.triage else "scheduled" if command.at is not None else "todo" if waits else "ready"
+        status: CardStatus = (
+            "triage" if command.triage else "scheduled" if command.at is not None else "todo" if waits else "ready"
+        )
         created = CardCreated(
             card=card,
             board=command.board,
@@ -107,7 +115,7 @@ class Cards:
             session=command.session or "",
         )
         events: list[AnyEvent] = [created]
-        if command.at is not None:
+        if status == "scheduled":
             events.append(CardMoved(card=card, status="scheduled", reason="", by=caller.by, at=command.at))
         boards = {str(row["id"]): row for row in await self._store.cards.boards()}
         found = boards.get(command.board)
@@ -120,7 +128,12 @@ class Cards:
             made = BoardCreated(board=command.board, title="Board", by=caller.by)
             also = (Write(board_stream(command.board), (made,), expect=0),)
         write = Write(card_stream(card), tuple(events), expect=0)
-        return await self._store.append(Append((write, *also), now, command=caller.key))
+        try:
+            return await self._store.append(Append((write, *also), now, command=caller.key))
+        except Conflict:
+            if not also:
+                raise
+            return await self.create(command, card=card, caller=caller)  # somebody made the board just now
 
     async def tell_board(self, name: str, command: BoardCommand, caller: Caller) -> Appended:
         """A command about a board as it is now."""
@@ -139,15 +152,19 @@ class Cards:
         """Decide on the card as it is now, and append with all that follows from it."""
         if isinstance(command, LinkCard):
             parent = str((await self._store.cards.card(command.parent))["id"])
-            command = msgspec.structs.replace(command, parent=parent)
-            await self._no_cycle(card, parent)
+            async with self._linking:  # of two that together are a circle, the second sees the first
+                await self._no_cycle(card, parent)
+                return await self._tell(card, msgspec.structs.replace(command, parent=parent), caller)
+        return await self._tell(card, command, caller)
+
+    async def _tell(self, card: str, command: CardCommand, caller: Caller) -> Appended:
         if isinstance(command, EditCard) and command.workspace is not None:
             workspace.check(command.workspace)
         for _ in range(TRIES):
             state = await self.get(card)
             try:
                 events = decide_card(state, command, id=caller.key.id, by=caller.by, now=self._clock.now())
-            except Conflict:
+            except (Conflict, Rejected):  # by the state that its first try made, if it is a retry
                 known = await self._store.find_command(caller.key)
                 if known is None:
                     raise
@@ -190,8 +207,6 @@ class Cards:
         self._sessions.apply(appended.records)
         await self.get(card.id)
         self._running.enforce(processes)
-        if any(isinstance(event, CardMoved) and event.status == "archived" for event in events):
-            await self.tidy(card)
         return appended
 
     def _completed(self, card: Card, event: CardEvent, session: Session | None) -> CardEvent:
@@ -215,10 +230,9 @@ class Cards:
                     words = steered(event.by, text)
                     said.append(InputReceived(input=COMMENT + comment, text=words, mode="steer", by=event.by))
                 case RunFinished() as ended:
-                    heard = {COMMENT + one for one in ended.unheard}
-                    said = [one for one in said if not isinstance(one, InputReceived)]
-                    said += [InputWithdrawn(input=input, by=by) for input in sorted(heard)]
-                    if session.turn is not None and session.turn.stop is None and ended.outcome == "stopped":
+                    said += [InputWithdrawn(input=q.event.input, by=by) for q in session.queue if _of_the_board(q)]
+                    own_word = ended.outcome in ("done", "blocked")  # then its worker says a last word and is done
+                    if session.turn is not None and session.turn.stop is None and not own_word:
                         said.append(StopRequested(turn=session.turn.number, by=by))
                     said.append(WorkerReleased(card=card.id, run=run.number))
                 case _:
@@ -273,8 +287,27 @@ class Cards:
         """After these were written: end those whose end is wanted."""
         self._running.enforce(writes)
 
+    async def not_gone(self, card: Card) -> str:
+        """Whether a worker of an earlier run may still be at it."""
+        for session in {run.started.session for run in card.runs[-3:]}:
+            turn = (await self._sessions.get(session)).turn
+            if turn is not None:
+                return f"turn {turn.number} of session {session} has not ended"
+        return ""
+
+    async def _still_there(self, card: Card) -> str:
+        """Who may still write into its workspace."""
+        for session in {run.started.session for run in card.runs}:
+            for one in await self._running.of(session):
+                return f"task {one.task} runs"
+        return await self.not_gone(card)
+
     async def tidy(self, card: Card) -> str:
         """Remove the workspace of an archived card, if nothing is lost with it; else what would be."""
+        busy = await self._still_there(card)
+        if busy:
+            self._untidy = {card.id, *(self._untidy or ())}
+            return f"its worker has not left yet ({busy}); it is looked at again then"
         try:
             lost = await asyncio.to_thread(workspace.lost_with, card, self.root)
             if not lost:
@@ -290,6 +323,16 @@ class Cards:
         except (workspace.Unusable, OSError) as error:
             return str(error)
 
+    async def tidy_up(self) -> None:
+        """Those whose workers had not left when they were archived."""
+        untidy, self._untidy = self._untidy, set()
+        if untidy is None:  # we may have been killed between the end of a card and this
+            untidy = {path.name for path in self.root.iterdir()} if self.root.is_dir() else set()
+        for id in untidy:
+            card = await self.get(id)
+            if card.status == "archived":
+                await self.tidy(card)
+
     async def _no_cycle(self, card: str, parent: str) -> None:
         above: dict[str, list[str]] = {}
         for one, child in await self._store.cards.links():
@@ -297,6 +340,11 @@ class Cards:
         path = _path(above, parent, card)
         if path:
             raise Conflict(f"That would be a circle: {' → '.join([card, *path])}.")
+
+
+def _of_the_board(queued: QueuedInput) -> bool:
+    """What the board itself said to a worker, and comments; nobody is there to hear them when the run is over."""
+    return queued.event.by == THE_BOARD or queued.event.input.startswith(COMMENT)
 
 
 def _path(above: dict[str, list[str]], start: str, goal: str) -> list[str]:

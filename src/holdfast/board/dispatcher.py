@@ -11,9 +11,11 @@ import asyncio
 import logging
 import secrets
 from collections import Counter
+from collections.abc import Awaitable, Callable
 
 from holdfast.board import workspace
 from holdfast.board.cards import Cards
+from holdfast.board.watch import Watch
 from holdfast.domain.card import (
     Card,
     CardBlocked,
@@ -34,6 +36,7 @@ from holdfast.domain.dispatch import (
     Words,
     World,
     choose,
+    how_runs_ended,
     resumable,
     standing,
     timed_out,
@@ -47,17 +50,17 @@ from holdfast.domain.events import (
     InputReceived,
     NoteReceived,
     SessionCreated,
-    WorkerBound,
     session_stream,
 )
 from holdfast.domain.session import Session
 from holdfast.domain.task import THE_BOARD, TaskStarted, task_stream, title_of
+from holdfast.domain.worker import WorkerBound
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.pen import happens
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.sessions import Sessions
 from holdfast.settings import span_ms
-from holdfast.store.port import Append, Row, Store, Write
+from holdfast.store.port import Append, Store, Write
 
 SWEEP_SECONDS = 15.0
 ENDS = frozenset({"TurnFinished", "WorkerBound", "InputWithdrawn"})
@@ -67,12 +70,22 @@ log = logging.getLogger(__name__)
 class Dispatcher:
     """Starts and settles runs; `start` and `stop` are its whole life."""
 
-    def __init__(self, store: Store, *, cards: Cards, sessions: Sessions, profiles: Profiles, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        cards: Cards,
+        sessions: Sessions,
+        profiles: Profiles,
+        clock: Clock,
+        watch: Watch | None = None,
+    ) -> None:
         self._store = store
         self._cards = cards
         self._sessions = sessions
         self._profiles = profiles
         self._clock = clock
+        self._watch = watch or Watch()
         self._woken = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -108,10 +121,22 @@ class Dispatcher:
 
     async def look(self) -> None:
         """One round: settle what has ended, promote what became ready, start what can be started."""
-        for row in await self._store.cards.running():
-            await self._settle(row)
+        running = await self._store.cards.running()
+        self._watch.only({(str(row["card"]), int(str(row["run"]))) for row in running})
+        for row in running:
+            await self._one(str(row["card"]), self._settle)
         for row in await self._store.cards.to_do():
-            await self._consider(str(row["id"]))
+            await self._one(str(row["id"]), self._consider)
+        await self._cards.tidy_up()
+
+    async def _one(self, card: str, look: Callable[[str], Awaitable[None]]) -> None:
+        """Trouble with one card must not keep the others from being looked at."""
+        try:
+            await look(card)
+        except (HoldfastError, OSError) as error:
+            log.warning("card %s is looked at again later: %s", card, error)
+        except Exception:
+            log.exception("a bug about card %s; it is looked at again later", card)
 
     # --- starting -------------------------------------------------------------------------------
 
@@ -134,7 +159,7 @@ class Dispatcher:
             max_per_board=rules.max_per_board,
             with_profile=profiles[card.profile],
             max_per_profile=rules.max_per_profile,
-            not_gone=await self._not_gone(card),
+            not_gone=await self._cards.not_gone(card),
         )
 
     async def why_not(self, card: Card) -> str:
@@ -149,17 +174,12 @@ class Dispatcher:
 
     async def _choose(self, card: Card) -> tuple[Choice, str]:
         policy = card.resume or self._profiles.resume_of(card.profile) or self._profiles.settings.board.resume
-        choice = choose(card, policy, missing=await self._missing(resumable(card)))
-        last = None if choice.resumes is not None else resumable(card)
-        return choice, "" if last is None else digest((await self._sessions.get(last.started.session)).context())
-
-    async def _not_gone(self, card: Card) -> str:
-        """Whether a worker of an earlier run may still be at it."""
-        for session in {run.started.session for run in card.runs[-3:]}:
-            turn = (await self._sessions.get(session)).turn
-            if turn is not None:
-                return f"turn {turn.number} of session {session} has not ended"
-        return ""
+        last = resumable(card)
+        choice = choose(card, policy, missing=await self._missing(last))
+        if choice.resumes is not None or not card.runs:
+            return choice, ""
+        said = "" if last is None else digest((await self._sessions.get(last.started.session)).context())
+        return choice, "\n".join(filter(None, (how_runs_ended(card), said)))
 
     async def _consider(self, id: str) -> None:
         card, now = await self._cards.get(id), self._clock.now()
@@ -183,7 +203,9 @@ class Dispatcher:
             await self._block(card, f"its policy is `resume`, and that cannot be: {choice.refused}")
             return
         try:
-            found = await asyncio.to_thread(workspace.prepare, card, self._cards.root)
+            found = await asyncio.to_thread(
+                workspace.prepare, card, self._cards.root, anew=choice.resumes is None or card.swept
+            )
         except (workspace.Unusable, OSError) as error:
             await self._block(card, f"its workspace cannot be used: {error}")
             return
@@ -215,7 +237,7 @@ class Dispatcher:
             born = SessionCreated(session=session, profile=card.profile, cwd=str(found.path), title=title, by=THE_BOARD)
             begins.append(born)
         begins += [
-            WorkerBound(card=card.id, run=number),
+            WorkerBound(card=card.id, run=number, cwd=str(found.path)),
             NoteReceived(text=said.note, task=task),
             InputReceived(input=f"run-{card.id}-{number}", text=said.text, mode="queue", by=THE_BOARD),
         ]
@@ -253,7 +275,11 @@ class Dispatcher:
         if run is None:
             return ""
         state = await self._sessions.get(run.started.session)
-        return "" if state.exists else f"session {run.started.session} of run {run.number} was deleted"
+        if not state.exists:
+            return f"session {run.started.session} of run {run.number} was deleted"
+        if state.profile != run.started.profile:
+            return f"session {state.id} was given the profile {state.profile}, and run {run.number} had another"
+        return ""
 
     async def _block(self, card: Card, reason: str) -> None:
         block = CardBlocked(card=card.id, of="capability", reason=reason, by=THE_BOARD)
@@ -261,8 +287,8 @@ class Dispatcher:
 
     # --- settling -------------------------------------------------------------------------------
 
-    async def _settle(self, row: Row) -> None:
-        card, now = await self._cards.get(str(row["card"])), self._clock.now()
+    async def _settle(self, id: str) -> None:
+        card, now = await self._cards.get(id), self._clock.now()
         run = card.run
         if run is None:
             return
@@ -272,7 +298,7 @@ class Dispatcher:
             await self._end(card, run, Verdict("lost", lost, counts=False), outcome="lost")
             return
         if session.turn is not None or session.queue:
-            await self._watch(card, run, session, now)
+            await self._goes_on(card, run, session, now)
             return
         last = session.last_turn
         if last is None or session.turns <= run.started.after_turn:
@@ -284,21 +310,26 @@ class Dispatcher:
         else:
             await self._end(card, run, found, outcome="stopped" if last.outcome == "stopped" else "failed")
 
-    async def _watch(self, card: Card, run: Run, session: Session, now: int) -> None:
-        """A run that goes on: for too long, or without anything that moves."""
+    async def _goes_on(self, card: Card, run: Run, session: Session, now: int) -> None:
+        """A run that goes on: for too long, without anything that moves, or only if a person wants it to."""
         rules = self._profiles.settings.board
         turn = session.turn
+        wait = None if turn is None else turn.wait
+        if wait is not None and wait.purpose == "resume":
+            await self._end(card, run, Verdict("", wait.reason, block="needs_input"), outcome="stopped")
+            return
         limit = card.max_attempts or rules.max_attempts
+        partial = await self._store.partial(session_stream(session.id))
+        sign = (session.version, 0 if partial is None else partial.at)
+        waits = turn is None or wait is not None or bool(turn.suspended)
+        worked, still = self._watch.look((card.id, run.number), sign, waits=waits)
         most = card.max_runtime_ms or span_ms(rules.max_runtime) or 0
-        waiting = turn is not None and turn.wait is not None
-        if most and now - run.at.at - (0 if turn is None else turn.stood_still_ms) > most and not waiting:
-            reason = f"it ran for {ago(now - run.at.at)}, longer than max_runtime ({ago(most)})"
+        if most and worked > most:
+            reason = f"it worked for {ago(worked)}, longer than max_runtime ({ago(most)})"
             await self._end(card, run, timed_out(card, "timeout", reason, limit=limit, now=now), outcome="failed")
             return
-        still = now - max(session.updated_at, run.at.at)
         frozen = span_ms(rules.frozen_after) or 0
-        busy = turn is not None and (turn.open_calls or waiting or turn.suspended)
-        if frozen and still > frozen and turn is not None and not busy:
+        if frozen and still > frozen and turn is not None and not turn.open_calls:
             reason = f"nothing moved for {ago(still)} (frozen_after)"
             await self._end(card, run, timed_out(card, "frozen", reason, limit=limit, now=now), outcome="failed")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -19,6 +19,7 @@ from holdfast.domain.card import BlockKind, Card, CardBlocked, CardCompleted, Ca
 from holdfast.domain.card_commands import Body, CommentCard, CreateCard, LinkCard
 from holdfast.domain.command import Name, Text, Title
 from holdfast.domain.errors import HoldfastError
+from holdfast.domain.events import Effect
 from holdfast.domain.session import Session
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.tools.place import Place, ToolFailed
@@ -27,6 +28,7 @@ from holdfast.store.card_port import CardFilter
 from holdfast.store.port import CommandKey, Store
 
 LISTED = 100
+A = TypeVar("A", bound=msgspec.Struct)
 
 
 class OneCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,25 +111,33 @@ class WorkerTools:
     def tools(self) -> list[AnyTool]:
         """As workers have them. All are found again by the call after a crash, or change nothing."""
         return [
-            Tool("kanban_show", "Show a card: what it says, its comments, its runs.", "pure", OneCard, self._show),
-            Tool("kanban_complete", "Your card is done.", "keyed", CompleteArguments, self._complete),
-            Tool("kanban_block", "Your card cannot go on without somebody.", "keyed", BlockArguments, self._block),
-            Tool("kanban_heartbeat", "Say that you are alive and at what.", "keyed", NoteArguments, self._heartbeat),
-            Tool("kanban_comment", "Comment on a card.", "keyed", CommentArguments, self._comment),
-            Tool("kanban_create", "Write more work down on your board.", "keyed", CreateArguments, self._create),
-            Tool("kanban_link", "Let one card wait for another.", "keyed", LinkArguments, self._link),
-            Tool("kanban_list", "The cards of your board.", "pure", ListArguments, self._list),
+            _tool("kanban_show", "Show a card: what it says, its comments, its runs.", "pure", OneCard, self._show),
+            _tool("kanban_complete", "Your card is done.", "keyed", CompleteArguments, self._complete),
+            _tool("kanban_block", "Your card cannot go on without somebody.", "keyed", BlockArguments, self._block),
+            _tool("kanban_heartbeat", "Say that you are alive and at what.", "keyed", NoteArguments, self._heartbeat),
+            _tool("kanban_comment", "Comment on a card.", "keyed", CommentArguments, self._comment),
+            _tool("kanban_create", "Write more work down on your board.", "keyed", CreateArguments, self._create),
+            _tool("kanban_link", "Let one card wait for another.", "keyed", LinkArguments, self._link),
+            _tool("kanban_list", "The cards of your board.", "pure", ListArguments, self._list),
         ]
 
     async def _own(self, place: Place) -> _Own:
-        """The card of whoever calls, while its run is open."""
+        """The card of whoever calls, while its run is open.
+
+        The call itself must be open, in a turn of that run: what a worker of an earlier run asked for is not, though
+        it worked in the same session.
+        """
         session = await self._sessions.get(place.session)
         if not session.card or not session.run:
             raise ToolFailed("You work on no card now: your run is over. Whatever you do here changes no card.")
         card = await self._cards.get(session.card)
-        run = card.run
+        run, turn = card.run, session.turn
         if run is None or run.number != session.run or run.started.session != session.id:
             raise ToolFailed(f"Run {session.run} of card {card.id} is over; another one may be at it.")
+        if turn is None or turn.number <= run.started.after_turn or session.open_call(place.call) is None:
+            raise ToolFailed(
+                f"This was asked for before run {run.number} of card {card.id} began; nothing was changed."
+            )
         return _Own(session, card, run)
 
     async def _finish(self, place: Place, arguments: msgspec.Struct, ends: Callable[[_Own], list[CardEvent]]) -> Done:
@@ -142,12 +152,11 @@ class WorkerTools:
         raise ToolFailed("The card changed too often in between; try again.")
 
     async def _complete(self, place: Place, arguments: CompleteArguments) -> Done:
-        for name in arguments.artifacts:
-            if not place.inside(name).exists():
-                raise ToolFailed(f"There is no file {name} in the workspace; name only what exists.")
-
         def ends(own: _Own) -> list[CardEvent]:
             card, run = own.card.id, own.run.number
+            for name in arguments.artifacts:
+                if not place.inside(name).exists():
+                    raise ToolFailed(f"There is no file {name} in the workspace; name only what exists.")
             return [
                 RunFinished(card=card, run=run, outcome="done", reason=arguments.summary),
                 CardCompleted(
@@ -173,10 +182,12 @@ class WorkerTools:
         return await self._finish(place, arguments, ends)
 
     async def _heartbeat(self, place: Place, arguments: NoteArguments) -> Done:
-        own = await self._own(place)
-        noted = RunNoted(card=own.card.id, run=own.run.number, note=arguments.note)
-        await self._cards.write(own.card, [noted], by=_worker(own), command=_key(place, arguments))
-        return Done("Noted.")
+        for _ in range(TRIES):
+            own = await self._own(place)
+            noted = RunNoted(card=own.card.id, run=own.run.number, note=arguments.note)
+            if await self._cards.write(own.card, [noted], by=_worker(own), command=_key(place, arguments)) is not None:
+                return Done("Noted.")
+        raise ToolFailed("The card changed too often in between; try again.")
 
     async def _comment(self, place: Place, arguments: CommentArguments) -> Done:
         own = await self._own(place)
@@ -241,6 +252,17 @@ class WorkerTools:
         wanted = CardFilter(board=own.card.board, status=arguments.status)
         rows = await self._store.cards.cards(wanted, offset=0, limit=LISTED)
         return Done("\n".join(f"{row['id']} [{row['status']}] {row['title']}" for row in rows) or "No such card.")
+
+
+def _tool(
+    name: str,
+    description: str,
+    effect: Effect,
+    arguments: type[A],
+    run: Callable[[Place, A], Coroutine[None, None, Done]],
+) -> Tool[A]:
+    """About a card and not about a path; a worker asks nobody whether it may say that it is done."""
+    return Tool(name, description, effect, arguments, run, about="card", harmless=True)
 
 
 def _worker(own: _Own) -> str:

@@ -45,30 +45,33 @@ def check(workspace: str) -> None:
         raise Rejected(f"{path} is not a git repository.", hint="Make it one (`git init`), or use dir:PATH.")
 
 
-def prepare(card: Card, root: Path) -> Found:
-    """Make it if it is not there yet, and look at it."""
+def prepare(card: Card, root: Path, *, anew: bool) -> Found:
+    """Make it if it is not there yet, and look at it. `anew`: nobody counts on what was in it."""
     kind, _, path = card.workspace.partition(":")
     if kind == "dir":
         place = Path(path).expanduser()
         if not place.is_dir():
             raise Unusable(f"the directory {path} is gone")
         return Found(place, f"{place}, {_state(place)}")
-    own = root / card.id
+    own, anew = root / card.id, anew or not card.runs
     if kind == "worktree":
-        return _worktree(card, Path(path).expanduser(), own)
+        return _worktree(card, Path(path).expanduser(), own, anew=anew)
     if own.is_dir():
         count = sum(1 for _ in own.iterdir())
         return Found(own, f"{own}, a scratch directory with {count} entries")
-    if card.runs:
+    if not anew:
         raise Unusable(f"the scratch directory {own} is gone")
     own.mkdir(parents=True)
     return Found(own, f"{own}, a new and empty scratch directory")
 
 
-def _worktree(card: Card, repository: Path, own: Path) -> Found:
+def _worktree(card: Card, repository: Path, own: Path, *, anew: bool) -> Found:
     branch = branch_of(card.id)
     if not repository.is_dir():
         raise Unusable(f"the repository {repository} is gone")
+    if own.is_dir() and not card.runs:  # we were killed while it was made: it may be half there
+        _git(repository, "worktree", "prune")
+        _git_says(repository, "worktree", "remove", "--force", "--force", str(own))
     if own.is_dir():
         on = _git(own, "rev-parse", "--abbrev-ref", "HEAD")
         if on != branch:
@@ -77,8 +80,11 @@ def _worktree(card: Card, repository: Path, own: Path) -> Found:
     own.parent.mkdir(parents=True, exist_ok=True)
     _git(repository, "worktree", "prune")
     known = _git_says(repository, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
+    if not known and not anew:
+        raise Unusable(f"the worktree {own} and its branch {branch} are gone")
     _git(repository, "worktree", "add", str(own), *([branch] if known else ["-b", branch]))
-    made = "again" if known else "new"
+    gone = "it was gone and was made again; what was not committed is lost"
+    made = "new" if not card.runs else gone if not anew else "made again"
     return Found(own, f"{own}, a worktree of {repository} on branch {branch} ({made})")
 
 
@@ -106,7 +112,7 @@ def diff(card: Card, root: Path, limit: int) -> str:
 
 def lost_with(card: Card, root: Path) -> str:
     """What would be lost with its workspace; nothing when it can go."""
-    kind, _, path = card.workspace.partition(":")
+    kind = card.workspace.partition(":")[0]
     own = root / card.id
     if kind == "dir" or not own.is_dir():
         return ""
@@ -117,9 +123,9 @@ def lost_with(card: Card, root: Path) -> str:
     changed = _git(own, "status", "--porcelain").splitlines()
     if changed:
         return f"{len(changed)} files that are changed and not committed in {own}"
-    branch = branch_of(card.id)
-    repository = Path(path).expanduser()
-    elsewhere = _git(repository, "branch", "--all", "--contains", branch, "--format", "%(refname)").splitlines()
+    branch, head = branch_of(card.id), _git(own, "rev-parse", "HEAD")
+    places = ("refs/heads", "refs/remotes", "refs/tags")
+    elsewhere = _git(own, "for-each-ref", "--contains", head, "--format=%(refname)", *places).splitlines()
     if any(name != f"refs/heads/{branch}" for name in elsewhere):
         return ""
     return f"commits on {branch} that are neither merged nor pushed"
@@ -141,6 +147,7 @@ def _git(place: Path, *words: str) -> str:
             ["git", "-C", str(place), *words],  # noqa: S607
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=GIT_SECONDS,
             check=False,
         )

@@ -10,6 +10,7 @@ from holdfast.cli.screen import SHORT_ID, Column, age, ago, duration, moment, on
 
 INTERRUPTED = "interrupted"
 """The code of a summary that was cut, which is nobody's failure."""
+A_DIGEST = "made by a rule, without a model; a summary takes its place as soon as one succeeds"
 NOTE = 400
 NOTE_SECONDS = 3_700.0
 """An agent may take its time for a note; `summary_timeout` ends it before."""
@@ -67,7 +68,7 @@ def _doing(one: Json) -> str:
 
 def compacted(event: Json) -> str:
     """What stands where turns were."""
-    what = "summary" if event["source"] == "model" else "digest (made by a rule, no model)"
+    what = "summary" if event["source"] == "model" else "digest"
     size = f"{event['tokens_before']:,} → {event['tokens_after']:,} tokens"
     return f"{what} of the turns up to {event['covers']} · {size}"
 
@@ -95,6 +96,33 @@ def policy(event: Json) -> str:
     """What a person chose for one session."""
     chosen = ", ".join(f"{name} = {value}" for name, value in event["policy"].items() if value is not None)
     return f"reset policy by {event['by']}: {chosen or 'as its profile says'}"
+
+
+def remark(event: Json) -> tuple[str, str]:
+    """An event of a chapter as lines of a log, and beside which word; nothing for any other."""
+    match event["kind"]:
+        case "ChapterOpened":
+            more = "".join(f"\n{line}" for line in what_became(event))
+            return "chapter", f"{event['chapter']} begins: {event['reason']}{more}"
+        case "ChapterRejoined":
+            return "chapter", f"{event['chapter']} undone by {event['by']}: the model sees the one before again"
+        case "ResetPostponed":
+            return "reset", postponed(event)
+        case "ResetPolicySet":
+            return "session", policy(event)
+        case "CompactionRequested":
+            wish = f": {event['instructions']}" if event["instructions"] else ""
+            return "compact", f"{event['by']} wants the context made shorter{wish}"
+        case "CompactionStarted":
+            what = f"{event['model']} writes a summary of the turns up to {event['covers']}"
+            return "compact", f"{what}: {event['reason']}"
+        case "ContextCompacted":
+            mark = "" if event["source"] == "model" else f", {A_DIGEST}"
+            return "compact", f"{compacted(event)}{mark} ({event['reason']})\n{event['summary']}"
+        case "CompactionFailed":
+            return "compact", no_summary(event)
+        case _:
+            return "", ""
 
 
 # --- what holds now ---------------------------------------------------------------------------------

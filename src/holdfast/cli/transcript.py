@@ -205,30 +205,6 @@ def remark(event: Json) -> tuple[str, str]:
             return "session", f"archived by {event['by']}"
         case "SessionRestored":
             return "session", f"restored by {event['by']}"
-        case "ChapterOpened":
-            more = "".join(f"\n{line}" for line in chapters.what_became(event))
-            return (
-                "chapter",
-                f"{event['chapter']} begins: {event['reason']}{more}",
-            )
-        case "ChapterRejoined":
-            return "chapter", f"{event['chapter']} undone by {event['by']}: the model sees the one before again"
-        case "ResetPostponed":
-            return "reset", chapters.postponed(event)
-        case "ResetPolicySet":
-            return "session", chapters.policy(event)
-        case "CompactionRequested":
-            wish = f": {event['instructions']}" if event["instructions"] else ""
-            return "compact", f"{event['by']} wants the context made shorter{wish}"
-        case "CompactionStarted":
-            return (
-                "compact",
-                f"{event['model']} writes a summary of the turns up to {event['covers']}: {event['reason']}",
-            )
-        case "ContextCompacted":
-            return "compact", f"{chapters.compacted(event)} ({event['reason']})\n{event['summary']}"
-        case "CompactionFailed":
-            return "compact", chapters.no_summary(event)
         case "WorkerBound":
             return (
                 "card",
@@ -254,7 +230,7 @@ def remark(event: Json) -> tuple[str, str]:
             word = "turn" if event["outcome"] == "done" else str(event["outcome"])
             return word, _turn_end(event)
         case _:
-            return "", ""
+            return chapters.remark(event)
 
 
 def _came_as(event: Json) -> str:

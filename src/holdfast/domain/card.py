@@ -308,6 +308,8 @@ class Card:
     """Failures of the infrastructure in a row."""
     again_at: int | None = None
     completed: CardCompleted | None = None
+    swept: bool = False
+    """It was archived since its last run, and its workspace may have been taken away with that."""
 
     @property
     def exists(self) -> bool:
@@ -347,6 +349,7 @@ def evolve_card(card: Card, event: CardEvent, happened: Happened) -> None:
         case CardMoved():
             _stands(card, event.status, event.reason, happened)
             card.scheduled_at = event.at if event.status == "scheduled" else None
+            card.swept |= event.status == "archived"
         case CardBlocked():
             _stands(card, "blocked", event.reason, happened)
             card.block = event
@@ -361,7 +364,7 @@ def evolve_card(card: Card, event: CardEvent, happened: Happened) -> None:
         case RunStarted():
             _stands(card, "running", "", happened)
             card.runs.append(Run(event, happened))
-            card.fresh_next = False
+            card.fresh_next = card.swept = False
         case RunNudged():
             _open(card).nudged = True
         case RunNoted(note=note):

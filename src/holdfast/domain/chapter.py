@@ -215,7 +215,7 @@ class Chapter:
     vain: int = 0
     """Summaries in a row that did not make the context small enough."""
     digest_now: bool = False
-    """A person chose the digest rather than another try."""
+    """A person chose the digest rather than another try, until the model can be asked."""
 
     @property
     def start(self) -> int:
@@ -247,7 +247,6 @@ def compact(chapter: Chapter, event: CompactionEvent, at: Happened) -> None:
                 chapter.vain = 0 if helped else chapter.vain + 1
             chapter.trying = chapter.failed = None
             chapter.summary, chapter.summary_at = event, at
-            chapter.digest_now = False
             if event.source == "model":
                 chapter.wanted, chapter.failures = None, 0
         case _ as never:

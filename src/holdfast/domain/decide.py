@@ -51,16 +51,26 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
-    WorkerBound,
-    WorkerReleased,
 )
 from holdfast.domain.fold import fold
 from holdfast.domain.queue import QueuedInput, edited, find
 from holdfast.domain.session import Session
 from holdfast.domain.step import Finish, Partial, close
 from holdfast.domain.task import from_task
+from holdfast.domain.worker import WorkerBound, WorkerReleased
 
 TITLE_FROM_TEXT = 60
+CLOSED_TO_OTHERS = (
+    SendMessage,
+    ReviseInput,
+    WithdrawInput,
+    ChooseAgent,
+    UndoTurn,
+    ArchiveSession,
+    UndoReset,
+    CompactSession,
+)
+"""What nobody may ask of a session while a run of a card works in it."""
 
 
 def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: str, by: str) -> list[AnyEvent]:
@@ -131,6 +141,11 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> li
     """The events that the command causes. `id` is the command's id."""
     if not session.exists:
         raise NotFound(f"There is no session {session.id}.", hint="`holdfast sessions` lists them.")
+    if session.run and isinstance(command, CLOSED_TO_OTHERS):
+        hint = (
+            f"`holdfast card comment {session.card}` reaches its worker, `holdfast card stop {session.card}` ends it."
+        )
+        raise Conflict(f"Run {session.run} of card {session.card} works in this session.", hint=hint)
     match command:
         case SendMessage(text=text, mode=mode):
             return _send(session, text, InputReceived(input=id, text=text, mode=mode, by=by))

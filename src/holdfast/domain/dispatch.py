@@ -13,7 +13,8 @@ from holdfast.domain.duration import ago
 from holdfast.domain.fact import Problem
 
 COOL_FIRST_MS, COOL_MOST_MS, COOL_TIMES = 60_000, 3_600_000, 10
-QUOTE = 4_000
+ENDS = 5
+"""So many ends of earlier runs are told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +65,8 @@ def standing(card: Card, world: World, *, now: int) -> str:
     if card.profile not in world.profiles:
         known = ", ".join(sorted(world.profiles))
         return f"There is no profile {card.profile!r}; there is: {known}."
-    if card.again_at is not None and card.again_at > now:
-        last = card.runs[-1].finished if card.runs else None
-        said = "" if last is None else f" after: {last.reason.rstrip('.')}"
-        return f"It cools down for {ago(card.again_at - now)} more{said}."
+    if card.again_at is not None and card.moved.at <= now < card.again_at:  # a clock set back does not prolong it
+        return f"It cools down for {ago(card.again_at - now)} more after: {card.reason.rstrip('.')}."
     if world.not_gone:
         return f"The old worker is not gone yet: {world.not_gone}."
     return _no_room(card, world)
@@ -105,8 +104,10 @@ def choose(card: Card, policy: ResumePolicy, *, missing: str = "") -> Choice:
     last = resumable(card)
     if card.fresh_next:
         return Choice(fresh_because="somebody asked for a fresh start" if last is not None else "")
-    if policy == "fresh" or last is None:
+    if policy == "fresh" or not card.runs:
         return Choice()
+    if last is None:  # there is nothing to go on with, whatever the policy is
+        return Choice(fresh_because="no run before it got anywhere")
     against = missing or _against(card, last)
     if not against:
         return Choice(resumes=last)
@@ -161,6 +162,12 @@ def words(card: Card, choice: Choice, *, found: str, hand_over: str, now: int) -
     if card.comments:
         parts.append(_quoted(card.comments))
     return Words("\n".join(lines), "\n".join(parts))
+
+
+def how_runs_ended(card: Card) -> str:
+    """For a worker that does not know what was before."""
+    ends = [(run.number, run.finished) for run in card.runs[-ENDS:] if run.finished is not None]
+    return "\n".join(f"Run {number} ended as {end.outcome}: {end.reason}" for number, end in ends)
 
 
 def unheard(card: Card, last: Run) -> list[Comment]:

@@ -20,6 +20,7 @@ from holdfast.domain.chapter import ChapterEvent
 from holdfast.domain.fact import Event, Fact, Problem, Usage
 from holdfast.domain.system import SystemEvent
 from holdfast.domain.task import TaskEvent
+from holdfast.domain.worker import WorkerBound, WorkerReleased
 
 Mode = Literal["queue", "steer", "interrupt"]
 Outcome = Literal["done", "failed", "stopped"]
@@ -126,20 +127,6 @@ class NoteReceived(Event, frozen=True):
 
     text: str
     task: str
-
-
-class WorkerBound(Event, frozen=True):
-    """A run of a card works in this session from now on; elsewhere it is only read, and words are comments."""
-
-    card: str
-    run: int
-
-
-class WorkerReleased(Event, frozen=True):
-    """The run is over; the session is a session like any other."""
-
-    card: str
-    run: int
 
 
 class TurnDetached(Event, frozen=True):

@@ -50,8 +50,6 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
-    WorkerBound,
-    WorkerReleased,
 )
 from holdfast.domain.fact import Happened
 from holdfast.domain.message import (
@@ -66,6 +64,7 @@ from holdfast.domain.queue import QueuedInput, revise, take, withdraw
 from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
 from holdfast.domain.system import SystemEvent
 from holdfast.domain.task import TaskEvent, from_task, is_person
+from holdfast.domain.worker import WorkerBound, WorkerReleased
 
 DIGEST, TRY_AGAIN = "digest", "try again"
 """What a person may choose when there is no summary."""
@@ -106,6 +105,7 @@ def evolve(session: Session, record: Record) -> None:
             turn = _turn(session)
             turn.step, turn.attempts, turn.model = e.step, e.attempt, e.model
             turn.asked, turn.answered, turn.failed = True, False, None
+            session.chapter.digest_now = False
             turn.last = record
         case TurnStarted() as e:
             session.turns = e.turn
@@ -119,7 +119,7 @@ def evolve(session: Session, record: Record) -> None:
             session.last_turn = LastTurn(e.turn, e.outcome, e.reason, e.problem, ended)
             if session.turn is not None and session.turn.by_person and session.fresh is not None:
                 session.fresh, session.postponed = ended, None
-            session.turn = None
+            session.turn, session.chapter.digest_now = None, False
             if e.outcome != "done":
                 session.messages.append(Note(e.turn, f"This turn {e.outcome}: {e.reason}"))
         case InputsJoined() as e:
@@ -219,7 +219,7 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
             session.queue = withdraw(session.queue, e.input)
             _acted(session, record, e.by)
         case WorkerBound() as e:
-            session.card, session.run = e.card, e.run
+            session.card, session.run, session.cwd = e.card, e.run, e.cwd or session.cwd
         case WorkerReleased():
             session.run = 0
         case other:

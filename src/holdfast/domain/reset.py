@@ -142,6 +142,8 @@ def decide_reset(
     session: Session, rules: ResetRules, moment: Moment, running: list[Running]
 ) -> NotDue | ResetPostponed | Reset:
     """The one thing to do about it now."""
+    if session.card:
+        return NotDue()  # the next run goes on with it
     if session.begun is None or session.fresh is None or session.archived or session.fresh.at != moment.fresh_at:
         return NotDue()  # somebody was here meanwhile
     found = due(session.begun.at, rules, moment)
@@ -170,6 +172,8 @@ def never_cut(session: Session, now: int) -> list[Blocker]:
         return [Blocker(by="turn", reason=f"turn {turn.number} is open since {ago(now - turn.started.at)}")]
     if session.queue:
         return [Blocker(by="queue", reason=f"{len(session.queue)} in the queue")]
+    if session.run:
+        return [Blocker(by="turn", reason=f"run {session.run} of card {session.card} works in it")]
     if session.chapter.trying is not None:
         return [Blocker(by="turn", reason="its context is being made shorter")]
     return []

@@ -99,7 +99,7 @@ class ResetClock:
     def outlook(self, session: Session) -> NotDue:
         """Which rule comes next for a session, and when, if nobody says anything until then."""
         rules = self._profiles.reset_rules(session.profile, session.policy)
-        if session.begun is None or session.fresh is None or session.archived or rules.mode == "none":
+        if session.begun is None or session.fresh is None or session.archived or session.card or rules.mode == "none":
             return NotDue()
 
         def about(key: object, since: int) -> int:

@@ -60,6 +60,8 @@ class Delegation:
             await self._archive.changes.remember(task, Path((await self._sessions.get(session)).cwd))
             state = await self._sessions.get(session)
             version, turn = state.version, state.turn
+            if state.run:
+                raise Conflict(f"It works on card {state.card}, and that is a task already.")
             if turn is None or turn.task:
                 known = await self._store.find_command(caller.key)
                 if known is not None:

@@ -39,6 +39,8 @@ from holdfast.store.port import Row
 
 SHOWN = 5
 """So many models of a provider are named where one was not understood."""
+WORKSPACES = "workspaces"
+"""The directory of the home in which cards are worked on."""
 log = logging.getLogger(__name__)
 
 
@@ -56,6 +58,8 @@ class Agent:
     servers: McpServers | None = None
     server_names: tuple[str, ...] = ()
     closed: tuple[Path, ...] = SYSTEM
+    workspaces: Path | None = None
+    """Where those of cards are; each worker has its own, and no other directory becomes open by being chosen."""
     kept: tuple[int, int] = KEPT
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """What must not be in the log, and how it is called."""
@@ -81,7 +85,7 @@ class Agent:
             cwd,
             self.also,
             self.closed,
-            own=cwd if session.card else None,
+            own=self.workspaces / session.card if session.card and self.workspaces is not None else None,
             profile=session.profile,
             session=session.id,
             call=call,
@@ -200,6 +204,7 @@ class Profiles:
             servers=self._servers,
             server_names=tuple(profile.mcp),
             closed=self._closed,
+            workspaces=self.path.parent.absolute() / WORKSPACES,
             kept=(_blocks(profile.output_head_kib), _blocks(profile.output_tail_kib)),
             secrets=self._secrets,
             summarisers=(self._model(wanted),) if (wanted := settings.compaction.summary_model) else (),

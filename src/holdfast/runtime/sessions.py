@@ -132,7 +132,7 @@ class Sessions:
             expect = state.version
             if not state.exists:
                 return await self._seen_before(caller, NotFound(f"There is no session {session}."))
-            if state.turn is not None or state.queue:
+            if state.turn is not None or state.queue or state.run:
                 raise Conflict("It is still at work.", hint=f"`holdfast stop {session}` first.")
             gone = SessionDeleted(session=session, title=state.title, events=expect, by=caller.by)
             guard = Write(session_stream(session), (), expect=expect)

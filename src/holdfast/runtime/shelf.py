@@ -141,8 +141,8 @@ class Shelf:
     async def _kept(self, row: Row) -> bytes | None:
         """The output that is in the log itself; for an agent, what it said last."""
         if row["state"] == "running":
-            return b"" if row["kind"] == "agent" else None
-        if row["kind"] == "agent":
+            return None if row["kind"] == "process" else b""
+        if row["kind"] != "process":
             return str(row["summary"]).encode()
         output = await self._tasks.archive.output(str(row["id"]))
         return None if output is None else output.encode()

@@ -51,8 +51,6 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
-    WorkerBound,
-    WorkerReleased,
     session_stream,
 )
 from holdfast.domain.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
@@ -70,6 +68,7 @@ from holdfast.domain.task import (
     is_person,
     task_stream,
 )
+from holdfast.domain.worker import WorkerBound, WorkerReleased
 from holdfast.store.card_projections import Change, of_board, of_card
 
 NOT_REBUILT = frozenset({"drop_partial"})
@@ -191,10 +190,11 @@ def project(record: Record) -> list[Change]:
             | NoteReceived()
             | TurnDetached()
             | ResetPostponed()
-            | WorkerBound()
             | WorkerReleased()
         ):
             return [("touch_session", base)]
+        case WorkerBound() as e:
+            return [("bind_session", base | {"cwd": e.cwd})]
         case ResetPolicySet() as e:
             policy = msgspec.json.encode(e.policy).decode()
             return [("set_reset_policy", base | {"policy": policy}), *_acted(base, e.by)]

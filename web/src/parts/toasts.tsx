@@ -11,6 +11,7 @@ interface Toast {
   readonly title: string;
   readonly text: string;
   readonly to: string;
+  readonly stays: boolean;
 }
 
 const toasts = new Cell<readonly Toast[]>([]);
@@ -18,8 +19,22 @@ let next = 1;
 
 export function toast(look: string, title: string, text = "", to = "", stays = look === "failed" || look === "waiting"): void {
   const id = next++;
-  toasts.set([...toasts.get().slice(-2), { id, look, icon: look, title, text, to }]);
-  if (!stays) setTimeout(() => close(id), 6_000);
+  toasts.set([...toasts.get().slice(-2), { id, look, icon: look, title, text, to, stays }]);
+  leave(id, stays);
+}
+
+const SHOWN_MS = 6_000;
+const timers = new Map<number, ReturnType<typeof setTimeout>>();
+
+/** Whoever points at it or has its focus is still reading. */
+function hold(id: number): void {
+  clearTimeout(timers.get(id));
+  timers.delete(id);
+}
+
+function leave(id: number, stays: boolean): void {
+  hold(id);
+  if (!stays) timers.set(id, setTimeout(() => close(id), SHOWN_MS));
 }
 
 /** What went wrong, in its own words. */
@@ -29,6 +44,7 @@ export function complain(error: unknown): void {
 }
 
 function close(id: number): void {
+  hold(id);
   toasts.set(toasts.get().filter((one) => one.id !== id));
 }
 
@@ -36,7 +52,8 @@ export function Toasts(): ReactNode {
   return (
     <div className="toasts" role="status">
       {useCell(toasts).map((one) => (
-        <div key={one.id} className={`toast ${one.look}`}>
+        <div key={one.id} className={`toast ${one.look}`} onPointerEnter={() => hold(one.id)} onPointerLeave={() => leave(one.id, one.stays)}
+          onFocus={() => hold(one.id)} onBlur={() => leave(one.id, one.stays)}>
           <Icon name={one.icon} />
           <div className="grow"><strong>{one.title}</strong>{one.text && <p>{one.text}</p>}</div>
           {one.to && <Link className="btn small" href={one.to} onClick={() => close(one.id)}>Open</Link>}

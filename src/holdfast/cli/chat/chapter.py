@@ -60,8 +60,8 @@ def chapter_blocks(context: Context, event: Json, at: int) -> list[Block]:
             return [Remark(chapters.no_summary(event, SEES[context.summary]), "quiet" if cut else "warning")]
         case "ContextCompacted":
             context.compacting, context.summary = None, event["source"]
-            later = () if event["source"] == "model" else ("a summary takes its place as soon as one succeeds",)
-            lines = (event["reason"], "nothing is deleted: /context shows what the model sees", *later)
+            mark = () if event["source"] == "model" else (chapters.A_DIGEST,)
+            lines = (*mark, event["reason"], "nothing is deleted: /context shows what the model sees")
             return [Divider(chapters.compacted(event), lines, "quiet" if event["source"] == "model" else "warning")]
         case _:
             pass

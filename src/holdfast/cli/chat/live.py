@@ -35,7 +35,7 @@ class Now:
     clock_ms: int
     monotonic: float
     choosing: str = ""
-    """The question of the chat itself, if it asks one."""
+    """The question of the chat itself, if it asks one, or what it is about."""
 
 
 def live_lines(now: Now, painter: Painter, rows: int) -> list[str]:

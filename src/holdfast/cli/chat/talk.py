@@ -82,6 +82,8 @@ class Chat:
         self._changing = False
         self._choice: Slash | None = None
         """The command that waits to hear what becomes of what runs."""
+        self._doing = ""
+        """What takes a while and shows nothing of itself."""
         self._held: deque[Letter] = deque()
         self._unseen: set[str] = set()
         """Messages that were typed here and have not come back as an event."""
@@ -137,7 +139,7 @@ class Chat:
             last=last,
             clock_ms=int(time.time() * 1000),
             monotonic=time.monotonic(),
-            choosing=self.choosing,
+            choosing=self.choosing or self._doing,
         )
 
     @property
@@ -344,8 +346,8 @@ class Chat:
                 self._changing = slash.name in CHANGES
                 if slash.name == "tasks" and slash.argument.startswith("wait "):
                     self._show([Remark("waiting for it; go on meanwhile")])
-                if slash == Slash("reset", "note", slash.running):
-                    self._show([Remark("the agent writes a note for the next chapter")])
+                if (slash.name, slash.argument) == ("reset", "note"):
+                    self._doing = "… the agent writes a note for the next chapter"
                 self._beside(slash)
 
     def _beside(self, slash: Slash) -> None:
@@ -353,6 +355,7 @@ class Chat:
 
     def _did(self, answer: tuple[Slash, Done]) -> None:
         slash, done = answer
+        self._doing = ""
         if isinstance(done, Opening):
             self._enter(done)
         elif isinstance(done, Detached):

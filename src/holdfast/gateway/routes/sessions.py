@@ -28,7 +28,7 @@ from holdfast.domain.commands import (
     StopTurn,
     UndoTurn,
 )
-from holdfast.domain.errors import NotFound, Rejected
+from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import decode, session_stream
 from holdfast.domain.system import SessionDeleted
 from holdfast.domain.why import why
@@ -178,9 +178,12 @@ async def send_message(at: At, id: str, request: Request) -> Response:
     """Say something; while a turn runs it waits, joins or interrupts. To a card's worker it is a comment."""
     session = str((await find(at, id))["id"])
     command, caller = await told(request, SendMessage, subject=session)
-    run = await at.store.cards.run_of(session)
-    if run is None:
-        return accepted(session, await at.sessions.tell(session, command, caller), caller, message=True)
+    while (run := await at.store.cards.run_of(session)) is None:
+        try:
+            return accepted(session, await at.sessions.tell(session, command, caller), caller, message=True)
+        except Conflict:
+            if not (await at.sessions.get(session)).run:
+                raise  # else a run began in this very moment
     return accepted(session, await at.cards.tell(str(run["card"]), CommentCard(text=command.text), caller), caller)
 
 

@@ -96,6 +96,8 @@ class Tool(Generic[Arguments]):
     """Takes away what a call that was killed may have left behind."""
     effects: Callable[[Arguments], Effect] | None = None
     """For a tool that does several things: the effect of each call."""
+    harmless: bool = False
+    """Though it writes something, nobody is asked about it while no rule speaks of it."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -106,7 +108,7 @@ class Tool(Generic[Arguments]):
     @property
     def usual(self) -> Policy:
         """What changes nothing is allowed."""
-        return "allow" if self.effect == "pure" else "ask"
+        return "allow" if self.effect == "pure" or self.harmless else "ask"
 
     def subject(self, place: Place, arguments: str) -> str:
         """The argument that it is about.

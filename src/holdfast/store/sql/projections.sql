@@ -35,6 +35,10 @@ DELETE FROM waits;
 -- Every event moves the version; only what people or the agent say moves the place in the list.
 UPDATE sessions SET version = :version WHERE id = :session;
 
+-- name: bind_session
+-- A worker of a card is at it, in the workspace of that card.
+UPDATE sessions SET cwd = COALESCE(NULLIF(:cwd, ''), cwd), version = :version WHERE id = :session;
+
 -- name: rename_session
 -- Another title.
 UPDATE sessions SET title = :title, version = :version WHERE id = :session;

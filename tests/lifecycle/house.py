@@ -1,0 +1,138 @@
+"""A gateway without its doors that can open chapters: the rig, with commands, resets and a clock that a test moves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.config import Home, command_environment
+from holdfast.domain.chapter import ResetPolicy
+from holdfast.domain.commands import ResetSession, WhatRuns
+from holdfast.domain.reset import ResetRules
+from holdfast.domain.step import Limits
+from holdfast.domain.task import Lifetime, TaskStarted, agent_of
+from holdfast.lifecycle.awake import Awake
+from holdfast.lifecycle.reset import Resets
+from holdfast.lifecycle.reset_clock import ResetClock
+from holdfast.lifecycle.running import StillRunning
+from holdfast.processes.supervisor import Supervisor
+from holdfast.runtime.archive import Archive
+from holdfast.runtime.changes import Changes
+from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.sessions import Caller
+from holdfast.runtime.shelf import Shelf
+from holdfast.runtime.tasks import Ground, Tasks, Wish
+from holdfast.store.port import Appended, CommandKey, Row
+from holdfast.store.sqlite import SqliteStore
+from tests.runtime.rig import ID, Rig, ScriptedProfiles, StoppedClock
+
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+
+class RuledProfiles(ScriptedProfiles):
+    """The same rules for every session."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(limits)
+        self.rules = ResetRules()
+
+    def reset_rules(self, profile: str, policy: ResetPolicy) -> ResetRules:
+        return self.rules
+
+
+class House(Rig):
+    """See above. `sleep` is the closed lid; `wait` is time that passes awake."""
+
+    profiles: RuledProfiles
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        store: SqliteStore | None = None,
+        limits: Limits | None = None,
+        clock: StoppedClock | SystemClock | None = None,
+    ) -> None:
+        super().__init__(home, store=store, limits=limits, clock=clock)
+        place = Home(home / "home")
+        place.prepare()
+        self._awake, self._boot = 0.0, 0.0
+        awake = Awake(lambda: self._awake, lambda: self._boot)
+        self.profiles = RuledProfiles(limits or Limits(resume_attempts=100))
+        self.runner._profiles = self.profiles
+        self.tasks = Tasks(
+            self.store,
+            archive=Archive(self.store, self.clock, Changes(place.tasks)),
+            supervisor=Supervisor(place.tasks),
+            ground=Ground(place.tasks, lambda: command_environment(set()), 0o022, lambda text: text),
+            sessions=self.sessions,
+            clock=self.clock,
+        )
+        self.shelf = Shelf(
+            self.store, tasks=self.tasks, sessions=self.sessions, clock=self.clock, max_age_ms=lambda _: DAY
+        )
+        self.still_running = StillRunning(self.store, self.shelf, self.tasks, awake)
+        self.resets = Resets(
+            self.store,
+            sessions=self.sessions,
+            running=self.still_running,
+            profiles=self.profiles,
+            clock=self.clock,
+        )
+        self.reset_clock = ResetClock(
+            self.store, resets=self.resets, profiles=self.profiles, awake=awake, clock=self.clock
+        )
+
+    async def start(self) -> House:
+        await self.tasks.start()
+        await super().start()
+        return self
+
+    async def close(self) -> None:
+        await self.reset_clock.stop()
+        await self.runner.stop()
+        await self.tasks.stop()
+        await self.store.close()
+
+    async def end_all(self) -> None:
+        """Every command that still runs."""
+        for row in await self.store.running_tasks():
+            await self.tasks.supervisor.kill(str(row["id"]), grace=0)
+
+    # --- time -----------------------------------------------------------------------------------
+
+    async def wait(self, ms: int, *, every: int = 10_000) -> None:
+        """Time that passes awake, with a look of the reset clock every few seconds."""
+        while ms > 0:
+            step = min(ms, every)
+            self.passes(step)
+            await self.reset_clock.look()
+            ms -= step
+
+    def passes(self, ms: int, *, awake: bool = True) -> None:
+        assert isinstance(self.clock, StoppedClock)
+        self.clock.move(ms)
+        self._boot += ms / 1000
+        self._awake += ms / 1000 if awake else 0
+
+    # --- people and agents ----------------------------------------------------------------------
+
+    async def reset(self, id: str, *, running: WhatRuns | None = None, note: bool = False) -> Appended:
+        caller = Caller(CommandKey(id, "d"), "ann")
+        return await self.resets.by_person(ID, ResetSession(running=running, note=note), caller)
+
+    async def background(self, command: str, *, task: str, lifetime: Lifetime = "session") -> Row:
+        """A command that the agent leaves in the background."""
+        started = TaskStarted(
+            task=task,
+            of="process",
+            title=command,
+            command=command,
+            cwd=str(self.home),
+            by=agent_of(ID),
+            session=ID,
+            lifetime=lifetime,
+        )
+        await self.tasks.run(started, Wish())
+        return await self.store.task(task)

@@ -1,0 +1,361 @@
+"""Summaries by a worker: those that come, fail, hang, are cut; what the model sees meanwhile, and what `why` says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.chapter import (
+    INTERRUPTED,
+    ChapterOpened,
+    CompactionFailed,
+    CompactionRequested,
+    CompactionStarted,
+    ContextCompacted,
+)
+from holdfast.domain.commands import AnswerWait, CompactSession, UndoReset, UndoTurn
+from holdfast.domain.compaction import CompactionRules, fitting
+from holdfast.domain.errors import Conflict, Rejected
+from holdfast.domain.events import ModelRequested, Record, TurnFinished, WaitOpened, session_stream
+from holdfast.domain.message import Note, UserMessage
+from holdfast.domain.reset import NotDue
+from holdfast.domain.session import Session
+from holdfast.domain.step import Limits
+from holdfast.domain.why_chapter import why_chapter
+from holdfast.store.port import Append, Appended, Write
+from tests.domain.chapters import check_context
+from tests.domain.history import check_ended
+from tests.eventually import eventually
+from tests.lifecycle.house import House
+from tests.runtime.rig import ID, kinds, only, seen
+from tests.store.rebuilt import check_projections
+
+LONG = "say " + "word " * 200
+"""About 250 tokens, said and answered: 500 a turn."""
+
+
+def limits(threshold: int = 1_200, limit: int = 3_000, **more: object) -> Limits:
+    rules = CompactionRules(threshold=threshold, limit=limit, keep_recent=1, **more)  # type: ignore[arg-type]
+    return Limits(resume_attempts=100, compaction=rules)
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    house = await House(tmp_path, limits=limits()).start()
+    house.profiles.summary_seconds = 0.1
+    try:
+        async with asyncio.timeout(60):
+            yield house
+    finally:
+        await house.close()
+        last = House(tmp_path)
+        check_context(await last.records())
+        await last.close()
+        check_projections(tmp_path / "holdfast.db")
+
+
+def heard(session: Session) -> list[str]:
+    """The first words of what the model sees of the user."""
+    return [message.text[:9] for message in session.context() if isinstance(message, UserMessage)]
+
+
+def because(session: Session, now: int) -> str:
+    return " ".join(sentence.text for sentence in why_chapter(session, NotDue(), now=now))
+
+
+async def turns(house: House, count: int, text: str = LONG) -> None:
+    first = (await house.sessions.get(ID)).turns
+    for number in range(first, first + count):
+        message = f"{text}{number}"
+        await (house.say(message, f"m{number}") if number else house.create(message))
+        await house.until(seen(TurnFinished, number + 1))
+        await quiet(house)
+
+
+async def quiet(house: House) -> None:
+    """Nothing to do, and nobody at it: a summary that comes by itself has come."""
+
+    async def at_rest() -> bool:
+        return (await house.sessions.get(ID)).activity == "idle" and ID not in house.runner.working
+
+    await eventually(at_rest)
+
+
+async def test_past_the_threshold_the_oldest_turns_are_summarised_at_rest(house: House) -> None:
+    await turns(house, 3)
+    records = await house.until(seen(ContextCompacted))
+    [made] = only(records, ContextCompacted)
+    assert isinstance(made, ContextCompacted)
+    assert (made.source, made.covers) == ("model", 2) and made.tokens_after < made.tokens_before
+    session = await house.sessions.get(ID)
+    assert len(heard(session)) == 1 and session.size == made.tokens_after
+    assert "A summary of turns up to 2" in session.head()[0].text  # type: ignore[union-attr]
+    assert len([message for message in session.messages if isinstance(message, UserMessage)]) == 3, "nothing is gone"
+
+
+@pytest.mark.parametrize("how", ["fail", "hang", "empty"])
+async def test_promise_6_without_a_summary_everything_stays_then_a_digest_takes_over_then_a_summary(
+    house: House, how: str
+) -> None:
+    await house.create(f"summary {how}")
+    await quiet(house)
+    await turns(house, 3)
+    await house.until(seen(CompactionFailed))
+    session = await house.sessions.get(ID)
+    assert len(heard(session)) == 4, "it fits, so all of it stays"
+    assert "the model sees everything as before" in because(session, house.clock.now())
+    assert "tried again in" in because(session, house.clock.now())
+    await turns(house, 5)
+    records = await house.until(seen(ContextCompacted))
+    digest = only(records, ContextCompacted)[0]
+    assert isinstance(digest, ContextCompacted) and digest.source == "digest"
+    session = await house.sessions.get(ID)
+    assert session.chapter.provisional and "A digest, put together by a rule" in session.head()[0].text  # type: ignore[union-attr]
+    assert f"The user said: summary {how}" in digest.summary
+    await house.say("summary ok", "better")
+    await house.until(seen(TurnFinished, 10))
+    await house.tell(CompactSession(), "c1")
+    await house.until(lambda found: any(_by_model(record) for record in found))
+    session = await house.sessions.get(ID)
+    assert not session.chapter.provisional and session.chapter.failures == 0
+    assert session.chapter.summary is not None and session.chapter.summary.covers > digest.covers
+
+
+def _by_model(record: Record) -> bool:
+    return isinstance(record.event, ContextCompacted) and record.event.source == "model"
+
+
+@pytest.mark.parametrize("answer", ["try again", "digest", "2"])
+async def test_on_failure_pause_a_person_chooses(house: House, answer: str) -> None:
+    house.profiles.limits = limits(limit=1_400, on_failure="pause")
+    await house.create("summary fail")
+    await quiet(house)
+    await turns(house, 3)
+    await house.say(LONG, "last")
+    records = await house.until(seen(WaitOpened))
+    [wait] = only(records, WaitOpened)
+    assert isinstance(wait, WaitOpened)
+    assert wait.purpose == "compaction" and wait.choices == ["try again", "digest"]
+    assert (await house.sessions.get(ID)).activity == "waiting"
+    with pytest.raises(Rejected, match="try again, digest"):
+        await house.tell(AnswerWait(wait=wait.wait, answer="whatever"), "a0")
+    await house.tell(AnswerWait(wait=wait.wait, answer=answer), "a1")
+    if answer == "try again":
+        records = await house.until(seen(WaitOpened, 2))
+        assert kinds(records[wait_at(records) :]).count("CompactionFailed") == 1, "it was tried, and asks again"
+        [_, again] = only(records, WaitOpened)
+        assert isinstance(again, WaitOpened)
+        await house.tell(AnswerWait(wait=again.wait, answer="digest"), "a2")
+    await house.until(seen(TurnFinished, 5))
+    assert (await house.sessions.get(ID)).chapter.provisional
+
+
+def wait_at(records: Sequence[Record]) -> int:
+    return kinds(records).index("WaitOpened")
+
+
+async def test_summaries_in_vain_stop_after_three_and_why_says_so(house: House) -> None:
+    """The turns that are kept are larger than the threshold, so no summary makes the context small enough."""
+    house.profiles.limits = Limits(compaction=CompactionRules(threshold=100, limit=100_000, keep_recent=6))
+    text = "say " + "word " * 100
+    await turns(house, 12, text)
+    assert len(only(await house.records(), ContextCompacted)) == 3, "no fourth one"
+    session = await house.sessions.get(ID)
+    assert session.chapter.vain == 3
+    assert "3 in a row did not help" in because(session, house.clock.now())
+    house.profiles.limits = Limits(compaction=CompactionRules(threshold=100, limit=600, keep_recent=6))
+    await turns(house, 2, text)
+    session = await house.sessions.get(ID)
+    assert session.size <= 600, "what does not fit is made to fit, whatever was in vain"
+    await house.tell(CompactSession(), "c1")
+    await quiet(house)
+    assert (await house.sessions.get(ID)).chapter.vain == 0
+
+
+async def test_what_a_model_needs_anyway_counts_so_that_it_does_not_summarise_for_ever(house: House) -> None:
+    """Instructions and tools alone are over the threshold: the model says so, and no summary helps."""
+    from holdfast.domain.compaction import Compact
+    from holdfast.domain.fact import Usage
+    from holdfast.runtime import compaction
+
+    await house.create("say one")
+    await house.rest()
+    session = await house.sessions.get(ID)
+    session.size = 100_000
+    made = compaction._compacted(session, Compact(1, "long"), "short", model="m", usage=Usage())
+    assert made.tokens_after > 0.8 * made.tokens_before
+
+
+async def test_compact_on_request_at_rest_and_while_a_turn_runs(house: House) -> None:
+    await house.create("say one")
+    await house.rest()
+    await house.tell(CompactSession(instructions="only the names"), "c1")
+    records = await house.until(seen(ContextCompacted))
+    [made] = only(records, ContextCompacted)
+    assert isinstance(made, ContextCompacted) and made.covers == 1
+    with pytest.raises(Conflict, match="nothing to make shorter"):
+        await house.tell(CompactSession(), "c2")
+    await house.say("say two", "m2")
+    await house.rest()
+    await house.say("hold three", "m3")
+    await house.until(seen(ModelRequested, 3))
+    await house.tell(CompactSession(), "c3")
+    with pytest.raises(Conflict, match="already"):
+        await house.tell(CompactSession(), "c4")
+    house.model.go.set()
+    records = await house.until(seen(ContextCompacted, 2))
+    assert kinds(records).index("CompactionStarted", 12) > max(
+        place for place, kind in enumerate(kinds(records)) if kind == "TurnFinished"
+    ), "after the turn, not into it"
+    assert (await house.rest()) and heard(await house.sessions.get(ID)) == ["hold thre"]
+
+
+async def test_a_wish_is_not_forgotten_because_a_message_came_first(house: House) -> None:
+    house.profiles.summary_seconds = 60
+    await house.create("summary hang")
+    await house.rest()
+    await house.tell(CompactSession(instructions="only the names"), "c1")
+    await house.until(seen(CompactionStarted))
+    await house.say("say two", "m2")
+    await house.say("say three", "m3")
+    records = await house.until(seen(CompactionStarted, 2))
+    assert [turn.text for turn in check_ended(records).turns] == ["hang", "two", "three"], (
+        "in their order, before the summary"
+    )
+    assert [_code(event) for event in only(records, CompactionFailed)] == [INTERRUPTED]
+    session = await house.sessions.get(ID)
+    assert session.chapter.wanted is not None and session.chapter.failures == 0
+    house.model.go.set()
+    await house.until(seen(ContextCompacted))
+    assert (await house.sessions.get(ID)).chapter.wanted is None
+
+
+def _code(event: object) -> str:
+    assert isinstance(event, CompactionFailed)
+    return event.problem.code
+
+
+async def test_a_wish_outlives_the_goodbye_of_the_gateway(house: House, tmp_path: Path) -> None:
+    house.profiles.summary_seconds = 60
+    await house.create("summary hang")
+    await house.rest()
+    await house.tell(CompactSession(), "c1")
+    await house.until(seen(CompactionStarted))
+    await house.close()
+    again = House(tmp_path)
+    again.model.go.set()
+    await again.start()
+    await again.until(seen(ContextCompacted))
+    await again.close()
+
+
+async def test_a_crash_in_the_middle_is_picked_up_also_when_there_is_nothing_to_do_any_more(
+    house: House, tmp_path: Path
+) -> None:
+    await house.create("say one")
+    await house.rest()
+    started = CompactionStarted(covers=1, attempt=1, model="m", tokens=9, reason="long")
+    await house.store.append(Append((Write(session_stream(ID), (started,)),), house.clock.now()))
+    assert (await house.sessions.get(ID)).activity == "compacting"
+    await house.close()
+    again = await House(tmp_path).start()  # with a threshold that it is far away from
+    records = await again.until(seen(CompactionFailed))
+    assert [_code(event) for event in only(records, CompactionFailed)] == [INTERRUPTED]
+    assert (await again.sessions.get(ID)).activity == "idle"
+    await again.reset("r1")
+    await again.close()
+
+
+async def test_a_bug_in_a_summary_leaves_nothing_that_looks_as_if_it_were_running(house: House) -> None:
+    await house.create("summary bug")
+    await house.rest()
+    await house.tell(CompactSession(), "c1")
+    records = await house.until(seen(CompactionFailed))
+    assert [_code(event) for event in only(records, CompactionFailed)] == ["internal"]
+    session = await house.sessions.get(ID)
+    assert session.activity == "idle" and session.chapter.trying is None
+    assert "not tried again before another turn has ended" in because(session, house.clock.now())
+
+
+async def test_nothing_is_undone_under_a_summary_that_is_being_written(house: House) -> None:
+    """Else it would stand for a chapter that it never saw."""
+    house.profiles.summary_seconds = 60
+    await house.create("say one")
+    await house.rest()
+    await house.reset("r1")
+    await house.say("summary hang", "m2")
+    await house.rest()
+    await house.tell(CompactSession(), "c1")
+    await house.until(seen(CompactionStarted))
+    for command in (UndoReset(), UndoTurn()):
+        with pytest.raises(Conflict, match="made shorter"):
+            await house.tell(command, f"undo {type(command).__name__}")
+    with pytest.raises(Conflict, match="made shorter"):
+        await house.reset("r2")
+    house.model.go.set()
+    await house.until(seen(ContextCompacted))
+    await house.rest()
+    await house.tell(UndoReset(), "u1")
+    assert heard(await house.sessions.get(ID)) == ["say one", "summary h"]
+    with pytest.raises(Conflict, match="no turn to undo"):
+        await house.reset("r3")
+        await house.tell(UndoTurn(), "u2")
+
+
+@pytest.mark.parametrize("what", ["reset", "undo"])
+async def test_a_reset_or_its_undo_in_the_moment_in_which_a_summary_begins(
+    house: House, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    await house.create("say one")
+    await house.rest()
+    await house.reset("r1")
+    await house.say("say two", "m2")
+    await house.rest()
+    append, raced = house.store.append, list[int]()
+
+    async def racing(wanted: Append) -> Appended:
+        if not raced and any(isinstance(event, CompactionStarted) for w in wanted.writes for event in w.events):
+            raced.append(1)
+            await (house.reset("r2") if what == "reset" else house.tell(UndoReset(), "u1"))
+        return await append(wanted)
+
+    monkeypatch.setattr(house.store, "append", racing)
+    await house.tell(CompactSession(), "c1")
+    records = await house.until(seen(ChapterOpened, 2) if what == "reset" else lambda found: "Rejoined" in str(found))
+    await house.rest()
+    await asyncio.sleep(0.05)
+    records = await house.rest()
+    assert raced and only(records, CompactionStarted) == [] == only(records, ContextCompacted)
+    check_context(records)
+    assert len(only(records, CompactionRequested)) == 1
+
+
+async def test_messages_that_come_while_a_turn_is_made_to_fit_keep_their_order(house: House) -> None:
+    house.profiles.limits = limits(threshold=0, limit=1_200)
+    house.profiles.summary_seconds = 60
+    await house.create("summary hang")
+    await quiet(house)
+    await turns(house, 2)
+    await house.say(LONG, "long")
+    await house.until(seen(CompactionStarted))
+    await house.say("say then", "m8")
+    await house.say("say at last", "m9")
+    await house.say("say also", "m10", "steer")
+    house.model.go.set()
+    records = await house.until(seen(TurnFinished, 6))
+    history = check_ended(records)
+    assert [turn.inputs for turn in history.turns[3:]] == [["long", "m10"], ["m8"], ["m9"]]
+    [made] = only(records, ContextCompacted)
+    assert isinstance(made, ContextCompacted) and made.covers == 2, "ended turns only, the last one word by word"
+
+
+async def test_what_is_too_long_to_be_read_is_summarised_from_its_digest(house: House) -> None:
+    await house.create("say " + "a" * 4_000)
+    await turns(house, 2, "say short ")
+    messages = (await house.sessions.get(ID)).messages
+    fit = fitting(messages, 100)
+    assert isinstance(fit[0], Note) and "The user said: say aaa" in fit[0].text
+    assert fit[1:] == messages[2:] and fitting(messages, 10_000) == messages

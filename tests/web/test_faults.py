@@ -1,0 +1,198 @@
+"""What goes wrong around a page: hostile text, a wrong clock, no storage, a gateway that is gone, an old code."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+
+from playwright.sync_api import Browser, expect
+
+from tests.e2e.gateway import GatewayProcess
+from tests.web.seat import WAIT_MS, Seat
+
+TURN, SAID = "\u202e", "\u2039U+202E\u203a"
+"""A mark that turns text around, and how the page says that it is there."""
+FORBIDDEN = """for (const name of ['localStorage', 'sessionStorage', 'indexedDB', 'caches', 'BroadcastChannel'])
+    Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError') } })"""
+
+
+def test_a_task_with_a_hostile_name_and_output(guest: Seat) -> None:
+    """Script tags, a link, OSC 52, a title for the window, text that turns around, and a line of 10 MB."""
+    name = f"<img src=x onerror=window.pwned=1> {TURN}gnp.exe"
+    shell = (
+        "printf '\\033]52;c;aGFja2Vk\\007\\033]0;owned\\007<script>window.pwned=1</script>\\n';"
+        "printf 'rm \\342\\200\\256gnp.x\\n'; head -c 10485760 /dev/zero | tr '\\0' x; echo; echo the end"
+    )
+    started = {"shell": shell, "name": name}
+    task = str(guest.gateway.client.post("/v1/tasks", json=started).json()["task"])
+    guest.gateway.get(f"/v1/tasks/{task}/wait", seconds=30)
+    guest.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    guest.open(f"/tasks/{task}")
+    output = guest.page.get_by_role("region", name="Output of")
+    expect(output).to_contain_text("the end")
+    expect(guest.page.locator("h1")).to_contain_text(f"{SAID}gnp.exe")
+    guest.page.get_by_role("button", name="Load from the start").click()
+    expect(guest.page.get_by_text("Only the end is shown")).to_have_count(0)
+    guest.page.get_by_role("button", name="Start").click()
+    expect(output).to_contain_text("<script>window.pwned=1</script>")
+    expect(output).to_contain_text("rm gnp.x")  # the gateway has cleaned it
+    expect(output.get_by_role("button", name=re.compile("show the rest"))).to_have_count(1)
+    assert len(output.inner_text()) < 100_000  # a line is cut where nobody can read it anyway
+    output.get_by_role("button", name=re.compile("show the rest")).click()
+    line = guest.page.get_by_role("dialog", name="The whole line")
+    expect(line).to_contain_text("Characters 1 to 65,536 of")
+    line.get_by_role("button", name="After").click()
+    expect(line).to_contain_text("Characters 65,537")
+    line.get_by_role("button", name="Close").click()
+    guest.open("/tasks")
+    expect(guest.page.locator("td a.task")).to_contain_text(SAID)
+    assert guest.page.evaluate("window.pwned") is None
+    assert TURN not in guest.page.evaluate("document.documentElement.innerHTML")
+    assert guest.page.title() == "Tasks · Holdfast"
+    assert guest.page.evaluate("navigator.clipboard.readText().catch(() => '')") != "hacked"
+
+
+def test_what_an_approval_is_asked_for_is_what_is_shown(guest: Seat) -> None:
+    guest.begin("careful")
+    guest.send(f"sh echo {TURN}txt.exe")
+    expect(guest.page.get_by_role("group", name="Approval")).to_contain_text(f"{SAID}txt.exe")
+    expect(guest.page.locator(".say").first).to_contain_text(SAID)
+    guest.open("/home")
+    expect(guest.page.get_by_label("Needs you")).to_contain_text(SAID)
+
+
+def test_a_very_long_answer_is_not_waited_for(guest: Seat) -> None:
+    guest.begin()
+    guest.gateway.client.post(f"/v1/sessions/{guest.session}/messages", json={"text": "say " + "*word* " * 60_000})
+    guest.finished(1)
+    expect(guest.page.get_by_role("button", name="show the rest")).to_be_visible()
+    expect(guest.page.get_by_label("Message", exact=True)).to_be_enabled()
+
+
+def test_an_expired_code(browser: Browser, gateway: GatewayProcess) -> None:
+    code = gateway.client.post("/v1/codes", json={}).json()["code"]
+    port = gateway.port
+    gateway.kill9()
+    with closing(sqlite3.connect(gateway.home / "holdfast.db")) as db, db:
+        db.execute("UPDATE codes SET expires_at = expires_at - 600001")
+    gateway.start(port)
+    page = browser.new_context().new_page()
+    page.goto(f"{gateway.url}/#code={code}")
+    expect(page.get_by_role("alert")).to_contain_text("is older than 10 min. Run `holdfast open` for a new one.")
+    assert code not in page.url
+    page.get_by_label("One-time code").fill(gateway.client.post("/v1/codes", json={}).json()["code"])
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/home")
+    page.context.close()
+
+
+def test_a_revoked_device_is_told_and_can_come_back(seat: Seat) -> None:
+    seat.begin()
+    (device,) = seat.gateway.get("/v1/devices")["devices"]
+    seat.gateway.command("DELETE", f"/v1/devices/{device['id']}")
+    expect(seat.page.get_by_role("alert")).to_contain_text("This browser was signed out. The work goes on.")
+    seat.page.get_by_label("One-time code").fill(seat.gateway.command("POST", "/v1/codes")["code"])
+    seat.page.get_by_role("button", name="Sign in").click()
+    expect(seat.page.get_by_label("Message", exact=True)).to_be_visible()
+    seat.send("say back again")
+    seat.sees("back again")
+
+
+def test_the_gateway_is_gone_for_an_hour(browser: Browser, gateway: GatewayProcess) -> None:
+    with Seat(browser, gateway) as seat:
+        seat.page.clock.install()
+        seat.begin()
+        seat.send("say before")
+        seat.finished(1)
+        seat.sees("before")
+        port = seat.port
+        gateway.kill9()
+        expect(seat.page.locator(".conn")).not_to_have_text("Live", timeout=WAIT_MS)
+        seat.page.clock.fast_forward("01:00:00")
+        expect(seat.page.locator(".banner.offline")).to_contain_text("The work goes on.", timeout=WAIT_MS)
+        seat.send("say written while it was gone")
+        expect(seat.page.get_by_text("Waits in this browser")).to_be_visible()
+        gateway.start(port)
+        expect(seat.page.locator(".conn")).to_have_text("Live", timeout=WAIT_MS)
+        seat.finished(2)
+        seat.sees("written while it was gone")
+        expect(seat.page.locator(".banner.offline")).to_have_count(0)
+        assert [event["text"] for event in seat.events("InputReceived")] == [
+            "say before",
+            "say written while it was gone",
+        ]
+
+
+def test_ages_go_by_the_gateways_clock(browser: Browser, gateway: GatewayProcess) -> None:
+    task = gateway.client.post("/v1/tasks", json={"shell": "sleep 600", "name": "a sleeper"}).json()["task"]
+    gateway.client.post("/v1/sessions", json={"text": "say hi"})
+    for days in (-3, 5):
+        context = browser.new_context()
+        skew = f"const real = Date.now; Date.now = () => real() + {days * 86_400_000}"
+        context.add_init_script(skew)
+        page = context.new_page()
+        page.goto(f"{gateway.url}/#code={gateway.client.post('/v1/codes', json={}).json()['code']}")
+        page.wait_for_url("**/home")
+        expect(page.locator(".now", has_text="a sleeper")).to_contain_text(re.compile(r"\d+ (s|min)"))
+        page.goto(f"{gateway.url}/tasks/{task}")
+        expect(page.locator(".steps")).to_contain_text(re.compile(r"Runs for (\d+ s|1 min)"))
+        page.goto(f"{gateway.url}/s")
+        expect(page.locator(".list .group").first).to_have_text("Today")
+        context.close()
+    gateway.client.post(f"/v1/tasks/{task}/stop", json={"force": True})
+
+
+def test_a_browser_that_keeps_nothing(browser: Browser, shared: GatewayProcess) -> None:
+    with Seat(browser, shared) as seat:
+        seat.context.add_init_script(FORBIDDEN)
+        seat.begin()
+        seat.send("say kept in memory")
+        seat.sees("kept in memory")
+        seat.context.set_offline(True)
+        seat.send("say from the tunnel")
+        expect(seat.page.get_by_text("Waits in this browser")).to_be_visible()
+        seat.context.set_offline(False)
+        expect(seat.page.get_by_text("Waits in this browser")).to_have_count(0)
+        seat.finished(2)
+        for path in ("/home", "/tasks", "/settings/notifications"):
+            seat.open(path)
+            expect(seat.page.locator(".conn")).to_have_text("Live")
+        expect(seat.page.get_by_text("This browser keeps nothing")).to_be_visible()
+
+
+def test_what_waited_for_a_session_that_was_deleted_is_not_lost(guest: Seat) -> None:
+    guest.begin()
+    expect(guest.page.locator(".conn")).to_have_text("Live")
+    guest.context.set_offline(True)
+    guest.send("say something that took an hour to write")
+    expect(guest.page.get_by_text("Waits in this browser")).to_be_visible()
+    guest.gateway.client.request("DELETE", f"/v1/sessions/{guest.session}")
+    guest.context.set_offline(False)
+    expect(guest.page.get_by_text("This session is not there any more")).to_be_visible(timeout=WAIT_MS)
+    expect(guest.page.locator(".outbox")).to_contain_text("took an hour to write")
+    expect(guest.page.locator(".outbox")).to_contain_text("Not taken", timeout=WAIT_MS)
+    guest.page.get_by_role("button", name="Discard").click()
+    expect(guest.page.locator(".outbox")).to_have_count(0)
+
+
+def test_two_tabs_write_while_the_line_is_cut_and_both_are_sent_once(guest: Seat) -> None:
+    guest.begin()
+    other = guest.tab()
+    other.goto(f"{guest.gateway.url}/s/{guest.session}")
+    expect(other.get_by_label("Message", exact=True)).to_be_visible()
+    guest.context.set_offline(True)
+    guest.send("say one from here")
+    other.get_by_label("Message", exact=True).fill("say one from there")
+    other.get_by_label("Message", exact=True).press("Enter")
+    for page in (guest.page, other):
+        expect(page.get_by_text("Waits in this browser")).to_have_count(2)
+    guest.context.set_offline(False)
+    for page in (guest.page, other):
+        expect(page.get_by_text("Waits in this browser")).to_have_count(0, timeout=WAIT_MS)
+    guest.finished(1)
+    guest.until(lambda: guest.gateway.session(guest.session)["state"] == "idle", "all is said")
+    assert sorted(event["text"] for event in guest.events("InputReceived")) == [
+        "say one from here",
+        "say one from there",
+    ]

@@ -1,0 +1,121 @@
+"""Settings and figures: retention, the doctor, the last day, what a task took, who looked when, what is in context."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser, expect
+
+from tests.e2e.gateway import GatewayProcess
+from tests.web.seat import Seat
+
+
+def ran(gateway: GatewayProcess, shell: str, name: str) -> str:
+    task = str(gateway.command("POST", "/v1/tasks", {"shell": shell, "name": name})["task"])
+    gateway.get(f"/v1/tasks/{task}/wait", seconds=20)
+    return task
+
+
+def test_retention_shows_what_goes_and_lets_it_go(seat: Seat) -> None:
+    seat.open("/settings/retention")
+    panel = seat.page.get_by_label("Retention", exact=True)
+    expect(panel).to_contain_text("Without a rule everything stays")
+    ran(seat.gateway, "echo old", "the old one")
+    ran(seat.gateway, "echo new", "the new one")
+    config = seat.gateway.home / "config.toml"
+    config.write_text(config.read_text() + "\n[retention]\ntasks_count = 1\n")
+    seat.page.reload()
+    expect(panel).to_contain_text("at most 1 ended task, the oldest go first")
+    expect(panel).to_contain_text("1 task and 4 B of output would go now.")
+    panel.get_by_text("takes 1 task").click()
+    expect(panel.get_by_text("the old one")).to_be_visible()
+    panel.get_by_role("button", name="Prune now").click()
+    dialog = seat.page.get_by_role("dialog", name="Apply the retention rules now?")
+    dialog.get_by_role("button", name="Cancel").click()
+    assert len(seat.gateway.get("/v1/tasks")["tasks"]) == 2
+    panel.get_by_role("button", name="Prune now").click()
+    dialog.get_by_role("button", name="Delete 1 task").click()
+    expect(panel).to_contain_text("The rules take nothing now.")
+    assert [task["title"] for task in seat.gateway.get("/v1/tasks")["tasks"]] == ["the new one"]
+
+
+def test_the_doctors_findings_and_the_build(seat: Seat) -> None:
+    seat.open("/settings/health")
+    doctor = seat.page.get_by_label("Doctor")
+    expect(doctor).to_contain_text("every checksum right")
+    expect(doctor.get_by_text("All well")).to_be_visible()
+    config = seat.gateway.home / "config.toml"
+    config.write_text("[gateway]\nport = 'x'\n")
+    doctor.get_by_role("button", name="Look again").click()
+    expect(doctor.get_by_text("Needs a hand")).to_be_visible()
+    expect(doctor.locator(".hint")).to_contain_text("holdfast config check")
+    seat.open("/settings/about")
+    about = seat.page.get_by_label("About")
+    expect(about).to_contain_text(str(seat.gateway.get("/v1/build")["build"]))
+    expect(about).to_contain_text(str(seat.gateway.get("/v1/status")["version"]))
+
+
+def test_the_last_day_and_when_somebody_looked_are_the_gateways(browser: Browser, gateway: GatewayProcess) -> None:
+    ran(gateway, "exit 3", "an old failure")
+    with Seat(browser, gateway) as seat:
+        expect(seat.page.get_by_role("img", name=re.compile("1 task ended, 1 of them failed"))).to_be_visible()
+        ended = seat.page.get_by_label("Since you last looked")
+        expect(ended).to_contain_text("You were here")
+        expect(ended.locator(".away")).to_have_count(0)  # it ended before this device came in
+        ran(gateway, "true", "a new end")
+        expect(ended.locator(".away")).to_contain_text("a new end")
+        other = seat.tab()
+        other.goto(gateway.url + "/home")
+        expect(other.locator(".ev.away")).to_have_count(1)
+        ended.get_by_role("button", name="Mark as seen").click()
+        for page in (seat.page, other):
+            expect(page.locator(".ev.away")).to_have_count(0)
+        seat.page.evaluate("localStorage.clear()")
+        seat.page.reload()
+        expect(seat.page.get_by_text("a new end")).to_be_visible()
+        expect(seat.page.locator(".ev.away")).to_have_count(0)
+
+
+def test_a_task_says_what_happened_to_it_and_what_it_takes(seat: Seat) -> None:
+    task = seat.gateway.command("POST", "/v1/tasks", {"shell": "while :; do echo x; sleep 0.2; done"})["task"]
+    seat.open(f"/tasks/{task}")
+    facts = seat.page.get_by_label("About this task")
+    expect(facts).to_contain_text("While you look")
+    expect(facts.locator(".meter")).to_contain_text("iB")
+    expect(facts.locator(".meter svg").first.locator("rect")).not_to_have_count(0)
+    expect(facts.locator(".steps")).to_contain_text("Runs as process")
+    seat.page.get_by_role("button", name="Pin").click()
+    expect(facts.locator(".steps")).to_contain_text("Pinned by you")
+    seat.page.get_by_role("button", name="Stop").click()
+    expect(facts.locator(".steps")).to_contain_text("Ended: stopped")
+    expect(facts.locator(".steps")).to_contain_text("Stop asked for by you")
+    expect(facts).not_to_contain_text("While you look")  # nothing is measured any more
+
+
+def test_what_the_model_had_in_view(seat: Seat) -> None:
+    seat.begin()
+    assert seat.page.locator(".context").count() == 0  # nothing is known yet
+    seat.send("say hello")
+    seat.finished(1)
+    expect(seat.page.locator(".bar .context")).to_have_text(re.compile(r"^\d+ tokens in context$"))
+    seat.page.route(
+        "**/context?texts=false",
+        lambda route: route.fulfill(json=route.fetch().json() | {"window": 1_000}),  # a model that is known
+    )
+    seat.page.reload()
+    expect(seat.page.locator(".bar .context")).to_have_text(re.compile(r"^\d+ of 1,000 in context$"))
+
+
+def test_a_toast_stays_while_somebody_reads_it(seat: Seat) -> None:
+    seat.page.clock.install()
+    seat.open("/home")
+    expect(seat.page.locator(".conn")).to_have_text("Live")
+    ran(seat.gateway, "true", "a short one")
+    toast = seat.page.locator(".toast")
+    expect(toast).to_contain_text("a short one is done")
+    toast.hover()
+    seat.page.clock.fast_forward(20_000)
+    expect(toast).to_have_count(1)
+    seat.page.mouse.move(5, 5)
+    seat.page.clock.fast_forward(7_000)
+    expect(toast).to_have_count(0)
