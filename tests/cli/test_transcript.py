@@ -34,3 +34,13 @@ def test_edits_of_the_queue_are_told(capsys: pytest.CaptureFixture[str]) -> None
     assert _line(capsys, "InputWithdrawn", input="i", by="web") == "queue     a waiting message was withdrawn by web"
     assert _line(capsys, "InputRevised", **nothing | {"text": "new"}) == "you       new (reworded by web)"
     assert _line(capsys, "SessionPinned", pinned=False, by="web") == "session   not pinned any more by web"
+
+
+def test_the_board_and_its_workers_are_told_in_plain_words(capsys: pytest.CaptureFixture[str]) -> None:
+    bound = _line(capsys, "WorkerBound", card="ab12cd34", run=2)
+    assert bound == "card      run 2 of card ab12cd34 works here; what is said here is a comment on it"
+    released = _line(capsys, "WorkerReleased", card="ab12cd34", run=2)
+    assert released == "card      run 2 of card ab12cd34 is over; this is a session like any other again"
+    assert _line(capsys, "InputReceived", text="do it", mode="queue", by="the board") == "board     do it"
+    said = _line(capsys, "InputReceived", text="hi", mode="steer", by="cli", input="comment-1")
+    assert said == "you       hi (comment)"
