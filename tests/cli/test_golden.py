@@ -21,7 +21,7 @@ from tests.e2e.gateway import GatewayProcess, until
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
 TIMES = {"at", "created_at", "updated_at", "started_at", "finished_at", "duration_ms", "uptime_ms", "away_ms"}
-TIMES |= {"expires_at", "seen_at", "opened_at", "age_ms"}
+TIMES |= {"expires_at", "seen_at", "opened_at", "age_ms", "moved_at"}
 WORDS = {"detail", "reason", "message", "content", "rebuilt", "evidence"}
 WORDS |= {"activity", "activity_detail", "activity_evidence"}
 """Sentences of other rooms: they are for people, and may be worded better at any time."""
@@ -130,6 +130,50 @@ def _stale(cli: CommandLine) -> Any:
     return found if found["tasks"] else None
 
 
+def _story_of_cards(cli: CommandLine, gateway: GatewayProcess) -> dict[str, Any]:
+    cwd = str(gateway.home.parent)
+    told: dict[str, Any] = {}
+    told["board-create"] = cli.json("board", "create", "web", "--title", "The site")
+    told["board-pause"] = cli.json("board", "pause", "web")
+    told["board-list"] = cli.json("board", "list")
+    told["board-resume"] = cli.json("board", "resume", "web")
+    told["board-archive"] = cli.json("board", "archive", "web")
+    told["card-add"] = cli.json("card", "add", "asks", "--body", "block which?", "--profile", "demo")
+    card = told["card-add"]["card"]
+    until(lambda: cli.json("card", "show", card)["card"]["status"] == "blocked", "it is blocked")
+    gateway.until_rest(cli.json("card", "show", card)["card"]["session"])
+    told["card-comment"] = cli.json("card", "comment", card, "that one")
+    told["card-edit"] = cli.json("card", "edit", card, "--priority", "3")
+    told["card-show"] = cli.json("card", "show", card)
+    told["card-runs"] = cli.json("card", "runs", card)
+    told["card-context"] = cli.json("card", "context", card)
+    told["card-why"] = cli.json("card", "why", card)
+    told["card-log"] = _lines(cli.ok("card", "log", card, "--json"))[:1]
+    other = cli.json("card", "add", "waits", "--triage")["card"]
+    told["card-link"] = cli.json("card", "link", card, other)
+    told["card-unlink"] = cli.json("card", "unlink", card, other)
+    told["card-diff"] = cli.json("card", "diff", card)
+    told["board"] = cli.json("board")
+    told["card-list"] = cli.json("card", "list", "--status", "triage")
+    told["card-promote"] = cli.json("card", "promote", other, "--to", "review")
+    told["card-complete"] = cli.json("card", "complete", other)
+    told["card-archive"] = cli.json("card", "archive", card)
+    for name, answer in told.items():
+        if "seq" in answer:
+            answer["seq"] = 1
+        if name in ("card-why", "card-context"):
+            told[name] = answer | {key: "WORDS" for key in ("sentences", "note", "text") if key in answer}
+    known = {card: "CARD", other: "OTHER"}
+    return {name: _of_cards(_normal(answer, cwd), known) for name, answer in told.items()}
+
+
+def _of_cards(value: Any, known: dict[str, str]) -> Any:
+    text = json.dumps(value)
+    for card, name in known.items():
+        text = text.replace(card, name)
+    return json.loads(text)
+
+
 def _found_in_output(cli: CommandLine, text: str) -> Any:
     found = cli.json("tasks", "search", text)
     return found if found["hits"] else None
@@ -182,6 +226,9 @@ def test_the_shapes_are_the_golden_ones(tmp_path: Path, request: pytest.FixtureR
     with GatewayProcess(new_home(tmp_path / "third")) as gateway:
         gateway.start()
         answers |= _story_of_chapters(CommandLine(gateway.home), gateway)
+    with GatewayProcess(new_home(tmp_path / "fourth")) as gateway:
+        gateway.start()
+        answers |= _story_of_cards(CommandLine(gateway.home), gateway)
     if request.config.getoption("--regenerate"):
         for name, answer in answers.items():
             text = json.dumps(answer, indent=2, ensure_ascii=False, sort_keys=True)

@@ -71,3 +71,13 @@ def test_every_event_of_a_chapter_is_told(capsys: pytest.CaptureFixture[str]) ->
         if event.get("kind") in {kind.__name__ for kind in get_args(ChapterEvent)}:
             Transcript(live=False).happened({"version": 7, "at": 0, "stream": "session/x", "event": event})
             assert len(capsys.readouterr().out.splitlines()) > 1, event["kind"]
+
+
+def test_the_board_and_its_workers_are_told_in_plain_words(capsys: pytest.CaptureFixture[str]) -> None:
+    bound = _line(capsys, "WorkerBound", card="ab12cd34", run=2)
+    assert bound == "card      run 2 of card ab12cd34 works here; what is said here is a comment on it"
+    released = _line(capsys, "WorkerReleased", card="ab12cd34", run=2)
+    assert released == "card      run 2 of card ab12cd34 is over; this is a session like any other again"
+    assert _line(capsys, "InputReceived", text="do it", mode="queue", by="the board") == "board     do it"
+    said = _line(capsys, "InputReceived", text="hi", mode="steer", by="cli", input="comment-1")
+    assert said == "you       hi (comment)"

@@ -216,7 +216,7 @@ def _workspace(found: Json) -> str:
     words = str(found["card"]["workspace"]) + (f", {where}" if where else "")
     if found["card"]["status"] != "archived":
         return words
-    return f"{words}; kept, because this would be lost: {found['kept']}" if found["kept"] else words
+    return f"{words}; kept (nothing goes that would be lost): {found['kept']}" if found["kept"] else words
 
 
 def _attempts(found: Json) -> str:

@@ -42,7 +42,7 @@ class Transcript:
         self._count += 1
         match event["kind"]:
             case "InputReceived":
-                who = "note" if from_task(event) else "board" if event["by"] == THE_BOARD else "you"
+                who = "note" if from_task(event) else "board" if event.get("by") == THE_BOARD else "you"
                 self._entry(record, who, event["text"], _came_as(event))
             case "InputRevised" if event["text"] is not None:
                 self._entry(record, "you", event["text"], f"({_revision(event)})")
@@ -235,7 +235,7 @@ def remark(event: Json) -> tuple[str, str]:
 
 def _came_as(event: Json) -> str:
     """How it came in, when that is worth saying."""
-    if str(event["input"]).startswith(COMMENT):
+    if str(event.get("input")).startswith(COMMENT):
         return "(comment)"
     return "" if event["mode"] == "queue" else f"({event['mode']})"
 

@@ -106,6 +106,10 @@ def _now(gateway: Gateway, accepted: Json) -> str:
     """How it stands after that."""
     found = find(gateway, accepted["card"])
     status, why = found["card"]["status"], without_commands(found["why"])
-    kept = f"; its workspace was kept, because this would be lost: {accepted['kept']}" if accepted.get("kept") else ""
+    kept = (
+        f"; its workspace was kept (nothing goes that would be lost): {accepted['kept']}"
+        if accepted.get("kept")
+        else ""
+    )
     known = why if status in ("todo", "ready") and why else f"It is {status}"
     return f"card {accepted['card']}: {known}{kept}"

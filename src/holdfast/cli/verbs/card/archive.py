@@ -28,7 +28,7 @@ def _workspace(found: Json, kept: str) -> str:
     """What became of it, and why."""
     kind = str(found["card"]["workspace"])
     if kept:
-        return f"its workspace was kept, because this would be lost with it: {kept}"
+        return f"its workspace was kept (nothing goes that would be lost): {kept}"
     if kind.startswith("dir:"):
         return f"its workspace {kind.removeprefix('dir:')} is yours and stays"
     if not found["runs"]:
