@@ -1,4 +1,4 @@
-"""Resets, what still runs, stale commands, and a context that is made shorter: asked for, shown and undone in the browser."""
+"""Resets, what still runs, stale commands, a shorter context: asked for, shown and undone in the browser."""
 
 from __future__ import annotations
 
