@@ -97,7 +97,8 @@ def test_what_the_model_had_in_view(seat: Seat) -> None:
     assert seat.page.locator(".context").count() == 0  # nothing is known yet
     seat.send("say hello")
     seat.finished(1)
-    expect(seat.page.locator(".bar .context")).to_have_text(re.compile(r"^\d+ tokens in context$"))
+    expect(seat.page.locator(".bar .context")).to_have_text(re.compile(r"^\d+ of 100k in context$"))
+    # what makes it shorter comes first, unless the model sees even less at once
     seat.page.route(
         "**/context?texts=false",
         lambda route: route.fulfill(json=route.fetch().json() | {"window": 1_000}),  # a model that is known

@@ -21,6 +21,7 @@ import { Composer, Outbox } from "./Composer";
 import { Entry } from "./Entry";
 import { FindBar } from "./FindBar";
 import { Flow, type FlowHandle } from "./Flow";
+import { NextReset, ResetNotice } from "./NextReset";
 import { InContext } from "./InContext";
 import { SessionMenu } from "./SessionMenu";
 
@@ -99,7 +100,7 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
         <div key="splice" className="line away splice"><span className="knot cut-here"><Icon name="splice" /></span>
           <div>Received while away · {clock(missed.from)} – {clock(missed.until)}</div></div>
       ),
-      <Entry key={item.key} item={item} session={live.id} open={openWait === index} away={isAway} marked={index === markedAt} onFork={fork} />,
+      <Entry key={item.key} item={item} session={live.id} open={openWait === index} away={isAway} marked={index === markedAt} undoable={item.version === view.resets.at(-1)} onFork={fork} />,
     ];
   };
   const waits = stateOf(view) === "waiting";
@@ -110,6 +111,7 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
         <h1 className="cut">{title}</h1>
         <span className="wide"><Chip state={state} {...(waits && view.items[openWait ?? -1]?.kind === "wait" ? { word: "Waiting for you" } : {})} /></span>
         <span className="grow" />
+        <NextReset id={live.id} />
         <InContext view={view} />
         <span className="faint wide cut">{[view.profile, view.model].filter((word, at, all) => word && all.indexOf(word) === at).join(" · ")}</span>
         <DrawerButton />
@@ -117,6 +119,7 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
       </div>
       <div className="banners">
         <Banners missed={away.shown ? missed : null} onJump={() => missed && jump(missed.first)} onDismiss={away.dismiss} />
+        <ResetNotice id={live.id} />
       </div>
       <FindBar items={view.items} onJump={jump} />
       <Flow key={live.id} ref={flow} items={view.items} onEnd={setAtEnd} render={render}>

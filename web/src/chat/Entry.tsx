@@ -8,6 +8,7 @@ import { sessionState } from "../parts/states";
 import { Since, Time } from "../parts/Time";
 import { Why } from "../parts/Why";
 import { byWhom, count, dollars, duration } from "../words";
+import { ChapterDivider, SummaryLine } from "./Chapter";
 import { Calls } from "./ToolCard";
 import { WaitCard } from "./WaitCard";
 
@@ -19,21 +20,23 @@ export interface EntryProps {
   readonly open: boolean;
   readonly away: boolean;
   readonly marked: boolean;
+  /** It is the newest reset. */
+  readonly undoable: boolean;
   readonly onFork: (version: number) => void;
 }
 
 /** One knot of the line and what belongs to it. */
-export const Entry = memo(function Entry({ item, session, open, away, marked, onFork }: EntryProps): ReactNode {
+export const Entry = memo(function Entry({ item, session, open, away, marked, undoable, onFork }: EntryProps): ReactNode {
   const live = item.kind === "step" && item.live;
-  const classes = `line entry ${live ? "live" : ""} ${away ? "away" : ""} ${marked ? "marked" : ""}`;
+  const classes = `line entry ${live ? "live" : ""} ${away ? "away" : ""} ${marked ? "marked" : ""} ${item.kind === "chapter" ? `chapter ${item.undone ? "undone" : ""}` : ""}`;
   return (
     <article className={classes} data-key={item.key} data-version={item.version} tabIndex={-1}>
-      <Body item={item} session={session} open={open} onFork={onFork} />
+      <Body item={item} session={session} open={open} undoable={undoable} onFork={onFork} />
     </article>
   );
 });
 
-function Body({ item, session, open, onFork }: Pick<EntryProps, "item" | "session" | "open" | "onFork">): ReactNode {
+function Body({ item, session, open, undoable, onFork }: Pick<EntryProps, "item" | "session" | "open" | "undoable" | "onFork">): ReactNode {
   switch (item.kind) {
     case "person":
       return (
@@ -64,10 +67,14 @@ function Body({ item, session, open, onFork }: Pick<EntryProps, "item" | "sessio
           <span className="knot small-knot" />
           <p className="meta"><span>{item.text}</span><Time at={item.at} />
             {item.tone !== "plain" && <Why of="session" id={session} />}
-            {item.task && <Link href={`/tasks/${item.task}`}>Open task</Link>}
+            {item.onward && <Link href={item.onward.to}>{item.onward.word}</Link>}
           </p>
         </>
       );
+    case "chapter":
+      return <ChapterDivider item={item} session={session} undoable={undoable} />;
+    case "summary":
+      return <SummaryLine item={item} session={session} />;
     case "end":
       return <End item={item} session={session} onFork={onFork} />;
   }

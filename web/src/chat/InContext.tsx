@@ -1,24 +1,34 @@
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import { call } from "../net/http";
 import type { SessionView } from "../log/model";
 import { count } from "../words";
 
-/** What the model had before its eyes at its last call, against what it can see at once when that is known. */
+const SessionDialog = lazy(() => import("./SessionDialogs"));
+
+/** What the model has before its eyes, against where the gateway makes it shorter; a click does that now. */
 export function InContext({ view }: { readonly view: SessionView }): ReactNode {
-  const { session: id, context: tokens, model } = view;
-  const asked = useQuery({
-    queryKey: ["window", id, model], enabled: tokens > 0, staleTime: Infinity,
-    queryFn: async () => (await call("GET /v1/sessions/{id}/context", { path: { id }, query: { texts: false } })).window,
-  });
-  if (tokens === 0) return null;
-  const window = asked.data ?? null;
-  const part = window === null ? 0 : Math.min(1, tokens / window);
-  const full = part > 0.8;
+  const { session: id, context: tokens, model, resets, items } = view;
+  const [open, setOpen] = useState(false);
+  const begun = items.length > 0;
+  const found = useQuery({
+    queryKey: ["context", id, model, tokens, resets.length], enabled: begun, staleTime: Infinity, placeholderData: (before) => before,
+    queryFn: () => call("GET /v1/sessions/{id}/context", { path: { id }, query: { texts: false } }),
+  }).data;
+  if (!begun || (tokens === 0 && !found?.used)) return null;
+  const used = found?.used || tokens;
+  const most = found?.window ? Math.min(found.window, found.threshold || found.window) : (found?.threshold ?? 0);
+  const part = most === 0 ? 0 : Math.min(1, used / most);
+  const said = found && most > 0
+    ? `About ${used.toLocaleString("en")} tokens in view. From ${most.toLocaleString("en")} on the context is made shorter; ${found.limit ? `more than ${found.limit.toLocaleString("en")} do not fit.` : "how many fit is not known."} Compact now…`
+    : "Tokens of the last call of the model. Compact now…";
   return (
-    <span className={`context wide ${full ? "waiting" : ""}`} title={window === null ? "Tokens of the last call of the model. How many it can see at once is not known." : `The last call of the model had ${tokens.toLocaleString("en")} of ${window.toLocaleString("en")} tokens in view.`}>
-      {window !== null && <svg viewBox="0 0 32 6" aria-hidden="true"><rect width="32" height="6" rx="2" /><rect className="used" width={32 * part} height="6" rx="2" /></svg>}
-      {window === null ? `${count(tokens)} tokens in context` : `${count(tokens)} of ${count(window)} in context`}
-    </span>
+    <>
+      <button type="button" className={`context wide ${part > 0.8 ? "waiting" : ""}`} title={said} aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        {most > 0 && <svg viewBox="0 0 32 6" aria-hidden="true"><rect width="32" height="6" rx="2" /><rect className="used" width={32 * part} height="6" rx="2" /></svg>}
+        {most === 0 ? `${count(used)} tokens in context` : `${count(used)} of ${count(most)} in context`}
+      </button>
+      {open && <Suspense><SessionDialog what="compact" session={{ id, title: view.title }} onClose={() => setOpen(false)} onDeleted={() => undefined} /></Suspense>}
+    </>
   );
 }

@@ -1,11 +1,14 @@
-import { type ReactNode, useState } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useLocation } from "wouter";
 import { pinSession } from "../net/doors";
-import { call } from "../net/http";
+import { Refused, call } from "../net/http";
 import type { SessionView } from "../log/model";
 import { Confirm } from "../parts/Confirm";
 import { type Entry, Menu } from "../parts/Menu";
 import { complain } from "../parts/toasts";
+import type { Asked } from "./SessionDialogs";
+
+const SessionDialog = lazy(() => import("./SessionDialogs"));
 
 export interface Named {
   readonly id: string;
@@ -14,44 +17,50 @@ export interface Named {
   readonly pinned: boolean;
 }
 
+/** Archived at once, unless something runs: then the gateway wants to know what becomes of it. */
+function archive(id: string, ask: () => void): void {
+  call("POST /v1/sessions/{id}/archive", { path: { id } }).catch((error: unknown) => {
+    if (error instanceof Refused && error.code === "conflict") ask();
+    else complain(error);
+  });
+}
+
 export function SessionActions({ session, extra = [], className }: {
   readonly session: Named; readonly extra?: readonly Entry[]; readonly className?: string;
 }): ReactNode {
-  const [asking, setAsking] = useState<"rename" | "delete" | null>(null);
+  const [asking, setAsking] = useState<"rename" | Asked | null>(null);
   const [title, setTitle] = useState(session.title);
   const [, go] = useLocation();
   const path = { id: session.id };
+  const close = (): void => setAsking(null);
   const entries: Entry[] = [
     { word: "Rename", icon: "edit", act: () => { setTitle(session.title); setAsking("rename"); } },
     { word: session.pinned ? "Unpin" : "Pin", icon: "pin", act: () => void pinSession(session.id, !session.pinned).catch(complain) },
+    { word: "Reset…", icon: "refresh", act: () => setAsking("reset") },
+    { word: "When it is reset…", icon: "clock", act: () => setAsking("policy") },
+    { word: "Compact now…", icon: "partial", act: () => setAsking("compact") },
     session.archived
       ? { word: "Restore", icon: "undo", act: () => void call("POST /v1/sessions/{id}/restore", { path }).catch(complain) }
-      : { word: "Archive", icon: "card", act: () => void call("POST /v1/sessions/{id}/archive", { path }).catch(complain) },
+      : { word: "Archive", icon: "card", act: () => archive(session.id, () => setAsking("archive")) },
     ...extra,
     { word: "Export as Markdown", icon: "download", href: `/v1/sessions/${session.id}/export?format=markdown` },
     { word: "Export the log", icon: "download", href: `/v1/sessions/${session.id}/export?format=jsonl` },
     { word: "Delete", icon: "close", danger: true, act: () => setAsking("delete") },
   ];
   const rename = (): void => {
-    setAsking(null);
+    close();
     if (title.trim()) void call("PATCH /v1/sessions/{id}", { path, body: { title: title.trim() } }).catch(complain);
-  };
-  const remove = (): void => {
-    setAsking(null);
-    void call("DELETE /v1/sessions/{id}", { path }).then(() => go("/s"), complain);
   };
   return (
     <>
       <Menu name={`Session menu of ${session.title}`} entries={entries} {...(className ? { className } : {})} />
       {asking === "rename" && (
-        <Confirm title="Rename the session" verb="Rename" danger={false} disabled={!title.trim()} onNo={() => setAsking(null)} onYes={rename}>
+        <Confirm title="Rename the session" verb="Rename" danger={false} disabled={!title.trim()} onNo={close} onYes={rename}>
           <input className="input w-full" aria-label="Title" maxLength={200} value={title} onChange={(event) => setTitle(event.target.value)} autoFocus />
         </Confirm>
       )}
-      {asking === "delete" && (
-        <Confirm title={`Delete “${session.title}”?`} verb="Delete 1 session" onNo={() => setAsking(null)} onYes={remove}>
-          <p>Its events are deleted for good. Tasks that it started stay in the archive.</p>
-        </Confirm>
+      {asking !== null && asking !== "rename" && (
+        <Suspense><SessionDialog what={asking} session={session} onClose={close} onDeleted={() => go("/s")} /></Suspense>
       )}
     </>
   );

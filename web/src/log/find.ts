@@ -11,6 +11,10 @@ export function wordsOf(item: Item): string {
       return [item.text, item.thinking, ...item.calls.flatMap((call) => [call.tool, call.arguments, call.output])].join("\n");
     case "wait":
       return [item.reason, item.answer?.text ?? ""].join("\n");
+    case "chapter":
+      return [item.reason, item.note, ...[...item.kept, ...item.stopped].map((one) => one.title)].join("\n");
+    case "summary":
+      return [item.text, item.problem?.message ?? ""].join("\n");
     case "end":
       return item.outcome === "done" ? "" : [item.reason, item.problem?.message ?? ""].join("\n");
   }

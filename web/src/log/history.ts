@@ -32,6 +32,8 @@ function tell(event: LogRecord["event"]): Told | null {
       return { text: `Works again, in turn ${event.turn}` };
     case "TaskStopRequested":
       return { text: `${event.force ? "Kill" : "Stop"} asked for by ${byWhom(event.by)}`, more: event.reason };
+    case "TaskKept":
+      return { text: `Kept by ${byWhom(event.by)}`, more: lives(event.lifetime, null) || "outlives what it belonged to" };
     case "TaskPinned":
       return { text: `${event.pinned ? "Pinned" : "Unpinned"} by ${byWhom(event.by)}` };
     case "TaskFinished":

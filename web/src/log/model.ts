@@ -1,5 +1,5 @@
 /** What one session looks like: plain values, made by the reducer from the log and by nothing else. */
-import type { Problem } from "../api.gen";
+import type { ChapterOpened, Problem, Survivor } from "../api.gen";
 
 export type CallState = "queued" | "running" | "done" | "failed" | "unknown";
 
@@ -68,11 +68,50 @@ export interface NoteItem extends At {
 
 export type Tone = "plain" | "warning" | "failed";
 
+export interface Onward {
+  readonly to: string;
+  readonly word: string;
+}
+
 export interface RemarkItem extends At {
   readonly kind: "remark";
   readonly text: string;
   readonly tone: Tone;
-  readonly task: string;
+  /** Where there is more about it. */
+  readonly onward: Onward | null;
+}
+
+/** A reset: from here on the model begins anew. */
+export interface ChapterItem extends At {
+  readonly kind: "chapter";
+  readonly chapter: number;
+  readonly rule: ChapterOpened["rule"];
+  readonly reason: string;
+  readonly by: string;
+  readonly kept: readonly Survivor[];
+  readonly stopped: readonly Survivor[];
+  /** The hand-over, and whether the agent wrote it itself. */
+  readonly note: string;
+  readonly noteFrom: "" | "digest" | "model";
+  readonly undone: boolean;
+}
+
+/** The context was made shorter, is being made so, or could not be. */
+export interface SummaryItem extends At {
+  readonly kind: "summary";
+  readonly state: "trying" | "done" | "failed";
+  readonly covers: number;
+  readonly attempt: number;
+  readonly source: "digest" | "model";
+  readonly model: string;
+  readonly before: number;
+  readonly after: number;
+  readonly reason: string;
+  readonly text: string;
+  readonly problem: Problem | null;
+  readonly againAt: number | null;
+  /** A digest in whose place a summary stands by now. */
+  readonly replaced: boolean;
 }
 
 export interface EndItem extends At {
@@ -88,7 +127,7 @@ export interface EndItem extends At {
   readonly cost: number | null;
 }
 
-export type Item = PersonItem | StepItem | WaitItem | NoteItem | RemarkItem | EndItem;
+export type Item = PersonItem | StepItem | WaitItem | NoteItem | RemarkItem | ChapterItem | SummaryItem | EndItem;
 
 export interface QueuedInput {
   readonly input: string;
@@ -124,6 +163,13 @@ export interface SessionView {
   readonly pinned: boolean;
   /** Tokens of the last call of the model, in and out: what it had before its eyes. 0 when it did not say. */
   readonly context: number;
+  /** The versions of the resets that hold; the last one can be undone. */
+  readonly resets: readonly number[];
+  /** A shorter context was asked for, or is being made. */
+  readonly compaction: { readonly wanted: boolean; readonly trying: boolean };
+  /** The card that it works on, and the open run. */
+  readonly card: string;
+  readonly run: number;
   readonly items: readonly Item[];
   readonly queue: readonly QueuedInput[];
   readonly turn: OpenTurn | null;
@@ -135,10 +181,12 @@ export interface SessionView {
   readonly spoken: { readonly text: number; readonly thinking: number };
 }
 
+export const AT_REST = { wanted: false, trying: false } as const;
+
 export function emptySession(session: string): SessionView {
   return {
     session, version: 0, title: "", profile: "", model: "", cwd: "", parent: "", task: "", archived: false, pinned: false,
-    context: 0,
+    context: 0, resets: [], compaction: AT_REST, card: "", run: 0,
     items: [], queue: [], turn: null, wait: null, messages: [], spoken: { text: 0, thinking: 0 },
   };
 }
@@ -149,7 +197,8 @@ export function placeOf(items: readonly Item[], version: number): number {
   return exact >= 0 ? exact : items.findIndex((item) => item.version > version);
 }
 
-export function stateOf(view: SessionView): "running" | "waiting" | "suspended" | "queued" | "idle" {
+export function stateOf(view: SessionView): "running" | "waiting" | "suspended" | "queued" | "compacting" | "idle" {
+  if (view.turn === null && view.queue.length === 0 && (view.compaction.wanted || view.compaction.trying)) return "compacting";
   if (view.turn === null) return view.queue.length > 0 ? "queued" : "idle";
   if (view.wait !== null) return "waiting";
   return view.turn.suspended ? "suspended" : "running";

@@ -1,10 +1,11 @@
 /** The fold of one session: records and deltas in, a view out. Pure: the same log gives the same view. */
 import type { Delta, InputRevised, LogRecord } from "../api.gen";
 import { duration } from "../words";
-import type { CallView, Item, OpenTurn, QueuedInput, SessionView, StepItem, Tone } from "./model";
+import { chapterHappened } from "./chapters";
+import type { CallView, Item, Onward, OpenTurn, QueuedInput, SessionView, StepItem, Tone } from "./model";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Draft = Mutable<Omit<SessionView, "items" | "queue" | "messages">> & {
+export type Draft = Mutable<Omit<SessionView, "items" | "queue" | "messages">> & {
   items: Item[]; queue: QueuedInput[]; messages: number[];
 };
 
@@ -165,7 +166,7 @@ function fold(view: Draft, record: LogRecord): void {
       break;
     case "TurnDetached":
       if (view.turn) view.turn = { ...view.turn, task: event.task };
-      remark(view, record, "Detached: this turn goes on as a background task", "plain", event.task);
+      remark(view, record, "Detached: this turn goes on as a background task", "plain", { to: `/tasks/${event.task}`, word: "Open task" });
       break;
     case "TurnSuspended":
       if (view.turn) view.turn = { ...view.turn, suspended: true };
@@ -189,6 +190,26 @@ function fold(view: Draft, record: LogRecord): void {
       view.wait = null;
       break;
     }
+    case "ResetPolicySet":
+    case "ResetPostponed":
+    case "ChapterOpened":
+    case "ChapterRejoined":
+    case "CompactionRequested":
+    case "CompactionStarted":
+    case "ContextCompacted":
+    case "CompactionFailed":
+      chapterHappened(view, record, event);
+      break;
+    case "WorkerBound":
+      view.card = event.card;
+      view.run = event.run;
+      if (event.cwd) view.cwd = event.cwd;
+      remark(view, record, `Works on card ${event.card}, run ${event.run}`, "plain", { to: `/card/${event.card}`, word: "Open card" });
+      break;
+    case "WorkerReleased":
+      view.run = 0;
+      remark(view, record, `Run ${event.run} of card ${event.card} is over`, "plain", { to: `/card/${event.card}`, word: "Open card" });
+      break;
     // Of other streams: never in a session's.
     case "SessionDeleted":
     case "TaskStarted":
@@ -199,6 +220,26 @@ function fold(view: Draft, record: LogRecord): void {
     case "TaskPinned":
     case "TaskFinished":
     case "TaskPruned":
+    case "TaskKept":
+    case "StaleListed":
+    case "CardCreated":
+    case "CardEdited":
+    case "CardCommented":
+    case "CardLinked":
+    case "CardUnlinked":
+    case "CardFollowed":
+    case "CardMoved":
+    case "CardBlocked":
+    case "CardUnblocked":
+    case "CardCompleted":
+    case "RunStarted":
+    case "RunNudged":
+    case "RunNoted":
+    case "RunFinished":
+    case "BoardCreated":
+    case "BoardPaused":
+    case "BoardResumed":
+    case "BoardArchived":
     case "GatewayStarted":
     case "GatewayStopped":
       break;
@@ -222,9 +263,9 @@ function revise(view: Draft, change: InputRevised): void {
   view.queue.splice(change.place == null ? index : change.place - 1, 0, changed);
 }
 
-function remark(view: Draft, record: LogRecord, text: string, tone: Tone = "plain", task = ""): void {
+export function remark(view: Draft, record: LogRecord, text: string, tone: Tone = "plain", onward: Onward | null = null): void {
   const { version, at } = record;
-  view.items.push({ key: `v${version}`, version, at, kind: "remark", text, tone, task });
+  view.items.push({ key: `v${version}`, version, at, kind: "remark", text, tone, onward });
 }
 
 function take(view: Draft, inputs: readonly string[], joined: boolean): void {

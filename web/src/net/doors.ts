@@ -25,6 +25,7 @@ export const away = (session: string, after: number): Promise<Away> =>
   call("GET /v1/sessions/{id}/away", { path: { id: session }, query: { after } });
 export const pinSession = (id: string, pinned: boolean): Promise<Accepted> =>
   call("POST /v1/sessions/{id}/pin", { path: { id }, body: { pinned } });
+export const undoReset = (id: string): Promise<Accepted> => call("POST /v1/sessions/{id}/reset/undo", { path: { id } });
 export const changeQueued = (id: string, input: string, change: QueueEdit): Promise<Accepted> =>
   call("PATCH /v1/sessions/{id}/queue/{input}", { path: { id, input }, body: change });
 export const removeQueued = (id: string, input: string): Promise<Accepted> =>

@@ -1,6 +1,6 @@
 /** What is asked for as a whole; lists that are paged are in `lists.ts`. */
 import { QueryClient, useQuery, type UseQueryResult } from "@tanstack/react-query";
-import type { Inbox, Overview, ProfileList, SearchPage, Session, Status, TaskView } from "../api.gen";
+import type { Inbox, Outlook, Overview, ProfileList, SearchPage, Session, Status, TaskView } from "../api.gen";
 import { status } from "./doors";
 import { Unreachable, call } from "./http";
 
@@ -42,6 +42,19 @@ export const useTask = (id: string): UseQueryResult<TaskView> =>
     queryKey: ["task", id], queryFn: () => call("GET /v1/tasks/{id}", { path: { id } }),
     refetchInterval: (query) => (query.state.data?.state === "running" ? LOOK_MS : false),
   });
+
+/** When a session is reset, what stands in the way, what runs for it. */
+export const useOutlook = (id: string, staleTime = 30_000): UseQueryResult<Outlook> =>
+  useQuery({
+    queryKey: ["outlook", id], staleTime, queryFn: () => call("GET /v1/sessions/{id}/reset", { path: { id } }),
+    refetchInterval: (query) => (query.state.data?.next_at != null || query.state.data?.postponed ? 6 * LOOK_MS : false),
+  });
+
+/** Commands that run, are at no work and outlived what they were for. */
+export const useStale = (): readonly TaskView[] =>
+  useQuery({
+    queryKey: ["stale"], queryFn: async () => (await call("GET /v1/tasks/stale")).tasks, refetchInterval: 12 * LOOK_MS,
+  }).data ?? [];
 
 export const useInbox = (): UseQueryResult<Inbox> => useQuery({ queryKey: ["inbox"], queryFn: () => call("GET /v1/inbox") });
 export const useOverview = (): UseQueryResult<Overview> => useQuery({ queryKey: ["overview"], queryFn: () => call("GET /v1/overview") });

@@ -8,6 +8,7 @@ import { Socket } from "./link";
 import { dropSession, dropTask, refreshSession, refreshTask } from "./lists";
 import { notify } from "./notify";
 import { queries } from "./queries";
+import { plural } from "../words";
 
 const SOON_MS = 250;
 const MANY = 20;
@@ -38,7 +39,7 @@ function ask(): void {
   }
 }
 
-const LISTS = ["sessions", "at-work", "tasks", "running", "ended", "inbox", "overview", "status"] as const;
+const LISTS = ["sessions", "at-work", "tasks", "running", "ended", "inbox", "overview", "status", "stale", "outlook"] as const;
 
 /** Follow the log from where the lists were read on. */
 export function followWorld(cursor: number): () => void {
@@ -85,18 +86,26 @@ function told(record: LogRecord): void {
   const [kind = "", id = ""] = record.stream.split("/");
   const { event, seq } = record;
   const news = record.at > now() - NEWS_MS;
-  if (kind === "session") changed("sessions", "at-work");
-  if (kind === "task") changed(`a-task/${id}`, `task/${id}`, `history/${id}`, "running");
+  if (kind === "session") changed("sessions", "at-work", `outlook/${id}`);
+  if (kind === "task") changed(`a-task/${id}`, `task/${id}`, `history/${id}`, "running", "stale");
   switch (event.kind) {
     case "SessionRenamed":
     case "SessionPinned":
     case "SessionArchived":
     case "SessionRestored":
-      changed(`a-session/${id}`);
+      changed(`a-session/${id}`, "stale");
       break;
     case "WaitOpened":
       changed("inbox", "overview");
       if (news && event.purpose !== "retry") say(seq, "waiting", "A session waits for you", event.reason, `/s/${id}`);
+      break;
+    case "ChapterOpened":
+      changed("stale");
+      if (news && event.notify !== false && event.rule !== "person") say(seq, "idle", `Chapter ${event.chapter} of a session began`, event.reason, `/s/${id}`);
+      break;
+    case "StaleListed":
+      changed("stale");
+      if (news) say(seq, "waiting", `${plural(event.tasks.length, "command")} ${event.tasks.length === 1 ? "is" : "are"} stale`, event.reasons[0] ?? "", "/home");
       break;
     case "WaitAnswered":
       changed("inbox");
@@ -111,7 +120,7 @@ function told(record: LogRecord): void {
       break;
     case "SessionDeleted":
       dropSession(event.session);
-      changed("sessions", "at-work", "inbox", "status");
+      changed("sessions", "at-work", "inbox", "status", "stale");
       break;
     case "TaskPruned":
       dropTask(event.task);

@@ -20,6 +20,7 @@ import { DrawerButton, howItEnded } from "../shell/drawer";
 import { floating } from "../shell/floating";
 import { moment, plural } from "../words";
 import { LastDay } from "./LastDay";
+import { StaleCommands } from "./Stale";
 
 export default function Home(): ReactNode {
   const [, go] = useLocation();
@@ -67,6 +68,7 @@ export default function Home(): ReactNode {
                 <span className="sub cut">{task.activity_detail || task.kind}</span></div>
             ))}
           </section>
+          <StaleCommands />
           <LastDay />
           <Health />
         </div>

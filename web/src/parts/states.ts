@@ -21,6 +21,7 @@ export function sessionState(state: string, turnState: string | null): State {
     case "waiting": return make("waiting", "Waiting");
     case "suspended": return make("queued", "Suspended", "clock");
     case "queued": return make("queued", "Queued");
+    case "compacting": return make("working", "Compacting");
     default:
   }
   if (turnState === "failed") return make("failed", "Failed");
@@ -41,13 +42,15 @@ export function taskState(task: TaskView): State {
   }
   switch (task.activity) {
     case "serving":
-      return /unused|no visitor/.test(task.activity_detail) ? make("idle", "Serving, unused", "serving") : make("serving", "Serving");
+      return /not in use/.test(task.activity_detail) ? make("idle", "Serving, unused", "serving") : make("serving", "Serving");
     case "idle": return make("idle", "Idle");
     case "waiting": return make("waiting", "Waiting");
     case "working": return make("working", "Working");
     default: return make("working", "Running");
   }
 }
+
+export const STALE = make("waiting", "Stale", "clock");
 
 export function waitState(wait: Pick<Waiting, "purpose">): State {
   if (wait.purpose === "question") return make("waiting", "Question");

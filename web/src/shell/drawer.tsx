@@ -10,7 +10,7 @@ import { useEnded, useInbox, useOverview, useRunning } from "../net/queries";
 import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
 import { Icon } from "../parts/Icon";
-import { taskState, waitState } from "../parts/states";
+import { STALE, taskState, waitState } from "../parts/states";
 import { Since } from "../parts/Time";
 import { complain } from "../parts/toasts";
 import { moment, plural, size } from "../words";
@@ -104,11 +104,11 @@ function Group({ name, tasks, place, action }: {
 function Row({ task, current }: { readonly task: TaskView; readonly current: boolean }): ReactNode {
   return (
     <Link className={`trow ${current ? "sel" : ""}`} data-why={`task/${task.id}`} href={`/tasks/${task.id}`}>
-      <span className={`name cut ${task.kind === "agent" ? "say-so" : ""}`}>{task.title}</span><Chip state={taskState(task)} />
+      <span className={`name cut ${task.kind === "agent" ? "say-so" : ""}`}>{task.title}</span><span className="row">{task.stale && <Chip state={STALE} />}<Chip state={taskState(task)} /></span>
       <span className="info">
         <Icon name={task.kind === "agent" ? "agent" : "terminal"} />
         <span className="cut">
-          {task.state === "running" ? <><Since at={task.started_at} />{task.activity_detail && ` · ${task.activity_detail}`}</> : howItEnded(task)}
+          {task.state === "running" ? <><Since at={task.started_at} />{(task.stale || task.activity_detail) && ` · ${task.stale || task.activity_detail}`}</> : howItEnded(task)}
         </span>
       </span>
     </Link>

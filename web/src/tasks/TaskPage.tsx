@@ -11,7 +11,7 @@ import { Empty, Loading } from "../parts/Empty";
 import { useTitle } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
 import { Menu } from "../parts/Menu";
-import { taskState } from "../parts/states";
+import { STALE, taskState } from "../parts/states";
 import { complain, toast } from "../parts/toasts";
 import { Why } from "../parts/Why";
 import { DrawerButton } from "../shell/drawer";
@@ -73,6 +73,7 @@ function Bar({ task }: { readonly task: TaskView }): ReactNode {
       <Link className="btn quiet icon" href="/tasks" aria-label="Back to tasks"><Icon name="left" /></Link>
       <h1 className={`cut ${task.kind === "process" ? "mono !text-[15px]" : ""}`} title={task.command}>{task.title}</h1>
       <Chip state={taskState(task)} />
+      {task.stale && <Chip state={STALE} />}
       <span className="muted wide cut">{running ? task.activity_detail : ending(task)}</span>
       <span className="grow" />
       <button type="button" className="btn quiet wide" aria-pressed={task.pinned} onClick={pin}><Icon name="pin" />{task.pinned ? "Unpin" : "Pin"}</button>
@@ -122,6 +123,7 @@ function Facts({ task, at }: { readonly task: TaskView; readonly at: number }): 
       <section>
         <h2>{ended ? "Why it ended" : "What it does"}</h2>
         <p className="mt-1">{ended ? (task.reason || "unknown") : `${taskState(task).word}${task.activity_evidence ? `: ${task.activity_evidence}` : ""}`}</p>
+        {task.stale && <p className="mt-1"><Chip state={STALE} /> {task.stale}. Nobody waits for it any more; it goes on until somebody stops it.</p>}
         {task.evidence && <p className="muted mt-1">{task.evidence}</p>}
         <p className="mt-1"><Why of="task" id={task.id} word={ended ? "Show the evidence" : "Why?"} /></p>
       </section>

@@ -10,13 +10,14 @@ import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
 import { useSettled, useTitle } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
-import { taskState } from "../parts/states";
+import { STALE, taskState } from "../parts/states";
 import { Since, Time } from "../parts/Time";
 import { complain } from "../parts/toasts";
 import { Why } from "../parts/Why";
 import { useRows } from "../parts/window";
 import { archiveWords, DrawerButton } from "../shell/drawer";
 import { day, size } from "../words";
+import { StaleNote } from "./StaleNote";
 import { Prune } from "./Prune";
 
 const STATES = ["running", "failed", "stopped", "lost", "done"] as const;
@@ -62,6 +63,7 @@ export default function TasksPage(): ReactNode {
         <span className="grow" />
         <div className="field w-80"><Icon name="search" /><input type="search" data-search placeholder="Search commands, prompts and output" aria-label="Search commands, prompts and output" value={text} onChange={(event) => setText(event.target.value)} /><span className="kbd wide">/</span></div>
       </div>
+      <StaleNote />
       {tasks.isLoading ? <Loading /> : none ? (
         <Empty title={empty ? "No task yet" : "Nothing fits"}>{empty ? "Whatever runs in the background is kept here with its output, until it is pruned. “Run in background” beside Send starts one." : "Choose another state or kind, or search for something else."}</Empty>
       ) : <Table tasks={tasks} hits={hits} chosen={chosen} onChoose={setChosen} />}
@@ -148,8 +150,8 @@ function Row({ task, place, from, chosen, onToggle }: {
   return (
     <tr className={chosen ? "sel" : ""} data-kind="row" data-why={`task/${task.id}`} aria-rowindex={place} onClick={(event) => { if (!(event.target as HTMLElement).closest("a, button, input, .pop")) go(`/tasks/${task.id}`); }}>
       <td><input type="checkbox" aria-label={`Choose ${task.title}`} checked={chosen} onChange={onToggle} /></td>
-      <td><Chip state={taskState(task)} /></td>
-      <td><Link className={`task ${task.kind === "process" ? "mono" : ""}`} href={`/tasks/${task.id}`} title={task.command}>{task.title}</Link></td>
+      <td><Chip state={task.stale ? STALE : taskState(task)} /></td>
+      <td><Link className={`task ${task.kind === "process" ? "mono" : ""}`} href={`/tasks/${task.id}`} title={task.stale ? `${task.command}\nStale: ${task.stale}` : task.command}>{task.title}</Link></td>
       <td className="muted">{task.kind}</td>
       <td className="muted">{task.session ? <Link href={`/s/${task.session}`}>{from}</Link> : "You, in background"}</td>
       <td className="num"><Time at={task.started_at} /></td>

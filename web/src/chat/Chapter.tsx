@@ -1,0 +1,88 @@
+/** Resets and summaries in the flow: what begins anew, what was handed over, what stands for what. */
+import { lazy, type ReactNode, Suspense, useState } from "react";
+import { Link } from "wouter";
+import type { Survivor } from "../api.gen";
+import type { ChapterItem, SummaryItem } from "../log/model";
+import { undoReset } from "../net/doors";
+import { Chip } from "../parts/Chip";
+import { Icon } from "../parts/Icon";
+import { Time } from "../parts/Time";
+import { complain, toast } from "../parts/toasts";
+import { Why } from "../parts/Why";
+import { byWhom, clock, count, duration, moment } from "../words";
+
+const Markdown = lazy(() => import("../parts/Markdown"));
+
+export function undo(session: string): void {
+  void undoReset(session).then(() => toast("done", "The reset was undone", "The model sees the chapter before again, and what was said since."), complain);
+}
+
+/** Two bars on the line: the model's context begins anew here. */
+export function ChapterDivider({ item, session, undoable }: { readonly item: ChapterItem; readonly session: string; readonly undoable: boolean }): ReactNode {
+  return (
+    <>
+      <span className="whip" />
+      <div className="chapter-head">
+        <b>Chapter {item.chapter}</b><span>{why(item)}</span><Time at={item.at} />
+        {item.undone ? <span className="faint">undone</span> : <Why of="session" id={session} />}
+        {undoable && <button type="button" className="text-link" onClick={() => undo(session)}><Icon name="undo" />Undo</button>}
+      </div>
+      {item.kept.length > 0 && <Handed word="Handed over, still running" tasks={item.kept} />}
+      {item.stopped.length > 0 && <Handed word="Stopped with the old chapter" tasks={item.stopped} rule />}
+      {item.note && <Folded name={item.noteFrom === "model" ? "Hand-over note of the agent" : "Hand-over, put together by a rule"} text={item.note} />}
+    </>
+  );
+}
+
+function why(item: ChapterItem): string {
+  if (item.rule !== "person") return item.reason;
+  return `reset by ${byWhom(item.by)}`;
+}
+
+function Handed({ word, tasks, rule = false }: { readonly word: string; readonly tasks: readonly Survivor[]; readonly rule?: boolean }): ReactNode {
+  return (
+    <p className="handed">
+      <span className="faint">{word}:</span>
+      {tasks.map((one) => (
+        <span key={one.task}><Link className="mono" href={`/tasks/${one.task}`}>{one.title}</Link>
+          <span className="faint"> {[rule ? one.rule : one.activity, duration(one.age_ms)].filter(Boolean).join(", ")}</span></span>
+      ))}
+    </p>
+  );
+}
+
+/** One line, and the whole of it on demand. */
+function Folded({ name, text }: { readonly name: string; readonly text: string }): ReactNode {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" className="fold" aria-expanded={open} onClick={() => setOpen(!open)}><Icon name={open ? "down" : "right"} />{name}</button>
+      {open && <div className="thinking !whitespace-normal prose" tabIndex={0}><Suspense fallback={<p>{text}</p>}><Markdown text={text} live={false} /></Suspense></div>}
+    </>
+  );
+}
+
+export function SummaryLine({ item, session }: { readonly item: SummaryItem; readonly session: string }): ReactNode {
+  return (
+    <>
+      <span className="knot small-knot" />
+      <p className="meta">
+        {item.state === "trying" && <Chip state={{ look: "working", icon: "working", word: "Compacting" }} />}
+        {item.state === "failed" && <Chip state={{ look: "waiting", icon: "waiting", word: "No summary" }} />}
+        {item.source === "digest" && <Chip state={{ look: "partial", icon: "partial", word: "Digest" }} />}
+        <span>{told(item)}</span><Time at={item.at} />
+        {item.state === "trying" && item.attempt > 1 && <span>attempt {item.attempt}</span>}
+        {item.replaced ? <span>replaced later by a summary</span> : <Why of="session" id={session} />}
+      </p>
+      {item.text && <Folded name={item.source === "model" ? "The summary" : "The digest, put together without a model"} text={item.text} />}
+    </>
+  );
+}
+
+function told(item: SummaryItem): string {
+  const size = `about ${count(item.before)} → ${count(item.after)} tokens`;
+  if (item.state === "trying") return `Turns up to ${item.covers} are summarised by ${item.model}, ${count(item.before)} tokens so far`;
+  if (item.state === "done") return `Context compacted: turns up to ${item.covers}, ${size}`;
+  const again = item.againAt === null ? "" : ` It is tried again at ${moment(item.againAt) || clock(item.againAt)}.`;
+  return `The context was not made shorter: ${item.problem?.message ?? ""}${again} Nothing is lost.`;
+}

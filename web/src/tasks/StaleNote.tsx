@@ -1,0 +1,17 @@
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { useStale } from "../net/queries";
+import { Icon } from "../parts/Icon";
+import { plural } from "../words";
+
+/** Above the table: what nobody waits for any more. */
+export function StaleNote(): ReactNode {
+  const stale = useStale();
+  if (stale.length === 0) return null;
+  return (
+    <div className="note waiting" role="note">
+      <Icon name="clock" /><span className="grow">{plural(stale.length, "command")} {stale.length === 1 ? "runs" : "run"} on though nobody waits for {stale.length === 1 ? "it" : "them"}.</span>
+      <Link className="btn small" href="/home">Look at {stale.length === 1 ? "it" : "them"}</Link>
+    </div>
+  );
+}
