@@ -21,9 +21,13 @@ log = logging.getLogger(__name__)
 
 
 async def happens(event: asyncio.Event, *, within: float) -> bool:
-    """Wait for so many seconds, or until the event is set; say which."""
+    """Wait for so many seconds, or until the event is set; say which.
+
+    Not with `wait_for`: up to Python 3.11 that swallows a cancellation that comes together with the event.
+    """
     try:
-        return await asyncio.wait_for(event.wait(), within)
+        async with asyncio.timeout(within):
+            return await event.wait()
     except TimeoutError:
         return False
 

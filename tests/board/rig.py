@@ -1,0 +1,281 @@
+"""A board without doors: real store, cards, dispatcher and tools. Workers are the demo agent, or played by hand."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from holdfast.board.cards import Cards
+from holdfast.board.dispatcher import Dispatcher
+from holdfast.board.tools import WorkerTools
+from holdfast.board.watch import Watch
+from holdfast.domain.card import Card, RunStarted, card_stream
+from holdfast.domain.card_commands import CardCommand, CreateCard
+from holdfast.domain.commands import CreateSession, SessionCommand
+from holdfast.domain.events import (
+    AnyEvent,
+    Call,
+    InputsJoined,
+    ModelRequested,
+    ModelResponded,
+    Outcome,
+    Record,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnStarted,
+    session_stream,
+)
+from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.session import Session
+from holdfast.domain.step import Finish, Partial, close
+from holdfast.lifecycle.awake import Awake
+from holdfast.lifecycle.running import StillRunning
+from holdfast.processes.supervisor import Supervisor
+from holdfast.runtime.archive import Archive
+from holdfast.runtime.changes import Changes
+from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.live import Live
+from holdfast.runtime.profiles import WORKSPACES, Profiles
+from holdfast.runtime.runner import Runner
+from holdfast.runtime.sessions import Caller, Sessions
+from holdfast.runtime.shelf import Shelf
+from holdfast.runtime.tasks import Ground, Tasks
+from holdfast.runtime.tools.terminal import command_tools
+from holdfast.runtime.tools.tool import Result
+from holdfast.store.port import Append, Appended, CommandKey, Lease, Write
+from holdfast.store.sqlite import SqliteStore
+from tests.runtime.rig import StoppedClock
+
+ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
+
+
+class BoardRig:
+    """One life of a gateway on a home. Made on a running loop; without `start` everything is done by hand."""
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        store: SqliteStore | None = None,
+        clock: StoppedClock | SystemClock | None = None,
+        config: str = "",
+    ) -> None:
+        self.home = home
+        for path in (home, home / "tasks"):
+            path.mkdir(mode=0o700, exist_ok=True)
+        if config:
+            (home / "config.toml").write_text(config)
+        self.clock = clock or SystemClock()
+        self.store = store or SqliteStore(home / "holdfast.db")
+        self.seconds = 0.0
+        """What the dispatcher's clock says that stands still while the machine sleeps."""
+        self.sessions = Sessions(self.store, self.clock)
+        self.profiles = Profiles(home / "config.toml")
+        archive = Archive(self.store, self.clock, Changes(home / "tasks"))
+        self.tasks = Tasks(
+            self.store,
+            archive=archive,
+            supervisor=Supervisor(home / "tasks"),
+            ground=Ground(home / "tasks", lambda: dict(ENVIRONMENT), 0o022),
+            sessions=self.sessions,
+            clock=self.clock,
+        )
+        shelf = Shelf(
+            self.store,
+            tasks=self.tasks,
+            sessions=self.sessions,
+            clock=self.clock,
+            max_age_ms=self.profiles.process_max_age_ms,
+        )
+        self.running = StillRunning(self.store, shelf, self.tasks, Awake())
+        self.cards = Cards(
+            self.store, sessions=self.sessions, running=self.running, clock=self.clock, root=home / WORKSPACES
+        )
+        self.tools = {tool.name: tool for tool in WorkerTools(self.store, self.cards, self.sessions).tools}
+        self.profiles.worker_tools += self.tools.values()
+        self.profiles.tools += command_tools(self.tasks, shelf, self.clock)
+        self.dispatcher = Dispatcher(
+            self.store,
+            cards=self.cards,
+            sessions=self.sessions,
+            profiles=self.profiles,
+            clock=self.clock,
+            watch=Watch(lambda: self.seconds),
+        )
+        self.runner = Runner(
+            self.store,
+            sessions=self.sessions,
+            archive=archive,
+            live=Live(self.store),
+            profiles=self.profiles,
+            clock=self.clock,
+            holder="rig",
+        )
+        self._ids = itertools.count(1)
+
+    async def start(self) -> BoardRig:
+        await self.tasks.start()
+        await self.runner.start()
+        await self.dispatcher.start()
+        return self
+
+    async def close(self) -> None:
+        await self.dispatcher.stop()
+        await self.runner.stop()
+        await self.tasks.stop()
+        await self.profiles.close()
+        await self.store.close()
+
+    # --- people ---------------------------------------------------------------------------------
+
+    def caller(self, id: str | None = None, by: str = "ann") -> Caller:
+        return Caller(CommandKey(id or f"command-{next(self._ids)}-{id_of(self)}", "digest"), by)
+
+    async def create(self, card: str, body: str = "", *, id: str | None = None, **more: object) -> str:
+        wanted = {"title": f"card {card}", "body": body, "profile": "demo"} | more
+        command = msgspec.convert(wanted, CreateCard)
+        await self.cards.create(command, card=card, caller=self.caller(id))
+        return card
+
+    async def tell(self, card: str, command: CardCommand, *, id: str | None = None, by: str = "ann") -> Appended:
+        return await self.cards.tell(card, command, self.caller(id, by))
+
+    async def new_session(self, session: str) -> str:
+        await self.sessions.create(
+            CreateSession(), session=session, profile="demo", cwd=str(self.home), caller=self.caller()
+        )
+        return session
+
+    async def say(self, session: str, command: SessionCommand) -> Appended:
+        return await self.sessions.tell(session, command, self.caller())
+
+    # --- looking --------------------------------------------------------------------------------
+
+    async def look(self) -> None:
+        await self.dispatcher.look()
+
+    async def card(self, card: str) -> Card:
+        return await self.cards.get(card)
+
+    async def records(self, card: str) -> list[Record]:
+        return await self.store.load(card_stream(card), after=0)
+
+    async def events(self, card: str) -> list[AnyEvent]:
+        return [record.event for record in await self.records(card)]
+
+    async def until(self, card: str, enough: Callable[[Card], bool]) -> Card:
+        """Wait until the card is so."""
+        with self.store.subscribe(card_stream(card)) as changes:
+            while not enough(state := await self.cards.get(card)):
+                await changes.wait()
+                changes.take()
+        return state
+
+    async def rest(self, session: str) -> Session:
+        """Wait until nobody works in a session."""
+        with self.store.subscribe(session_stream(session)) as changes:
+            while (state := await self.sessions.get(session)).activity != "idle":
+                await changes.wait()
+                changes.take()
+        return state
+
+    async def worker(self, card: str) -> Hand:
+        """Play the worker of the open run."""
+        run = (await self.cards.get(card)).run
+        assert run is not None
+        return await Hand(self, run.started).take()
+
+
+def id_of(rig: BoardRig) -> str:
+    return f"{id(rig):x}"
+
+
+class Hand:
+    """A worker by hand: it writes what a worker writes, under its lease, one thing after the other."""
+
+    def __init__(self, rig: BoardRig, run: RunStarted) -> None:
+        self.rig = rig
+        self.run = run
+        self.session = run.session
+        self._lease: Lease | None = None
+        self.called: Call | None = None
+        """Its last tool call."""
+
+    async def take(self) -> Hand:
+        self._lease = await self.rig.store.claim(session_stream(self.session), holder="hand")
+        return self
+
+    async def state(self) -> Session:
+        return await self.rig.sessions.get(self.session)
+
+    async def write(self, *events: AnyEvent) -> None:
+        append = Append((Write(session_stream(self.session), events),), self.rig.clock.now(), lease=self._lease)
+        await self.rig.store.append(append)
+
+    async def begin(self) -> str:
+        """Start a turn with what is queued; what it was told."""
+        state = await self.state()
+        first = state.queue[0].event
+        await self.write(TurnStarted(turn=state.turns + 1, inputs=[first.input], profile=state.profile))
+        return first.text
+
+    async def join(self) -> list[str]:
+        """Hear what people said meanwhile."""
+        state = await self.state()
+        heard = [queued.event for queued in state.queue if queued.event.mode == "steer"]
+        if heard:
+            await self.write(InputsJoined(turn=state.turns, inputs=[event.input for event in heard]))
+        return [event.text for event in heard]
+
+    async def wants(self, tool: str, **arguments: object) -> Call:
+        """The model asks for a tool, and the intent is written."""
+        state = await self.state()
+        assert state.turn is not None
+        turn, step = state.turn.number, state.turn.step + 1
+        call = Call(call=f"{turn}.{step}.0", tool=tool, arguments=msgspec.json.encode(arguments).decode())
+        answered = ModelResponded(
+            turn=turn,
+            step=step,
+            text="",
+            thinking="",
+            calls=[call],
+            finish="tool_calls",
+            usage=Usage(),
+            duration_ms=1,
+        )
+        asked = ModelRequested(turn=turn, step=step, attempt=1, model="hand", context_version=state.version)
+        await self.write(asked, answered, ToolCallStarted(turn=turn, call=call.call, tool=tool, effect="keyed"))
+        self.called = call
+        return call
+
+    async def carry_out(self, call: Call) -> Result:
+        """The tool itself; nothing of it is written to the session yet."""
+        place = self.rig.profiles.agent(await self.state()).place(await self.state(), call.call)
+        return await self.rig.tools[call.tool].call(place, call.arguments)
+
+    async def calls(self, tool: str, **arguments: object) -> Result:
+        """All of it."""
+        call = await self.wants(tool, **arguments)
+        result = await self.carry_out(call)
+        state = await self.state()
+        await self.write(
+            ToolCallFinished(
+                turn=state.turns,
+                call=call.call,
+                tool=tool,
+                outcome=result.outcome,
+                output=result.output,
+                duration_ms=1,
+            )
+        )
+        return result
+
+    async def end(self, outcome: Outcome = "done", code: str = "") -> None:
+        """The turn is over."""
+        state = await self.state()
+        problem = Problem(code=code, message=f"It was {code}.") if code else None
+        finish = Finish(state.turns, outcome, problem.message if problem else "no more to do", problem)
+        await self.write(*close(state, finish, Partial()))

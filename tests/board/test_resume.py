@@ -1,0 +1,256 @@
+"""The resume contract: whose session, which words, and what is said when it is a fresh one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.card import Card, RunFinished
+from holdfast.domain.card_commands import CommentCard, EditCard, RetryCard, StopCard, UnblockCard
+from holdfast.domain.commands import ChooseAgent
+from holdfast.domain.events import NoteReceived, session_stream
+from tests.board.rig import BoardRig, Hand
+
+CARD = "c0ffee01"
+TWO_PROFILES = '[profiles.other]\nmodel = "demo"\n'
+
+
+async def blocked(rig: BoardRig, **more: object) -> Hand:
+    """A card whose first run got somewhere and asked a question."""
+    await rig.create(CARD, "the body", **more)
+    await rig.look()
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await hand.calls("kanban_heartbeat", note="at it")
+    await hand.calls("kanban_block", reason="which colour?")
+    await hand.end()
+    return hand
+
+
+async def dies_at_once(rig: BoardRig, code: str = "demo_crashed") -> None:
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await hand.end("failed", code)
+    await rig.look()
+    rig.clock.move(3_600_000)  # type: ignore[union-attr]
+
+
+async def next_run(rig: BoardRig) -> tuple[Card, str]:
+    """The card with its new run, and what its worker is told."""
+    await rig.look()
+    card = await rig.card(CARD)
+    assert card.run is not None
+    return card, (await rig.sessions.get(card.run.started.session)).queue[-1].event.text
+
+
+def why_fresh(card: Card) -> str:
+    assert card.run is not None and card.run.started.resumes == 0
+    return card.run.started.fresh_because
+
+
+async def test_the_session_is_stamped_before_the_first_step(rig: BoardRig) -> None:
+    await rig.create(CARD, "the body")
+    await rig.look()
+    (record,) = [r for r in await rig.records(CARD) if type(r.event).__name__ == "RunStarted"]
+    session = (await rig.card(CARD)).runs[0].started.session
+    records = await rig.store.load(session_stream(session), after=0)
+    kinds = [type(one.event).__name__ for one in records]
+    assert kinds == ["SessionCreated", "WorkerBound", "NoteReceived", "InputReceived"]
+    assert [one.seq for one in records] == list(range(record.seq + 1, record.seq + 5)), "one append"
+
+
+async def test_comments_since_the_block_are_the_next_turn_in_order_and_unchanged(rig: BoardRig) -> None:
+    hand = await blocked(rig)
+    await rig.tell(CARD, CommentCard(text="  blue\n\n[not] red "), by="ann")
+    await rig.tell(CARD, CommentCard(text="and quick"), by="bob")
+    await rig.tell(CARD, UnblockCard(text="go"), by="eve")
+    card, text = await next_run(rig)
+    assert card.run is not None and (card.run.started.session, card.run.started.resumes) == (hand.session, 1)
+    assert text == "[ann wrote:]\n  blue\n\n[not] red \n[bob wrote:]\nand quick\n[eve wrote:]\ngo"
+    assert card.attempts == 0
+
+
+async def test_without_a_comment_it_is_told_that_it_was_resumed_why_and_for_how_long(rig: BoardRig) -> None:
+    await blocked(rig)
+    rig.clock.move(2 * 3_600_000)  # type: ignore[union-attr]
+    await rig.tell(CARD, UnblockCard())
+    _, text = await next_run(rig)
+    assert text.startswith("the body\n[You were resumed: run 1 had ended 2 h 0 min ago (blocked (needs_input): which")
+
+
+async def test_a_run_that_died_at_once_is_skipped_and_its_comments_are_given_again(rig: BoardRig) -> None:
+    hand = await blocked(rig)
+    await rig.tell(CARD, UnblockCard(text="blue"))
+    await rig.look()
+    await dies_at_once(rig)
+    await rig.tell(CARD, CommentCard(text="or green"))
+    card, text = await next_run(rig)
+    assert card.run is not None and (card.run.number, card.run.started.resumes) == (3, 1)
+    assert card.run.started.session == hand.session
+    assert text == "[ann wrote:]\nblue\n[ann wrote:]\nor green"
+
+
+async def test_a_comment_while_it_runs_is_heard_once(rig: BoardRig) -> None:
+    await rig.create(CARD)
+    await rig.look()
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await hand.calls("kanban_heartbeat")
+    await rig.tell(CARD, CommentCard(text="faster"), id="c1")
+    await rig.tell(CARD, CommentCard(text="faster"), id="c1")
+    assert await hand.join() == ["[ann wrote:]\nfaster"]
+    await hand.calls("kanban_block", reason="a question")
+    await hand.end()
+    await rig.tell(CARD, UnblockCard(text="yes"))
+    _, text = await next_run(rig)
+    assert text == "[ann wrote:]\nyes"
+
+
+async def test_a_comment_that_its_worker_did_not_hear_any_more_is_for_the_next(rig: BoardRig) -> None:
+    await rig.create(CARD)
+    await rig.look()
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await rig.tell(CARD, CommentCard(text="faster"))
+    await hand.calls("kanban_block", reason="a question")
+    assert (await hand.state()).queue == [], "nobody begins a turn with it"
+    await hand.end()
+    await rig.tell(CARD, UnblockCard(text="yes"))
+    _, text = await next_run(rig)
+    assert text == "[ann wrote:]\nfaster\n[ann wrote:]\nyes"
+
+
+async def test_auto_goes_fresh_with_reason_hand_over_and_warning_when_the_session_is_gone(rig: BoardRig) -> None:
+    hand = await blocked(rig)
+    await rig.sessions.delete(hand.session, rig.caller())
+    await rig.tell(CARD, UnblockCard(text="blue"))
+    card, text = await next_run(rig)
+    assert f"session {hand.session} of run 1 was deleted" in why_fresh(card)
+    assert text == "the body\n[ann wrote:]\nblue"
+    (row,) = await rig.store.cards.to_do() or [await rig.store.cards.card(CARD)]
+    assert "was deleted" in str(row["warning"])
+    assert card.run is not None
+    (note,) = [
+        one.event.text
+        for one in await rig.store.load(session_stream(card.run.started.session), after=0)
+        if isinstance(one.event, NoteReceived)
+    ]
+    assert (
+        "What the worker before you left behind:\nRun 1 ended as blocked: blocked (needs_input): which colour?" in note
+    )
+
+
+async def test_auto_goes_fresh_when_the_profile_is_another(home: Path, rig: BoardRig) -> None:
+    (rig.home / "config.toml").write_text(TWO_PROFILES)
+    await blocked(rig)
+    await rig.tell(CARD, EditCard(profile="other"))
+    await rig.tell(CARD, UnblockCard())
+    card, _ = await next_run(rig)
+    assert "run 1 had the profile demo, and now it is other" in why_fresh(card)
+
+
+async def test_auto_goes_fresh_when_the_session_was_given_to_another_agent(rig: BoardRig) -> None:
+    (rig.home / "config.toml").write_text(TWO_PROFILES)
+    hand = await blocked(rig)
+    await rig.say(hand.session, ChooseAgent(profile="other"))
+    await rig.tell(CARD, UnblockCard())
+    card, _ = await next_run(rig)
+    assert "was given the profile other" in why_fresh(card)
+
+
+@pytest.mark.parametrize("policy", ["auto", "resume"])
+async def test_a_poisoned_session(rig: BoardRig, policy: str) -> None:
+    await blocked(rig, resume=policy)
+    await rig.tell(CARD, UnblockCard())
+    for _ in range(2):
+        card, _ = await next_run(rig)
+        assert card.run is not None and card.run.started.resumes == 1
+        await dies_at_once(rig)
+    await rig.look()
+    card = await rig.card(CARD)
+    if policy == "resume":
+        assert (card.status, card.run) == ("blocked", None)
+        assert "two runs in a row resumed it and ended alike (crash)" in card.reason
+    else:
+        assert "two runs in a row resumed it and ended alike (crash)" in why_fresh(card)
+
+
+async def test_the_policy_resume_blocks_rather_than_to_begin_anew(rig: BoardRig) -> None:
+    hand = await blocked(rig, resume="resume")
+    await rig.sessions.delete(hand.session, rig.caller())
+    await rig.tell(CARD, UnblockCard())
+    await rig.look()
+    card = await rig.card(CARD)
+    assert card.status == "blocked"
+    assert f"its policy is `resume`, and that cannot be: session {hand.session}" in card.reason
+
+
+async def test_the_card_decides_before_its_profile_and_that_before_the_board(rig: BoardRig) -> None:
+    profile = 'default_profile = "demo"\n[board]\nresume = "fresh"\n'
+    (rig.home / "config.toml").write_text(profile)
+    await blocked(rig)
+    await rig.tell(CARD, UnblockCard())
+    card, _ = await next_run(rig)
+    assert why_fresh(card) == ""
+    await rig.tell(CARD, StopCard())
+    await rig.tell(CARD, EditCard(resume="auto"))
+    await rig.tell(CARD, UnblockCard())
+    card, _ = await next_run(rig)
+    assert card.run is not None and card.run.started.resumes == 1, "run 2 got nowhere"
+    await rig.tell(CARD, StopCard())
+    (rig.home / "config.toml").write_text(profile + '[profiles.demo]\nmodel = "demo"\nresume = "resume"\n')
+    assert rig.profiles.resume_of("demo") == "resume"
+
+
+async def test_a_fresh_start_that_somebody_asked_for(rig: BoardRig) -> None:
+    hand = await blocked(rig)
+    await rig.tell(CARD, UnblockCard(text="blue", fresh=True))
+    card, text = await next_run(rig)
+    assert why_fresh(card) == "somebody asked for a fresh start"
+    assert text == "the body\n[ann wrote:]\nblue"
+    assert card.run is not None and card.run.started.session != hand.session
+
+
+async def test_no_run_that_got_anywhere_is_said_too(rig: BoardRig) -> None:
+    await rig.create(CARD)
+    await rig.look()
+    await dies_at_once(rig)
+    card, _ = await next_run(rig)
+    assert why_fresh(card) == "no run before it got anywhere"
+
+
+async def test_a_resumed_session_works_in_the_workspace_of_now(rig: BoardRig, tmp_path: Path) -> None:
+    hand = await blocked(rig)
+    await rig.tell(CARD, EditCard(workspace=f"dir:{tmp_path}"))
+    await rig.tell(CARD, UnblockCard())
+    card, _ = await next_run(rig)
+    assert card.run is not None and card.run.started.session == hand.session
+    assert (await hand.state()).cwd == str(tmp_path)
+    assert (await rig.store.session(hand.session))["cwd"] == str(tmp_path)
+
+
+async def test_a_crash_of_the_gateway_ends_no_run(rig: BoardRig, home: Path) -> None:
+    await rig.create(CARD, "say hello")
+    await rig.look()
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    other = BoardRig(home.with_name("unused"), store=rig.store, clock=rig.clock)
+    await other.dispatcher.look()
+    card = await rig.card(CARD)
+    assert card.run is not None and card.run.number == 1
+    assert not [event for event in await rig.events(CARD) if isinstance(event, RunFinished)]
+    await other.profiles.close()
+
+
+async def test_a_done_card_that_is_tried_again_resumes(rig: BoardRig) -> None:
+    await rig.create(CARD)
+    await rig.look()
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await hand.calls("kanban_complete", summary="done")
+    await hand.end()
+    await rig.tell(CARD, RetryCard(text="not quite"))
+    card, text = await next_run(rig)
+    assert card.run is not None and card.run.started.resumes == 1
+    assert text == "[ann wrote:]\nnot quite"

@@ -1,0 +1,265 @@
+"""Promise 5: every card that is not started says why."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from holdfast.domain.card_commands import (
+    BlockCard,
+    CommentCard,
+    CompleteCard,
+    CreateBoard,
+    EditCard,
+    LinkCard,
+    MoveCard,
+    PauseBoard,
+    RetryCard,
+    StopCard,
+)
+from holdfast.domain.dispatch import verdict
+from holdfast.domain.errors import Conflict, Rejected
+from holdfast.domain.events import NoteReceived, WaitOpened
+from holdfast.domain.fact import Problem
+from holdfast.domain.why_card import why_card
+from tests.board.rig import BoardRig
+
+CARD, OTHER = "c0ffee01", "c0ffee02"
+HOUR = 3_600_000
+
+
+async def why(rig: BoardRig, card: str = CARD) -> str:
+    await rig.look()
+    state = await rig.card(card)
+    assert state.run is None
+    return why_card(state, await rig.dispatcher.why_not(state), None, now=rig.clock.now())[0].text
+
+
+async def one_that_runs(rig: BoardRig, card: str = OTHER, **more: object) -> None:
+    await rig.create(card, **more)
+    await rig.look()
+    assert (await rig.card(card)).run is not None
+
+
+async def test_no_profile_and_an_unknown_one(rig: BoardRig) -> None:
+    await rig.create(CARD, profile=None)
+    assert "It has no profile" in await why(rig)
+    await rig.create(OTHER, profile="nobody")
+    assert "There is no profile 'nobody'; there is: demo" in await why(rig, OTHER)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("max_running = 1", "1 cards run, and that is the limit (max_running = 1)"),
+        ("max_per_board = 1", "1 cards of its board run, and that is the limit (max_per_board)"),
+        ("max_per_profile = 1", "1 cards with profile demo run, and that is the limit (max_per_profile)"),
+    ],
+)
+async def test_every_limit(rig: BoardRig, config: str, words: str) -> None:
+    (rig.home / "config.toml").write_text(f"[board]\n{config}\n")
+    await one_that_runs(rig)
+    await rig.create(CARD)
+    assert words in await why(rig)
+
+
+async def test_priority_decides_who_is_first(rig: BoardRig) -> None:
+    (rig.home / "config.toml").write_text("[board]\nmax_running = 1\n")
+    await rig.create(OTHER)
+    await rig.create(CARD, priority=5)
+    await rig.look()
+    assert (await rig.card(CARD)).run is not None
+    assert "max_running" in await why(rig, OTHER)
+
+
+async def test_a_paused_board(rig: BoardRig) -> None:
+    await rig.cards.tell_board("", CreateBoard(board="work"), rig.caller())
+    await rig.cards.tell_board("work", PauseBoard(), rig.caller())
+    await rig.create(CARD, board="work")
+    assert "Its board work is paused by ann" in await why(rig)
+
+
+async def test_triage_scheduled_blocked_and_in_review(rig: BoardRig) -> None:
+    await rig.create(CARD, triage=True)
+    assert "It is in triage" in await why(rig)
+    await rig.tell(CARD, MoveCard(status="scheduled", at=rig.clock.now() + HOUR))
+    assert "It is scheduled: it becomes ready in 1 h" in await why(rig)
+    await rig.tell(CARD, BlockCard(reason="the key is missing", kind="capability"))
+    assert "It is blocked (capability): the key is missing" in await why(rig)
+    await rig.tell(CARD, RetryCard())
+    await rig.tell(CARD, MoveCard(status="review"))
+    assert "It is in review" in await why(rig)
+
+
+async def test_a_scheduled_card_starts_when_its_time_has_come(rig: BoardRig) -> None:
+    await rig.create(CARD, at=rig.clock.now() + HOUR)
+    await rig.look()
+    assert (await rig.card(CARD)).status == "scheduled"
+    rig.clock.move(HOUR)  # type: ignore[union-attr]
+    await rig.look()
+    assert (await rig.card(CARD)).run is not None
+
+
+async def test_a_card_waits_for_its_parents_and_is_promoted_when_all_are_done(rig: BoardRig) -> None:
+    third = "c0ffee03"
+    for parent in (OTHER, third):
+        await rig.create(parent, profile=None)
+    await rig.create(CARD, parents=[OTHER, third])
+    assert (await rig.card(CARD)).status == "todo"
+    text = await why(rig)
+    assert f"It waits for card {OTHER} “card {OTHER}” (ready), card {third}" in text
+    await rig.tell(OTHER, CompleteCard())
+    assert f"It waits for card {third}" in await why(rig)
+    await rig.tell(third, CompleteCard())
+    await rig.look()
+    assert (await rig.card(CARD)).run is not None
+
+
+async def test_a_circle_is_refused_with_its_path(rig: BoardRig) -> None:
+    ids = ["aaaa0001", "aaaa0002", "aaaa0003"]
+    for id in ids:
+        await rig.create(id, profile=None)
+    await rig.tell(ids[1], LinkCard(parent=ids[0]))
+    await rig.tell(ids[2], LinkCard(parent=ids[1]))
+    with pytest.raises(Conflict, match=f"{ids[0]} → {ids[2]} → {ids[1]} → {ids[0]}"):
+        await rig.tell(ids[0], LinkCard(parent=ids[2]))
+    with pytest.raises((Conflict, Rejected)):
+        await rig.tell(ids[0], LinkCard(parent=ids[0]))
+    await rig.create("bbbb0001", profile=None)
+    await rig.create("bbbb0002", profile=None)
+    both = await asyncio.gather(
+        rig.tell("bbbb0001", LinkCard(parent="bbbb0002")),
+        rig.tell("bbbb0002", LinkCard(parent="bbbb0001")),
+        return_exceptions=True,
+    )
+    assert sum(isinstance(one, Conflict) for one in both) == 1, "of two that make a circle together, one is refused"
+
+
+async def test_cooling_down_and_a_clock_that_is_set_back(rig: BoardRig) -> None:
+    await one_that_runs(rig, CARD)
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await hand.calls("kanban_heartbeat")
+    await hand.end("failed", "network")
+    text = await why(rig)
+    assert "It cools down for 1 min 0 s more after: It was network" in text
+    card = await rig.card(CARD)
+    assert (card.attempts, card.failures) == (0, 1)
+    rig.clock.move(-1000 * HOUR)  # type: ignore[union-attr]
+    await rig.look()
+    assert (await rig.card(CARD)).run is not None, "it does not wait for weeks"
+
+
+async def test_loops_are_broken_and_explained(rig: BoardRig) -> None:
+    await rig.create(CARD)
+    for _ in range(3):
+        await rig.look()
+        hand = await rig.worker(CARD)
+        await hand.begin()
+        await hand.calls("kanban_heartbeat")
+        await hand.end("failed", "step_limit")
+        await rig.look()
+    assert "3 of 3 attempts are used up" in await why(rig)
+
+
+async def test_infrastructure_is_tried_again_ten_times_and_costs_nothing(rig: BoardRig) -> None:
+    await rig.create(CARD, resume="fresh")
+    for _ in range(10):
+        await rig.look()
+        hand = await rig.worker(CARD)
+        await hand.begin()
+        await hand.end("failed", "network")
+        await rig.look()
+        rig.clock.move(HOUR)  # type: ignore[union-attr]
+    card = await rig.card(CARD)
+    assert card.attempts == 0
+    assert "10 times in a row" in await why(rig)
+    assert card.block is not None and card.block.of == "transient"
+
+
+async def test_a_quota_waits_until_it_is_reset(rig: BoardRig) -> None:
+    await one_that_runs(rig, CARD)
+    card = await rig.card(CARD)
+    problem = Problem(code="quota", message="used up", after_ms=5 * HOUR)
+    found = verdict(card, outcome="failed", reason="used up", problem=problem, limit=3, now=0)
+    assert (found.failure, found.again_at, found.counts) == ("quota", 5 * HOUR, False)
+
+
+async def test_a_permanent_error_of_the_provider_blocks(rig: BoardRig) -> None:
+    await one_that_runs(rig, CARD)
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await hand.end("failed", "wrong_key")
+    assert "It is blocked (capability): It was wrong_key" in await why(rig)
+
+
+async def test_who_leaves_without_a_word_is_asked_once(rig: BoardRig) -> None:
+    await one_that_runs(rig, CARD)
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await hand.end()
+    await rig.look()
+    assert "the card is still open" in await hand.begin()
+    await hand.end()
+    await rig.look()
+    card = await rig.card(CARD)
+    finished = card.runs[0].finished
+    assert finished is not None and (finished.failure, finished.counts) == ("left_without_a_word", True)
+
+
+async def test_old_work_waits_for_a_person_as_a_blocked_card(rig: BoardRig) -> None:
+    """A gateway that was down for long: the turn does not wake up by itself; the card says so and can be unblocked."""
+    await one_that_runs(rig, CARD)
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await hand.calls("kanban_heartbeat")
+    reason = "it was interrupted 10.0 h ago, and old work does not wake up by itself"
+    await hand.write(WaitOpened(turn=1, wait="w", purpose="resume", reason=reason))
+    await rig.look()
+    card = await rig.card(CARD)
+    assert (card.status, card.reason, card.attempts) == ("blocked", reason, 0)
+    await hand.end("stopped")
+    await rig.tell(CARD, RetryCard())
+    await rig.look()
+    card = await rig.card(CARD)
+    assert card.run is not None and card.run.started.resumes == 1
+
+
+async def test_a_running_card_cannot_be_edited_nor_retried(rig: BoardRig) -> None:
+    await one_that_runs(rig, CARD)
+    for command in (EditCard(body="else"), RetryCard()):
+        with pytest.raises(Conflict):
+            await rig.tell(CARD, command)
+    with pytest.raises(Rejected):
+        await rig.tell(CARD, CommentCard(text="  "))
+    await rig.tell(CARD, EditCard(priority=3))
+    await rig.tell(CARD, StopCard(reason="enough"))
+    with pytest.raises(Conflict):
+        await rig.tell(CARD, StopCard())
+
+
+async def test_time_is_what_was_seen_and_not_what_a_clock_says(rig: BoardRig) -> None:
+    await one_that_runs(rig, CARD)
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    rig.clock.move(100 * HOUR)  # type: ignore[union-attr]
+    rig.seconds += 100 * 3600  # stopped with SIGSTOP: at most a minute of it counts
+    await rig.look()
+    await rig.look()
+    assert (await rig.card(CARD)).run is not None
+    for _ in range(5 * 60):
+        rig.seconds += 60
+        await hand.write(NoteReceived(text="a sign of life", task=""))
+        await rig.look()
+    finished = (await rig.card(CARD)).runs[0].finished
+    assert finished is not None and (finished.failure, finished.counts) == ("timeout", True)
+
+
+async def test_a_dispatcher_that_is_stopped_in_the_moment_of_an_event_stops(rig: BoardRig) -> None:
+    await rig.dispatcher.start()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    rig.dispatcher._woken.set()
+    async with asyncio.timeout(10):
+        await rig.dispatcher.stop()
