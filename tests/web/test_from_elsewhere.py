@@ -169,6 +169,7 @@ def test_another_site_gets_no_frame_and_no_answer(page: Page, gateway: GatewayPr
       const ask = (path, more) => fetch("{gateway.url}" + path, more).then((a) => a.type + a.status, () => "refused");
       window.found = Promise.all([ask("/s/x", {{mode: "no-cors", credentials: "include"}}), ask("/v1/status")]);
     </script>""".encode()
+    page.goto("about:blank")  # what our own page asked for is over
     statuses: list[int] = []
     page.on("response", lambda answer: statuses.append(answer.status) if gateway.url in answer.url else None)
     page.goto(ELSEWHERE)
