@@ -9,7 +9,7 @@ import { deviceName, signInProblem } from "./pages/SignIn";
 
 /** The one-time code leaves the address before anything else happens. */
 function takeCode(): string {
-  const code = location.pathname.startsWith("/s/") ? "" : (/^#code=([\w-]+)$/.exec(location.hash)?.[1] ?? "");
+  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1] ?? "";
   if (code) history.replaceState(null, "", location.pathname + location.search);
   return code;
 }
