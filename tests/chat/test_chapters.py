@@ -92,10 +92,11 @@ def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: Comman
         seat.type(CTRL_C)
         seat.until("Nothing was changed.", gone=question)
         assert "ChapterOpened" not in kinds(gateway.events(session))
-        seat.enter("/reset")
+        seat.type("/reset\rsay behind it\r")
         seat.until(question)
         seat.enter("k")
-        seat.until("handed over: ", "sleep 300 (", gone=question)
+        shown = seat.until_idle("handed over: ", "sleep 300 (", "\n\nbehind it\n")
+        assert shown.index("handed over: ") < shown.index("say behind it\n"), "it waited for the choice"
         seat.enter("/new")
         seat.until("/new and what still runs: k keep · s stop · c cancel", "it goes on in the old session")
         seat.enter("keep")
@@ -112,7 +113,7 @@ def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: Comman
         seat.enter("say next")
         seat.until_idle("\n\nnext")
     texts = [event["text"] for event in of_kind(gateway.events(session), "InputReceived")]
-    assert texts == ["bg sleep 300"]
+    assert texts == ["bg sleep 300", "say behind it"]
 
 
 def test_a_plain_terminal_is_asked_too(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:

@@ -133,6 +133,9 @@ def test_on_a_terminal_it_asks(cli: CommandLine, gateway: GatewayProcess, tmp_pa
         assert terminal.wait() == 1
     assert "error: Nothing was changed." in terminal.text
     assert not gateway.session(session)["archived"]
+    with cli.terminal("sessions", "reset", session, "--yes") as terminal:
+        assert terminal.wait() == 5, "nobody is asked with --yes"
+    assert "--yes does not choose for you" in terminal.text
     with cli.terminal("sessions", "reset", session, columns=80) as terminal:
         asked(terminal, task)
         terminal.type("perhaps\n")

@@ -364,8 +364,6 @@ class Chat:
         elif isinstance(done, Choose):
             self._choice = done.slash
             self._show(done.blocks)
-            self._screen.refresh()
-            return  # what was typed meanwhile waits for the choice, too
         else:
             self._show(done)
             if self._place.session and self._follower is None:
@@ -375,7 +373,7 @@ class Chat:
         self._screen.refresh()
 
     def _release(self) -> None:
-        """What was typed behind a command that changed something."""
+        """What was typed behind a command that changed something; it waits for a choice, too."""
         self._changing = False
         while self._held and not self._changing and self._choice is None:
             self.typed(self._held.popleft().text)
