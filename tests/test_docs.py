@@ -34,6 +34,7 @@ from holdfast.read_settings import load_settings
 from holdfast.runtime.demo import HELP
 from holdfast.runtime.profiles import Profiles
 from holdfast.settings import (
+    BoardSettings,
     CompactionSettings,
     GatewaySettings,
     McpSettings,
@@ -70,6 +71,7 @@ def test_every_event_and_command_is_documented_with_its_fields(kind: type[msgspe
         RetentionSettings,
         ResetSettings,
         CompactionSettings,
+        BoardSettings,
         ProviderSettings,
         McpSettings,
         ProfileSettings,
@@ -81,6 +83,14 @@ def test_every_setting_is_documented(table: type) -> None:
     names = [field.name for field in fields(table) if field.name not in nested]
     missing = [name for name in names if not re.search(rf"^{name} = ", page("docs/config.md"), re.MULTILINE)]
     assert not missing
+
+
+def test_the_settings_of_the_board_are_told_where_it_is_explained() -> None:
+    text, board = page("docs/board.md"), BoardSettings()
+    for field in fields(BoardSettings):
+        value = getattr(board, field.name)
+        shown = f'`"{value}"`' if isinstance(value, str) else str(value)
+        assert f"| `{field.name}` | {shown} |" in text
 
 
 def test_the_documented_settings_are_valid_and_the_defaults(tmp_path: Path) -> None:
@@ -95,6 +105,7 @@ def test_the_documented_settings_are_valid_and_the_defaults(tmp_path: Path) -> N
     assert profiles.reset_rules("demo", ResetPolicy()) == ResetRules()
     assert shown.compaction == default.compaction
     assert shown.resume == default.resume
+    assert shown.board == default.board
     assert shown.profiles["coder"].max_steps == ProfileSettings().max_steps
     assert shown.gateway.log_bytes == default.gateway.log_bytes
 

@@ -56,7 +56,7 @@ def picture(found: Json, columns: int) -> list[str]:
     """The lines for a terminal of that width."""
     board = found["board"]
     used = [column for column in found["columns"] if column["count"]]
-    lines = [_heading(board), *_counts(found["columns"], columns), ""]
+    lines = [*_heading(board, columns), *_counts(found["columns"], columns), ""]
     if not used:
         name = "" if board is None or board["id"] == "default" else f" --board {board['id']}"
         lines += ["There is no card here yet. Try:", f"  {EMPTY}{name}", "and then: holdfast board watch"]
@@ -72,16 +72,18 @@ def picture(found: Json, columns: int) -> list[str]:
     return lines
 
 
-def _heading(board: Json | None) -> str:
+def _heading(board: Json | None, room: int) -> list[str]:
+    """What it is; and, in a line of its own, that nothing on it is started."""
     if board is None:
-        return click.style("default", bold=True)
+        return [click.style("default", bold=True)]
     title = f" “{one_line(board['title'])}”" if board["title"] not in ("Board", board["id"]) else ""
-    paused = ""
+    archived = f"{DOT}archived" if board["archived"] else ""
+    rest = shorten(f"{title}{DOT}{plural(board['cards'], 'card')}{archived}", room - len(board["id"]))
+    lines = [click.style(board["id"], bold=True) + rest]
     if board["paused_by"]:
         said = f"paused by {one_line(board['paused_by'])}: nothing is started (holdfast board resume {board['id']})"
-        paused = " · " + click.style(said, fg="yellow")
-    archived = " · archived" if board["archived"] else ""
-    return f"{click.style(board['id'], bold=True)}{title} · {plural(board['cards'], 'card')}{archived}{paused}"
+        lines += [click.style(line, fg="yellow") for line in wrap(said, room)]
+    return lines
 
 
 def _counts(columns: list[Json], room: int) -> list[str]:
@@ -119,7 +121,8 @@ def _row(card: Json, columns: int) -> list[str]:
     """One line for what it is, and below it why it stands there."""
     mark = click.style(f"{WARNING} ", fg="yellow") if card["warning"] else ""
     head = f"  {card['id']}  "
-    tail = "  ".join(filter(None, (one_line(card["profile"]), since(card))))
+    profile = shorten(one_line(card["profile"]), max(4, columns // 5))
+    tail = "  ".join(filter(None, (profile, since(card))))
     room = columns - width(head) - 2 * bool(mark) - len(GAP) - width(tail)
     title = one_line(card["title"])
     if columns < UNLIMITED:

@@ -54,7 +54,7 @@ RUNS = (
     Column("TOOK", right=True),
     Column("REASON", flexible=True),
 )
-_COMMAND = re.compile(r"\s*\(`[^`]*`\)|\s*`[^`]*`[^.]*\.")
+_COMMAND = re.compile(r"\s*\(`holdfast [^`]*`\)|\s*`holdfast [^`]*`[^.]*\.")
 
 
 def find(gateway: Gateway, id: str) -> Json:

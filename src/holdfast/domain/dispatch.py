@@ -45,9 +45,8 @@ def standing(card: Card, world: World, *, now: int) -> str:
             return f"It is scheduled: it becomes ready in {ago((card.scheduled_at or now) - now)}."
         case "blocked":
             kind = card.block.of if card.block is not None else "needs_input"
-            return (
-                f"It is blocked ({kind}): {card.reason.rstrip('.')}. `holdfast card unblock {card.id}` lets it go on."
-            )
+            end = "" if card.reason.endswith((".", "!", "?")) else "."
+            return f"It is blocked ({kind}): {card.reason}{end} `holdfast card unblock {card.id}` lets it go on."
         case "review":
             return f"It is in review: `holdfast card complete {card.id}` or `retry` ends that."
         case "running" | "done" | "archived":
