@@ -8,10 +8,12 @@ import pytest
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 
-from holdfast.domain.chapter import ResetMode, ResetPostponed
-from holdfast.domain.commands import SetResetPolicy, UndoReset
+from holdfast.domain.chapter import CompactionStarted, ResetMode, ResetPolicy, ResetPostponed
+from holdfast.domain.commands import CompactSession, SetResetPolicy, UndoReset
+from holdfast.domain.decide import fork
 from holdfast.domain.errors import Conflict
-from holdfast.domain.events import InputReceived, NoteReceived, TurnResumed, TurnStarted, WaitOpened
+from holdfast.domain.events import InputReceived, NoteReceived, Record, TurnResumed, TurnStarted, WaitOpened
+from holdfast.domain.fold import fold
 from holdfast.domain.reset import (
     Moment,
     NotDue,
@@ -24,6 +26,7 @@ from holdfast.domain.reset import (
     settle,
     still_postponed,
 )
+from holdfast.domain.session import Session
 from holdfast.domain.step import Begin
 from holdfast.domain.task import THE_RESET_CLOCK, agent_of, is_person
 from tests.domain.book import Book
@@ -346,6 +349,22 @@ def test_a_rule_is_not_about_the_time_before_it_was_set() -> None:
     assert world.resets == []
     world.do("wait", DAY)
     assert len(world.resets) == 1
+
+
+def test_a_fork_is_as_fresh_as_the_moment_of_its_making() -> None:
+    """Else the daily hour that its parent has lived through would reset it at once."""
+    world = World(ResetRules(mode="daily"), HOUR)
+    world.do("say", MINUTE)
+    world.book.tell(SetResetPolicy(policy=ResetPolicy(mode="daily", at_hour=5)))
+    world.book.tell(CompactSession())
+    world.book.write(CompactionStarted(covers=1, attempt=1, model="m", tokens=1, reason="long"))
+    now = world.now + 3 * DAY
+    pairs = fork(world.book.records, session="fedcba9876543210", title="fork", by="ann", now=now)
+    records = [Record(seq=n, stream="session/f", version=n, at=at, event=one) for n, (at, one) in enumerate(pairs, 1)]
+    copy = fold(Session("fedcba9876543210"), records)
+    assert copy.begun is not None and copy.fresh is not None
+    assert (copy.begun.at, copy.fresh.at, copy.policy.at_hour) == (now, now, 5)
+    assert copy.activity == "idle", "nobody is at work on its summary"
 
 
 def test_agents_and_tasks_are_no_people() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.chapter import ChapterOpened
-from holdfast.domain.commands import ArchiveSession, UndoReset
+from holdfast.domain.commands import ArchiveSession, UndoReset, UndoTurn
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import InputReceived
 from holdfast.domain.message import UserMessage
@@ -109,9 +109,22 @@ async def test_the_same_id_resets_and_undoes_once(house: House) -> None:
         await house.tell(UndoReset(), "u2")
 
 
-async def test_a_turn_of_another_chapter_is_not_undone(house: House) -> None:
-    from holdfast.domain.commands import UndoTurn
+async def test_an_undo_leads_back_to_when_that_chapter_began(house: House) -> None:
+    """What is older than its chapter is called stale, so the row must know when that was."""
+    await house.reset("r1")
+    second = (await house.sessions.get(ID)).chapter.opened_at
+    await house.say("say more", "m2")
+    await house.rest()
+    await house.reset("r2")
+    await house.tell(UndoReset(), "u1")
+    row = await house.store.session(ID)
+    assert second is not None and (row["chapter"], row["chapter_at"]) == (2, second.at)
+    await house.tell(UndoReset(), "u2")
+    row = await house.store.session(ID)
+    assert (row["chapter"], row["chapter_at"]) == (1, 0)
 
+
+async def test_a_turn_of_another_chapter_is_not_undone(house: House) -> None:
     await house.reset("r1")
     with pytest.raises(Conflict, match="no turn to undo"):
         await house.tell(UndoTurn(), "undo")

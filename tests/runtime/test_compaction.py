@@ -17,14 +17,16 @@ from holdfast.domain.chapter import (
     ContextCompacted,
 )
 from holdfast.domain.commands import AnswerWait, CompactSession, UndoReset, UndoTurn
-from holdfast.domain.compaction import CompactionRules, fitting
+from holdfast.domain.compaction import Compact, CompactionRules, fitting
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import ModelRequested, Record, TurnFinished, WaitOpened, session_stream
+from holdfast.domain.fact import Usage
 from holdfast.domain.message import Note, UserMessage
 from holdfast.domain.reset import NotDue
 from holdfast.domain.session import Session
 from holdfast.domain.step import Limits
 from holdfast.domain.why_chapter import why_chapter
+from holdfast.runtime import compaction
 from holdfast.store.port import Append, Appended, Write
 from tests.domain.chapters import check_context
 from tests.domain.history import check_ended
@@ -177,10 +179,6 @@ async def test_summaries_in_vain_stop_after_three_and_why_says_so(house: House) 
 
 async def test_what_a_model_needs_anyway_counts_so_that_it_does_not_summarise_for_ever(house: House) -> None:
     """Instructions and tools alone are over the threshold: the model says so, and no summary helps."""
-    from holdfast.domain.compaction import Compact
-    from holdfast.domain.fact import Usage
-    from holdfast.runtime import compaction
-
     await house.create("say one")
     await house.rest()
     session = await house.sessions.get(ID)
@@ -331,6 +329,8 @@ async def test_a_reset_or_its_undo_in_the_moment_in_which_a_summary_begins(
     assert raced and only(records, CompactionStarted) == [] == only(records, ContextCompacted)
     check_context(records)
     assert len(only(records, CompactionRequested)) == 1
+    assert (await house.store.session(ID))["compacting"] == 0, "the wish went with its chapter"
+    assert (await house.sessions.get(ID)).activity == "idle"
 
 
 async def test_messages_that_come_while_a_turn_is_made_to_fit_keep_their_order(house: House) -> None:

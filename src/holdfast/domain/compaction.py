@@ -94,6 +94,8 @@ def before_a_call(session: Session, rules: CompactionRules, *, refused: bool = F
     found = _over(session, limit, rules.keep_recent, ended) or _over(session, limit, 0, ended)
     if found is None:
         return None
+    if refused:
+        found = Compact(found.covers, f"the model refused the context of about {session.size} tokens as too long")
     if chapter.digest_now:
         return Compact(found.covers, found.reason, digest=True)
     if not chapter.failures:

@@ -1,0 +1,35 @@
+"""The tool `recall`: what was said and done, also what the model does not see any more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from holdfast.runtime.tools.place import Place
+from holdfast.runtime.tools.recall import Recall
+from tests.lifecycle.house import House
+from tests.runtime.rig import ID, call
+
+OTHER = "fedcba9876543210"
+
+
+async def test_it_finds_words_results_and_what_was_asked_of_tools(tmp_path: Path) -> None:
+    house = await House(tmp_path).start()
+    await house.create(f"call {call('write', path='marmot.txt', content='alpine')}\nsay Whistling")
+    await house.create("say walrus", session=OTHER)
+    await house.rest()
+    await house.rest(session=OTHER)
+    await house.reset("r1")
+    tool = Recall(house.sessions).tool
+    place = Place(tmp_path, session=ID)
+
+    async def recall(**arguments: object) -> str:
+        return (await tool.call(place, json.dumps(arguments))).output
+
+    assert "turn 1: you: Whistling" in await recall(text="whistLING")
+    found = await recall(text="alpine")
+    assert "turn 1: you: write" in found, "what a tool was asked for, too"
+    assert "walrus" not in (await recall(text="walrus")).replace("'walrus'", "")
+    assert "marmot.txt" in await recall(turn=1)
+    assert (await tool.call(place, json.dumps({"turn": 9}))).outcome == "failed"
+    await house.close()
