@@ -79,7 +79,7 @@ class BoardRig:
             self.store,
             archive=archive,
             supervisor=Supervisor(home / "tasks"),
-            ground=Ground(home / "tasks", lambda: dict(ENVIRONMENT), 0o022),
+            ground=Ground(home / "tasks", lambda: dict(ENVIRONMENT), 0o022, str),
             sessions=self.sessions,
             clock=self.clock,
         )
