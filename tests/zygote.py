@@ -88,8 +88,8 @@ class Zygote:
         pid = int(self._line()[1])
         deadline = time.monotonic() + (kill_after if since == "birth" else HUNG)
         while (line := self._line(deadline))[0] != "exit":
-            if not heard.lines and since == "first word":
-                deadline = time.monotonic() + kill_after
+            if kill_after == HUNG or (not heard.lines and since == "first word"):
+                deadline = time.monotonic() + kill_after  # whoever speaks does not hang, however long it takes
             if line != TOO_LATE:
                 heard.lines.append(line)
             if line == TOO_LATE or line[0] == kill_on:
