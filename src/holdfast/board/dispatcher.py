@@ -87,6 +87,7 @@ class Dispatcher:
         self._clock = clock
         self._watch = watch or Watch()
         self._woken = asyncio.Event()
+        self._looking = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -121,13 +122,14 @@ class Dispatcher:
 
     async def look(self) -> None:
         """One round: settle what has ended, promote what became ready, start what can be started."""
-        running = await self._store.cards.running()
-        self._watch.only({(str(row["card"]), int(str(row["run"]))) for row in running})
-        for row in running:
-            await self._one(str(row["card"]), self._settle)
-        for row in await self._store.cards.to_do():
-            await self._one(str(row["id"]), self._consider)
-        await self._cards.tidy_up()
+        async with self._looking:  # the limits count on it
+            running = await self._store.cards.running()
+            self._watch.only({(str(row["card"]), int(str(row["run"]))) for row in running})
+            for row in running:
+                await self._one(str(row["card"]), self._settle)
+            for row in await self._store.cards.to_do():
+                await self._one(str(row["id"]), self._consider)
+            await self._cards.tidy_up()
 
     async def _one(self, card: str, look: Callable[[str], Awaitable[None]]) -> None:
         """Trouble with one card must not keep the others from being looked at."""

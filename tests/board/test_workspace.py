@@ -1,0 +1,211 @@
+"""Where cards are worked on, with real git: looked at before every run, and nothing is removed with work in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from holdfast.board import workspace
+from holdfast.domain.card_commands import ArchiveCard, RetryCard, UnblockCard
+from holdfast.domain.errors import Rejected
+from tests.board.rig import BoardRig, Hand
+
+CARD = "c0ffee01"
+
+
+def git(place: Path, *words: str) -> str:
+    env = os.environ | {
+        "GIT_AUTHOR_NAME": "t",
+        "GIT_AUTHOR_EMAIL": "t@example.org",
+        "GIT_COMMITTER_NAME": "t",
+        "GIT_COMMITTER_EMAIL": "t@example.org",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+    }
+    done = subprocess.run(["git", "-C", str(place), *words], capture_output=True, text=True, check=True, env=env)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    place = tmp_path / "repository"
+    place.mkdir()
+    git(place, "init", "-q", "-b", "main")
+    (place / "a.txt").write_text("one\n")
+    git(place, "add", ".")
+    git(place, "commit", "-qm", "first")
+    return place
+
+
+async def run_once(rig: BoardRig, **more: object) -> Hand:
+    """The first run gets somewhere, and blocks."""
+    await rig.create(CARD, **more)
+    await rig.look()
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await hand.calls("kanban_heartbeat")
+    return hand
+
+
+async def block(hand: Hand) -> None:
+    await hand.calls("kanban_block", reason="a question")
+    await hand.end()
+
+
+async def archive(rig: BoardRig) -> str:
+    await rig.tell(CARD, ArchiveCard())
+    return await rig.cards.tidy(await rig.card(CARD))
+
+
+async def found(rig: BoardRig) -> str:
+    await rig.tell(CARD, UnblockCard())
+    await rig.look()
+    card = await rig.card(CARD)
+    return card.run.started.found if card.run is not None else f"{card.status}: {card.reason}"
+
+
+async def test_a_worktree_on_a_branch_of_its_own(rig: BoardRig, repository: Path) -> None:
+    hand = await run_once(rig, workspace=f"worktree:{repository}")
+    own = rig.home / "workspaces" / CARD
+    assert (git(own, "rev-parse", "--abbrev-ref", "HEAD"), (own / "a.txt").read_text()) == (f"holdfast/{CARD}", "one\n")
+    assert "(new)" in hand.run.found
+    (own / "b.txt").write_text("x")
+    await block(hand)
+    assert await found(rig) == (
+        f"{own}, a worktree of {repository} on branch holdfast/{CARD}, branch holdfast/{CARD}, "
+        "1 files changed and not committed"
+    )
+
+
+async def test_another_branch_blocks(rig: BoardRig, repository: Path) -> None:
+    hand = await run_once(rig, workspace=f"worktree:{repository}")
+    git(rig.home / "workspaces" / CARD, "checkout", "-q", "-b", "elsewhere")
+    await block(hand)
+    assert "is on branch elsewhere, not on holdfast/" in await found(rig)
+    assert (await rig.card(CARD)).status == "blocked"
+
+
+async def test_a_worktree_that_is_gone_is_made_again_and_that_is_said(rig: BoardRig, repository: Path) -> None:
+    hand = await run_once(rig, workspace=f"worktree:{repository}")
+    await block(hand)
+    own = rig.home / "workspaces" / CARD
+    git(repository, "worktree", "remove", "--force", str(own))
+    assert "it was gone and was made again; what was not committed is lost" in await found(rig)
+    assert own.is_dir()
+
+
+async def test_a_worktree_that_is_gone_with_its_branch_blocks(rig: BoardRig, repository: Path) -> None:
+    hand = await run_once(rig, workspace=f"worktree:{repository}")
+    await block(hand)
+    git(repository, "worktree", "remove", "--force", str(rig.home / "workspaces" / CARD))
+    git(repository, "branch", "-D", f"holdfast/{CARD}")
+    assert "and its branch" in await found(rig) and (await rig.card(CARD)).status == "blocked"
+    await rig.tell(CARD, UnblockCard(fresh=True))
+    await rig.look()
+    assert (await rig.card(CARD)).run is not None, "who begins anew counts on nothing"
+
+
+async def test_a_worktree_that_was_half_made_when_we_were_killed(rig: BoardRig, repository: Path) -> None:
+    own = rig.home / "workspaces" / CARD
+    own.parent.mkdir()
+    git(repository, "worktree", "add", "-q", "--no-checkout", str(own), "-b", f"holdfast/{CARD}")
+    await run_once(rig, workspace=f"worktree:{repository}")
+    assert (own / "a.txt").read_text() == "one\n"
+    assert git(own, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("what", ["directory", "repository"])
+async def test_what_is_gone_blocks(rig: BoardRig, repository: Path, what: str) -> None:
+    kind = "dir" if what == "directory" else "worktree"
+    hand = await run_once(rig, workspace=f"{kind}:{repository}")
+    await block(hand)
+    repository.rename(repository.with_name("moved"))
+    assert f"blocked: its workspace cannot be used: the {what}" in await found(rig)
+
+
+async def test_a_scratch_directory_that_is_gone_blocks_until_somebody_begins_anew(rig: BoardRig) -> None:
+    hand = await run_once(rig)
+    await block(hand)
+    Path(hand.run.workspace).rmdir()
+    assert "the scratch directory" in await found(rig) and (await rig.card(CARD)).status == "blocked"
+    await rig.tell(CARD, UnblockCard(fresh=True))
+    await rig.look()
+    assert (await rig.card(CARD)).run is not None
+
+
+async def test_a_directory_of_the_user_is_told_as_it_is_and_never_removed(rig: BoardRig, repository: Path) -> None:
+    hand = await run_once(rig, workspace=f"dir:{repository}")
+    assert hand.run.found == f"{repository}, branch main, clean"
+    await block(hand)
+    assert await archive(rig) == ""
+    assert repository.is_dir()
+
+
+async def test_an_archived_card_keeps_what_would_be_lost(rig: BoardRig, repository: Path) -> None:
+    hand = await run_once(rig, workspace=f"worktree:{repository}")
+    own = Path(hand.run.workspace)
+    (own / "b.txt").write_text("x")
+    await block(hand)
+    assert "1 files that are changed and not committed" in await archive(rig)
+    git(own, "add", ".")
+    git(own, "commit", "-qm", "work")
+    assert "neither merged nor pushed" in await rig.cards.tidy(await rig.card(CARD))
+    git(repository, "merge", "-q", "--ff-only", f"holdfast/{CARD}")
+    assert await rig.cards.tidy(await rig.card(CARD)) == ""
+    assert not own.exists()
+
+
+async def test_pushed_is_as_good_as_merged_and_a_detached_head_is_not(
+    rig: BoardRig, repository: Path, tmp_path: Path
+) -> None:
+    remote = tmp_path / "remote.git"
+    git(tmp_path, "init", "-q", "--bare", str(remote))
+    git(repository, "remote", "add", "origin", str(remote))
+    hand = await run_once(rig, workspace=f"worktree:{repository}")
+    own = Path(hand.run.workspace)
+    git(own, "commit", "-q", "--allow-empty", "-m", "work")
+    await block(hand)
+    git(repository, "checkout", "-q", "--detach", f"holdfast/{CARD}")
+    assert "neither merged nor pushed" in await archive(rig)
+    git(own, "push", "-q", "origin", f"holdfast/{CARD}")
+    assert await rig.cards.tidy(await rig.card(CARD)) == ""
+
+
+async def test_scratch_is_removed_when_it_is_empty_and_made_again_when_the_card_comes_back(rig: BoardRig) -> None:
+    hand = await run_once(rig)
+    own = Path(hand.run.workspace)
+    (own / "a.txt").write_text("x")
+    await block(hand)
+    assert await archive(rig) == f"a.txt in {own}"
+    (own / "a.txt").unlink()
+    assert await rig.cards.tidy(await rig.card(CARD)) == "" and not own.exists()
+    await rig.tell(CARD, RetryCard())
+    await rig.look()
+    card = await rig.card(CARD)
+    assert card.run is not None and "a new and empty scratch directory" in card.run.started.found
+
+
+async def test_nothing_is_removed_under_the_hands_of_a_worker(rig: BoardRig) -> None:
+    hand = await run_once(rig)
+    own = Path(hand.run.workspace)
+    assert "its worker has not left yet" in await archive(rig)
+    assert own.is_dir()
+    await hand.end("stopped")
+    await rig.look()
+    assert not own.exists(), "it is looked at again when the worker has left"
+
+
+async def test_a_workspace_that_can_never_work_is_refused_at_once(rig: BoardRig, tmp_path: Path) -> None:
+    for wish in ("dir:relative", f"dir:{tmp_path}/missing", f"worktree:{tmp_path}"):
+        with pytest.raises(Rejected):
+            await rig.create(CARD, workspace=wish)
+
+
+async def test_the_diff_of_a_file_that_is_no_text(rig: BoardRig, repository: Path) -> None:
+    hand = await run_once(rig, workspace=f"worktree:{repository}")
+    (Path(hand.run.workspace) / "a.txt").write_bytes("größer\n".encode("latin-1"))
+    (Path(hand.run.workspace) / "new.txt").write_text("x")
+    text = workspace.diff(await rig.card(CARD), rig.home / "workspaces", 10_000)
+    assert "-one" in text and "new file: new.txt" in text
