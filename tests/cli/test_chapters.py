@@ -77,6 +77,9 @@ def test_a_reset_and_back(cli: CommandLine, gateway: GatewayProcess, tmp_path: P
     assert "chapter   2 begins: cli asked for it" in log
     assert f"undo: holdfast sessions undo-reset {session[:8]}" in log
     assert "chapter   2 undone by cli: the model sees the one before again" in log
+    exported = cli.ok("sessions", "export", session)
+    assert "\n---\n\n*Chapter 2 begins, " in exported
+    assert "\n*Chapter 2 was undone by cli, " in exported
     again = cli("sessions", "undo-reset", session)
     assert (again.returncode, again.stderr) == (5, "error: There is no reset to undo.\n")
 
@@ -239,8 +242,8 @@ def test_stale_commands_are_listed_with_the_reason_and_ended_when_asked(
     assert cli.ok("tasks", "stale").startswith("Nothing is stale: ")
     cli.ok("sessions", "reset", session, "--running", "keep")
     until(lambda: len(cli.json("tasks", "stale")["tasks"]) == 2, "both were measured")
-    done = cli("tasks", "stale", env={"COLUMNS": "100"})
-    assert done.stdout.count("idle, and it outlived the chapter") == 2
+    done = cli("tasks", "stale", env={"COLUMNS": "60"})
+    assert done.stdout.count("\n          idle, and it outlived the chapter that started it\n") == 2
     assert "holdfast tasks stale --stop" in done.stderr
     pinned = next(task for task in cli.json("tasks", "stale")["tasks"] if task["title"] == "sleep 301")["id"]
     assert "idle, and it outlived the chapter that started it" in cli.ok("tasks", "show", pinned)
@@ -280,6 +283,7 @@ def test_compact_says_what_came_of_it(cli: CommandLine, gateway: GatewayProcess,
     assert "compact   cli wants the context made shorter: keep the names" in log
     assert "compact   demo writes a summary of the turns up to 1: cli asked for it" in log
     assert "compact   summary of the turns up to 1 · " in log
+    assert "*A summary of the turns up to 1, " in cli.ok("sessions", "export", session)
     assert "a summary stands for the turns up to 1; " in cli.ok("sessions", "context", session)
     gateway.send(session, "summary fail")
     gateway.until_event(session, "TurnFinished", count=3)

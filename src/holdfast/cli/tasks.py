@@ -14,12 +14,15 @@ from holdfast.cli.screen import (
     age,
     ago,
     clean,
+    dim,
     duration,
     moment,
     one_line,
     size,
+    table,
     terminal_width,
     unique_length,
+    wrap,
 )
 
 PAGE = 500
@@ -53,7 +56,6 @@ STALE = (
     Column("SESSION"),
     Column("PID", right=True),
     Column("AGE", right=True),
-    Column("WHY", flexible=True),
     Column("WHAT", flexible=True),
 )
 NOTHING_STALE = "Nothing is stale: whatever runs in the background is at work, in use, pinned or started by a person."
@@ -103,20 +105,25 @@ def running_cells(tasks: list[Json]) -> list[list[str]]:
     ]
 
 
-def stale_cells(tasks: list[Json]) -> list[list[str]]:
-    """For STALE."""
+def stale_lines(tasks: list[Json]) -> list[str]:
+    """A table whose rows have their reason below, where there is room for it."""
     length = unique_length([task["id"] for task in tasks])
-    return [
+    cells = [
         [
             task["id"][:length],
             task["session"][:SHORT_ID] or "-",
             str(task["pid"] or ""),
             age(task["duration_ms"]),
-            task["stale"],
             task["title"],
         ]
         for task in tasks
     ]
+    head, *rows = table(STALE, cells).split("\n")
+    lines = [head]
+    for row, task in zip(rows, tasks, strict=True):
+        room = max(20, terminal_width() - length - 2)
+        lines += [row, *(" " * (length + 2) + dim(line) for line in wrap(one_line(task["stale"]), room))]
+    return lines
 
 
 def ended_cells(tasks: list[Json]) -> list[list[str]]:

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 
 from starlette.responses import Response, StreamingResponse
 
+from holdfast.domain.chapter import ChapterOpened, ChapterRejoined, ContextCompacted
 from holdfast.domain.events import (
     AnyEvent,
     InputReceived,
@@ -74,5 +75,13 @@ def _paragraph(event: AnyEvent, at: int) -> str:
             return f"Tool `{e.tool}` {e.outcome} in {e.duration_ms} ms:\n\n{fence}\n{e.output}\n{fence}\n"
         case TurnFinished(outcome="failed" | "stopped") as e:
             return f"*Turn {e.turn} {e.outcome}: {e.reason}*\n"
+        case ChapterOpened() as e:
+            return f"---\n\n*Chapter {e.chapter} begins, {when}: {e.reason}*\n"
+        case ChapterRejoined() as e:
+            return f"*Chapter {e.chapter} was undone by {e.by}, {when}*\n"
+        case ContextCompacted() as e:
+            what = "A summary" if e.source == "model" else "A digest, made by a rule,"
+            quoted = "\n".join(f"> {line}" for line in e.summary.splitlines())
+            return f"*{what} of the turns up to {e.covers}, {when}:*\n\n{quoted}\n"
         case _:
             return ""

@@ -68,7 +68,7 @@ def stale(gateway: Gateway) -> list[Block]:
     if not found:
         return [Remark(tasks.NOTHING_STALE)]
     hint = "/tasks stop ID ends one, /tasks pin ID keeps it; all of them: holdfast tasks stale --stop"
-    return [listing(tasks.STALE, tasks.stale_cells(found), hint)]
+    return [Listing([*tasks.stale_lines(found), *map(dim, wrap(hint, terminal_width()))])]
 
 
 def stop_commands(gateway: Gateway, found: list[Json]) -> list[Block]:

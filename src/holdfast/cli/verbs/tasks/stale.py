@@ -10,8 +10,8 @@ from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.ending import PATIENCE_SECONDS, how_it_ended
 from holdfast.cli.errors import CONFLICT, FAILED, USAGE, CliError
 from holdfast.cli.gateway import Json
-from holdfast.cli.screen import SHORT_ID, dim, plural, table
-from holdfast.cli.tasks import NOTHING_STALE, STALE, stale, stale_cells
+from holdfast.cli.screen import SHORT_ID, dim, plural
+from holdfast.cli.tasks import NOTHING_STALE, stale, stale_lines
 
 
 @click.command("stale")
@@ -31,7 +31,7 @@ def command(cli: Cli, stop: bool, yes: bool) -> None:
         cli.print_json({"tasks": tasks})
         return
     if not cli.json:
-        click.echo(table(STALE, stale_cells(tasks)) if tasks else NOTHING_STALE)
+        click.echo("\n".join(stale_lines(tasks)) if tasks else NOTHING_STALE)
     if tasks and not stop:
         click.echo(
             dim("end them: holdfast tasks stale --stop · one: holdfast tasks stop ID · keep one: pin ID"), err=True
