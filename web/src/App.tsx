@@ -20,11 +20,14 @@ import { Banners } from "./chat/Banner";
 
 const pages = {
   home: () => import("./pages/Home"),
+  board: () => import("./board/BoardPage"),
   tasks: () => import("./tasks/TasksPage"),
   task: () => import("./tasks/TaskPage"),
   settings: () => import("./pages/Settings"),
 };
 const Home = lazy(pages.home);
+const Board = lazy(pages.board);
+const CardAnywhere = lazy(() => pages.board().then((found) => ({ default: found.CardAnywhere })));
 const Tasks = lazy(pages.tasks);
 const Task = lazy(pages.task);
 const Settings = lazy(pages.settings);
@@ -100,6 +103,8 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
           <Route path="/home"><Home /></Route>
           <Route path="/s"><Chat id="" /></Route>
           <Route path="/s/:id"><ChatOf /></Route>
+          <Route path="/board/:name?/:card?"><BoardOf /></Route>
+          <Route path="/card/:id"><CardOf /></Route>
           <Route path="/tasks"><Tasks /></Route>
           <Route path="/tasks/:id"><TaskOf /></Route>
           <Route path="/settings/:section?"><Settings /></Route>
@@ -119,6 +124,16 @@ function First(): ReactNode {
 function ChatOf(): ReactNode {
   const { id = "" } = useParams();
   return <Chat id={id} />;
+}
+
+function BoardOf(): ReactNode {
+  const { name = "", card = "" } = useParams();
+  return <Board name={name} card={card} />;
+}
+
+function CardOf(): ReactNode {
+  const { id = "" } = useParams();
+  return <CardAnywhere id={id} />;
 }
 
 function TaskOf(): ReactNode {

@@ -78,3 +78,13 @@ export function dollars(cost: number): string {
 export function byWhom(by: string): string {
   return ["web", "cli", "api", ""].includes(by) || by.startsWith("device ") ? "you" : by;
 }
+
+/** A moment to come: today by the clock, else with its day. */
+export function coming(at: number, now: number = theirNow()): string {
+  if (at < midnight(now) + DAY) return clock(at);
+  const time = new Date(at);
+  return `${time.getDate()} ${MONTHS[time.getMonth()] ?? ""} ${clock(at)}`;
+}
+
+/** How old something is, by the minute: a board is looked at for hours. */
+export const age = (ms: number): string => (ms < 60_000 ? "< 1 min" : duration(Math.floor(ms / 60_000) * 60_000));

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from holdfast.gateway.answers import refuse
 
 STATIC = Path(__file__).with_name("static")
-PAGES = frozenset({"", "home", "s", "tasks", "settings"})
+PAGES = frozenset({"", "home", "s", "tasks", "board", "card", "settings"})
 """The first names of the addresses of pages; the page itself finds out what to show there."""
 FOLDERS = frozenset({"assets", "icons"})
 FILE = re.compile(r"/[A-Za-z0-9][A-Za-z0-9._-]*\.(?:webmanifest|js|png|svg|ico|txt)\Z")

@@ -1,4 +1,5 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { Link } from "wouter";
 import type { QueueEdit } from "../api.gen";
 import { useCell } from "../net/cell";
 import { changeQueued, removeQueued } from "../net/doors";
@@ -20,6 +21,7 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
   const [editing, setEditing] = useState<Editing | null>(null);
   const area = useRef<HTMLTextAreaElement>(null);
   const running = view.turn !== null;
+  const worker = view.run > 0; // what is said here becomes a comment on its card
   useEffect(() => (text ? save(`draft.${id}`, text) : drop(`draft.${id}`)), [id, text]);
   useEffect(() => {
     if (matchMedia("(min-width: 721px)").matches) area.current?.focus({ preventScroll: true });
@@ -32,7 +34,7 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
     onSent();
   };
   const background = async (): Promise<void> => {
-    if (!text.trim() || busy) return;
+    if (!text.trim() || busy || worker) return;
     setBusy(true);
     try {
       const { task } = await call("POST /v1/tasks/agents", { body: { prompt: text, session: id, profile: view.profile, cwd: view.cwd }, key: newId() });
@@ -67,25 +69,28 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
   return (
     <div className="compose">
       <Queue session={id} queue={view.queue} editing={editing} onEdit={(next) => { setEditing(next); if (!next) area.current?.focus(); }} />
+      {worker && (
+        <p className="worker"><Icon name="card" /><span className="grow">Run {view.run} of a card works here. What you say becomes a comment on the card, and the worker hears it at its next step.</span><Link href={`/card/${view.card}`}>Open card</Link></p>
+      )}
       <div className="box">
-        <textarea ref={area} rows={1} aria-label="Message" placeholder={`Message ${view.profile || "the agent"}`} value={text}
+        <textarea ref={area} rows={1} aria-label="Message" placeholder={worker ? "Comment for the worker" : `Message ${view.profile || "the agent"}`} value={text}
           onChange={(event) => setText(event.target.value)} onKeyDown={key} />
         <div className="row">
-          <span className="faint wide cut text-12">Enter sends, Shift+Enter adds a line, Ctrl+Enter runs it in the background</span>
+          <span className="faint wide cut text-12">{worker ? "Enter sends, Shift+Enter adds a line" : "Enter sends, Shift+Enter adds a line, Ctrl+Enter runs it in the background"}</span>
           <span className="grow" />
-          {running && (
+          {running && !worker && (
             <button type="button" className="btn danger" aria-label="Stop the turn" disabled={view.turn?.stopping} onClick={stop}>
               <Icon name="stop" />{view.turn?.stopping ? "Stopping" : "Stop"}
             </button>
           )}
-          {running && !view.turn?.task && stateOf(view) === "running" && !text.trim() ? (
+          {worker ? null : running && !view.turn?.task && stateOf(view) === "running" && !text.trim() ? (
             <button type="button" className="btn" onClick={detach}><Icon name="detach" />Detach</button>
           ) : (
             <button type="button" className="btn" disabled={!text.trim() || busy} onClick={() => void background()} aria-label="Run in background">
               <Icon name="detach" /><span className="wide">Run in background</span><span className="phone">Background</span>
             </button>
           )}
-          <button type="button" className="btn primary" disabled={!text.trim()} onClick={send}><Icon name="send" />Send</button>
+          <button type="button" className="btn primary" disabled={!text.trim()} onClick={send}><Icon name="send" />{worker ? "Comment" : "Send"}</button>
         </div>
       </div>
     </div>

@@ -64,13 +64,14 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
 
   useEffect(() => {
     const follow = (): void => {
-      const version = Number(location.hash.slice(1));
+      const [, run = "", plain = ""] = /^#(?:run-(\d+)|(\d+))$/.exec(location.hash) ?? [];
+      const version = run ? (live.view.get().runs[Number(run)] ?? 0) : Number(plain);
       if (version > 0) jump(version);
     };
     follow();
     window.addEventListener("hashchange", follow);
     return () => window.removeEventListener("hashchange", follow);
-  }, [jump]);
+  }, [jump, live, view.runs]);
 
   // Read is what stands on the screen of somebody who can see it.
   useEffect(() => {

@@ -170,6 +170,8 @@ export interface SessionView {
   /** The card that it works on, and the open run. */
   readonly card: string;
   readonly run: number;
+  /** Where each run of a card begins in it. */
+  readonly runs: Readonly<Record<number, number>>;
   readonly items: readonly Item[];
   readonly queue: readonly QueuedInput[];
   readonly turn: OpenTurn | null;
@@ -186,7 +188,7 @@ export const AT_REST = { wanted: false, trying: false } as const;
 export function emptySession(session: string): SessionView {
   return {
     session, version: 0, title: "", profile: "", model: "", cwd: "", parent: "", task: "", archived: false, pinned: false,
-    context: 0, resets: [], compaction: AT_REST, card: "", run: 0,
+    context: 0, resets: [], compaction: AT_REST, card: "", run: 0, runs: {},
     items: [], queue: [], turn: null, wait: null, messages: [], spoken: { text: 0, thinking: 0 },
   };
 }

@@ -203,6 +203,7 @@ function fold(view: Draft, record: LogRecord): void {
     case "WorkerBound":
       view.card = event.card;
       view.run = event.run;
+      view.runs = { ...view.runs, [event.run]: version };
       if (event.cwd) view.cwd = event.cwd;
       remark(view, record, `Works on card ${event.card}, run ${event.run}`, "plain", { to: `/card/${event.card}`, word: "Open card" });
       break;

@@ -1,6 +1,8 @@
 /** The whole log's tail: it says which lists changed, and what somebody should hear about. */
 import type { LogRecord } from "../api.gen";
 import { toast } from "../parts/toasts";
+import { byWhom } from "../words";
+import { cardTold, known } from "./cards";
 import { now } from "./clock";
 import { status } from "./doors";
 import { call } from "./http";
@@ -39,7 +41,7 @@ function ask(): void {
   }
 }
 
-const LISTS = ["sessions", "at-work", "tasks", "running", "ended", "inbox", "overview", "status", "stale", "outlook"] as const;
+const LISTS = ["sessions", "at-work", "tasks", "running", "ended", "inbox", "overview", "status", "stale", "outlook", "boards", "cards", "card"] as const;
 
 /** Follow the log from where the lists were read on. */
 export function followWorld(cursor: number): () => void {
@@ -88,6 +90,10 @@ function told(record: LogRecord): void {
   const news = record.at > now() - NEWS_MS;
   if (kind === "session") changed("sessions", "at-work", `outlook/${id}`);
   if (kind === "task") changed(`a-task/${id}`, `task/${id}`, `history/${id}`, "running", "stale");
+  if (kind === "card") {
+    cardTold(record);
+    changed(`card/${id}`);
+  }
   switch (event.kind) {
     case "SessionRenamed":
     case "SessionPinned":
@@ -106,6 +112,29 @@ function told(record: LogRecord): void {
     case "StaleListed":
       changed("stale");
       if (news) say(seq, "waiting", `${plural(event.tasks.length, "command")} ${event.tasks.length === 1 ? "is" : "are"} stale`, event.reasons[0] ?? "", "/home");
+      break;
+    case "CardCreated":
+    case "BoardCreated":
+    case "BoardArchived":
+      changed("boards");
+      break;
+    case "BoardPaused":
+    case "BoardResumed":
+      changed("boards", "card");
+      break;
+    case "RunStarted":
+      changed("card"); // there is less room for the others
+      break;
+    case "RunFinished":
+      changed("card");
+      if (news && (event.outcome === "failed" || event.outcome === "lost")) ofCard(seq, id, "failed", "failed", event.reason);
+      break;
+    case "CardBlocked":
+      if (news && byWhom(event.by) !== "you") ofCard(seq, id, "blocked", event.of === "needs_input" ? "needs you" : "is blocked", event.reason);
+      break;
+    case "CardCompleted":
+      changed("card");
+      if (news && byWhom(event.by) !== "you") ofCard(seq, id, "done", "is done", event.summary);
       break;
     case "WaitAnswered":
       changed("inbox");
@@ -131,6 +160,14 @@ function told(record: LogRecord): void {
       break;
     default:
   }
+}
+
+/** What became of a card, by its title. */
+function ofCard(seq: number, id: string, look: string, what: string, text: string): void {
+  const row = known(id);
+  const tell = (title: string, board: string): void => say(seq, look, `${title} ${what}`, text, `/board/${board}/${id}`);
+  if (row) tell(row.title, row.board);
+  else void call("GET /v1/cards/{id}", { path: { id } }).then(({ card }) => tell(card.title, card.board), () => undefined);
 }
 
 function ended(seq: number, id: string, outcome: string, reason: string): void {

@@ -12,7 +12,7 @@ import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
 import { useTitle } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
-import { rowState, taskState, waitState } from "../parts/states";
+import { cardState, rowState, taskState, waitState } from "../parts/states";
 import { Since, Time } from "../parts/Time";
 import { Why } from "../parts/Why";
 import { complain } from "../parts/toasts";
@@ -20,6 +20,7 @@ import { DrawerButton, howItEnded } from "../shell/drawer";
 import { floating } from "../shell/floating";
 import { moment, plural } from "../words";
 import { LastDay } from "./LastDay";
+import { useNeeding } from "../net/cards";
 import { StaleCommands } from "./Stale";
 
 export default function Home(): ReactNode {
@@ -29,11 +30,13 @@ export default function Home(): ReactNode {
   const running = useRunning();
   const working = useAtWork().filter((row) => row.state !== "waiting" && !row.task);
   const waits = inbox.data?.waits ?? [];
+  const cards = useNeeding();
+  const needs = waits.length + cards.length;
   return (
     <div className="page">
       <div className="bar">
         <h1>Home</h1>
-        <span className="faint wide">{running.length + working.length} running, {waits.length} {waits.length === 1 ? "needs" : "need"} you</span>
+        <span className="faint wide">{running.length + working.length} running, {needs} {needs === 1 ? "needs" : "need"} you</span>
         <span className="grow" />
         <button type="button" className="field wide w-60" onClick={() => floating.set("palette")}><Icon name="search" /><span className="grow text-left">Find anything</span><span className="kbd">Ctrl K</span></button>
         <DrawerButton />
@@ -43,13 +46,20 @@ export default function Home(): ReactNode {
       <div className="cols2" tabIndex={0} role="region" aria-label="Overview">
         <div className="stack-v">
           <section className="panel" aria-label="Needs you">
-            <header><h2>Needs you</h2><span className="faint">{waits.length || ""}</span></header>
-            {inbox.isLoading ? <Loading rows={1} /> : waits.length === 0 && <p className="muted">Nothing waits for you. Questions and approvals of every session come here.</p>}
+            <header><h2>Needs you</h2><span className="faint">{needs || ""}</span></header>
+            {inbox.isLoading ? <Loading rows={1} /> : needs === 0 && <p className="muted">Nothing waits for you. Questions and approvals of every session come here, and cards that need a word.</p>}
             {waits.map((wait) => (
               <div key={wait.id} className="need" data-why={`session/${wait.session}`}>
                 <Chip state={waitState(wait)} /><span className="q">{wait.reason}</span>
                 <span className="sub"><Link href={`/s/${wait.session}#${wait.version}`}>{wait.title}</Link> · since {moment(wait.opened_at)}{wait.until ? ` · until ${moment(wait.until)}` : ""}</span>
                 <span className="acts"><Answers few wait={{ ...wait, wait: wait.id }} /></span>
+              </div>
+            ))}
+            {cards.map((card) => (
+              <div key={card.id} className="need" data-why={`card/${card.id}`}>
+                <Chip state={cardState(card)} /><span className="q">{card.reason}</span>
+                <span className="sub"><Link href={`/board/${card.board}/${card.id}`}>{card.title}</Link> · since {moment(card.moved_at)}</span>
+                <span className="acts"><Link className="btn small" href={`/board/${card.board}/${card.id}`}>Answer</Link></span>
               </div>
             ))}
           </section>

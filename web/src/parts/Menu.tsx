@@ -10,8 +10,8 @@ export interface Entry {
   readonly act?: () => void;
 }
 
-export function Menu({ name, entries, className = "btn quiet icon" }: {
-  readonly name: string; readonly entries: readonly Entry[]; readonly className?: string;
+export function Menu({ name, entries, icon = "more", className = "btn quiet icon" }: {
+  readonly name: string; readonly entries: readonly Entry[]; readonly icon?: string; readonly className?: string;
 }): ReactNode {
   const [open, setOpen] = useState(false);
   const [up, setUp] = useState(false);
@@ -33,17 +33,17 @@ export function Menu({ name, entries, className = "btn quiet icon" }: {
   return (
     <div className="has-menu" ref={root} onKeyDown={move}>
       <button type="button" className={className} aria-label={name} aria-haspopup="menu" aria-expanded={open} onClick={toggle}>
-        <Icon name="more" />
+        <Icon name={icon} />
       </button>
       {open && (
         <div className={`menu right-0 ${up ? "bottom-full" : "top-full"}`} role="menu" aria-label={name}>
-          {entries.map(({ word, icon, danger, href, act }) =>
+          {entries.map(({ word, icon: sign, danger, href, act }) =>
             href === undefined ? (
               <button key={word} type="button" role="menuitem" className={danger ? "danger" : ""} onClick={() => { setOpen(false); act?.(); }}>
-                {icon && <Icon name={icon} />}{word}
+                {sign && <Icon name={sign} />}{word}
               </button>
             ) : (
-              <a key={word} role="menuitem" href={href} download onClick={() => setOpen(false)}>{icon && <Icon name={icon} />}{word}</a>
+              <a key={word} role="menuitem" href={href} download onClick={() => setOpen(false)}>{sign && <Icon name={sign} />}{word}</a>
             ))}
         </div>
       )}

@@ -6,11 +6,13 @@ import { useDismiss } from "./hooks";
 import { Icon } from "./Icon";
 import { Time } from "./Time";
 
+const DOORS = { session: "GET /v1/sessions/{id}/why", task: "GET /v1/tasks/{id}/why", card: "GET /v1/cards/{id}/why" } as const;
+
 /** The same words as `holdfast why`, and what they rest on. */
 function Answer({ of, id, onClose }: Subject & { readonly onClose: () => void }): ReactNode {
   const why = useQuery({
     queryKey: ["why", of, id], staleTime: 0, gcTime: 0,
-    queryFn: () => (of === "session" ? call("GET /v1/sessions/{id}/why", { path: { id } }) : call("GET /v1/tasks/{id}/why", { path: { id } })),
+    queryFn: () => call(DOORS[of], { path: { id } }),
   });
   const sentences = why.data?.sentences ?? [];
   const [first, ...rest] = sentences;

@@ -1,5 +1,5 @@
 /** A state is colour, shape and word, in the same order, everywhere. */
-import type { Session, TaskView, Waiting } from "../api.gen";
+import type { CardView, Session, TaskView, Waiting } from "../api.gen";
 
 export interface State {
   /** The colour's name. */
@@ -47,6 +47,35 @@ export function taskState(task: TaskView): State {
     case "waiting": return make("waiting", "Waiting");
     case "working": return make("working", "Working");
     default: return make("working", "Running");
+  }
+}
+
+const KINDS: Readonly<Record<string, string>> = { needs_input: "Needs input", dependency: "Dependency", capability: "Capability", transient: "Transient" };
+
+/** Where a card stands; `cools` while it waits after a failure that is not its own. */
+export function cardState(card: Pick<CardView, "status" | "block_kind">, cools = false): State {
+  if (cools) return make("waiting", "Cooling down");
+  switch (card.status) {
+    case "running": return make("working", "Working");
+    case "blocked": return make("blocked", KINDS[card.block_kind] ?? "Blocked");
+    case "done": return make("done", "Done");
+    case "review": return make("waiting", "Review");
+    case "scheduled": return make("queued", "Scheduled", "clock");
+    case "ready": return make("queued", "Ready");
+    case "archived": return make("idle", "Archived");
+    case "triage": return make("idle", "Triage");
+    default: return make("queued", "Todo");
+  }
+}
+
+export function runState(outcome: string): State {
+  switch (outcome) {
+    case "": return make("working", "Working");
+    case "done": return make("done", "Done");
+    case "blocked": return make("blocked", "Blocked");
+    case "stopped": return make("stopped", "Stopped");
+    case "lost": return make("unknown", "Lost");
+    default: return make("failed", "Failed");
   }
 }
 

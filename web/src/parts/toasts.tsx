@@ -17,7 +17,7 @@ interface Toast {
 const toasts = new Cell<readonly Toast[]>([]);
 let next = 1;
 
-export function toast(look: string, title: string, text = "", to = "", stays = look === "failed" || look === "waiting"): void {
+export function toast(look: string, title: string, text = "", to = "", stays = ["failed", "waiting", "blocked"].includes(look)): void {
   const id = next++;
   toasts.set([...toasts.get().slice(-2), { id, look, icon: look, title, text, to, stays }]);
   leave(id, stays);

@@ -5,7 +5,7 @@ import { letters, setLetters } from "./pressed";
 
 const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
   ["Everywhere", [
-    ["Ctrl K", "find or do anything"], ["g h · g c · g t · g s", "go to Home, Chats, Tasks, Settings"], ["n", "new session"],
+    ["Ctrl K", "find or do anything"], ["g h · g c · g t · g b · g s", "go to Home, Chats, Tasks, Board, Settings"], ["n", "new session"],
     ["t", "background tasks drawer"], ["/", "search here"], ["j · k", "next, previous row"], ["Enter", "open it"], ["y", "why: of the focused row, else of the page"],
     ["Esc", "close the topmost; it never stops work"], ["?", "all keys"],
   ]],
@@ -14,6 +14,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
     ["↑", "in an empty field: edit the last queued message"], ["Alt ↑ · Alt ↓", "move a queued message"],
     ["Ctrl F", "search in the whole conversation; twice: the browser's own"], ["m", "first missed message"],
   ]],
+  ["On a board", [["← → ↑ ↓", "move the focus"], ["Space", "lift a card; arrows carry it, Space drops it, Esc puts it back"], ["Enter", "open it"]]],
   ["In an output", [["/", "search"], ["n · N", "next, previous match"], ["g · G", "start, end"], ["f", "follow"]]],
 ];
 

@@ -35,6 +35,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
     { key: "new", icon: "plus", word: "New session", hint: "n", act: () => void newSession(go) },
     { key: "home", icon: "home", word: "Go to Home", hint: "g h", act: () => go("/home") },
     { key: "tasks", icon: "tasks", word: "Go to Tasks", hint: "g t", act: () => go("/tasks") },
+    { key: "board", icon: "board", word: "Go to Board", hint: "g b", act: () => go("/board") },
     { key: "drawer", icon: "tasks", word: "Background tasks drawer", hint: "t", act: () => toggleDrawer() },
     { key: "settings", icon: "settings", word: "Go to Settings", hint: "g s", act: () => go("/settings") },
     { key: "theme", icon: "theme", word: "Switch the theme", hint: "", act: switchTheme },

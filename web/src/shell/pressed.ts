@@ -15,7 +15,7 @@ export function setLetters(on: boolean): void {
 }
 
 const LEADER_MS = 1200;
-const PLACES: Readonly<Record<string, string>> = { h: "/home", c: "/s", t: "/tasks", s: "/settings" };
+const PLACES: Readonly<Record<string, string>> = { h: "/home", c: "/s", t: "/tasks", b: "/board", s: "/settings" };
 
 export function useKeys(): void {
   const [, go] = useLocation();

@@ -1,0 +1,316 @@
+"""The board: dragged with the mouse and with keys, a worker that asks and goes on, live in two tabs, long and small."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from holdfast.config import Home
+from holdfast.domain.card import BoardCreated, CardCreated, board_stream, card_stream
+from holdfast.store.port import Append, Write
+from holdfast.store.sqlite import SqliteStore
+from tests.e2e.gateway import GatewayProcess, Json
+from tests.web.conftest import settled
+from tests.web.seat import Seat
+from tests.web.test_for_everybody import AXE
+
+CARDS, AT_ONCE = 2_000, 250
+FEW = 60
+"""Cards of a screen and what is near it."""
+PHONE = {"width": 390, "height": 844}
+
+
+async def fill(home: Path) -> None:
+    place = Home(home)
+    place.prepare()
+    store = SqliteStore(place.database)
+    now = time.time_ns() // 1_000_000
+    await store.append(
+        Append((Write(board_stream("many"), (BoardCreated(board="many", title="Many", by="cli"),)),), now)
+    )
+    for start in range(0, CARDS, AT_ONCE):
+        writes = []
+        for number in range(start, start + AT_ONCE):
+            card = f"{number:08x}"
+            created = CardCreated(
+                card=card,
+                board="many",
+                title=f"Card {number}",
+                body="",
+                by="cli",
+                status="triage" if number % 2 else "ready",
+            )
+            writes.append(Write(card_stream(card), (created,)))
+        await store.append(Append(tuple(writes), now + start))
+    await store.close()
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[GatewayProcess]:
+    home = settled(tmp_path_factory.mktemp("board") / "home")
+    with ThreadPoolExecutor(1) as beside:  # the browser's own loop runs in this thread
+        beside.submit(asyncio.run, fill(home)).result()
+    with GatewayProcess(home) as process:
+        yield process.start()
+
+
+@pytest.fixture
+def visitor(browser: Browser, house: GatewayProcess) -> Iterator[Seat]:
+    with Seat(browser, house, viewport={"width": 1500, "height": 900}) as found:
+        yield found
+
+
+def new_board(gateway: GatewayProcess, name: str) -> str:
+    """Each test has its own."""
+    gateway.command("POST", "/v1/boards", {"board": name, "title": name.capitalize()})
+    return name
+
+
+def new_card(gateway: GatewayProcess, board: str, title: str, body: str = "", **more: object) -> str:
+    return str(gateway.command("POST", "/v1/cards", {"title": title, "body": body, "board": board} | more)["card"])
+
+
+def card(gateway: GatewayProcess, id: str) -> Json:
+    found: Json = gateway.get(f"/v1/cards/{id}")
+    return found
+
+
+def status(gateway: GatewayProcess, id: str) -> str:
+    return str(card(gateway, id)["card"]["status"])
+
+
+def column(page: Page, name: str) -> Locator:
+    return page.locator(f'[data-column="{name}"]')
+
+
+def drag(page: Page, title: str, to: str) -> None:
+    box = page.locator(".card", has_text=title).bounding_box()
+    end = column(page, to).bounding_box()
+    assert box and end
+    page.mouse.move(box["x"] + 40, box["y"] + 12)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 60, box["y"] + 30, steps=3)
+    page.mouse.move(end["x"] + end["width"] / 2, end["y"] + 60, steps=8)
+    page.mouse.up()
+
+
+def test_dragged_with_the_mouse(visitor: Seat) -> None:
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "mouse")
+    first = new_card(gateway, board, "Sort the mail", triage=True)
+    visitor.open(f"/board/{board}")
+    expect(column(page, "triage").locator(".card")).to_contain_text("Sort the mail")
+    drag(page, "Sort the mail", "ready")
+    expect(column(page, "ready").locator(".card")).to_contain_text("No profile set")  # and it says why it does not run
+    visitor.until(lambda: status(gateway, first) == "ready", "it was moved")
+    drag(page, "Sort the mail", "running")  # only the board starts one
+    expect(page.locator(".toast")).to_contain_text("A card is not moved to running by hand.")
+    expect(column(page, "ready").locator(".card")).to_have_count(1)
+    drag(page, "Sort the mail", "blocked")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Reason").fill("the key is missing")
+    dialog.get_by_role("button", name="Block", exact=True).click()
+    expect(column(page, "blocked").locator(".card")).to_contain_text("the key is missing")
+    drag(page, "Sort the mail", "todo")
+    page.get_by_role("dialog", name="Unblock “Sort the mail”?").get_by_role(
+        "button", name="Unblock and continue"
+    ).click()
+    expect(column(page, "ready").locator(".card")).to_have_count(1)
+    drag(page, "Sort the mail", "scheduled")
+    dialog.get_by_role("button", name="Schedule").click()
+    expect(column(page, "scheduled")).to_contain_text(re.compile("Scheduled|1"))
+    visitor.until(lambda: status(gateway, first) == "scheduled", "it is scheduled")
+    visitor.page.reload()
+    column(page, "scheduled").locator(".card").wait_for()
+    drag(page, "Sort the mail", "done")
+    dialog.get_by_label("Summary").fill("sorted by hand")
+    dialog.get_by_role("button", name="Complete").click()
+    visitor.until(lambda: status(gateway, first) == "done", "it is done")
+    assert card(gateway, first)["summary"] == "sorted by hand"
+
+
+def test_carried_with_the_keys(visitor: Seat) -> None:
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "keys")
+    one = new_card(gateway, board, "First of all", triage=True, priority=5)
+    two = new_card(gateway, board, "Then this", triage=True)
+    new_card(gateway, board, "Beside them")
+    visitor.open(f"/board/{board}")
+    page.get_by_role("link", name="First of all").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("link", name="Then this")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("link", name="Beside them")).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Space")
+    said = page.locator('[aria-live="assertive"]')
+    expect(said).to_contain_text("is lifted")
+    page.keyboard.press("ArrowRight")
+    expect(said).to_contain_text("is over Todo")
+    page.keyboard.press("Escape")
+    expect(said).to_contain_text("was put back")
+    assert {status(gateway, one), status(gateway, two)} == {"triage"}
+    page.get_by_role("link", name="First of all").focus()
+    page.keyboard.press("Space")
+    expect(said).to_contain_text("First of all is lifted")
+    for over in ("Todo", "Scheduled", "Ready"):
+        page.keyboard.press("ArrowRight")
+        expect(said).to_contain_text(f"is over {over}")
+    page.keyboard.press("Space")
+    visitor.until(lambda: status(gateway, one) == "ready", "it was carried there")
+    page.get_by_role("link", name="Then this").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/board/{board}/{two}")
+    expect(page.get_by_role("complementary", name=f"Card {two}")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.wait_for_url(f"**/board/{board}")
+
+
+def test_a_worker_asks_and_goes_on_with_what_it_remembers(visitor: Seat) -> None:
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "answer")
+    visitor.open(f"/board/{board}")
+    expect(page.get_by_text("An empty board")).to_be_visible()
+    page.get_by_role("button", name="Add the first card").click()
+    form = page.get_by_role("dialog", name="New card")
+    form.get_by_label("Title").fill("Tell the secret")
+    form.get_by_label("What is to be done").fill("say secret\nblock which?")
+    form.locator("select").first.select_option("demo")
+    form.get_by_role("button", name="Add card").click()
+    drawer = page.get_by_role("complementary", name=re.compile("^Card "))
+    ask = drawer.get_by_label("What it waits for")
+    expect(ask).to_contain_text("demo asks")
+    expect(ask.locator("blockquote")).to_have_text("which?")
+    expect(ask).to_contain_text("Continues the session of run 1")
+    expect(page.get_by_role("link", name=re.compile("^Board.*need you"))).to_be_visible()
+    id = page.url.rsplit("/", 1)[1]
+    ask.get_by_label("Answer or comment").fill("count\ncomplete ok")
+    ask.get_by_role("button", name="Unblock and continue").click()
+    expect(drawer.locator(".head .chip")).to_have_text("Done")
+    expect(ask).to_have_count(0)
+    runs = card(gateway, id)["runs"]
+    assert [run["outcome"] for run in runs] == ["blocked", "done"]
+    assert runs[1]["resumes"] == 1 and runs[0]["session"] == runs[1]["session"]
+    drawer.get_by_role("tab", name="Runs 2").click()
+    expect(drawer.locator(".run-list li").first).to_contain_text("goes on with run 1")
+    drawer.get_by_role("tab", name="Card").click()
+    expect(drawer).to_contain_text("What came of it")
+    drawer.get_by_role("tab", name="Runs 2").click()
+    drawer.get_by_role("link", name="Transcript of run 2").click()
+    page.wait_for_url(f"**/s/{runs[1]['session']}#run-2")
+    marked = page.locator(".entry", has_text=f"Works on card {id}, run 2")
+    expect(marked).to_be_in_viewport()
+    marked.get_by_role("link", name="Open card").click()
+    page.wait_for_url(f"**/board/{board}/{id}")
+
+
+def test_words_to_a_worker_become_comments(visitor: Seat) -> None:
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "worker")
+    id = new_card(gateway, board, "A long one", "slow 200 " + "word " * 600, profile="demo")
+    visitor.until(lambda: status(gateway, id) == "running", "it runs")
+    visitor.open(f"/s/{card(gateway, id)['card']['session']}")
+    expect(page.get_by_text("What you say becomes a comment on the card")).to_be_visible()
+    page.get_by_label("Message", exact=True).fill("faster, if you can")
+    page.get_by_role("button", name="Comment", exact=True).click()
+    visitor.until(lambda: len(card(gateway, id)["comments"]) == 1, "it is a comment")
+    page.get_by_role("link", name="Open card").last.click()
+    drawer = page.get_by_role("complementary", name=f"Card {id}")
+    expect(drawer).to_contain_text("faster, if you can")
+    drawer.get_by_role("button", name="Stop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop 1 run").click()
+    expect(drawer.locator(".head .chip")).to_contain_text("needs input")
+
+
+def test_two_tabs_see_the_same(visitor: Seat) -> None:
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "tabs")
+    visitor.open(f"/board/{board}")
+    other = visitor.tab()
+    other.goto(f"{gateway.url}/board/{board}")
+    expect(other.get_by_text("An empty board")).to_be_visible()
+    first, second = new_card(gateway, board, "Seen twice", triage=True), new_card(gateway, board, "Comes first")
+    for tab in (page, other):
+        expect(column(tab, "triage").locator(".card")).to_contain_text("Seen twice")
+    page.bring_to_front()  # a tab behind another one draws nothing
+    drag(page, "Seen twice", "ready")
+    expect(column(other, "ready")).to_contain_text("Seen twice")
+    gateway.command("PATCH", f"/v1/cards/{first}", {"title": "Renamed elsewhere"})
+    for tab in (page, other):
+        expect(column(tab, "ready")).to_contain_text("Renamed elsewhere")
+    page.get_by_role("link", name="Renamed elsewhere").click()
+    drawer = page.get_by_role("complementary", name=f"Card {first}")
+    drawer.get_by_role("button", name="Wait for another card").click()
+    drawer.get_by_label("Wait for which card").fill("comes")
+    drawer.get_by_role("button", name=re.compile("Comes first")).click()
+    expect(drawer.get_by_text("before this")).to_be_visible()
+    drawer.get_by_label("Comment", exact=True).fill("after that one")
+    drawer.get_by_role("button", name="Comment", exact=True).click()
+    expect(other.locator(".card", has_text="Renamed elsewhere").locator(".talk")).to_contain_text("1")
+    page.get_by_role("button", name="Pause the board").click()
+    expect(other.get_by_text("Paused by you")).to_be_visible()
+    expect(other.locator(".card", has_text="Comes first")).to_contain_text("Board paused by")
+    drawer.get_by_role("button", name=f"Menu of card {first}").click()
+    page.get_by_role("menuitem", name="Archive…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Archive 1 card").click()
+    expect(other.locator(".card", has_text="Renamed elsewhere")).to_have_count(0)
+    assert status(gateway, second) == "ready"
+
+
+def test_thousands_of_cards(visitor: Seat) -> None:
+    page = visitor.page
+    visitor.open("/board/many")
+    expect(column(page, "ready").locator(".card").first).to_contain_text("Card 0")
+    expect(page.locator(".bar")).to_contain_text("2,000 cards")
+    assert page.locator(".card").count() < FEW
+    stack = column(page, "ready").locator(".stack")
+    for _ in range(60):
+        stack.evaluate("box => { box.scrollTop = box.scrollHeight }")
+        page.wait_for_timeout(40)
+        if page.get_by_text("Card 1998", exact=True).count():
+            break
+    expect(page.get_by_text("Card 1998", exact=True)).to_be_visible()
+    assert page.locator(".card").count() < FEW
+    page.get_by_label("Filter cards").fill("card 1234")
+    expect(page.locator(".card")).to_have_count(1)
+    assert visitor.errors == []
+
+
+def test_on_a_phone(browser: Browser, house: GatewayProcess) -> None:
+    board = new_board(house, "phone")
+    id = new_card(house, board, "Small and handy", triage=True)
+    with Seat(browser, house, viewport=PHONE, has_touch=True) as seat:
+        page = seat.page
+        seat.open(f"/board/{board}")
+        page.get_by_role("tab", name="Triage 1").click()
+        page.get_by_role("button", name="Move Small and handy").click()
+        page.get_by_role("menuitem", name="Move to Review").click()
+        page.get_by_role("tab", name="Review 1").click()
+        page.get_by_role("link", name="Small and handy").click()
+        drawer = page.get_by_role("complementary", name=f"Card {id}")
+        expect(drawer).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        drawer.get_by_role("button", name="Back to the board").click()
+        expect(page.get_by_role("tab", name="Review 1")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_on_a_board(browser: Browser, house: GatewayProcess, theme: str) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is missing: make web")
+    board = new_board(house, f"axe-{theme}")
+    id = new_card(house, board, "Asks", "block which?", profile="demo", priority=2)
+    new_card(house, board, "Waits", parents=[id])
+    with Seat(browser, house, color_scheme=theme) as seat:
+        seat.until(lambda: status(house, id) == "blocked", "it is blocked")
+        found: list[str] = []
+        for path in (f"/board/{board}", f"/board/{board}/{id}", "/board/nothing-here", "/home"):
+            seat.open(path)
+            seat.page.wait_for_timeout(600)
+            seat.page.evaluate(AXE.read_text())
+            for violation in seat.page.evaluate("axe.run().then(found => found.violations)"):
+                where = [node["html"][:160] for node in violation["nodes"][:2]]
+                found.append(f"{path}: {violation['impact']} {violation['id']} {where}")
+        assert not found, "\n".join(found)

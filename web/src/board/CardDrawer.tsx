@@ -1,0 +1,188 @@
+/** One card with all that belongs to it: what it asks, what was said and done, what it waits for. */
+import { useQuery } from "@tanstack/react-query";
+import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from "react";
+import { Link, useLocation } from "wouter";
+import type { CardDetail, CardView } from "../api.gen";
+import { COLUMNS } from "../log/cards";
+import { useCard } from "../net/cards";
+import { call } from "../net/http";
+import { queries } from "../net/queries";
+import { Chip } from "../parts/Chip";
+import { Confirm } from "../parts/Confirm";
+import { Empty, Loading } from "../parts/Empty";
+import { Icon } from "../parts/Icon";
+import { Menu } from "../parts/Menu";
+import { cardState } from "../parts/states";
+import { complain, toast } from "../parts/toasts";
+import { Why } from "../parts/Why";
+import { count, dollars } from "../words";
+import { Activity, Runs } from "./CardRuns";
+import { CardForm } from "./CardForm";
+import { Links } from "./CardLinks";
+import { Talk, Unblock } from "./CardTalk";
+import { type Moves, WORDS } from "./moves";
+
+const Markdown = lazy(() => import("../parts/Markdown"));
+const TABS = ["activity", "card", "runs", "changes"] as const;
+type Tab = (typeof TABS)[number];
+
+export function CardDrawer({ id, board, moves }: { readonly id: string; readonly board: string; readonly moves: Moves }): ReactNode {
+  const asked = useCard(id);
+  const [, go] = useLocation();
+  const close = useCallback((): void => {
+    go(`/board/${board}`);
+    document.querySelector<HTMLElement>(`[data-why="card/${id}"] a.t`)?.focus(); // where it was opened from
+  }, [go, board, id]);
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent): void => {
+      if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open], .lifted")) close();
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, [close]);
+  return (
+    <aside className="card-drawer" aria-label={`Card ${id}`}>
+      {asked.data ? <Open key={id} detail={asked.data} moves={moves} onClose={close} /> : (
+        <>
+          <div className="head"><div className="row"><span className="mono faint grow">{id}</span><button type="button" className="btn quiet small icon" aria-label="Close the card" onClick={close}><Icon name="close" /></button></div></div>
+          {asked.isError ? <Empty title="This card is not there">{asked.error.message}</Empty> : <Loading />}
+        </>
+      )}
+    </aside>
+  );
+}
+
+function Open({ detail, moves, onClose }: { readonly detail: CardDetail; readonly moves: Moves; readonly onClose: () => void }): ReactNode {
+  const { card } = detail;
+  const [tab, setTab] = useState<Tab>("activity");
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => title.current?.focus({ preventScroll: true }), []);
+  const words: Readonly<Record<Tab, string>> = { activity: "Activity", card: "Card", runs: `Runs ${detail.runs.length || ""}`, changes: "Changes" };
+  return (
+    <>
+      <Head detail={detail} moves={moves} onClose={onClose} title={title} />
+      <div className="body">
+        {card.status === "blocked" && <Unblock detail={detail} />}
+        {(card.status === "ready" || card.status === "todo" || card.status === "triage") && detail.why && <p className="standing">{detail.why} <Why of="card" id={card.id} /></p>}
+        <div className="tabs" role="tablist" aria-label="About this card">
+          {TABS.map((one) => <button key={one} type="button" role="tab" id={`card-${one}`} aria-controls="card-panel" aria-selected={tab === one} onClick={() => setTab(one)}>{words[one]}</button>)}
+        </div>
+        <div id="card-panel" role="tabpanel" aria-labelledby={`card-${tab}`}>
+          {tab === "activity" && <><Activity detail={detail} />{card.status !== "blocked" && <Talk card={card} />}</>}
+          {tab === "card" && <Body detail={detail} />}
+          {tab === "runs" && <Runs detail={detail} />}
+          {tab === "changes" && <Changes card={card} />}
+        </div>
+        <Links detail={detail} />
+        <Policy detail={detail} />
+      </div>
+    </>
+  );
+}
+
+function Head({ detail, moves, onClose, title }: {
+  readonly detail: CardDetail; readonly moves: Moves; readonly onClose: () => void; readonly title: React.RefObject<HTMLHeadingElement | null>;
+}): ReactNode {
+  const { card } = detail;
+  const [asking, setAsking] = useState<"edit" | "archive" | "stop" | null>(null);
+  const [kept, setKept] = useState("");
+  const path = { id: card.id };
+  const retry = (fresh: boolean): void => void call("POST /v1/cards/{id}/retry", { path, body: { fresh } }).catch(complain);
+  const stop = (): void => void call("POST /v1/cards/{id}/stop", { path }).catch(complain);
+  const archive = (): void => void call("POST /v1/cards/{id}/archive", { path }).then((done) => {
+    setAsking(null);
+    if (done.kept) return setKept(done.kept);
+    toast("done", "The card was archived", "Nothing of its workspace was worth keeping.");
+    onClose();
+  }, complain);
+  const cost = detail.runs.reduce((sum, run) => sum + (run.cost ?? 0), 0);
+  const tokens = detail.runs.reduce((sum, run) => sum + run.input_tokens + run.output_tokens, 0);
+  const running = card.status === "running";
+  const state = cardState(card);
+  const entries = [
+    { word: "Edit…", icon: "edit", act: () => setAsking("edit") },
+    ...(running ? [{ word: "Stop…", icon: "stop", danger: true, act: () => setAsking("stop") }] : [
+      { word: "Try again", icon: "refresh", act: () => retry(false) }, { word: "Try again, fresh", icon: "plus", act: () => retry(true) },
+    ]),
+    ...COLUMNS.filter((column) => column !== card.status && column !== "running").map((column) => ({ word: `Move to ${WORDS[column]}`, icon: "right", act: () => moves.move(card, column) })),
+    { word: "Archive…", icon: "close", danger: true, act: () => setAsking("archive") },
+  ];
+  return (
+    <div className="head">
+      <div className="row">
+        <button type="button" className="btn quiet icon phone" aria-label="Back to the board" onClick={onClose}><Icon name="left" /></button>
+        <span className="mono faint">{card.id}</span><span className="faint">{card.board}</span><span className="grow" />
+        {running && <button type="button" className="btn small danger" onClick={() => setAsking("stop")}><Icon name="stop" />Stop</button>}
+        <Menu name={`Menu of card ${card.id}`} entries={entries} className="btn quiet small icon" />
+        <button type="button" className="btn quiet small icon wide" aria-label="Close the card" onClick={onClose}><Icon name="close" /></button>
+      </div>
+      <h2 className="title" ref={title} tabIndex={-1}>{card.title}</h2>
+      <div className="row flex-wrap">
+        <Chip state={state} {...(card.status === "blocked" ? { word: `Blocked: ${state.word.toLowerCase()}` } : {})} />
+        <span className="muted cut">{[card.profile || "no profile", card.workspace, ...(tokens ? [`${count(tokens)} tokens`] : []), ...(cost ? [dollars(cost)] : [])].join(" · ")}</span>
+      </div>
+      {asking === "edit" && <CardForm board={card.board} detail={detail} onClose={() => setAsking(null)} onDone={() => setAsking(null)} />}
+      {asking === "stop" && (
+        <Confirm title={`Stop run ${card.run}?`} verb="Stop 1 run" onNo={() => setAsking(null)} onYes={() => { setAsking(null); stop(); }}>
+          <p>The card is blocked until somebody lets it go on. Its session stays, and the next run goes on with it.</p>
+        </Confirm>
+      )}
+      {asking === "archive" && (
+        <Confirm title={`Archive “${card.title}”?`} verb="Archive 1 card" onNo={() => setAsking(null)} onYes={archive}>
+          <p>{running ? "Its run is stopped. " : ""}It leaves the board and keeps its history. Its workspace goes only when nothing would be lost with it.</p>
+        </Confirm>
+      )}
+      {kept && (
+        <Confirm title="Archived; its workspace stays" verb="Close the card" danger={false} onNo={() => setKept("")} onYes={() => { setKept(""); onClose(); }}>
+          <p>It was not removed: {kept}</p>
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+function Body({ detail }: { readonly detail: CardDetail }): ReactNode {
+  const [editing, setEditing] = useState(false);
+  const { metadata, artifacts } = detail;
+  return (
+    <>
+      {detail.body ? <div className="prose"><Suspense fallback={<p>{detail.body}</p>}><Markdown text={detail.body} live={false} /></Suspense></div> : <p className="muted">It has no more words than its title.</p>}
+      <p><button type="button" className="btn small" onClick={() => setEditing(true)}><Icon name="edit" />Edit</button></p>
+      {detail.summary && <><h3>What came of it</h3><div className="prose"><Suspense fallback={<p>{detail.summary}</p>}><Markdown text={detail.summary} live={false} /></Suspense></div></>}
+      {artifacts.length > 0 && <><h3>Files</h3><ul className="mono">{artifacts.map((file) => <li key={file} className="cut">{file}</li>)}</ul></>}
+      {Object.keys(metadata).length > 0 && <dl className="pairs-2">{Object.entries(metadata).map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}</dl>}
+      {editing && <CardForm board={detail.card.board} detail={detail} onClose={() => setEditing(false)} onDone={() => { setEditing(false); void queries.invalidateQueries({ queryKey: ["card", detail.card.id] }); }} />}
+    </>
+  );
+}
+
+/** What is different in its workspace, line by line. */
+function Changes({ card }: { readonly card: CardView }): ReactNode {
+  const asked = useQuery({ queryKey: ["card-diff", card.id, card.version], queryFn: () => call("GET /v1/cards/{id}/diff", { path: { id: card.id } }), placeholderData: (before) => before });
+  if (asked.isLoading) return <Loading rows={3} />;
+  if (asked.isError) return <p className="muted">{asked.error.message}</p>;
+  const text = asked.data?.diff ?? "";
+  if (!text.trim()) return <p className="muted">Nothing is different in its workspace, as far as git knows.</p>;
+  return (
+    <pre className="diff" tabIndex={0} aria-label="Changes in the workspace">
+      {text.split("\n").slice(0, 4000).map((line, index) => <span key={index} className={lookOf(line)}>{line || " "}{"\n"}</span>)}
+    </pre>
+  );
+}
+
+function lookOf(line: string): string {
+  if (line.startsWith("+++") || line.startsWith("---") || line.startsWith("diff ")) return "file";
+  return line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : line.startsWith("@@") ? "at" : "";
+}
+
+function Policy({ detail }: { readonly detail: CardDetail }): ReactNode {
+  const most = detail.max_attempts === null ? "" : ` of ${detail.max_attempts}`;
+  const hours = detail.max_runtime_ms === null ? "" : `, at most ${Math.round(detail.max_runtime_ms / 60_000)} min a run`;
+  return (
+    <>
+      <h3>Policy</h3>
+      <p className="muted">Resume <b>{detail.resume ?? "as its profile says"}</b>, {detail.attempts}{most} attempts used{hours}.{" "}
+        {detail.followers.length > 0 && <>Told of its end: {detail.followers.map((one, at) => <span key={one}>{at > 0 && ", "}<Link href={`/s/${one}`}>session {one.slice(0, 8)}</Link></span>)}.</>}</p>
+    </>
+  );
+}

@@ -1,0 +1,61 @@
+/** A card as it stands in its column. */
+import { memo, type ReactNode } from "react";
+import { Link } from "wouter";
+import type { BoardView, CardView } from "../api.gen";
+import { useCard } from "../net/cards";
+import { Chip } from "../parts/Chip";
+import { Icon } from "../parts/Icon";
+import { cardState } from "../parts/states";
+import { Why } from "../parts/Why";
+import { age, coming } from "../words";
+
+export interface FaceProps {
+  readonly card: CardView;
+  readonly board: BoardView | undefined;
+  /** By the half minute, so that nothing jumps. */
+  readonly now: number;
+  readonly selected: boolean;
+  readonly to: string;
+}
+
+const cools = (card: CardView, now: number): boolean => card.status === "ready" && card.again_at !== null && card.again_at > now;
+
+export const CardFace = memo(function CardFace({ card, board, now, selected, to, link }: FaceProps & { readonly link?: (node: HTMLElement | null) => void }): ReactNode {
+  const cooling = cools(card, now);
+  const state = cardState(card, cooling);
+  const reason = faceReason(card, cooling);
+  const shown = card.status === "running" || card.status === "blocked" || cooling || card.status === "review";
+  return (
+    <div className={`card ${state.look} ${selected ? "sel" : ""}`} data-why={`card/${card.id}`}>
+      <span className="row">
+        <span className="id">{card.id}</span><span className="faint cut grow whose">{card.profile || "no profile"}</span>
+        {card.priority !== 0 && <span className="prio" title={`Priority ${card.priority}`}>{card.priority > 0 ? "▲" : "▼"} {Math.abs(card.priority)}</span>}
+        {card.comments > 0 && <span className="row faint talk"><Icon name="comment" />{card.comments}<span className="sr"> comments</span></span>}
+      </span>
+      <Link className="t" href={to} draggable={false} ref={link ?? null}>{card.title}</Link>
+      {card.warning && card.status === "running" && <span className="reason waiting">Started fresh: {card.warning}</span>}
+      {reason && <span className="reason">{reason}</span>}
+      <span className="foot">
+        {shown && <Chip state={state} />}
+        {card.status === "scheduled" && card.scheduled_at !== null && <span>{coming(card.scheduled_at, now)}</span>}
+        {(card.status === "ready" || card.status === "todo") && !cooling && <NotStarted card={card} board={board} />}
+        {cooling && <span>{age((card.again_at ?? now) - now)} left</span>}
+        {!cooling && <span title="In this column for">{age(now - card.moved_at)}</span>}
+        {card.run > 0 && <span>run {card.run}</span>}
+      </span>
+    </div>
+  );
+});
+
+function faceReason(card: CardView, cooling: boolean): string {
+  if (card.status === "blocked" || card.status === "review" || cooling) return card.reason;
+  return card.status === "done" ? (card.reason.split("\n", 1)[0] ?? "") : "";
+}
+
+/** Every card that could run and does not says why. */
+function NotStarted({ card, board }: { readonly card: CardView; readonly board: BoardView | undefined }): ReactNode {
+  const simple = card.status !== "ready" ? "" : board?.paused_by ? `Board paused by ${board.paused_by}` : card.profile ? "" : "No profile set";
+  const asked = useCard(card.id, simple === "");
+  const words = simple || (asked.data?.why ?? "").replace(/ \(`[^)]*\)/, "").replace(/\.$/, "");
+  return words ? <><span className="not-yet">{words}</span><Why of="card" id={card.id} /></> : null;
+}

@@ -1,0 +1,76 @@
+/** A new card, or another wording of one. */
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import type { CardDetail, EditCard } from "../api.gen";
+import { call, newId } from "../net/http";
+import { useProfiles } from "../net/queries";
+import { complain } from "../parts/toasts";
+
+type Resume = "" | "auto" | "fresh" | "resume";
+
+export function CardForm({ board, detail, onClose, onDone }: {
+  readonly board: string; readonly detail?: CardDetail; readonly onClose: () => void; readonly onDone: (card: string) => void;
+}): ReactNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const profiles = useProfiles().data?.profiles ?? [];
+  const known = detail?.card;
+  const [key] = useState(newId);
+  const [busy, setBusy] = useState(false);
+  const [title, setTitle] = useState(known?.title ?? "");
+  const [body, setBody] = useState(detail?.body ?? "");
+  const [chosen, setProfile] = useState<string | null>(known?.profile ?? null);
+  const [workspace, setWorkspace] = useState(known?.workspace ?? "scratch");
+  const [priority, setPriority] = useState(String(known?.priority ?? 0));
+  const [resume, setResume] = useState<Resume>((detail?.resume ?? "") as Resume);
+  const [attempts, setAttempts] = useState(detail?.max_attempts == null ? "" : String(detail.max_attempts));
+  const [triage, setTriage] = useState(false);
+  const profile = chosen ?? profiles.find((one) => one.default)?.name ?? "";
+  const running = known?.status === "running";
+  const save = async (): Promise<void> => {
+    setBusy(true);
+    const more = { priority: Number(priority) || 0, max_attempts: attempts ? Number(attempts) : null };
+    const said = { title: title.trim(), body, profile: profile || null, workspace: workspace.trim() || "scratch", resume: resume || null };
+    try {
+      if (known) {
+        const change: EditCard = running ? more : { ...said, ...more };
+        await call("PATCH /v1/cards/{id}", { path: { id: known.id }, key, body: change });
+        onDone(known.id);
+      } else onDone((await call("POST /v1/cards", { key, body: { ...said, ...more, board, triage } })).card);
+    } catch (error) {
+      setBusy(false);
+      complain(error);
+    }
+  };
+  const word = known ? "Edit the card" : "New card";
+  return (
+    <dialog ref={dialog} className="card-form" aria-label={word} onClose={onClose}>
+      <form method="dialog" className="form" onSubmit={(event) => { event.preventDefault(); void save(); }}>
+        <h2>{word}</h2>
+        {running && <p className="muted">It runs: its worker has read it. Only its priority and attempts can be changed; a comment reaches the worker.</p>}
+        {!running && (
+          <>
+            <label>Title<input className="input" required maxLength={200} value={title} onChange={(event) => setTitle(event.target.value)} autoFocus /></label>
+            <label>What is to be done<textarea className="input" rows={7} value={body} placeholder="Markdown. The worker reads this, and every comment." onChange={(event) => setBody(event.target.value)} /></label>
+            <div className="pair">
+              <label>Profile<select className="input" value={profile} onChange={(event) => setProfile(event.target.value)}>
+                <option value="">None: it is not started</option>{profiles.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}</select></label>
+              <label>Workspace<input className="input mono" value={workspace} list="workspaces" onChange={(event) => setWorkspace(event.target.value)} />
+                <datalist id="workspaces"><option value="scratch" /><option value="dir:" /><option value="worktree:" /></datalist></label>
+            </div>
+          </>
+        )}
+        <div className="pair">
+          <label>Priority<input className="input" type="number" min={-1000} max={1000} value={priority} onChange={(event) => setPriority(event.target.value)} /></label>
+          {!running && <label>After a block or a crash<select className="input" value={resume} onChange={(event) => setResume(event.target.value as Resume)}>
+            <option value="">As its profile says</option><option value="auto">Go on where it can (auto)</option><option value="resume">Always go on (resume)</option><option value="fresh">Always begin anew (fresh)</option></select></label>}
+          <label>Attempts<input className="input" type="number" min={1} max={100} placeholder="as the board says" value={attempts} onChange={(event) => setAttempts(event.target.value)} /></label>
+        </div>
+        {!known && <label className="row"><input type="checkbox" checked={triage} onChange={(event) => setTriage(event.target.checked)} />Into triage: somebody looks at it before it is started</label>}
+        <div className="acts">
+          <button type="button" className="btn" onClick={onClose}>Cancel</button>
+          <button type="submit" className="btn primary" disabled={busy || (!running && !title.trim())}>{known ? "Save" : "Add card"}</button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,132 @@
+/** Moving a card: what each column means as a command, what is asked first, and what is on its way. */
+import { type ReactNode, useCallback, useState } from "react";
+import type { CardAccepted, CardView } from "../api.gen";
+import type { Column } from "../log/cards";
+import { call, newId } from "../net/http";
+import { known } from "../net/cards";
+import { now } from "../net/clock";
+import { Confirm } from "../parts/Confirm";
+import { complain } from "../parts/toasts";
+
+export const WORDS: Readonly<Record<Column, string>> = {
+  triage: "Triage", todo: "Todo", scheduled: "Scheduled", ready: "Ready", running: "Running", blocked: "Blocked", review: "Review", done: "Done",
+};
+
+type Question = "unblock" | "scheduled" | "blocked" | "done" | "stop";
+interface Asking { readonly card: CardView; readonly to: Column; readonly what: Question }
+interface OnItsWay { readonly to: Column; readonly version: number | null }
+
+export interface Moves {
+  /** Shown in its new column until the log says so too, or it was refused. */
+  readonly moving: ReadonlyMap<string, Column>;
+  readonly move: (card: CardView, to: Column) => void;
+  readonly dialog: ReactNode;
+}
+
+/** What has to be said before it is moved there. */
+export function question(card: Pick<CardView, "status">, to: Column): Question | null {
+  if (to === "done" || to === "blocked" || to === "scheduled") {
+    if (card.status !== "blocked" || to === "done") return to;
+    return "unblock";
+  }
+  if (card.status === "blocked") return "unblock";
+  return card.status === "running" && to !== "running" ? "stop" : null;
+}
+
+export function useMoves(): Moves {
+  const [way, setWay] = useState<ReadonlyMap<string, OnItsWay>>(new Map());
+  const [asking, setAsking] = useState<Asking | null>(null);
+  const put = useCallback((id: string, next: OnItsWay | null) => setWay((before) => {
+    const after = new Map(before);
+    if (next) after.set(id, next);
+    else after.delete(id);
+    return after;
+  }), []);
+  const act = useCallback((card: CardView, to: Column, tell: Promise<CardAccepted>) => {
+    setAsking(null);
+    put(card.id, { to, version: null });
+    tell.then(({ version }) => put(card.id, { to, version }), (error: unknown) => {
+      put(card.id, null);
+      complain(error);
+    });
+  }, [put]);
+  const move = useCallback((card: CardView, to: Column) => {
+    if (card.status === to) return;
+    const what = question(card, to);
+    if (what) setAsking({ card, to, what });
+    else act(card, to, call("POST /v1/cards/{id}/move", { path: { id: card.id }, body: { status: to } }));
+  }, [act]);
+  const moving = new Map<string, Column>();
+  for (const [id, { to, version }] of way) {
+    if (version === null || (known(id)?.version ?? Infinity) < version) moving.set(id, to);
+  }
+  return { moving, move, dialog: asking && <Ask {...asking} onAct={act} onClose={() => setAsking(null)} /> };
+}
+
+function Ask({ card, to, what, onAct, onClose }: Asking & {
+  readonly onAct: (card: CardView, to: Column, tell: Promise<CardAccepted>) => void; readonly onClose: () => void;
+}): ReactNode {
+  const [text, setText] = useState("");
+  const [kind, setKind] = useState<"capability" | "dependency" | "needs_input" | "transient">("needs_input");
+  const [fresh, setFresh] = useState(false);
+  const [at, setAt] = useState(() => local(now() + 3_600_000));
+  const path = { id: card.id };
+  const said = text.trim();
+  const [key] = useState(newId);
+  const name = `“${card.title}”`;
+  switch (what) {
+    case "scheduled":
+      return (
+        <Confirm title={`When is ${name} ready?`} verb="Schedule" danger={false} disabled={!(new Date(at).getTime() > now())} onNo={onClose}
+          onYes={() => onAct(card, to, call("POST /v1/cards/{id}/move", { path, key, body: { status: "scheduled", at: new Date(at).getTime() } }))}>
+          {card.status === "running" && <p>Its run is stopped.</p>}
+          <label className="asks form"><span className="sr">Time</span><input className="input" type="datetime-local" aria-label="Not before" value={at} onChange={(event) => setAt(event.target.value)} autoFocus /></label>
+        </Confirm>
+      );
+    case "blocked":
+      return (
+        <Confirm title={`Why is ${name} blocked?`} verb="Block" danger={card.status === "running"} disabled={!said} onNo={onClose}
+          onYes={() => onAct(card, to, call("POST /v1/cards/{id}/block", { path, key, body: { reason: said, kind } }))}>
+          <p>{card.status === "running" ? "Its run is stopped. " : ""}It stays where it is until somebody unblocks it.</p>
+          <div className="asks form">
+            <label>Reason<textarea className="input" rows={2} value={text} onChange={(event) => setText(event.target.value)} autoFocus /></label>
+            <label>What is missing<select className="input" value={kind} onChange={(event) => setKind(event.target.value as typeof kind)}>
+              <option value="needs_input">A person's word</option><option value="dependency">Something else has to be done first</option>
+              <option value="capability">A tool or a right</option><option value="transient">Nothing for long: it is tried later</option></select></label>
+          </div>
+        </Confirm>
+      );
+    case "done":
+      return (
+        <Confirm title={`Complete ${name}?`} verb="Complete" danger={card.status === "running"} onNo={onClose}
+          onYes={() => onAct(card, to, call("POST /v1/cards/{id}/complete", { path, key, body: { summary: said } }))}>
+          {card.status === "running" && <p>Its run is stopped.</p>}
+          <label className="asks form"><span>What came of it</span><textarea className="input" aria-label="Summary" rows={3} value={text} onChange={(event) => setText(event.target.value)} autoFocus /></label>
+        </Confirm>
+      );
+    case "stop":
+      return (
+        <Confirm title={`Stop run ${card.run} of ${name}?`} verb={`Stop and move to ${WORDS[to]}`} onNo={onClose}
+          onYes={() => onAct(card, to, call("POST /v1/cards/{id}/move", { path, key, body: { status: to } }))}>
+          <p>Its worker is stopped. Its session stays, and the next run goes on with it.</p>
+        </Confirm>
+      );
+    case "unblock":
+      return (
+        <Confirm title={`Unblock ${name}?`} verb={fresh ? "Start fresh" : "Unblock and continue"} danger={false} onNo={onClose}
+          onYes={() => onAct(card, "ready", call("POST /v1/cards/{id}/unblock", { path, key, body: { text: said || null, fresh } }))}>
+          <p className="quote">{card.reason}</p>
+          <div className="asks form">
+            <label>Your answer, if it needs one<textarea className="input" rows={3} value={text} onChange={(event) => setText(event.target.value)} autoFocus /></label>
+          </div>
+          <label className="row asks"><input type="checkbox" checked={fresh} onChange={(event) => setFresh(event.target.checked)} />Start fresh instead of going on with its session</label>
+        </Confirm>
+      );
+  }
+}
+
+/** For a field of the browser: its own time, without a zone. */
+function local(at: number): string {
+  const time = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
+  return time.toISOString().slice(0, 16);
+}

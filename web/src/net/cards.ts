@@ -1,0 +1,119 @@
+/**
+ * The cards of the boards: the gateway's list, read once, and the log folded onto it. Where something is missing the
+ * card is asked for; where much is, the list.
+ */
+import { type UseQueryResult, useQuery } from "@tanstack/react-query";
+import type { BoardView, CardDetail, CardView, LogRecord } from "../api.gen";
+import { cardHappened } from "../log/cards";
+import { Refused, call } from "./http";
+import { queries } from "./queries";
+
+const PAGE = 10_000;
+const SOON_MS = 60;
+const MANY = 40;
+
+export const useBoards = (): UseQueryResult<readonly BoardView[]> =>
+  useQuery({ queryKey: ["boards"], queryFn: async () => (await call("GET /v1/boards")).boards });
+
+async function all(board: string, status: string): Promise<readonly CardView[]> {
+  const found: CardView[] = [];
+  for (let offset: number | null = 0; offset !== null;) {
+    const page: { cards: CardView[]; next: number | null } = await call("GET /v1/cards", { query: { board, status, offset, limit: PAGE } });
+    found.push(...page.cards);
+    offset = page.next;
+  }
+  return found;
+}
+
+/** All cards of a board that are not archived; the empty names fit every board and every column. */
+export const useCards = (board: string, status = ""): UseQueryResult<readonly CardView[]> =>
+  useQuery({ queryKey: ["cards", board, status], queryFn: () => all(board, status), staleTime: Infinity });
+
+/** What waits for a person's word. */
+export const useNeeding = (): readonly CardView[] =>
+  (useCards("", "blocked").data ?? NOTHING).filter((card) => card.block_kind === "needs_input");
+
+const NOTHING: readonly CardView[] = [];
+
+export const useCard = (id: string, enabled = true): UseQueryResult<CardDetail> =>
+  useQuery({
+    queryKey: ["card", id], enabled, queryFn: () => call("GET /v1/cards/{id}", { path: { id } }),
+    refetchInterval: (query) => (query.state.data?.card.status === "running" ? 5_000 : query.state.data?.card.status === "ready" ? 10_000 : false),
+  });
+
+// --- what the log says ---------------------------------------------------------------------------
+
+let waiting: LogRecord[] = [];
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** An event of a card's stream. */
+export function cardTold(record: LogRecord): void {
+  waiting.push(record);
+  timer ??= setTimeout(fold, SOON_MS);
+}
+
+/** The row of a card in whatever list has it. */
+export function known(id: string): CardView | undefined {
+  for (const [, rows] of queries.getQueriesData<readonly CardView[]>({ queryKey: ["cards"] })) {
+    const found = rows?.find((row) => row.id === id);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+function fold(): void {
+  timer = undefined;
+  const records = waiting;
+  waiting = [];
+  const before = new Map<string, CardView>();
+  const ids = new Set(records.map((record) => record.stream.slice(record.stream.indexOf("/") + 1)));
+  for (const [, rows] of queries.getQueriesData<readonly CardView[]>({ queryKey: ["cards"] })) {
+    for (const row of rows ?? []) {
+      if (ids.has(row.id) && (before.get(row.id)?.version ?? 0) < row.version) before.set(row.id, row);
+    }
+  }
+  const after = new Map<string, CardView>(before);
+  const missing = new Set<string>();
+  for (const record of records) {
+    const id = record.stream.slice(record.stream.indexOf("/") + 1);
+    const next = cardHappened(after.get(id), record);
+    if (next === null) missing.add(id);
+    else after.set(id, next);
+  }
+  put(after);
+  if (missing.size > MANY) void queries.invalidateQueries({ queryKey: ["cards"] });
+  else for (const id of missing) void fetched(id);
+}
+
+async function fetched(id: string): Promise<void> {
+  try {
+    const { card } = await queries.fetchQuery({ queryKey: ["card", id], queryFn: () => call("GET /v1/cards/{id}", { path: { id } }), staleTime: 0 });
+    put(new Map([[id, card]]));
+  } catch (error) {
+    if (!(error instanceof Refused)) void queries.invalidateQueries({ queryKey: ["cards"] });
+  }
+}
+
+/** Rows as they are now, in every list that they fit into; never an older one over a newer. */
+function put(rows: ReadonlyMap<string, CardView>): void {
+  if (rows.size === 0) return;
+  for (const [key, list] of queries.getQueriesData<readonly CardView[]>({ queryKey: ["cards"] })) {
+    if (list) queries.setQueryData(key, laid(list, rows, String(key[1]), String(key[2])));
+  }
+}
+
+export function laid(list: readonly CardView[], rows: ReadonlyMap<string, CardView>, board: string, status: string): readonly CardView[] {
+  const left = new Map(rows);
+  const fits = (card: CardView): boolean => card.status !== "archived" && (!board || card.board === board) && (!status || card.status === status);
+  const next = list.flatMap((row) => {
+    const change = left.get(row.id);
+    if (!change) return [row];
+    left.delete(row.id);
+    const newer = change.version >= row.version ? change : row;
+    return fits(newer) ? [newer] : [];
+  });
+  for (const row of left.values()) {
+    if (fits(row)) next.push(row);
+  }
+  return next;
+}
