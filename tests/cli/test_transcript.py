@@ -36,7 +36,10 @@ def test_edits_of_the_queue_are_told(capsys: pytest.CaptureFixture[str]) -> None
     assert _line(capsys, "SessionPinned", pinned=False, by="web") == "session   not pinned any more by web"
 
 
-def test_the_board_and_its_workers_are_told_in_plain_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_board_and_its_workers_are_told_in_plain_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     bound = _line(capsys, "WorkerBound", card="ab12cd34", run=2)
     assert bound == "card      run 2 of card ab12cd34 works here; what is said here is a comment on it"
     released = _line(capsys, "WorkerReleased", card="ab12cd34", run=2)
