@@ -22,7 +22,7 @@ from tests.e2e.gateway import GatewayProcess, until
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
 TIMES = {"at", "created_at", "updated_at", "started_at", "finished_at", "duration_ms", "uptime_ms", "away_ms"}
 TIMES |= {"expires_at", "seen_at", "opened_at", "age_ms", "moved_at"}
-WORDS = {"detail", "reason", "message", "content", "rebuilt", "evidence"}
+WORDS = {"detail", "reason", "message", "content", "rebuilt", "evidence", "why"}
 WORDS |= {"activity", "activity_detail", "activity_evidence"}
 """Sentences of other rooms: they are for people, and may be worded better at any time."""
 PLACES = {"pid": 1, "stopped": 1, "bytes": 1, "cpu": 1, "memory": 1, "cwd": "/cwd"}

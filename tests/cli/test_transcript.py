@@ -73,7 +73,10 @@ def test_every_event_of_a_chapter_is_told(capsys: pytest.CaptureFixture[str]) ->
             assert len(capsys.readouterr().out.splitlines()) > 1, event["kind"]
 
 
-def test_the_board_and_its_workers_are_told_in_plain_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_board_and_its_workers_are_told_in_plain_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     bound = _line(capsys, "WorkerBound", card="ab12cd34", run=2)
     assert bound == "card      run 2 of card ab12cd34 works here; what is said here is a comment on it"
     released = _line(capsys, "WorkerReleased", card="ab12cd34", run=2)

@@ -19,6 +19,8 @@ from holdfast.cli.screen import SHORT_ID, one_line, shorten
 WINDOW = 600
 LONGEST_WINDOW = 5_000
 PAGE = 2_000
+SEEN = 6
+"""So many blocks are on the first screen, however small it is."""
 LIST_PAGE = 200
 LIST_PAGES = 5
 DEMO_HINT = "The demo agent is a script, no AI: say help. `holdfast models` shows how to get a real one."
@@ -76,20 +78,21 @@ def attach(gateway: Gateway, id: str, cursors: Cursors) -> Opening:
             view.cost = cost  # as the snapshot knows it; the turn may have begun before the first record
     if view.turn is not None and view.wait is None and row["state"] == "waiting":
         blocks += [(view.version, block) for block in _open_wait(gateway, view)]
-    hint = _of_worker(gateway, view)
+    hint = _of_worker(gateway, view, blocks[-SEEN:])
     blocks = _with_notice(gateway, session, blocks)
     away = missed(records, read=version if read is None else read)
     return Opening(Place(session, row["cwd"]), view, blocks, read=read, away=away, cut=after > 0, hint=hint)
 
 
-def _of_worker(gateway: Gateway, view: View) -> str:
-    """That a run of a card is at work here, which may have begun before the first record that we read."""
+def _of_worker(gateway: Gateway, view: View, last: list[tuple[int, Block]]) -> str:
+    """That a run of a card is at work here, unless the last blocks say it anyway; it may have begun long ago."""
     cards = gateway.get("/v1/cards", status="running")["cards"]
     card = next((card for card in cards if card["session"] == view.session), None)
     if card is None:
         return ""
     view.card = str(card["id"])
-    return working(view.card, card["run"])
+    said = working(view.card, card["run"])
+    return "" if any(isinstance(block, Remark) and block.text == said for _, block in last) else said
 
 
 def _with_notice(gateway: Gateway, session: str, blocks: list[tuple[int, Block]]) -> list[tuple[int, Block]]:
