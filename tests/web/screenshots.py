@@ -17,7 +17,7 @@ from tests.e2e.gateway import GatewayProcess, until
 from tests.web.conftest import SETTINGS, why_not
 from tests.web.seat import CHROMIUM, Seat
 
-SHOWN = ("away-light", "chat-dark", "home-light", "task-dark", "away-phone-light")
+SHOWN = ("away-light", "chat-dark", "home-light", "task-dark", "away-phone-light", "card-light")
 DOCS = Path(__file__).parents[2] / "docs" / "screenshots"
 DESK = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
@@ -85,6 +85,80 @@ def story(gateway: GatewayProcess) -> dict[str, str]:
     return {"main": main, "build": build, "port": port_session, "busy": busy}
 
 
+QUESTION = "The new cookie cannot be read by 4.11. Log everybody out once, or accept both cookies for 30 days?"
+
+
+def board(gateway: GatewayProcess) -> dict[str, str]:
+    """A worker that asks, two that run, and what waits for them."""
+
+    def card(title: str, body: str = "", **more: object) -> str:
+        given = {"title": title, "body": body, "profile": "demo", "board": "platform"} | more
+        return str(gateway.command("POST", "/v1/cards", given)["card"])
+
+    def stands(id: str, status: str) -> None:
+        until(lambda: gateway.get(f"/v1/cards/{id}")["card"]["status"] == status, f"it is {status}", seconds=30)
+
+    gateway.command("POST", "/v1/boards", {"board": "platform", "title": "Platform"})
+    done = card("Cookie library 2.0", "say done\ncomplete All 212 tests pass with it.")
+    stands(done, "done")
+    asks = card(
+        "Move sessions to the new cookie", f"say 14 of 16 call sites are migrated.\nblock {QUESTION}", parents=[done]
+    )
+    stands(asks, "blocked")
+    gateway.command(
+        "POST", f"/v1/cards/{asks}/comments", {"text": "Support would not survive a forced logout on a Friday."}
+    )
+    key = card("Sign release artefacts", triage=True)
+    reason = {"reason": "No key in this profile may sign.", "kind": "capability"}
+    gateway.command("POST", f"/v1/cards/{key}/block", reason)
+    long = "slow 900 " + "The golden files are read one by one, and none of them differs so far. " * 60
+    for title, priority in (("Import orders as a stream, not as one list", 0), ("Publish the returns schema", 3)):
+        stands(card(title, long, priority=priority), "running")
+    for title in (
+        "Drop the v1 webhook signature",
+        "Return 409 instead of 500 when a cart was merged elsewhere",
+        "Flaky test: test_refund_after_partial_capture",
+        "Say which field is wrong when an address is refused",
+    ):
+        card(title)
+    gateway.command("POST", "/v1/cards", {"title": "Measure cold start on the smallest instance", "board": "platform"})
+    card("Remove the old cookie", parents=[asks])
+    card("Explain the tax rounding rules", triage=True)
+    card("Nightly restore drill", at=time.time_ns() // 1_000_000 + 9 * 3_600_000)
+    return {"asks": asks}
+
+
+def chapters(gateway: GatewayProcess) -> dict[str, str]:
+    """A session that was made shorter and reset, with a server that lives on."""
+    client = gateway.client
+    body = {"title": "Preview the help centre", "text": "say The preview runs on port 5173."}
+    id = str(client.post("/v1/sessions", json=body).json()["session"])
+
+    def rest() -> None:
+        until(lambda: client.get(f"/v1/sessions/{id}").json()["session"]["state"] == "idle", "it rests", seconds=30)
+
+    rest()
+    for text in ("say All 38 articles are linked.", "say Two images were missing, both are there now."):
+        client.post(f"/v1/sessions/{id}/messages", json={"text": text})
+        rest()
+    client.post(f"/v1/sessions/{id}/compact", json={"instructions": "Keep the port and the two images."})
+    rest()
+    serve = {"shell": "sleep 900", "name": "npm run preview -- --port 5173", "session": id}
+    client.post("/v1/tasks", json=serve)
+    client.post(f"/v1/sessions/{id}/reset", json={"running": "keep", "note": True})
+    rest()
+    client.post(f"/v1/sessions/{id}/messages", json={"text": "say The search of the help centre comes next."})
+    rest()
+    policy = {"policy": {"mode": "idle", "idle_minutes": 120}}
+    client.post(f"/v1/sessions/{id}/reset/policy", json=policy)
+    old = str(client.post("/v1/sessions", json={"title": "Old watcher", "text": "say ok"}).json()["session"])
+    until(lambda: client.get(f"/v1/sessions/{old}").json()["session"]["state"] == "idle", "it rests", seconds=30)
+    client.post("/v1/tasks", json={"shell": "sleep 900", "name": "make watch DOCS=1", "session": old})
+    client.post(f"/v1/sessions/{old}/archive", json={"running": "keep"})
+    until(lambda: len(gateway.get("/v1/tasks/stale")["tasks"]) > 0, "it is stale", seconds=60)
+    return {"chapter": id}
+
+
 def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Path) -> None:
     looks = [
         ("light", DESK, "light"),
@@ -108,7 +182,7 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
                 if drawer:
                     seat.page.get_by_role("button", name="Close the panel").click()
 
-            shot("home", "/home")
+            shot("home", "/home", wait=2500)
             if size is DESK:
                 seat.page.keyboard.press("Control+k")
                 seat.page.wait_for_timeout(400)
@@ -120,6 +194,9 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
             shot("chat", f"/s/{ids['main']}", drawer=size is DESK)
             away(seat, to / f"away-{name}.png")
             shot("working", f"/s/{ids['port']}")
+            shot("chapter", f"/s/{ids['chapter']}")
+            shot("board", "/board/platform")
+            shot("card", f"/board/platform/{ids['asks']}")
             shot("tasks", "/tasks")
             shot("task", f"/tasks/{ids['build']}")
             shot("busy", f"/tasks/{ids['busy']}", wait=11_000 if name == "light" else 900)  # some measurements
@@ -157,12 +234,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         home = Path(place) / "home"
         home.mkdir(mode=0o700)
-        (home / "config.toml").write_text(SETTINGS + "\n[retention]\ntasks_days = 30\n")
+        (home / "config.toml").write_text(
+            SETTINGS + "\n[retention]\ntasks_days = 30\nsessions_archive_days = 90\n\n[board]\nmax_running = 2\n"
+        )
         (home / "config.toml").chmod(0o600)
         with GatewayProcess(home) as gateway:
             gateway.start()
             browser = playwright.chromium.launch(executable_path=str(CHROMIUM))
-            ids = story(gateway)
+            ids = story(gateway) | chapters(gateway) | board(gateway)
             take(browser, gateway, ids, to)
             browser.close()
             for task in gateway.client.get("/v1/tasks", params={"state": "running"}).json()["tasks"]:

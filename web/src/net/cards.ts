@@ -11,18 +11,29 @@ import { queries } from "./queries";
 const PAGE = 10_000;
 const SOON_MS = 60;
 const MANY = 40;
+/** What a first look needs; the rest comes behind it. */
+const FIRST = 400;
+const RECENT = 2_000;
+const NOTHING: readonly CardView[] = [];
 
 export const useBoards = (): UseQueryResult<readonly BoardView[]> =>
   useQuery({ queryKey: ["boards"], queryFn: async () => (await call("GET /v1/boards")).boards });
 
+/** The most urgent ones at once, then all of them. */
 async function all(board: string, status: string): Promise<readonly CardView[]> {
+  const key = ["cards", board, status];
+  if (queries.getQueryData(key) === undefined) {
+    const { cards, next } = await call("GET /v1/cards", { query: { board, status, limit: FIRST } });
+    if (next === null) return caughtUp(cards, board, status);
+    queries.setQueryData(key, caughtUp(cards, board, status));
+  }
   const found: CardView[] = [];
   for (let offset: number | null = 0; offset !== null;) {
     const page: { cards: CardView[]; next: number | null } = await call("GET /v1/cards", { query: { board, status, offset, limit: PAGE } });
     found.push(...page.cards);
     offset = page.next;
   }
-  return found;
+  return caughtUp(found, board, status);
 }
 
 /** All cards of a board that are not archived; the empty names fit every board and every column. */
@@ -33,7 +44,12 @@ export const useCards = (board: string, status = ""): UseQueryResult<readonly Ca
 export const useNeeding = (): readonly CardView[] =>
   (useCards("", "blocked").data ?? NOTHING).filter((card) => card.block_kind === "needs_input");
 
-const NOTHING: readonly CardView[] = [];
+/** By its title, on any board. */
+export const useCardSearch = (text: string): readonly CardView[] =>
+  useQuery({
+    queryKey: ["card-search", text], enabled: text.length > 0,
+    queryFn: async () => (await call("GET /v1/cards", { query: { text, limit: 20 } })).cards,
+  }).data ?? NOTHING;
 
 export const useCard = (id: string, enabled = true): UseQueryResult<CardDetail> =>
   useQuery({
@@ -43,13 +59,30 @@ export const useCard = (id: string, enabled = true): UseQueryResult<CardDetail> 
 
 // --- what the log says ---------------------------------------------------------------------------
 
+const idOf = (record: LogRecord): string => record.stream.slice(record.stream.indexOf("/") + 1);
+let recent: LogRecord[] = [];
 let waiting: LogRecord[] = [];
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** An event of a card's stream. */
 export function cardTold(record: LogRecord): void {
+  recent.push(record);
+  if (recent.length > RECENT) recent = recent.slice(-RECENT / 2);
   waiting.push(record);
   timer ??= setTimeout(fold, SOON_MS);
+}
+
+/** A list may be older than what was heard while it was asked for. */
+function caughtUp(list: readonly CardView[], board: string, status: string): readonly CardView[] {
+  const rows = new Map(list.map((row) => [row.id, row]));
+  const changed = new Map<string, CardView>();
+  for (const record of recent) {
+    const id = idOf(record);
+    const row = changed.get(id) ?? rows.get(id);
+    const next = cardHappened(row, record);
+    if (next !== null && next !== row) changed.set(id, next);
+  }
+  return changed.size === 0 ? list : laid(list, changed, board, status);
 }
 
 /** The row of a card in whatever list has it. */
@@ -66,7 +99,7 @@ function fold(): void {
   const records = waiting;
   waiting = [];
   const before = new Map<string, CardView>();
-  const ids = new Set(records.map((record) => record.stream.slice(record.stream.indexOf("/") + 1)));
+  const ids = new Set(records.map(idOf));
   for (const [, rows] of queries.getQueriesData<readonly CardView[]>({ queryKey: ["cards"] })) {
     for (const row of rows ?? []) {
       if (ids.has(row.id) && (before.get(row.id)?.version ?? 0) < row.version) before.set(row.id, row);
@@ -74,10 +107,13 @@ function fold(): void {
   }
   const after = new Map<string, CardView>(before);
   const missing = new Set<string>();
+  const whole = queries.getQueriesData<readonly CardView[]>({ queryKey: ["cards"] }).some(([key, rows]) => rows && key[2] === ""); // else only blocked ones are shown
   for (const record of records) {
-    const id = record.stream.slice(record.stream.indexOf("/") + 1);
+    const id = idOf(record);
     const next = cardHappened(after.get(id), record);
-    if (next === null) missing.add(id);
+    if (next === null) {
+      if (whole || record.event.kind === "CardBlocked") missing.add(id);
+    }
     else after.set(id, next);
   }
   put(after);

@@ -4,6 +4,7 @@ import { useLocation } from "wouter";
 import { newSession } from "../chat/newSession";
 import { useSessions, useTasks } from "../net/lists";
 import { useSearch } from "../net/queries";
+import { useCardSearch } from "../net/cards";
 import { useSettled } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
 import { switchTheme } from "./theme";
@@ -30,6 +31,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
   const sessions = useSessions(false, asked).rows;
   const tasks = useTasks("", "", asked).rows;
   const found = useSearch(asked.length > 2 ? asked : "").data?.hits ?? [];
+  const cards = useCardSearch(asked);
   useEffect(() => dialog.current?.showModal(), []);
   const offers: readonly Offer[] = [
     { key: "new", icon: "plus", word: "New session", hint: "n", act: () => void newSession(go) },
@@ -41,6 +43,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
     { key: "theme", icon: "theme", word: "Switch the theme", hint: "", act: switchTheme },
     { key: "keys", icon: "more", word: "All keys", hint: "?", act: () => floating.set("keys") },
     ...sessions.map((row) => ({ key: row.id, icon: "chat", word: row.title || "New session", hint: "session", act: () => go(`/s/${row.id}`) })),
+    ...cards.map((card) => ({ key: card.id, icon: "card", word: card.title, hint: `card, ${card.status}`, act: () => go(`/board/${card.board}/${card.id}`) })),
     ...tasks.map((task) => ({ key: task.id, icon: task.kind === "agent" ? "agent" : "terminal", word: task.title, hint: task.state, act: () => go(`/tasks/${task.id}`) })),
   ].filter((offer) => !wanted || offer.word.toLowerCase().includes(wanted));
   const hits = found.map((hit) => ({ key: `${hit.session}#${hit.version}`, icon: "search", word: hit.snippet.replaceAll(/\s+/g, " "), hint: hit.title, act: () => go(`/s/${hit.session}#${hit.version}`) }));
