@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ CARD = "c0ffee01"
 TWO_PROFILES = '[profiles.other]\nmodel = "demo"\n'
 
 
-async def blocked(rig: BoardRig, **more: object) -> Hand:
+async def blocked(rig: BoardRig, **more: Any) -> Hand:
     """A card whose first run got somewhere and asked a question."""
     await rig.create(CARD, "the body", **more)
     await rig.look()

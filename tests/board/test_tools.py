@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,7 +18,7 @@ CARD, OTHER = "c0ffee01", "c0ffee02"
 STRICT = '[profiles.strict]\nmodel = "demo"\n'
 
 
-async def at_work(rig: BoardRig, card: str = CARD, **more: object) -> Hand:
+async def at_work(rig: BoardRig, card: str = CARD, **more: Any) -> Hand:
     await rig.create(card, "the body", **more)
     await rig.look()
     hand = await rig.worker(card)

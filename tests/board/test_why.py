@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ async def why(rig: BoardRig, card: str = CARD) -> str:
     return why_card(state, await rig.dispatcher.why_not(state), None, now=rig.clock.now())[0].text
 
 
-async def one_that_runs(rig: BoardRig, card: str = OTHER, **more: object) -> None:
+async def one_that_runs(rig: BoardRig, card: str = OTHER, **more: Any) -> None:
     await rig.create(card, **more)
     await rig.look()
     assert (await rig.card(card)).run is not None

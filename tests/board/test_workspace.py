@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ def repository(tmp_path: Path) -> Path:
     return place
 
 
-async def run_once(rig: BoardRig, **more: object) -> Hand:
+async def run_once(rig: BoardRig, **more: Any) -> Hand:
     """The first run gets somewhere, and blocks."""
     await rig.create(CARD, **more)
     await rig.look()
