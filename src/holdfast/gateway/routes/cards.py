@@ -163,15 +163,24 @@ async def create_card(at: At, request: Request) -> Response:
 
 @router.get("/cards/{id}", **returns(CardDetail))
 async def show_card(at: At, id: str) -> Response:
-    """One card with all that belongs to it."""
-    row = await find_card(at, id)
-    card = await at.cards.get(str(row["id"]))
+    """One card with all that belongs to it, as of one moment."""
+    name = str((await find_card(at, id))["id"])
+    while True:
+        shape = await _detail(at, name)
+        if shape.card.version == (await at.cards.get(name)).version:
+            return answer(shape)
+
+
+async def _detail(at: Gateway, id: str) -> CardDetail:
+    """What is read bit by bit; only if the card stayed at the version of its row does it fit together."""
+    row = _view(await at.store.cards.card(id))
+    card = await at.cards.get(id)
     runs = [
         msgspec.convert(run | {"counts": bool(run["counts"])}, RunView) for run in await at.store.cards.runs(card.id)
     ]
     done = card.completed
-    shape = CardDetail(
-        card=_view(await at.store.cards.card(card.id)),
+    return CardDetail(
+        card=row,
         body=card.body,
         resume=card.resume,
         max_runtime_ms=card.max_runtime_ms,
@@ -191,7 +200,6 @@ async def show_card(at: At, id: str) -> Response:
         why=await at.dispatcher.why_not(card),
         kept=await at.cards.kept(card) if card.status == "archived" else "",
     )
-    return answer(shape)
 
 
 @router.get("/cards/{id}/why", **returns(Why))

@@ -1,0 +1,25 @@
+"""A gateway that is started so many hours later: `late_gateway.py HOME PORT CONSTANTS HOURS`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from tests.e2e.serve import die_with_parent, set_constants
+
+
+def main() -> int:
+    home, port, constants, hours = sys.argv[1:]
+    die_with_parent()
+    set_constants(constants)
+    from holdfast.app import serve
+    from holdfast.config import Home
+
+    now = time.time_ns
+    time.time_ns = lambda: now() + 3600 * int(hours) * 10**9
+    return serve(Home(Path(home)), port=int(port) if port else None, background=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
