@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.gateway import Gateway
+from holdfast.cli.watching import Changes
+from holdfast.config import Home
 from tests.cli.commandline import CommandLine, end_gateway
 from tests.e2e.gateway import GatewayProcess, Json, until
 
@@ -416,3 +419,16 @@ def test_watching_in_a_pipe_prints_every_change_and_outlives_the_gateway(
     finally:
         watching.kill()
         watching.communicate()
+
+
+def test_a_change_wakes_whoever_watches_also_after_a_restart(gateway: GatewayProcess, cli: CommandLine) -> None:
+    """Not the belt that draws the ages anew: the event itself."""
+    with Changes(Gateway(Home(gateway.home)), patience=60) as changes:
+        assert not changes.wait(0)
+        parked(cli, "one")
+        assert changes.wait(60)
+        gateway.kill9()
+        gateway.start()
+        until(lambda: changes.wait(0.1) or not changes.away, "it is back")
+        parked(cli, "two")
+        assert changes.wait(60)
