@@ -242,7 +242,7 @@ def test_a_session_that_waited_can_be_forked(running: Running) -> None:
     assert answer(gateway, waiting(gateway)["id"], "yes") == 202
     gateway.until_rest(session, seconds=60)
     fork = gateway.command("POST", f"/v1/sessions/{session}/fork", {})["session"]
-    assert kinds(gateway.events(fork))[1:] == kinds(gateway.events(session))[1:]
+    assert kinds(gateway.events(fork))[1:] == [*kinds(gateway.events(session))[1:], "ResetPolicySet"]
 
 
 def test_settings_are_read_anew_and_an_error_keeps_the_last_good_ones(tmp_path: Path, server: Loopback) -> None:

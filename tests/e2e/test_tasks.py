@@ -247,12 +247,13 @@ def test_a_command_ends_with_its_session_or_goes_on_by_its_lifetime(gateway: Gat
         gateway.until_rest(session)
     own = {session: tasks_of(gateway, session)[0]["id"] for session in sessions}
     persistent = start(gateway, "sleep 60", cwd=tmp_path, session=sessions[0])
-    gateway.command("POST", f"/v1/sessions/{sessions[0]}/archive")
-    gateway.command("DELETE", f"/v1/sessions/{sessions[1]}")
-    archived, deleted = (until_over(gateway, own[session]) for session in sessions)
-    assert (archived["state"], archived["ended_by"]) == ("stopped", "the runtime (its session was archived)")
-    assert (deleted["state"], deleted["ended_by"]) == ("stopped", "the runtime (its session was deleted)")
-    assert task(gateway, persistent)["state"] == "running"
+    refused = gateway.request("POST", f"/v1/sessions/{sessions[0]}/archive", json={})
+    assert refused.status_code == 409 and own[sessions[0]] in refused.text, "whoever archives says what becomes of it"
+    gateway.command("POST", f"/v1/sessions/{sessions[0]}/archive", {"running": "keep"})
+    gateway.command("DELETE", f"/v1/sessions/{sessions[1]}", {"running": "stop"})
+    deleted = until_over(gateway, own[sessions[1]])
+    assert deleted["state"] == "stopped" and "its session was deleted" in deleted["ended_by"]
+    assert [task(gateway, id)["state"] for id in (own[sessions[0]], persistent)] == ["running", "running"]
 
 
 def test_a_command_ends_when_its_time_is_over_also_after_a_restart(gateway: GatewayProcess, tmp_path: Path) -> None:
@@ -295,7 +296,7 @@ def test_a_delegated_prompt_is_worked_on_also_when_its_session_is_gone(gateway: 
     gateway.until_event(session, "TurnFinished")
     (child,) = gateway.get("/v1/tasks", kind="agent")["tasks"]
     assert (child["state"], child["lifetime"]) == ("running", "persist")
-    gateway.command("DELETE", f"/v1/sessions/{session}")
+    gateway.command("DELETE", f"/v1/sessions/{session}", {"running": "keep"})
     assert until_over(gateway, child["id"])["summary"] == "one two three"
 
 

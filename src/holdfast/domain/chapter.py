@@ -215,7 +215,7 @@ class Chapter:
     vain: int = 0
     """Summaries in a row that did not make the context small enough."""
     digest_now: bool = False
-    """A person chose the digest rather than another try, until the model can be asked."""
+    """A person chose the digest rather than another try, until the model has answered."""
 
     @property
     def start(self) -> int:

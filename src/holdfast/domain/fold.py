@@ -105,7 +105,6 @@ def evolve(session: Session, record: Record) -> None:
             turn = _turn(session)
             turn.step, turn.attempts, turn.model = e.step, e.attempt, e.model
             turn.asked, turn.answered, turn.failed = True, False, None
-            session.chapter.digest_now = False
             turn.last = record
         case TurnStarted() as e:
             session.turns = e.turn
@@ -294,6 +293,7 @@ def _responded(session: Session, event: ModelResponded) -> None:
     turn.said = event.text or turn.said
     turn.tokens += used
     turn.asked, turn.answered, turn.yielded = False, True, not event.calls
+    session.chapter.digest_now = False
     turn.open_calls = {call.call: OpenCall(call) for call in event.calls}
 
 
