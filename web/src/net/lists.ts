@@ -64,7 +64,11 @@ function useList<T extends Row>(
   key: readonly (string | boolean)[], ask: (before: string) => Promise<Listing<T>>, order: Order<T>,
 ): List<T> {
   const query = useQuery({
-    queryKey: key, queryFn: async () => overlaid(queries.getQueryData<Listing<T>>(key), await ask(""), order),
+    queryKey: key,
+    queryFn: async () => {
+      const page = await ask("");
+      return overlaid(queries.getQueryData<Listing<T>>(key), page, order); // as it is now: rows may have changed meanwhile
+    },
     placeholderData: (before) => before, // what was there stays until the answer comes
   });
   const next = query.isPlaceholderData ? null : (query.data?.next ?? null);
