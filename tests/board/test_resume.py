@@ -11,6 +11,7 @@ from holdfast.domain.card import Card, RunFinished
 from holdfast.domain.card_commands import CommentCard, EditCard, RetryCard, StopCard, UnblockCard
 from holdfast.domain.commands import ChooseAgent
 from holdfast.domain.events import NoteReceived, session_stream
+from holdfast.domain.reset import Due, Moment, NotDue, ResetRules, decide_reset, due
 from tests.board.rig import BoardRig, Hand
 
 CARD = "c0ffee01"
@@ -255,3 +256,23 @@ async def test_a_done_card_that_is_tried_again_resumes(rig: BoardRig) -> None:
     card, text = await next_run(rig)
     assert card.run is not None and card.run.started.resumes == 1
     assert text == "[ann wrote:]\nnot quite"
+
+
+async def test_no_rule_resets_the_session_that_the_next_run_goes_on_with(rig: BoardRig) -> None:
+    await rig.create(CARD)
+    await rig.look()
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await rig.tell(CARD, CommentCard(text="faster"))  # a person's word: from now on there is something to reset
+    await hand.join()
+    await hand.calls("kanban_block", reason="a question")
+    await hand.end()
+    state, night = await hand.state(), 24 * 3_600_000
+    assert state.begun is not None and state.fresh is not None
+    rules = ResetRules(mode="idle", idle_ms=60_000)
+    now = rig.clock.now() + night
+    moment = Moment(
+        now=now, fresh_at=state.fresh.at, idle_ms=night, boundary=None, since_boundary_ms=0, next_boundary=None
+    )
+    assert isinstance(due(state.begun.at, rules, moment), Due)
+    assert decide_reset(state, rules, moment, []) == NotDue()

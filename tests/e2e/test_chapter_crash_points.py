@@ -15,7 +15,7 @@ from tests.e2e.tasks import home_with_commands, task, tasks_of
 SCRIPT = Path(__file__).with_name("crashing_gateway.py")
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", ["before", pytest.param("after", marks=pytest.mark.proof)])
 def test_promise_6_a_crash_at_every_write_of_a_reset_and_a_summary(tmp_path: Path, when: str) -> None:
     crashes = 0
     left: Script | None = None

@@ -111,6 +111,11 @@ class StillRunning:
 
 def still_running(running: list[Running]) -> Conflict:
     """The question as a refusal: whoever asks again says what is to become of them."""
-    lines = [f"{one.task} {one.title} ({one.doing or 'an agent'}, {age(one.age_ms)})" for one in running]
+    lines = [f"{one.task} {one.title} ({_seen(one)}, {age(one.age_ms)})" for one in running]
     message = f"{len(running)} still running in the background: {'; '.join(lines)}."
     return Conflict(message, hint="Say what becomes of them: `keep` or `stop` (--running on the command line).")
+
+
+def _seen(one: Running) -> str:
+    """A command that began a moment ago was not looked at yet."""
+    return one.doing or ("activity unknown" if one.process else "an agent")

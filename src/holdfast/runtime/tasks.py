@@ -311,22 +311,15 @@ class Tasks:
     async def _react(self, session: str, kinds: set[str]) -> None:
         if "TurnFinished" in kinds:
             await self._stop_waited_for(session)
-        if "SessionArchived" in kinds:
-            await self._stop_of(session, "its session was archived")
-        if "SessionDeleted" in kinds:
+        if kinds & {"SessionArchived", "SessionDeleted"}:
             await self._stop_orphans()
 
     async def _stop_waited_for(self, session: str) -> None:
         for task in [task for task, waiting in self._foreground.items() if waiting == session]:
             await self._end_by_rule(task, "its turn ended")
 
-    async def _stop_of(self, session: str, reason: str) -> None:
-        for row in await self._store.running_tasks():
-            if row["session"] == session and row["kind"] == "process" and row["lifetime"] in ("session", "chapter"):
-                await self._end_by_rule(str(row["id"]), reason)
-
     async def _stop_orphans(self) -> None:
-        """Sessions are deleted one at a time; which one it was matters less than that none is missed."""
+        """Which session was put away or deleted matters less than that none is missed."""
         for row in await self._store.running_tasks():
             if row["kind"] == "process":
                 await self._stop_if_over(row)
@@ -334,8 +327,8 @@ class Tasks:
     async def _stop_if_over(self, row: Row) -> None:
         """What should have ended while nobody was there to end it."""
         session, task = str(row["session"]), str(row["id"])
-        if not session or row["lifetime"] in ("persist", "until"):
-            return
+        if not session or row["lifetime"] in ("persist", "until") or row["stop_by"]:
+            return  # it is nobody's, or its end is wanted already: on whose word stays
         try:
             state = await self._sessions.get(session)
         except HoldfastError:
