@@ -74,10 +74,13 @@ async def _silent(address: str) -> None:
 
 
 async def _visit(house: House, case: Case, id: str) -> None:
-    found = re.search(r"(?:port|door) (\S+)\s", house.everything(id).decode())
-    assert found is not None
+    async def address() -> str:  # a line may come in pieces
+        found = re.search(r"(?:port|door) (\S+)\s", house.everything(id).decode())
+        return found[1] if found is not None else ""
+
+    there = await eventually(address)
     with suppress(ConnectionError):  # the end of the visit is the end of the server
-        await (_steady if case.visitor == "steady" else _silent)(found[1])
+        await (_steady if case.visitor == "steady" else _silent)(there)
 
 
 def said(activity: Activity | NotYet) -> str:
