@@ -37,7 +37,7 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
     with GatewayProcess(home, constants=QUICK) as gateway:
         yield gateway.start()
         for task in gateway.get("/v1/tasks", state="running", all="true")["tasks"]:
-            gateway.command("POST", f"/v1/tasks/{task['id']}/stop", {"force": True})
+            gateway.request("POST", f"/v1/tasks/{task['id']}/stop", json={"force": True})  # it may have ended just now
             assert gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=20)["state"] != "running"
 
 
