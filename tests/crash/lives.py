@@ -46,7 +46,17 @@ async def feed(home: str, start: dict[str, int], last: int) -> None:
                 await rig.rest(session=session)
         await rig.rest(session=session)
 
+    async def at_work() -> None:
+        with rig.store.subscribe(None) as changes:
+            while True:
+                await asyncio.sleep(1)
+                await changes.wait()
+                changes.take()
+                tell("at work")
+
+    sign = asyncio.create_task(at_work())  # what was sent in a thousand lives takes a while, and is no hanging
     await asyncio.gather(*(client(session, number) for session, number in start.items()))
+    sign.cancel()
     await rig.close()
 
 
