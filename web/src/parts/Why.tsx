@@ -50,7 +50,7 @@ export function Why({ of, id, word = "Why?" }: Subject & { readonly word?: strin
     <span ref={root} className="inline" data-why={`${of}/${id}`}>
       <button type="button" className="why" aria-expanded={place !== null} onClick={toggle}>{word}</button>
       {place && (
-        <div className="pop" role="dialog" aria-label="Why" style={{ position: "fixed", ...place }} onClick={(event) => event.stopPropagation()}>
+        <div className="pop" role="dialog" aria-label="Why" style={{ position: "fixed", ...place }} onClick={(event) => event.stopPropagation()} onMouseDown={(event) => event.stopPropagation()}>
           <Answer of={of} id={id} onClose={() => setPlace(null)} />
         </div>
       )}

@@ -32,6 +32,8 @@ export function sessionState(state: string, turnState: string | null): State {
 
 export const rowState = (row: Session): State => sessionState(row.state, row.turn_state);
 
+export const taskIcon = ({ kind }: Pick<TaskView, "kind">): string => (kind === "process" ? "terminal" : kind);
+
 export function taskState(task: TaskView): State {
   switch (task.state) {
     case "done": return make("done", "Done");

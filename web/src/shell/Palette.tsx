@@ -7,6 +7,7 @@ import { useSearch } from "../net/queries";
 import { useCardSearch } from "../net/cards";
 import { useSettled } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
+import { taskIcon } from "../parts/states";
 import { switchTheme } from "./theme";
 import { toggleDrawer } from "./drawer";
 import { floating } from "./floating";
@@ -44,7 +45,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
     { key: "keys", icon: "more", word: "All keys", hint: "?", act: () => floating.set("keys") },
     ...sessions.map((row) => ({ key: row.id, icon: "chat", word: row.title || "New session", hint: "session", act: () => go(`/s/${row.id}`) })),
     ...cards.map((card) => ({ key: card.id, icon: "card", word: card.title, hint: `card, ${card.status}`, act: () => go(`/board/${card.board}/${card.id}`) })),
-    ...tasks.map((task) => ({ key: task.id, icon: task.kind === "agent" ? "agent" : "terminal", word: task.title, hint: task.state, act: () => go(`/tasks/${task.id}`) })),
+    ...tasks.map((task) => ({ key: task.id, icon: taskIcon(task), word: task.title, hint: task.state, act: () => go(`/tasks/${task.id}`) })),
   ].filter((offer) => !wanted || offer.word.toLowerCase().includes(wanted));
   const hits = found.map((hit) => ({ key: `${hit.session}#${hit.version}`, icon: "search", word: hit.snippet.replaceAll(/\s+/g, " "), hint: hit.title, act: () => go(`/s/${hit.session}#${hit.version}`) }));
   const shown = [...offers.slice(0, MOST), ...hits].slice(0, MOST + 4);

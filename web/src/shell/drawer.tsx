@@ -10,7 +10,7 @@ import { useEnded, useInbox, useOverview, useRunning } from "../net/queries";
 import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
 import { Icon } from "../parts/Icon";
-import { STALE, taskState, waitState } from "../parts/states";
+import { STALE, taskIcon, taskState, waitState } from "../parts/states";
 import { Since } from "../parts/Time";
 import { complain } from "../parts/toasts";
 import { moment, plural, size } from "../words";
@@ -56,7 +56,7 @@ export function Drawer(): ReactNode {
       </div>
       <div className="sub-bar">
         <div className="seg small" role="group" aria-label="Kind">
-          {[["", "All"], ["process", "Processes"], ["agent", "Agents"]].map(([name = "", word = ""]) => (
+          {[["", "All"], ["process", "Processes"], ["agent", "Agents"], ["card", "Cards"]].map(([name = "", word = ""]) => (
             <button key={word} type="button" aria-pressed={kind === name} onClick={() => setKind(name)}>{word}</button>
           ))}
         </div>
@@ -104,9 +104,9 @@ function Group({ name, tasks, place, action }: {
 function Row({ task, current }: { readonly task: TaskView; readonly current: boolean }): ReactNode {
   return (
     <Link className={`trow ${current ? "sel" : ""}`} data-why={`task/${task.id}`} href={`/tasks/${task.id}`}>
-      <span className={`name cut ${task.kind === "agent" ? "say-so" : ""}`}>{task.title}</span><span className="row">{task.stale && <Chip state={STALE} />}<Chip state={taskState(task)} /></span>
+      <span className={`name cut ${task.kind === "process" ? "" : "say-so"}`}>{task.title}</span><span className="row">{task.stale && <Chip state={STALE} />}<Chip state={taskState(task)} /></span>
       <span className="info">
-        <Icon name={task.kind === "agent" ? "agent" : "terminal"} />
+        <Icon name={taskIcon(task)} />
         <span className="cut">
           {task.state === "running" ? <><Since at={task.started_at} />{(task.stale || task.activity_detail) && ` · ${task.stale || task.activity_detail}`}</> : howItEnded(task)}
         </span>

@@ -29,7 +29,7 @@ export default function TaskPage({ id }: { readonly id: string }): ReactNode {
 }
 
 function Detail({ task, at }: { readonly task: TaskView; readonly at: number }): ReactNode {
-  const agent = task.kind === "agent";
+  const agent = task.kind !== "process";
   const [tab, setTab] = useState(agent && task.worker ? "transcript" : "output");
   return (
     <div className="page">
@@ -111,7 +111,7 @@ function Facts({ task, at }: { readonly task: TaskView; readonly at: number }): 
     ["Task", <span key="id" className="mono">{task.id}</span>],
     ["Command", <div key="c" className="mono whitespace-pre-wrap max-h-32 overflow-auto" tabIndex={0}>{task.command}</div>],
     ["Directory", <span key="d" className="mono">{task.cwd}</span>],
-    ["Process", task.pid ?? (task.kind === "agent" ? "–" : "unknown")],
+    ["Process", task.pid ?? (task.kind === "process" ? "unknown" : "–")],
     ["Lifetime", task.lifetime],
     ["Exit code", task.exit_code ?? (ended && task.kind === "process" ? "unknown" : "–")],
     ["Files", task.files === null ? "unknown" : task.files.length > 0 ? task.files.join(", ") : "none changed"],

@@ -58,7 +58,7 @@ export default function TasksPage(): ReactNode {
           {STATES.map((name) => <button key={name} type="button" aria-pressed={state === name} onClick={() => setState(name)}>{name[0]?.toUpperCase()}{name.slice(1)} {of(name)}</button>)}
         </div>
         <div className="seg" role="group" aria-label="Kind">
-          {[["", "Any kind"], ["process", "Process"], ["agent", "Agent"]].map(([name = "", word = ""]) => <button key={word} type="button" aria-pressed={kind === name} onClick={() => setKind(name)}>{word}</button>)}
+          {[["", "Any kind"], ["process", "Process"], ["agent", "Agent"], ["card", "Card"]].map(([name = "", word = ""]) => <button key={word} type="button" aria-pressed={kind === name} onClick={() => setKind(name)}>{word}</button>)}
         </div>
         <span className="grow" />
         <div className="field w-80"><Icon name="search" /><input type="search" data-search placeholder="Search commands, prompts and output" aria-label="Search commands, prompts and output" value={text} onChange={(event) => setText(event.target.value)} /><span className="kbd wide">/</span></div>
