@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from holdfast.config import Home, command_environment
@@ -56,7 +57,7 @@ class House(Rig):
     ) -> None:
         super().__init__(home, store=store, limits=limits, clock=clock)
         place = Home(home / "home")
-        place.prepare()
+        os.umask(place.prepare())  # of the whole process: others would inherit it
         self._awake, self._boot = 0.0, 0.0
         awake = Awake(lambda: self._awake, lambda: self._boot)
         self.profiles = RuledProfiles(limits or Limits(resume_attempts=100))
