@@ -59,9 +59,7 @@ def test_a_card_is_written_asked_about_and_let_go_on(gateway: GatewayProcess, cl
         seat.until("idle")
         seat.enter("/board")
         seat.until("There is no card here yet.")
-        seat.enter("say hello")
-        seat.until_idle("hello")
-        seat.enter("/card add block which key?")
+        seat.enter("/card add block which key?")  # this session begins with it, and is told
         seat.until(
             "this session is told of its blocks and its end", "note Card ", "is blocked (needs_input): which key?"
         )

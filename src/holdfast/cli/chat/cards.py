@@ -17,7 +17,7 @@ from holdfast.cli.cards import (
 from holdfast.cli.chat.blocks import Block, Listing, Remark
 from holdfast.cli.chat.card_words import Asked, Unclear, card
 from holdfast.cli.chat.look import LISTED, listing
-from holdfast.cli.chat.outbox import Place
+from holdfast.cli.chat.outbox import Place, begin
 from holdfast.cli.chat.view import View
 from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.screen import clean, dim, facts, terminal_width, wrap
@@ -92,14 +92,18 @@ def _look(gateway: Gateway, asked: Asked) -> list[str]:
 
 
 def _add(gateway: Gateway, place: Place, view: View, text: str) -> list[Block]:
-    """The first line is the title, all of it what is to be done. This session is told of its blocks and its end."""
+    """The first line is the title, all of it what is to be done. This session, which begins now if it has not begun,
+    is told of its blocks and its end.
+    """
+    with place.lock:
+        if not place.session:
+            begin(gateway, place)
     title = " ".join(text.split("\n", 1)[0].split())
-    body: Json = {"title": title if len(title) <= TITLE else title[: TITLE - 1] + "…", "body": text}
+    title = title if len(title) <= TITLE else title[: TITLE - 1] + "…"
+    body: Json = {"title": title, "body": text, "session": place.session}
     body |= {"profile": view.profile} if view.profile else {}
-    body |= {"session": place.session} if place.session else {}
     accepted = gateway.command("POST", "/v1/cards", body)
-    told = "; this session is told of its blocks and its end" if place.session else ""
-    return [Remark(f"{_now(gateway, accepted)}{told}", "plain")]
+    return [Remark(f"{_now(gateway, accepted)}; this session is told of its blocks and its end", "plain")]
 
 
 def _now(gateway: Gateway, accepted: Json) -> str:
