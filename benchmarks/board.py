@@ -87,7 +87,7 @@ class Bench:
         """What the dispatcher does when it starts a card: the run, its session, its task, its first words."""
         card = await self.cards.get(self.ready.pop())
         found = Found(Path("/tmp"), "a scratch directory")
-        assert await self.dispatcher.claim(card, Choice(), found, Words("You work on a card.", card.body))
+        assert await self.dispatcher.starter.claim(card, Choice(), found, Words("You work on a card.", card.body))
         self.claimed.append(card.id)
 
     async def run_alone(self) -> None:
@@ -171,7 +171,7 @@ async def _race(report: Report, bench: Bench) -> None:
         card = await bench.cards.get(id)
         words = Words("You work on a card.", card.body)
         with contextlib.suppress(Conflict):
-            got = await bench.dispatcher.claim(card, Choice(), Found(Path("/tmp"), ""), words)
+            got = await bench.dispatcher.starter.claim(card, Choice(), Found(Path("/tmp"), ""), words)
             won += got
 
     for id in wanted:

@@ -20,6 +20,17 @@ class CardFilter:
     archived: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Startable:
+    """Where there is room for a run."""
+
+    boards: list[str]
+    profiles: list[str]
+    limit: int
+    but: list[str]
+    """Cards that were tried already."""
+
+
 class Cards(Protocol):
     """The projections of boards, cards and runs."""
 
@@ -35,8 +46,12 @@ class Cards(Protocol):
         """One card by id or unique prefix. NotFound, or Conflict if it fits several."""
         ...
 
-    async def to_do(self) -> list[Row]:
-        """What may have to be started or promoted, most urgent first."""
+    async def to_promote(self, now: int) -> list[str]:
+        """Whose time has come, and what waits for nothing any more."""
+        ...
+
+    async def to_start(self, wanted: Startable, *, now: int) -> list[Row]:
+        """What may be started, most urgent first: id, board and profile of each."""
         ...
 
     async def running(self) -> list[Row]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 from holdfast.domain.errors import Conflict, NotFound
-from holdfast.store.card_port import CardFilter
+from holdfast.store.card_port import CardFilter, Startable
 from holdfast.store.devices import Rows
 from holdfast.store.port import Row
 
@@ -40,9 +42,19 @@ class SqliteCards:
             raise Conflict(f"{prefix} fits several cards: {listed}.", hint="Give more characters.")
         return exact[0]
 
-    async def to_do(self) -> list[Row]:
-        """What may have to be started or promoted, most urgent first."""
-        return await self._rows("cards_to_do", {})
+    async def to_promote(self, now: int) -> list[str]:
+        """Whose time has come, and what waits for nothing any more."""
+        return [str(row["id"]) for row in await self._rows("cards_to_promote", {"now": now})]
+
+    async def to_start(self, wanted: Startable, *, now: int) -> list[Row]:
+        """What may be started, most urgent first."""
+        where: dict[str, object] = {
+            "boards": json.dumps(wanted.boards),
+            "profiles": json.dumps(wanted.profiles),
+            "but": json.dumps(wanted.but),
+            "limit": wanted.limit,
+        }
+        return await self._rows("cards_to_start", where | {"now": now})
 
     async def running(self) -> list[Row]:
         """Every open run, with the board of its card."""

@@ -235,8 +235,8 @@ CREATE TABLE cards (
     version INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX cards_in_order ON cards (board, status, priority DESC, created_at, id);
-CREATE INDEX cards_to_do ON cards (priority DESC, created_at, id)
-    WHERE status IN ('todo', 'scheduled', 'ready');
+CREATE INDEX cards_to_promote ON cards (priority DESC, created_at, id) WHERE status IN ('todo', 'scheduled');
+CREATE INDEX cards_to_start ON cards (priority DESC, created_at, id) WHERE status = 'ready';
 
 -- Projection: which card waits for which.
 CREATE TABLE card_links (

@@ -197,7 +197,7 @@ async def _detail(at: Gateway, id: str) -> CardDetail:
         children=[_view(one) for one in await at.store.cards.children(card.id)],
         followers=card.followers,
         runs=runs,
-        why=await at.dispatcher.why_not(card),
+        why=await at.dispatcher.starter.why_not(card),
         kept=await at.cards.kept(card) if card.status == "archived" else "",
     )
 
@@ -206,7 +206,7 @@ async def _detail(at: Gateway, id: str) -> CardDetail:
 async def why_not_card(at: At, id: str) -> Response:
     """Why it is where it is, and what would move it."""
     card = await at.cards.get(str((await find_card(at, id))["id"]))
-    reason, now = await at.dispatcher.why_not(card), at.clock.now()
+    reason, now = await at.dispatcher.starter.why_not(card), at.clock.now()
     run = card.run
     session = await at.sessions.get(run.started.session) if run is not None else None
     sentences = why_card(card, reason, session, now=now)
@@ -219,7 +219,7 @@ async def why_not_card(at: At, id: str) -> Response:
 async def card_context(at: At, id: str) -> Response:
     """What the next worker would be told."""
     card = await at.cards.get(str((await find_card(at, id))["id"]))
-    choice, said = await at.dispatcher.preview(card)
+    choice, said = await at.dispatcher.starter.preview(card)
     last = choice.resumes
     shape = CardContext(
         card=card.id,

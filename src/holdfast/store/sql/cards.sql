@@ -112,9 +112,21 @@ ORDER BY priority DESC, created_at, id LIMIT :limit OFFSET :offset;
 -- Cards by prefix of their id.
 SELECT * FROM cards WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
 
--- name: cards_to_do
--- What may have to be started or promoted, most urgent first.
-SELECT * FROM cards WHERE status IN ('todo', 'scheduled', 'ready') ORDER BY priority DESC, created_at, id;
+-- name: cards_to_promote
+-- Whose time has come, and what waits for nothing any more.
+SELECT id FROM cards c
+WHERE status IN ('todo', 'scheduled') AND CASE status WHEN 'scheduled' THEN scheduled_at <= :now ELSE NOT EXISTS
+    (SELECT 1 FROM card_links l JOIN cards p ON p.id = l.parent WHERE l.child = c.id AND p.status <> 'done') END
+ORDER BY priority DESC, created_at, id;
+
+-- name: cards_to_start
+-- Ready, on boards and for profiles that have room, and nothing that a row tells of stands in their way.
+SELECT id, board, profile FROM cards c
+WHERE status = 'ready' AND board IN (SELECT value FROM json_each(:boards))
+    AND profile IN (SELECT value FROM json_each(:profiles)) AND id NOT IN (SELECT value FROM json_each(:but))
+    AND (again_at IS NULL OR again_at <= :now OR moved_at > :now)
+    AND NOT EXISTS (SELECT 1 FROM card_links l JOIN cards p ON p.id = l.parent WHERE l.child = c.id AND p.status <> 'done')
+ORDER BY priority DESC, created_at, id LIMIT :limit;
 
 -- name: cards_running
 -- Every open run with its card.

@@ -1,0 +1,256 @@
+"""Which cards are started, why the others are not, and what a run begins with.
+
+`standing` decides; the query before it only spares looking at thousands that a row already speaks against.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Callable
+
+from holdfast.board import workspace
+from holdfast.board.cards import Cards
+from holdfast.domain.card import Card, CardBlocked, CardMoved, Run, RunStarted, card_stream
+from holdfast.domain.compaction import digest
+from holdfast.domain.decide import title_from
+from holdfast.domain.dispatch import Choice, Words, World, choose, how_runs_ended, resumable, standing, words
+from holdfast.domain.errors import Conflict
+from holdfast.domain.events import AnyEvent, InputReceived, NoteReceived, SessionCreated, session_stream
+from holdfast.domain.task import THE_BOARD, TaskStarted, task_stream, title_of
+from holdfast.domain.worker import WorkerBound
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.profiles import Profiles
+from holdfast.runtime.sessions import Sessions
+from holdfast.store.card_port import Startable
+from holdfast.store.port import Append, Row, Store, Write
+
+log = logging.getLogger(__name__)
+
+
+class Room:
+    """What runs and how much more may: the same for every card of one look."""
+
+    def __init__(self, running: list[Row], boards: list[Row], profiles: Profiles) -> None:
+        self._rules = profiles.settings.board
+        self._boards = {str(row["id"]): row for row in boards}
+        self._profiles = frozenset(profiles.names)
+        self._running = len(running)
+        self._on_board = Counter(str(row["board"]) for row in running)
+        self._with_profile = Counter(str(row["profile"]) for row in running)
+
+    def world(self, card: Card, *, waits_for: list[str], not_gone: str) -> World:
+        """What a card stands in."""
+        board = self._boards.get(card.board)
+        return World(
+            paused_by="" if board is None else str(board["paused_by"]),
+            board_gone=board is not None and bool(board["archived"]),
+            profiles=self._profiles,
+            waits_for=waits_for,
+            running=self._running,
+            max_running=self._rules.max_running,
+            on_board=self._on_board[card.board],
+            max_per_board=self._rules.max_per_board,
+            with_profile=self._with_profile[card.profile],
+            max_per_profile=self._rules.max_per_profile,
+            not_gone=not_gone,
+        )
+
+    def wanted(self, *, but: list[str]) -> Startable | None:
+        """What it has room for; None when there is none."""
+        on_board, with_profile = self._rules.max_per_board, self._rules.max_per_profile
+        boards = [
+            id
+            for id, row in self._boards.items()
+            if not (row["archived"] or row["paused_by"]) and not 0 < on_board <= self._on_board[id]
+        ]
+        profiles = [name for name in self._profiles if not 0 < with_profile <= self._with_profile[name]]
+        left = self._rules.max_running - self._running
+        if left <= 0 or not boards or not profiles:
+            return None
+        return Startable(boards=boards, profiles=profiles, limit=left, but=but)
+
+    def first(self, found: list[Row]) -> list[str]:
+        """Those of the found ones that fit in together; the first always does."""
+        on_board, with_profile = self._on_board.copy(), self._with_profile.copy()
+        fit: list[str] = []
+        for row in found:
+            board, profile = str(row["board"]), str(row["profile"])
+            on_board[board] += 1
+            with_profile[profile] += 1
+            if not 0 < self._rules.max_per_board < on_board[board] and not (
+                0 < self._rules.max_per_profile < with_profile[profile]
+            ):
+                fit.append(str(row["id"]))
+        return fit
+
+
+class Starter:
+    """Begins runs."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        cards: Cards,
+        sessions: Sessions,
+        profiles: Profiles,
+        clock: Clock,
+        wake: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._cards = cards
+        self._sessions = sessions
+        self._profiles = profiles
+        self._clock = clock
+        self._wake = wake
+        self._preparing = asyncio.Lock()  # two work trees of one repository are not made at once
+
+    async def room(self) -> Room:
+        """As it is now."""
+        return Room(await self._store.cards.running(), await self._store.cards.boards(), self._profiles)
+
+    async def ready(self, room: Room, *, but: list[str]) -> list[str]:
+        """The most urgent cards that may be started together."""
+        wanted = room.wanted(but=but)
+        return [] if wanted is None else room.first(await self._store.cards.to_start(wanted, now=self._clock.now()))
+
+    async def _standing(self, card: Card, room: Room) -> str:
+        waits, not_gone = await self._waits_for(card), await self._cards.not_gone(card)
+        return standing(card, room.world(card, waits_for=waits, not_gone=not_gone), now=self._clock.now())
+
+    async def _waits_for(self, card: Card) -> list[str]:
+        parents = await self._store.cards.parents(card.id)
+        return [f"card {row['id']} “{row['title']}” ({row['status']})" for row in parents if row["status"] != "done"]
+
+    async def why_not(self, card: Card) -> str:
+        """Why it is not started; nothing when it is about to be."""
+        return await self._standing(card, await self.room())
+
+    async def preview(self, card: Card) -> tuple[Choice, Words]:
+        """Whose session the next run would go on with, and what it would be told."""
+        choice, hand_over = await self._choose(card)
+        said = words(card, choice, found="not looked at yet", hand_over=hand_over, now=self._clock.now())
+        return choice, said
+
+    async def _choose(self, card: Card) -> tuple[Choice, str]:
+        policy = card.resume or self._profiles.resume_of(card.profile) or self._profiles.settings.board.resume
+        last = resumable(card)
+        choice = choose(card, policy, missing=await self._missing(last))
+        if choice.resumes is not None or not card.runs:
+            return choice, ""
+        said = "" if last is None else digest((await self._sessions.get(last.started.session)).context())
+        return choice, "\n".join(filter(None, (how_runs_ended(card), said)))
+
+    async def promote(self, id: str) -> None:
+        """It waits for nothing any more, or its time has come."""
+        card, now = await self._cards.get(id), self._clock.now()
+        if card.status == "scheduled" and card.scheduled_at is not None and card.scheduled_at <= now:
+            reason = "its time has come"
+        elif card.status == "todo" and not await self._waits_for(card):
+            reason = "all that it waited for is done"
+        else:
+            return  # it was changed just now
+        moved = CardMoved(card=id, status="ready", reason=reason, by=THE_BOARD)
+        await self._cards.write(card, [moved], by=THE_BOARD)
+
+    async def consider(self, id: str, room: Room) -> None:
+        """Start it, unless something stands in its way after all."""
+        card = await self._cards.get(id)
+        if card.status == "ready" and not await self._standing(card, room):
+            await self._start(card)
+
+    async def _start(self, card: Card) -> None:
+        version = card.version
+        choice, hand_over = await self._choose(card)
+        if choice.refused:
+            await self._block(card, f"its policy is `resume`, and that cannot be: {choice.refused}")
+            return
+        try:
+            async with self._preparing:
+                found = await asyncio.to_thread(
+                    workspace.prepare, card, self._cards.root, anew=choice.resumes is None or card.swept
+                )
+        except (workspace.Unusable, OSError) as error:
+            await self._block(card, f"its workspace cannot be used: {error}")
+            return
+        said = words(card, choice, found=found.words, hand_over=hand_over, now=self._clock.now())
+        if card.version == version:
+            await self.claim(card, choice, found, said)
+
+    async def claim(self, card: Card, choice: Choice, found: workspace.Found, said: Words) -> bool:
+        """The run, its session, its task and its first words in one append: whoever is second is not it."""
+        if card.run is not None:
+            return False
+        number, version = len(card.runs) + 1, card.version
+        session = secrets.token_hex(8) if choice.resumes is None else choice.resumes.started.session
+        state = await self._sessions.get(session)
+        task = secrets.token_hex(8)
+        run = RunStarted(
+            card=card.id,
+            run=number,
+            session=session,
+            task=task,
+            profile=card.profile,
+            resumes=0 if choice.resumes is None else choice.resumes.number,
+            after_turn=state.turns,
+            workspace=str(found.path),
+            found=found.words,
+            fresh_because=choice.fresh_because,
+        )
+        begins: list[AnyEvent] = []
+        if choice.resumes is None:
+            title = title_from(card.title)
+            born = SessionCreated(session=session, profile=card.profile, cwd=str(found.path), title=title, by=THE_BOARD)
+            begins.append(born)
+        begins += [
+            WorkerBound(card=card.id, run=number, cwd=str(found.path)),
+            NoteReceived(text=said.note, task=task),
+            InputReceived(input=f"run-{card.id}-{number}", text=said.text, mode="queue", by=THE_BOARD),
+        ]
+        started = TaskStarted(
+            task=task,
+            of="card",
+            title=title_of(card.title),
+            command=card.body or card.title,
+            cwd=str(found.path),
+            by=THE_BOARD,
+            worker=session,
+        )
+        fresh = choice.resumes is None and card.runs
+        ends = await self._cards.stop_processes(card, by=THE_BOARD, reason="a fresh start of its card") if fresh else ()
+        if card.version != version:
+            return False
+        writes = (
+            Write(card_stream(card.id), (run,), expect=version),
+            Write(session_stream(session), tuple(begins), expect=state.version),
+            Write(task_stream(task), (started,), expect=0),
+            *ends,
+        )
+        try:
+            await self._store.append(Append(writes, self._clock.now()))
+        except Conflict as error:
+            log.info("card %s is not started now: %s", card.id, error)
+            self._wake()
+            return False
+        self._cards.enforce(ends)
+        how = f"resumes run {run.resumes}" if run.resumes else "a fresh session"
+        log.info("card %s: run %d in session %s, %s", card.id, number, session, how)
+        return True
+
+    async def _missing(self, run: Run | None) -> str:
+        """Why the session of a run cannot be gone on with."""
+        if run is None:
+            return ""
+        state = await self._sessions.get(run.started.session)
+        if not state.exists:
+            return f"session {run.started.session} of run {run.number} was deleted"
+        if state.profile != run.started.profile:
+            return f"session {state.id} was given the profile {state.profile}, and run {run.number} had another"
+        return ""
+
+    async def _block(self, card: Card, reason: str) -> None:
+        block = CardBlocked(card=card.id, of="capability", reason=reason, by=THE_BOARD)
+        await self._cards.write(card, [block], by=THE_BOARD)

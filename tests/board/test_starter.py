@@ -1,0 +1,159 @@
+"""Which cards are started: the query in front says what `standing` says, and limits hold in a batch."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.card import (
+    BoardArchived,
+    BoardCreated,
+    BoardPaused,
+    Card,
+    CardCreated,
+    CardEvent,
+    CardMoved,
+    CardStatus,
+    RunFinished,
+    RunStarted,
+    board_stream,
+    card_stream,
+)
+from holdfast.store.port import Append, Write
+from tests.board.rig import BoardRig
+from tests.runtime.rig import StoppedClock
+
+CARDS = 150
+CONFIGS = (
+    "max_running = 1000",
+    "max_running = 6",
+    "max_running = 8\nmax_per_board = 4",
+    "max_running = 1000\nmax_per_profile = 3",
+    "max_running = 0",
+)
+PROFILES = '[profiles.other]\nmodel = "demo"\n'
+
+
+async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
+    """Boards and cards in any state, written as events."""
+    boards = {
+        "default": (),
+        "paused": (BoardPaused(board="paused", by="ann"),),
+        "gone": (BoardArchived("gone", "ann"),),
+    }
+    for name, more in boards.items():
+        made = BoardCreated(board=name, title=name, by="ann")
+        await rig.store.append(Append((Write(board_stream(name), (made, *more)),), now - 10_000))
+    ids: list[str] = []
+    for number in range(CARDS):
+        card = f"{number:08x}"
+        status: CardStatus = dice.choice(["ready", "ready", "ready", "todo", "scheduled", "triage", "done", "blocked"])
+        created = CardCreated(
+            card=card,
+            board=dice.choice(["default", "default", "default", "paused", "gone"]),
+            title=card,
+            body="",
+            by="ann",
+            status=status,
+            profile=dice.choice(["demo", "demo", "other", "", "unknown"]),
+            priority=dice.randrange(3),
+            parents=dice.sample(ids, dice.choice([0, 0, 0, 1])) if ids else [],
+        )
+        events: list[CardEvent] = [created]
+        if status == "scheduled":
+            at = now + dice.choice([-1000, 0, 1000])
+            events.append(CardMoved(card=card, status="scheduled", reason="", by="ann", at=at))
+        if status == "ready" and dice.random() < 0.5:
+            events.append(_run(card))
+            if dice.random() < 0.6:
+                again = dice.choice([None, now - 1, now, now + 5000])
+                over = RunFinished(
+                    card=card, run=1, outcome="failed", reason="x", failure="network", counts=False, again_at=again
+                )
+                events.append(over)
+        moved = now + dice.choice([-5000, 0, 500])  # the last one: the clock was set back since
+        await rig.store.append(Append((Write(card_stream(card), tuple(events)),), moved))
+        ids.append(card)
+    return ids
+
+
+def _run(card: str) -> RunStarted:
+    return RunStarted(
+        card=card,
+        run=1,
+        session=f"of{card}",
+        task=f"task{card}",
+        profile="demo",
+        resumes=0,
+        after_turn=0,
+        workspace="/",
+        found="",
+    )
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("seed", range(4))
+async def test_the_query_and_the_rule_agree(tmp_path: Path, config: str, seed: int) -> None:
+    clock = StoppedClock(1_800_000_000_000)
+    rig = BoardRig(tmp_path / "home", clock=clock, config=f"[board]\n{config}\n{PROFILES}")
+    try:
+        ids = await a_house(rig, random.Random(seed), clock.now())
+        cards = [await rig.card(id) for id in ids]
+        startable = {
+            card.id for card in cards if card.status == "ready" and not await rig.dispatcher.starter.why_not(card)
+        }
+        room = await rig.dispatcher.starter.room()
+        wanted = room.wanted(but=[])
+        found = [] if wanted is None else await rig.store.cards.to_start(wanted, now=clock.now())
+        assert {row["id"] for row in found} <= startable
+        assert len(found) == (0 if wanted is None else min(len(startable), wanted.limit))
+        due = set(await rig.store.cards.to_promote(clock.now()))
+        for card in cards:
+            waits = any(row["status"] != "done" for row in await rig.store.cards.parents(card.id))
+            time = card.status == "scheduled" and (card.scheduled_at or 0) <= clock.now()
+            assert (card.id in due) == (time or (card.status == "todo" and not waits)), card
+    finally:
+        await rig.close()
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+async def test_one_look_starts_all_that_fit_and_no_more(tmp_path: Path, config: str) -> None:
+    rig = BoardRig(tmp_path / "home", config=f"[board]\n{config}\n{PROFILES}")
+    try:
+        for number in range(24):
+            await rig.create(f"{number:08x}", "hang", profile="other" if number % 3 else "demo", priority=number)
+        await rig.look()
+        running = await rig.store.cards.running()
+        rules = rig.profiles.settings.board
+        most = min(24, rules.max_running, rules.max_per_board or 24, 2 * rules.max_per_profile or 24)
+        assert len(running) == most
+        assert not rules.max_per_profile or set(Counter(str(row["profile"]) for row in running).values()) == {3}
+        if rules.max_running < 24 and not rules.max_per_profile:
+            assert {row["card"] for row in running} == {f"{23 - n:08x}" for n in range(most)}, "the most urgent ones"
+        await rig.look()
+        assert len(await rig.store.cards.running()) == most
+    finally:
+        await rig.close()
+
+
+async def test_what_waits_for_room_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = BoardRig(tmp_path / "home", config="[board]\nmax_running = 2\n")
+    try:
+        for number in range(30):
+            await rig.create(f"{number:08x}", "hang")
+        await rig.look()
+        looked: list[str] = []
+        get = rig.cards.get
+
+        async def counted(card: str) -> Card:
+            looked.append(card)
+            return await get(card)
+
+        monkeypatch.setattr(rig.cards, "get", counted)
+        await rig.look()
+        assert set(looked) == {"00000000", "00000001"}, "only those that run"
+    finally:
+        await rig.close()
