@@ -11,6 +11,7 @@ import pytest
 from holdfast.domain.card import (
     BoardArchived,
     BoardCreated,
+    BoardEvent,
     BoardPaused,
     Card,
     CardCreated,
@@ -39,10 +40,10 @@ PROFILES = '[profiles.other]\nmodel = "demo"\n'
 
 async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
     """Boards and cards in any state, written as events."""
-    boards = {
+    boards: dict[str, tuple[BoardEvent, ...]] = {
         "default": (),
         "paused": (BoardPaused(board="paused", by="ann"),),
-        "gone": (BoardArchived("gone", "ann"),),
+        "gone": (BoardArchived(board="gone", by="ann"),),
     }
     for name, more in boards.items():
         made = BoardCreated(board=name, title=name, by="ann")
@@ -53,12 +54,12 @@ async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
         status: CardStatus = dice.choice(["ready", "ready", "ready", "todo", "scheduled", "triage", "done", "blocked"])
         created = CardCreated(
             card=card,
-            board=dice.choice(["default", "default", "default", "paused", "gone"]),
+            board=dice.choice(["default"] * 6 + ["paused", "gone"]),
             title=card,
             body="",
             by="ann",
             status=status,
-            profile=dice.choice(["demo", "demo", "other", "", "unknown"]),
+            profile=dice.choice(["demo", "demo", "demo", "other", "", "unknown"]),
             priority=dice.randrange(3),
             parents=dice.sample(ids, dice.choice([0, 0, 0, 1])) if ids else [],
         )
@@ -69,12 +70,12 @@ async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
         if status == "ready" and dice.random() < 0.5:
             events.append(_run(card))
             if dice.random() < 0.6:
-                again = dice.choice([None, now - 1, now, now + 5000])
+                again = dice.choice([None, now, now + 5000, now + 5000])
                 over = RunFinished(
                     card=card, run=1, outcome="failed", reason="x", failure="network", counts=False, again_at=again
                 )
                 events.append(over)
-        moved = now + dice.choice([-5000, 0, 500])  # the last one: the clock was set back since
+        moved = now + dice.choice([-5000, 500])  # the last one: the clock was set back since
         await rig.store.append(Append((Write(card_stream(card), tuple(events)),), moved))
         ids.append(card)
     return ids
