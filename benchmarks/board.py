@@ -17,7 +17,16 @@ from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.workspace import Found
 from holdfast.config import Home
-from holdfast.domain.card import BoardCreated, CardCreated, RunStarted, board_stream, card_stream
+from holdfast.domain.card import (
+    BoardCreated,
+    BoardPaused,
+    CardCompleted,
+    CardCreated,
+    RunFinished,
+    RunStarted,
+    board_stream,
+    card_stream,
+)
 from holdfast.domain.dispatch import Choice, Words
 from holdfast.domain.errors import Conflict
 from holdfast.lifecycle.awake import Awake
@@ -77,10 +86,10 @@ class Bench:
             await self.store.append(Append(writes, now()))
         self.ready += made
 
-    def _card(self, card: str) -> CardCreated:
+    def _card(self, card: str, board: str = "default") -> CardCreated:
         text = self.work.text()
         return CardCreated(
-            card=card, board="default", title=text[:60], body=text, by="bench", status="ready", profile="demo"
+            card=card, board=board, title=text[:60], body=text, by="bench", status="ready", profile="demo"
         )
 
     async def claim(self) -> None:
@@ -91,10 +100,10 @@ class Bench:
         self.claimed.append(card.id)
 
     async def run_alone(self) -> None:
-        """The claim itself, as a worker outside the gateway would make it: the run and nothing else."""
-        card = await self.cards.get(self.ready.pop())
+        """The claim itself, as a worker outside the gateway would make it who has the list: the run and no more."""
+        card = self.ready.pop()
         run = RunStarted(
-            card=card.id,
+            card=card,
             run=1,
             session=self.work.id(8),
             task=self.work.id(8),
@@ -104,8 +113,22 @@ class Bench:
             workspace="/tmp",
             found="",
         )
-        await self.store.append(Append((Write(card_stream(card.id), (run,), expect=card.version),), now()))
-        self.claimed.append(card.id)
+        await self.store.append(Append((Write(card_stream(card), (run,), expect=1),), now()))
+        self.claimed.append(card)
+
+    async def ready_to_started(self) -> float:
+        """Seconds from a card that is written to its run on disk; the dispatcher is awake and finds it by itself."""
+        id = self.work.id(4)
+        with self.store.subscribe(card_stream(id)) as changes:
+            started = time.perf_counter()
+            await self.store.append(Append((Write(card_stream(id), (self._card(id, board="now"),), expect=0),), now()))
+            while (card := await self.cards.get(id)).run is None:
+                await changes.wait()
+                changes.take()
+            took = time.perf_counter() - started
+        over = RunFinished(card=id, run=1, outcome="done", reason="", failure="", counts=False)
+        await self.cards.write(card, [over, CardCompleted(card=id, summary="", by="bench", run=1)], by="bench")
+        return took
 
 
 def claims(bench: Bench, claim: Callable[[], Awaitable[None]]) -> Figure:
@@ -135,9 +158,9 @@ async def opened(place: Path, work: Workload) -> AsyncIterator[Bench]:
     home.prepare()
     store = SqliteStore(home.database)
     try:
-        await store.append(
-            Append((Write(board_stream("default"), (BoardCreated(board="default", title="Board", by="b"),)),), now())
-        )
+        for name in ("default", "now"):
+            made = BoardCreated(board=name, title="Board", by="bench")
+            await store.append(Append((Write(board_stream(name), (made,)),), now()))
         yield Bench(store, home, work)
     finally:
         await store.close()
@@ -156,9 +179,13 @@ async def run(plan: Plan, report: Report) -> None:
             await _race(report, bench)
             for peer in PEERS:
                 await _beside(plan, report, peer, claims(bench, bench.run_alone))
-    async with opened(plan.scratch / "large", work) as bench:
-        await bench.fill(BOARD)
-        await _open(plan, report, bench)
+        async with opened(plan.scratch / "large", work) as bench:
+            await _start(plan, report, bench, raw, "nothing else is ready")
+            paused = BoardPaused(board="default", by="bench")
+            await bench.store.append(Append((Write(board_stream("default"), (paused,)),), now()))
+            await bench.fill(BOARD)
+            await _start(plan, report, bench, raw, f"{BOARD:,} more are ready, on a board that is paused")
+            await _open(plan, report, bench)
 
 
 async def _race(report: Report, bench: Bench) -> None:
@@ -198,6 +225,19 @@ async def _beside(plan: Plan, report: Report, peer: Peer, ours: Figure) -> None:
 
         pairs = await alternate(ours, theirs, rounds)
         report.add(pairs.line(AREA, f"our claims, beside {peer.package} {peer.append}", "/s"))
+
+
+async def _start(plan: Plan, report: Report, bench: Bench, raw: RawLog, beside: str) -> None:
+    """How soon a card is started."""
+
+    async def two() -> None:
+        raw.append()
+        raw.append()
+
+    await bench.dispatcher.start()
+    pairs = await alternate(bench.ready_to_started, lambda: timed(two), plan.rounds(80))
+    await bench.dispatcher.stop()
+    report.add(pairs.line(AREA, f"a card is ready, its run is on disk; {beside}", "s"))
 
 
 async def _open(plan: Plan, report: Report, bench: Bench) -> None:

@@ -89,10 +89,14 @@ class RawLog:
         """Appends a second."""
         count, started = 0, time.perf_counter()
         while (elapsed := time.perf_counter() - started) < seconds:
-            os.write(self._file, self._message)
-            os.fdatasync(self._file)
+            self.append()
             count += 1
         return count / elapsed
+
+    def append(self) -> None:
+        """One of them."""
+        os.write(self._file, self._message)
+        os.fdatasync(self._file)
 
     async def burst(self) -> float:
         """A short one, for pairs."""

@@ -19,6 +19,7 @@ from holdfast.domain.decide import title_from
 from holdfast.domain.dispatch import Choice, Words, World, choose, how_runs_ended, resumable, standing, words
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import AnyEvent, InputReceived, NoteReceived, SessionCreated, session_stream
+from holdfast.domain.session import Session
 from holdfast.domain.task import THE_BOARD, TaskStarted, task_stream, title_of
 from holdfast.domain.worker import WorkerBound
 from holdfast.runtime.clock import Clock
@@ -186,7 +187,7 @@ class Starter:
             return False
         number, version = len(card.runs) + 1, card.version
         session = secrets.token_hex(8) if choice.resumes is None else choice.resumes.started.session
-        state = await self._sessions.get(session)
+        state = Session(session) if choice.resumes is None else await self._sessions.get(session)
         task = secrets.token_hex(8)
         run = RunStarted(
             card=card.id,
