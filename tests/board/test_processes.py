@@ -53,13 +53,32 @@ async def test_it_ends_before_a_fresh_start(home: Path) -> None:
     rig, pid = await with_a_server(home)
     await rig.tell(CARD, UnblockCard(fresh=True))
     await rig.until(CARD, lambda card: len(card.runs) == 2)
-    await gone(pid)
+    assert not alive(pid), "it was gone before the new worker began"
     card = await rig.until(CARD, lambda card: card.status == "blocked")
     assert card.runs[1].started.session != card.runs[0].started.session
     tasks = [row for row in await rig.store.running_tasks() if row["kind"] == "process"]
     (row,) = [row for row in tasks if row["pid"] != pid]
     await rig.tell(CARD, ArchiveCard())
     await gone(int(str(row["pid"])))
+    await rig.close()
+
+
+async def test_a_fresh_start_waits_for_a_command_that_does_not_want_to_end(home: Path) -> None:
+    rig = await BoardRig(home).start()
+    await rig.create(CARD, "bg trap '' TERM; while :; do sleep 0.1; done\nblock which colour?")
+    card = await rig.until(CARD, lambda card: card.status == "blocked")
+    await rig.rest(card.runs[0].started.session)
+    (row,) = [row for row in await rig.store.running_tasks() if row["kind"] == "process"]
+    await rig.tell(CARD, UnblockCard(fresh=True))
+    async with asyncio.timeout(30):
+        while not (await rig.store.task(str(row["id"])))["stop_by"]:
+            await asyncio.sleep(0.01)
+    why = await rig.dispatcher.starter.why_not(await rig.card(CARD))
+    if alive(int(str(row["pid"]))):  # it is given some seconds before it is killed
+        assert f"The old worker is not gone yet: its command (task {row['id']}) is being ended." in why
+    await rig.until(CARD, lambda card: len(card.runs) == 2)
+    assert not alive(int(str(row["pid"])))
+    await rig.tell(CARD, ArchiveCard())
     await rig.close()
 
 

@@ -161,6 +161,17 @@ async def test_auto_goes_fresh_when_the_session_was_given_to_another_agent(rig: 
     assert "was given the profile other" in why_fresh(card)
 
 
+@pytest.mark.parametrize("code", ["network", "quota"])
+async def test_a_session_is_not_poisoned_by_what_is_not_its_fault(rig: BoardRig, code: str) -> None:
+    await blocked(rig, resume="auto")
+    await rig.tell(CARD, UnblockCard())
+    for _ in range(4):
+        card, _ = await next_run(rig)
+        assert card.run is not None and card.run.started.resumes == 1
+        await dies_at_once(rig, code)
+    assert card.attempts == 0
+
+
 @pytest.mark.parametrize("policy", ["auto", "resume"])
 async def test_a_poisoned_session(rig: BoardRig, policy: str) -> None:
     await blocked(rig, resume=policy)

@@ -9,6 +9,7 @@ import pytest
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.events import ModelInterrupted, StopRequested, ToolCallFinished, TurnFinished
 from holdfast.domain.step import Begin, CallModel, Finish, Join, Partial, Rest, RunTools
+from holdfast.domain.worker import WorkerReleased
 from tests.domain.book import PROBLEM, Book, cut_text, kinds
 from tests.domain.history import check, check_ended
 
@@ -98,6 +99,29 @@ def test_a_failed_model_fails_the_turn_and_the_queue_stays() -> None:
     assert book.next() == Finish(1, "failed", PROBLEM.message, PROBLEM)
     book.finish()
     assert book.next() == Begin(2, [waiting])
+
+
+def test_a_worker_whose_run_is_over_says_a_last_word_and_does_no_more() -> None:
+    book = Book("one").begin().answer("", "kanban_complete", "t").start_call("1.1.0")
+    book.write(WorkerReleased(card="c0ffee01", run=1))
+    book.finish_call("1.1.0")
+    assert isinstance(book.next(), RunTools), "what was asked for with it is done"
+    book.start_call("1.1.1").finish_call("1.1.1").answer("bye", "t")
+    assert book.next() == Finish(1, "done", "its run of the card is over")
+    ended = book.finish()
+    assert [event.output for event in ended if isinstance(event, ToolCallFinished)] == [
+        "Not run: its run of the card is over."
+    ]
+
+
+def test_a_person_who_joins_in_after_the_run_has_the_tools_back() -> None:
+    book = Book("one").begin().answer("", "kanban_block").start_call("1.1.0")
+    book.write(WorkerReleased(card="c0ffee01", run=1))
+    book.finish_call("1.1.0").answer("bye")
+    book.say("one more thing", "steer")
+    book.join()
+    book.answer("", "t")
+    assert isinstance(book.next(), RunTools)
 
 
 def test_a_turn_ends_at_its_step_limit() -> None:

@@ -7,6 +7,7 @@ heard once, a notice comes once, and a run that is over is over for everybody at
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 from pathlib import Path
 
@@ -49,7 +50,7 @@ from holdfast.domain.worker import WorkerReleased
 from holdfast.lifecycle.running import StillRunning
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.sessions import Caller, Sessions
-from holdfast.store.port import Append, Appended, CommandKey, Store, Write
+from holdfast.store.port import Append, Appended, CommandKey, Row, Store, Write
 
 KEPT = 1000
 TRIES = 1000
@@ -274,33 +275,43 @@ class Cards:
             isinstance(event, CardCompleted) or (isinstance(event, CardMoved) and event.status == "archived")
             for event in events
         )
-        return await self.stop_processes(card, by=by, reason=f"card {card.id} ended") if over else ()
+        return await self._stop_processes(card, by=by, reason=f"card {card.id} ended") if over else ()
 
-    async def stop_processes(self, card: Card, *, by: str, reason: str) -> tuple[Write, ...]:
+    async def _processes_of(self, card: Card) -> list[Row]:
+        """The commands that its workers started and that run."""
+        if not card.runs:
+            return []
+        sessions = {run.started.session for run in card.runs}
+        running = await self._store.running_tasks()
+        return [row for row in running if row["kind"] == "process" and row["session"] in sessions]
+
+    async def _stop_processes(self, card: Card, *, by: str, reason: str) -> tuple[Write, ...]:
         """A worker's commands stay over a block and a crash; they end with the card, and before a fresh start."""
-        stop: dict[str, str] = {}
-        for session in {run.started.session for run in card.runs}:
-            stop |= {one.task: reason for one in await self._running.of(session) if one.process}
-        return await self._running.writes(stop, [], by=by)
+        left = [row for row in await self._processes_of(card) if not (row["stop_by"] or row["foreground"])]
+        return await self._running.writes({str(row["id"]): reason for row in left}, [], by=by)
 
-    def enforce(self, writes: tuple[Write, ...]) -> None:
-        """After these were written: end those whose end is wanted."""
-        self._running.enforce(writes)
+    async def end_processes(self, card: Card, *, reason: str) -> bool:
+        """Have the commands of its workers ended, if that is not under way; whether none is left."""
+        writes = await self._stop_processes(card, by=THE_BOARD, reason=reason)
+        if writes:
+            with contextlib.suppress(Conflict):  # one of them has just ended by itself
+                await self._store.append(Append(writes, self._clock.now()))
+                self._running.enforce(writes)
+        return not await self._processes_of(card)
 
     async def not_gone(self, card: Card) -> str:
-        """Whether a worker of an earlier run may still be at it."""
+        """Whether a worker of an earlier run may still be at it, or a command of one that is being ended."""
         for session in {run.started.session for run in card.runs[-3:]}:
             turn = (await self._sessions.get(session)).turn
             if turn is not None:
                 return f"turn {turn.number} of session {session} has not ended"
-        return ""
+        ends = [str(row["id"]) for row in await self._processes_of(card) if row["stop_by"]]
+        return f"its command (task {ends[0]}) is being ended" if ends else ""
 
     async def _still_there(self, card: Card) -> str:
         """Who may still write into its workspace."""
-        for session in {run.started.session for run in card.runs}:
-            for one in await self._running.of(session):
-                return f"task {one.task} runs"
-        return await self.not_gone(card)
+        left = await self._processes_of(card)
+        return f"task {left[0]['id']} runs" if left else await self.not_gone(card)
 
     async def tidy(self, card: Card) -> str:
         """Remove the workspace of an archived card, if nothing is lost with it; else what would be."""

@@ -30,7 +30,7 @@ from holdfast.settings import span_ms
 from holdfast.store.port import Store, Write
 
 SWEEP_SECONDS = 15.0
-ENDS = frozenset({"TurnFinished", "WorkerBound", "InputWithdrawn"})
+ENDS = frozenset({"TurnFinished", "TaskFinished", "WorkerBound", "InputWithdrawn"})
 log = logging.getLogger(__name__)
 
 

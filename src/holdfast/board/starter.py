@@ -169,6 +169,8 @@ class Starter:
         if choice.refused:
             await self._block(card, f"its policy is `resume`, and that cannot be: {choice.refused}")
             return
+        if choice.resumes is None and not await self._cards.end_processes(card, reason="a fresh start of its card"):
+            return  # the end of the last of them wakes the dispatcher
         try:
             async with self._preparing:
                 found = await asyncio.to_thread(
@@ -220,15 +222,10 @@ class Starter:
             by=THE_BOARD,
             worker=session,
         )
-        fresh = choice.resumes is None and card.runs
-        ends = await self._cards.stop_processes(card, by=THE_BOARD, reason="a fresh start of its card") if fresh else ()
-        if card.version != version:
-            return False
         writes = (
             Write(card_stream(card.id), (run,), expect=version),
             Write(session_stream(session), tuple(begins), expect=state.version),
             Write(task_stream(task), (started,), expect=0),
-            *ends,
         )
         try:
             await self._store.append(Append(writes, self._clock.now()))
@@ -236,7 +233,6 @@ class Starter:
             log.info("card %s is not started now: %s", card.id, error)
             self._wake()
             return False
-        self._cards.enforce(ends)
         how = f"resumes run {run.resumes}" if run.resumes else "a fresh session"
         log.info("card %s: run %d in session %s, %s", card.id, number, session, how)
         return True

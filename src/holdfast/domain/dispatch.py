@@ -118,12 +118,16 @@ def resumable(card: Card) -> Run | None:
     return next((run for run in reversed(card.runs) if run.finished is not None and run.finished.progress), None)
 
 
+INNOCENT = frozenset({"", "network", "quota"})
+"""Ends that say nothing about the session: it was not even tried."""
+
+
 def _against(card: Card, last: Run) -> str:
     if last.started.profile != card.profile:
         return f"run {last.number} had the profile {last.started.profile}, and now it is {card.profile}"
     recent = [run for run in card.runs[-2:] if run.started.resumes and run.finished is not None]
     ends = {(run.finished.failure, run.finished.progress) for run in recent if run.finished is not None}
-    if len(recent) == 2 and len(ends) == 1 and (end := ends.pop())[0] and not end[1]:
+    if len(recent) == 2 and len(ends) == 1 and (end := ends.pop())[0] not in INNOCENT and not end[1]:
         return f"two runs in a row resumed it and ended alike ({end[0]}) without getting any further"
     return ""
 

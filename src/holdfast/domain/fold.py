@@ -123,7 +123,7 @@ def evolve(session: Session, record: Record) -> None:
                 session.messages.append(Note(e.turn, f"This turn {e.outcome}: {e.reason}"))
         case InputsJoined() as e:
             turn = _turn(session)
-            turn.yielded = False
+            turn.yielded, turn.released = False, 0
             turn.by_person |= e.by_person
             _take(session, e.turn, e.inputs)
             turn.last = record
@@ -221,6 +221,8 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
             session.card, session.run, session.cwd = e.card, e.run, e.cwd or session.cwd
         case WorkerReleased():
             session.run = 0
+            if session.turn is not None:
+                session.turn.released = session.turn.step
         case other:
             if isinstance(other, TaskEvent | CardEvent | BoardEvent | SystemEvent):
                 raise TypeError(f"{type(other).__name__} does not belong into a session")

@@ -88,6 +88,8 @@ class Turn:
     """The last thing that the agent said."""
     by_person: bool = True
     """A person asked for it; not only the end of a task."""
+    released: int = 0
+    """The step in which the run that it worked for ended: a last word may follow, and no more."""
 
     @property
     def last_done(self) -> Happened:

@@ -148,9 +148,12 @@ def next_step(session: Session, limits: Limits, *, now: int) -> Step:
     if turn.failed is not None:
         shorter = _shorter(session, turn, limits) if turn.failed.code == TOO_LONG else None
         return shorter or Finish(turn.number, "failed", turn.failed.message, turn.failed)
+    steering = _inputs(session, "steer")
+    if turn.open_calls and 0 < turn.released < turn.step and not steering:
+        return Finish(turn.number, "done", "its run of the card is over")
     if turn.open_calls:
         return RunTools(turn.number, [open_call.call for open_call in turn.open_calls.values()])
-    if steering := _inputs(session, "steer"):
+    if steering:
         return Join(turn.number, steering, _by_person(session, steering))
     if turn.yielded:
         return Finish(turn.number, "done", "the agent had nothing more to do")
