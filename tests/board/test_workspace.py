@@ -149,7 +149,7 @@ async def test_an_archived_card_keeps_what_would_be_lost(rig: BoardRig, reposito
     own = Path(hand.run.workspace)
     (own / "b.txt").write_text("x")
     await block(hand)
-    assert "1 files that are changed and not committed" in await archive(rig)
+    assert "1 file changed and not committed" in await archive(rig)
     git(own, "add", ".")
     git(own, "commit", "-qm", "work")
     assert "neither merged nor pushed" in await rig.cards.tidy(await rig.card(CARD))

@@ -58,7 +58,7 @@ def prepare(card: Card, root: Path, *, anew: bool) -> Found:
         return _worktree(card, Path(path).expanduser(), own, anew=anew)
     if own.is_dir():
         count = sum(1 for _ in own.iterdir())
-        return Found(own, f"{own}, a scratch directory with {count} entries")
+        return Found(own, f"{own}, a scratch directory with {_some(count, 'entry', 'entries')}")
     if not anew:
         raise Unusable(f"the scratch directory {own} is gone")
     own.mkdir(parents=True)
@@ -93,7 +93,13 @@ def _state(place: Path) -> str:
         return "not under git"
     on = _git(place, "rev-parse", "--abbrev-ref", "HEAD") if _git_says(place, "rev-parse", "HEAD") else "no commit yet"
     changed = len(_git(place, "status", "--porcelain").splitlines())
-    return f"branch {on}, " + ("clean" if not changed else f"{changed} files changed and not committed")
+    return f"branch {on}, " + (
+        "clean" if not changed else f"{_some(changed, 'file', 'files')} changed and not committed"
+    )
+
+
+def _some(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def diff(card: Card, root: Path, limit: int) -> str:
@@ -122,7 +128,7 @@ def lost_with(card: Card, root: Path) -> str:
         return f"{', '.join(names[:5])}{more} in {own}" if names else ""
     changed = _git(own, "status", "--porcelain").splitlines()
     if changed:
-        return f"{len(changed)} files that are changed and not committed in {own}"
+        return f"{_some(len(changed), 'file', 'files')} changed and not committed in {own}"
     branch, head = branch_of(card.id), _git(own, "rev-parse", "HEAD")
     places = ("refs/heads", "refs/remotes", "refs/tags")
     elsewhere = _git(own, "for-each-ref", "--contains", head, "--format=%(refname)", *places).splitlines()

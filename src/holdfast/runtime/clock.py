@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Protocol
+
+PIECE_MS = 5_000
 
 
 class Clock(Protocol):
@@ -20,3 +23,15 @@ class SystemClock:
     def now(self) -> int:
         """Milliseconds since 1970."""
         return time.time_ns() // 1_000_000
+
+
+async def until(clock: Clock, moment: int) -> None:
+    """Wait for a moment, and no longer than that was away at first, whatever the wall clock does.
+
+    In pieces: timers stand still while the machine sleeps, and whoever wakes up late does not wait on top of that.
+    """
+    left = moment - clock.now()
+    while left > 0:
+        piece = min(left, PIECE_MS)
+        await asyncio.sleep(piece / 1000)
+        left = min(left - piece, moment - clock.now())

@@ -51,7 +51,7 @@ from holdfast.domain.step import (
     pick_up,
     stop_reason,
 )
-from holdfast.runtime.clock import Clock
+from holdfast.runtime.clock import Clock, until
 from holdfast.runtime.compaction import shorten
 from holdfast.runtime.live import Live
 from holdfast.runtime.model import Answer, ModelError, ModelRequest
@@ -196,7 +196,7 @@ class Worker:
 
     async def _sleep(self, step: Sleep) -> None:
         """Until it is time, unless somebody answers first: then the log says so, and ours is refused."""
-        await asyncio.sleep(max(0, step.until - self._clock.now()) / 1000)
+        await until(self._clock, step.until)
         answer = WaitAnswered(turn=step.turn, wait=step.wait, answer=step.default, by="the clock")
         await self._pen.write_unless_changed(self._session, answer)
 
