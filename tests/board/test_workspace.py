@@ -76,7 +76,7 @@ async def test_a_worktree_on_a_branch_of_its_own(rig: BoardRig, repository: Path
     await block(hand)
     assert await found(rig) == (
         f"{own}, a worktree of {repository} on branch holdfast/{CARD}, branch holdfast/{CARD}, "
-        "1 files changed and not committed"
+        "1 file changed and not committed"
     )
 
 
