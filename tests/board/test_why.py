@@ -263,6 +263,6 @@ async def test_a_dispatcher_that_is_stopped_in_the_moment_of_an_event_stops(rig:
     await rig.dispatcher.start()
     for _ in range(20):
         await asyncio.sleep(0)
-    rig.dispatcher._woken.set()
+    rig.dispatcher._rounds.wake()
     async with asyncio.timeout(10):
         await rig.dispatcher.stop()

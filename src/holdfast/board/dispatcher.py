@@ -22,8 +22,8 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import InputReceived, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.task import THE_BOARD
+from holdfast.lifecycle.rounds import Rounds
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.pen import happens
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.sessions import Sessions
 from holdfast.settings import span_ms
@@ -53,24 +53,26 @@ class Dispatcher:
         self._profiles = profiles
         self._clock = clock
         self._watch = watch or Watch()
-        self._woken = asyncio.Event()
+        self._rounds = Rounds(self.look, name="the board", every=SWEEP_SECONDS)
         self.starter = Starter(
-            store, cards=cards, sessions=sessions, profiles=profiles, clock=clock, wake=self._woken.set
+            store, cards=cards, sessions=sessions, profiles=profiles, clock=clock, wake=self._rounds.wake
         )
         self._looking = asyncio.Lock()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._following: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Look at once, then whenever something happens."""
         ready = asyncio.Event()
-        self._tasks = [asyncio.create_task(self._follow(ready)), asyncio.create_task(self._again_and_again())]
+        self._following = asyncio.create_task(self._follow(ready))
+        self._rounds.start()
         await ready.wait()
 
     async def stop(self) -> None:
         """Until the next start; the workers are the runner's."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._rounds.stop()
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
 
     async def _follow(self, ready: asyncio.Event) -> None:
         with self._store.subscribe(None) as changes:
@@ -79,16 +81,7 @@ class Dispatcher:
                 await changes.wait()
                 for stream, kinds in changes.take().items():
                     if stream.startswith(("card/", "board/")) or kinds & ENDS:
-                        self._woken.set()
-
-    async def _again_and_again(self) -> None:
-        while True:
-            self._woken.clear()
-            try:
-                await self.look()
-            except (HoldfastError, OSError) as error:
-                log.warning("the board is looked at again later: %s", error)
-            await happens(self._woken, within=SWEEP_SECONDS)
+                        self._rounds.wake()
 
     async def look(self) -> None:
         """One round: settle what has ended, promote what became ready, start what can be started."""

@@ -19,6 +19,7 @@ from holdfast.domain.session import Session
 from holdfast.lifecycle.awake import Awake
 from holdfast.lifecycle.calendar import daily_hour
 from holdfast.lifecycle.reset import Resets
+from holdfast.lifecycle.rounds import Rounds
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.profiles import Profiles
 from holdfast.store.port import Store
@@ -38,28 +39,16 @@ class ResetClock:
         self._profiles = profiles
         self._awake = awake
         self._clock = clock
-        self._every: asyncio.Task[None] | None = None
+        self._rounds = Rounds(self.look, name="the reset clock", every=LOOK_SECONDS)
         self._few = asyncio.Semaphore(AT_ONCE)
 
     async def start(self) -> None:
         """Look at once: what fell due while nobody was there is caught up, once."""
-        self._every = asyncio.create_task(self._look_again())
+        self._rounds.start()
 
     async def stop(self) -> None:
         """Until the next start."""
-        if self._every is not None:
-            self._every.cancel()
-            await asyncio.gather(self._every, return_exceptions=True)
-
-    async def _look_again(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except (HoldfastError, OSError) as error:
-                log.warning("the reset clock looks again later: %s", error)
-            except Exception:  # a bug must not stop it for good
-                log.exception("the reset clock looks again later")
-            await asyncio.sleep(LOOK_SECONDS)
+        await self._rounds.stop()
 
     async def look(self) -> None:
         """One round. The rows first: a round without them would forget how long everybody is idle."""

@@ -5,13 +5,13 @@ Pinned and running tasks are never touched. Each deletion is an event that names
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
 from collections.abc import Callable
 
 from holdfast.domain.commands import ArchiveSession
-from holdfast.domain.errors import HoldfastError, Rejected
+from holdfast.domain.errors import Rejected
+from holdfast.lifecycle.rounds import Rounds
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.prune import Pruning, kept_bytes
 from holdfast.runtime.sessions import Caller, Sessions
@@ -61,17 +61,15 @@ class Retention:
         self._sessions = sessions
         self._clock = clock
         self._rules = rules
-        self._loop: asyncio.Task[None] | None = None
+        self._rounds = Rounds(self._apply_all, name="retention", every=EVERY_SECONDS, first=FIRST_SECONDS)
 
     async def start(self) -> None:
         """Not at once: a start has better things to do."""
-        self._loop = asyncio.create_task(self._every_hour())
+        self._rounds.start()
 
     async def stop(self) -> None:
         """Until the next start."""
-        if self._loop is not None:
-            self._loop.cancel()
-            await asyncio.gather(self._loop, return_exceptions=True)
+        await self._rounds.stop()
 
     @property
     def rules(self) -> RetentionSettings:
@@ -125,12 +123,6 @@ class Retention:
                     gone.setdefault(rule, []).append(row)
         return gone
 
-    async def _every_hour(self) -> None:
-        await asyncio.sleep(FIRST_SECONDS)
-        while True:
-            try:
-                await self.apply()
-                await self.apply_to_sessions()
-            except (HoldfastError, OSError) as error:
-                log.warning("retention tries again later: %s", error)
-            await asyncio.sleep(EVERY_SECONDS)
+    async def _apply_all(self) -> None:
+        await self.apply()
+        await self.apply_to_sessions()

@@ -5,13 +5,13 @@ It stops nothing: people do, with `holdfast tasks stale --stop` or a click.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.system import SYSTEM, StaleListed
 from holdfast.lifecycle.calendar import daily_hour
+from holdfast.lifecycle.rounds import Rounds
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.shelf import Shelf
 from holdfast.settings import ResetSettings
@@ -31,25 +31,15 @@ class StaleList:
         self._clock = clock
         self._rules = rules
         self._listed: int | None = None
-        self._every: asyncio.Task[None] | None = None
+        self._rounds = Rounds(self.look, name="the list of stale commands", every=LOOK_SECONDS)
 
     async def start(self) -> None:
         """From the next daily hour on; the list itself can be had at any time."""
-        self._every = asyncio.create_task(self._look_again())
+        self._rounds.start()
 
     async def stop(self) -> None:
         """Until the next start."""
-        if self._every is not None:
-            self._every.cancel()
-            await asyncio.gather(self._every, return_exceptions=True)
-
-    async def _look_again(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except (HoldfastError, OSError) as error:
-                log.warning("stale commands are listed later: %s", error)
-            await asyncio.sleep(LOOK_SECONDS)
+        await self._rounds.stop()
 
     async def look(self) -> bool:
         """Name them if the hour has passed since the last look; whether there were any."""

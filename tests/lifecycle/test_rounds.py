@@ -1,0 +1,64 @@
+"""Looking again and again: woken, by itself, and in spite of trouble."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from holdfast.domain.errors import Unavailable
+from holdfast.lifecycle.rounds import Rounds
+
+
+async def test_trouble_and_bugs_cost_one_round(caplog: pytest.LogCaptureFixture) -> None:
+    troubles: list[Exception] = [Unavailable("no disk"), OSError("no file"), KeyError("a bug")]
+    enough = asyncio.Event()
+
+    async def look() -> None:
+        if troubles:
+            raise troubles.pop(0)
+        enough.set()
+
+    rounds = Rounds(look, name="the watchman", every=0.01)
+    with caplog.at_level(logging.WARNING):
+        rounds.start()
+        async with asyncio.timeout(20):
+            await enough.wait()
+        await rounds.stop()
+    assert "the watchman: again later, since: no disk" in caplog.text
+    assert "the watchman: a bug; again later" in caplog.text
+
+
+async def test_who_is_woken_while_looking_looks_once_more() -> None:
+    looks = 0
+    inside, go = asyncio.Event(), asyncio.Event()
+
+    async def look() -> None:
+        nonlocal looks
+        looks += 1
+        inside.set()
+        await go.wait()
+
+    rounds = Rounds(look, name="x", every=3600)
+    rounds.start()
+    await inside.wait()
+    rounds.wake()
+    go.set()
+    async with asyncio.timeout(20):
+        while looks < 2:
+            await asyncio.sleep(0)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert looks == 2, "and not without end"
+    await rounds.stop()
+
+
+async def test_the_first_look_may_wait() -> None:
+    async def look() -> None:
+        raise AssertionError
+
+    rounds = Rounds(look, name="x", every=0.01, first=3600)
+    rounds.start()
+    await asyncio.sleep(0.05)
+    await rounds.stop()
