@@ -208,6 +208,47 @@ def test_a_worker_asks_and_goes_on_with_what_it_remembers(visitor: Seat) -> None
     page.wait_for_url(f"**/board/{board}/{id}")
 
 
+def toasts(seat: Seat) -> list[str]:
+    """What was said, when everything before it was heard: a command that ends is told last."""
+    seat.gateway.command("POST", "/v1/tasks", {"shell": "true", "name": "the fence"})
+    expect(seat.page.locator(".toast", has_text="the fence is done")).to_be_visible()
+    seat.page.wait_for_timeout(300)
+    return [found for found in seat.page.locator(".toast strong").all_inner_texts() if found != "the fence is done"]
+
+
+def over(seat: Seat, id: str, stands: str) -> None:
+    """The card stands there, and its worker has said its last word."""
+    seat.until(lambda: status(seat.gateway, id) == stands, f"it is {stands}")
+    session = card(seat.gateway, id)["card"]["session"]
+    seat.until(lambda: seat.gateway.get(f"/v1/sessions/{session}")["session"]["state"] == "idle", "it rests")
+
+
+def test_a_card_that_needs_somebody_calls(visitor: Seat) -> None:
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "calls")
+    expect(page.locator(".conn")).to_have_text("Live")
+    id = new_card(gateway, board, "Which way", "block left or right?", profile="demo")
+    over(visitor, id, "blocked")
+    assert toasts(visitor) == ["Which way needs you"]
+    called = page.locator(".toast", has_text="Which way needs you")
+    expect(called).to_contain_text("left or right?")
+    called.get_by_role("link", name="Open").click()
+    page.wait_for_url(f"**/board/{board}/{id}")
+    expect(page.get_by_label("What it waits for")).to_contain_text("left or right?")
+
+
+@pytest.mark.parametrize(
+    ("body", "stands", "said"),
+    [("complete all of it", "done", "is done"), ("leave", "blocked", "needs you")],
+    ids=["done", "failed for good"],
+)
+def test_the_end_of_a_card_is_told_once(visitor: Seat, body: str, stands: str, said: str) -> None:
+    board = new_board(visitor.gateway, f"once-{stands}")
+    expect(visitor.page.locator(".conn")).to_have_text("Live")
+    id = new_card(visitor.gateway, board, "Once", body, profile="demo", max_attempts=1)
+    over(visitor, id, stands)
+    assert toasts(visitor) == [f"Once {said}"]
+
+
 def test_words_to_a_worker_become_comments(visitor: Seat) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "worker")
     id = new_card(gateway, board, "A long one", "slow 200 " + "word " * 600, profile="demo")
