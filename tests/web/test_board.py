@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, expect
 
 from holdfast.config import Home
 from holdfast.domain.card import BoardCreated, CardCreated, board_stream, card_stream
 from holdfast.store.port import Append, Write
 from holdfast.store.sqlite import SqliteStore
-from tests.e2e.gateway import GatewayProcess, Json
+from tests.e2e.gateway import GatewayProcess
+from tests.web.board import card, column, drag, new_board, new_card, status
 from tests.web.conftest import settled
 from tests.web.seat import Seat
 from tests.web.test_for_everybody import AXE
@@ -65,40 +66,6 @@ def house(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
 def visitor(browser: Browser, house: GatewayProcess) -> Iterator[Seat]:
     with Seat(browser, house, viewport={"width": 1500, "height": 900}) as found:
         yield found
-
-
-def new_board(gateway: GatewayProcess, name: str) -> str:
-    """Each test has its own."""
-    gateway.command("POST", "/v1/boards", {"board": name, "title": name.capitalize()})
-    return name
-
-
-def new_card(gateway: GatewayProcess, board: str, title: str, body: str = "", **more: object) -> str:
-    return str(gateway.command("POST", "/v1/cards", {"title": title, "body": body, "board": board} | more)["card"])
-
-
-def card(gateway: GatewayProcess, id: str) -> Json:
-    found: Json = gateway.get(f"/v1/cards/{id}")
-    return found
-
-
-def status(gateway: GatewayProcess, id: str) -> str:
-    return str(card(gateway, id)["card"]["status"])
-
-
-def column(page: Page, name: str) -> Locator:
-    return page.locator(f'[data-column="{name}"]')
-
-
-def drag(page: Page, title: str, to: str) -> None:
-    box = page.locator(".card", has_text=title).bounding_box()
-    end = column(page, to).bounding_box()
-    assert box and end
-    page.mouse.move(box["x"] + 40, box["y"] + 12)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 60, box["y"] + 30, steps=3)
-    page.mouse.move(end["x"] + end["width"] / 2, end["y"] + 60, steps=8)
-    page.mouse.up()
 
 
 def test_dragged_with_the_mouse(visitor: Seat) -> None:
@@ -208,45 +175,16 @@ def test_a_worker_asks_and_goes_on_with_what_it_remembers(visitor: Seat) -> None
     page.wait_for_url(f"**/board/{board}/{id}")
 
 
-def toasts(seat: Seat) -> list[str]:
-    """What was said, when everything before it was heard: a command that ends is told last."""
-    seat.gateway.command("POST", "/v1/tasks", {"shell": "true", "name": "the fence"})
-    expect(seat.page.locator(".toast", has_text="the fence is done")).to_be_visible()
-    seat.page.wait_for_timeout(300)
-    return [found for found in seat.page.locator(".toast strong").all_inner_texts() if found != "the fence is done"]
-
-
-def over(seat: Seat, id: str, stands: str) -> None:
-    """The card stands there, and its worker has said its last word."""
-    seat.until(lambda: status(seat.gateway, id) == stands, f"it is {stands}")
-    session = card(seat.gateway, id)["card"]["session"]
-    seat.until(lambda: seat.gateway.get(f"/v1/sessions/{session}")["session"]["state"] == "idle", "it rests")
-
-
-def test_a_card_that_needs_somebody_calls(visitor: Seat) -> None:
-    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "calls")
-    expect(page.locator(".conn")).to_have_text("Live")
-    id = new_card(gateway, board, "Which way", "block left or right?", profile="demo")
-    over(visitor, id, "blocked")
-    assert toasts(visitor) == ["Which way needs you"]
-    called = page.locator(".toast", has_text="Which way needs you")
-    expect(called).to_contain_text("left or right?")
-    called.get_by_role("link", name="Open").click()
-    page.wait_for_url(f"**/board/{board}/{id}")
-    expect(page.get_by_label("What it waits for")).to_contain_text("left or right?")
-
-
-@pytest.mark.parametrize(
-    ("body", "stands", "said"),
-    [("complete all of it", "done", "is done"), ("leave", "blocked", "needs you")],
-    ids=["done", "failed for good"],
-)
-def test_the_end_of_a_card_is_told_once(visitor: Seat, body: str, stands: str, said: str) -> None:
-    board = new_board(visitor.gateway, f"once-{stands}")
-    expect(visitor.page.locator(".conn")).to_have_text("Live")
-    id = new_card(visitor.gateway, board, "Once", body, profile="demo", max_attempts=1)
-    over(visitor, id, stands)
-    assert toasts(visitor) == [f"Once {said}"]
+def test_dragged_from_triage_to_ready_it_starts(visitor: Seat) -> None:
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "starts")
+    id = new_card(gateway, board, "Begin with this", "slow 60 one two three", profile="demo", triage=True)
+    visitor.open(f"/board/{board}")
+    expect(column(page, "triage").locator(".card")).to_contain_text("Begin with this")
+    drag(page, "Begin with this", "ready")
+    expect(column(page, "running").locator(".card")).to_contain_text("Begin with this")
+    visitor.until(lambda: status(gateway, id) == "running", "it runs")
+    assert [run["run"] for run in card(gateway, id)["runs"]] == [1]
+    gateway.command("POST", f"/v1/cards/{id}/stop", {})
 
 
 def test_words_to_a_worker_become_comments(visitor: Seat) -> None:
@@ -291,8 +229,8 @@ def test_two_tabs_see_the_same(visitor: Seat) -> None:
     drawer.get_by_role("button", name="Comment", exact=True).click()
     expect(other.locator(".card", has_text="Renamed elsewhere").locator(".talk")).to_contain_text("1")
     page.get_by_role("button", name="Pause the board").click()
-    expect(other.get_by_text("Paused by you")).to_be_visible()
-    expect(other.locator(".card", has_text="Comes first")).to_contain_text("Board paused by")
+    expect(other.get_by_text("Paused by you", exact=True)).to_be_visible()
+    expect(other.locator(".card", has_text="Comes first")).to_contain_text("Board paused by you")
     drawer.get_by_role("button", name=f"Menu of card {first}").click()
     page.get_by_role("menuitem", name="Archive…").click()
     page.get_by_role("dialog").get_by_role("button", name="Archive 1 card").click()
@@ -335,6 +273,17 @@ def test_on_a_phone(browser: Browser, house: GatewayProcess) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         drawer.get_by_role("button", name="Back to the board").click()
         expect(page.get_by_role("tab", name="Review 1")).to_be_visible()
+        new_card(house, board, "Somebody's", triage=True, profile="careful")
+        expect(page.get_by_role("tab", name="Triage 1")).to_be_visible()
+        page.get_by_label("Profile").select_option("careful")
+        expect(page.get_by_role("tab", name="Review 0")).to_be_visible()
+        expect(page.get_by_role("tab", name="Triage 1")).to_be_visible()
+        page.get_by_label("Profile").select_option("")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        new_card(house, board, "In ready")
+        page.set_viewport_size({"width": 900, "height": 800})  # turned around: one can do without triage
+        expect(column(page, "ready").locator(".card")).to_be_visible()
+        expect(page.get_by_role("button", name=re.compile("Triage ?, folded"))).to_be_visible()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -79,6 +79,7 @@ def all_told(seat: Seat) -> list[list[str]]:
     """What is shown, when everything before a last question was heard."""
     last = question(seat)
     seat.until(lambda: [f"/s/{last}"] == [to for _, to in shown(seat.page) if to == f"/s/{last}"], "it is shown")
+    seat.page.wait_for_timeout(700)  # a title may have to be asked for
     return [one for one in shown(seat.page) if one[1] != f"/s/{last}"]
 
 

@@ -25,6 +25,9 @@ import { NextReset, ResetNotice } from "./NextReset";
 import { InContext } from "./InContext";
 import { SessionMenu } from "./SessionMenu";
 
+/** Links of our own push, and that is no hashchange. */
+const MOVED = ["hashchange", "pushState"] as const;
+
 export function Conversation({ id }: { readonly id: string }): ReactNode {
   const live = useMemo(() => liveSession(id), [id]);
   useEffect(() => live.read(), [live]);
@@ -62,16 +65,25 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
     return () => clearTimeout(timer);
   }, [marked]);
 
+  // The address may name an event or a run that has not come yet; once there, nobody is taken back to it.
+  const wanted = useRef(true);
+  const follow = useCallback((): void => {
+    if (wanted.current === false && !location.pathname.endsWith(live.id)) return; // on the way to another page
+    const known = live.view.get();
+    const [, run = "", plain = ""] = /^#(?:run-(\d+)|(\d+))$/.exec(location.hash) ?? [];
+    const version = run ? (known.runs[Number(run)] ?? Infinity) : Number(plain);
+    wanted.current = version > known.version;
+    if (version > 0 && !wanted.current) jump(version);
+  }, [jump, live]);
   useEffect(() => {
-    const follow = (): void => {
-      const [, run = "", plain = ""] = /^#(?:run-(\d+)|(\d+))$/.exec(location.hash) ?? [];
-      const version = run ? (live.view.get().runs[Number(run)] ?? 0) : Number(plain);
-      if (version > 0) jump(version);
+    if (wanted.current) follow();
+  }, [follow, view.version]);
+  useEffect(() => {
+    for (const kind of MOVED) window.addEventListener(kind, follow);
+    return () => {
+      for (const kind of MOVED) window.removeEventListener(kind, follow);
     };
-    follow();
-    window.addEventListener("hashchange", follow);
-    return () => window.removeEventListener("hashchange", follow);
-  }, [jump, live, view.runs]);
+  }, [follow]);
 
   // Read is what stands on the screen of somebody who can see it.
   useEffect(() => {

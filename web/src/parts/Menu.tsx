@@ -22,6 +22,11 @@ export function Menu({ name, entries, icon = "more", className = "btn quiet icon
     setUp(box !== undefined && box.bottom + entries.length * 32 + 20 > innerHeight);
     setOpen(!open);
   };
+  const choose = (act?: () => void): void => {
+    setOpen(false);
+    root.current?.querySelector("button")?.focus(); // where the focus comes back to, after a dialog too
+    act?.();
+  };
   const move = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step === 0) return;
@@ -39,11 +44,11 @@ export function Menu({ name, entries, icon = "more", className = "btn quiet icon
         <div className={`menu right-0 ${up ? "bottom-full" : "top-full"}`} role="menu" aria-label={name}>
           {entries.map(({ word, icon: sign, danger, href, act }) =>
             href === undefined ? (
-              <button key={word} type="button" role="menuitem" className={danger ? "danger" : ""} onClick={() => { setOpen(false); act?.(); }}>
+              <button key={word} type="button" role="menuitem" className={danger ? "danger" : ""} onClick={() => choose(act)}>
                 {sign && <Icon name={sign} />}{word}
               </button>
             ) : (
-              <a key={word} role="menuitem" href={href} download onClick={() => setOpen(false)}>{sign && <Icon name={sign} />}{word}</a>
+              <a key={word} role="menuitem" href={href} download onClick={() => choose()}>{sign && <Icon name={sign} />}{word}</a>
             ))}
         </div>
       )}
