@@ -263,6 +263,9 @@ def test_on_a_phone(browser: Browser, house: GatewayProcess) -> None:
     with Seat(browser, house, viewport=PHONE, has_touch=True) as seat:
         page = seat.page
         seat.open(f"/board/{board}")
+        page.get_by_role("button", name="Choose a board").click()
+        expect(page.get_by_role("menu")).to_be_in_viewport(ratio=1)
+        page.keyboard.press("Escape")
         page.get_by_role("tab", name="Triage 1").click()
         page.get_by_role("button", name="Move Small and handy").click()
         page.get_by_role("menuitem", name="Move to Review").click()

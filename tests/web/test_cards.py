@@ -45,6 +45,18 @@ def test_the_end_of_a_card_is_told_once(guest: Seat, body: str, stands: str, sai
     assert toasts(guest) == [f"Once {said}"]
 
 
+def test_a_run_stands_on_home_once(guest: Seat) -> None:
+    gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "home")
+    id = new_card(gateway, board, "Seen once", "slow 3 one two three\ncomplete it", profile="demo")
+    guest.until(lambda: status(gateway, id) == "running", "it runs")
+    guest.open("/home")
+    expect(page.get_by_label("Running now").get_by_role("link", name="Seen once")).to_have_count(1)
+    over(guest, id, "done")
+    ended = page.get_by_label("Since you last looked").get_by_role("link", name="Seen once")
+    expect(ended).to_have_count(1)
+    expect(ended).to_have_attribute("href", re.compile("^/tasks/"))
+
+
 def test_a_link_to_a_run_is_followed_once(guest: Seat) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "links")
     id = new_card(gateway, board, "Twice", "block which?", profile="demo")

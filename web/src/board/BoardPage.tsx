@@ -7,6 +7,7 @@ import { COLUMNS, type Column, columns } from "../log/cards";
 import { useBoards, useCard, useCards } from "../net/cards";
 import { call } from "../net/http";
 import { load, save } from "../net/keep";
+import { queries } from "../net/queries";
 import { Confirm } from "../parts/Confirm";
 import { Empty, Loading } from "../parts/Empty";
 import { useMedia, useNow, useTitle } from "../parts/hooks";
@@ -138,7 +139,10 @@ function Switch({ boards, current }: { readonly boards: readonly BoardView[]; re
   const make = (): void => void call("POST /v1/boards", { body: { board: id, title: title?.trim() ?? null } }).then(({ board }) => { setTitle(null); go(`/board/${board}`); }, complain);
   const archive = ({ id: name }: BoardView): void => {
     setArchiving(null);
-    void call("POST /v1/boards/{name}/archive", { path: { name } }).then(() => go("/board"), complain);
+    void call("POST /v1/boards/{name}/archive", { path: { name } }).then(() => {
+      queries.setQueryData<readonly BoardView[]>(["boards"], (known) => known?.filter((one) => one.id !== name)); // before the list comes again
+      go("/board");
+    }, complain);
   };
   return (
     <>

@@ -126,11 +126,8 @@ function told(record: LogRecord): void {
       changed("boards", "card");
       break;
     case "RunStarted":
-      changed("card"); // there is less room for the others
-      break;
-    case "RunFinished":
-      changed("card");
-      if (news && (event.outcome === "failed" || event.outcome === "lost")) void failed(seq, id, event.reason);
+    case "RunFinished": // one that failed is tried again by itself, or blocks its card and is told as that
+      changed("card"); // there is less room for the others, or more
       break;
     case "CardBlocked":
       if (news && byWhom(event.by) !== "you") ofCard(seq, id, "blocked", event.of === "needs_input" ? "needs you" : "is blocked", event.reason);
@@ -180,16 +177,6 @@ const runs = new Map<string, boolean>();
 /** Whether a task that runs is at work there: its end is told as the task's. */
 const hasTask = (session: string): boolean =>
   queries.getQueryData<readonly TaskView[]>(["running"])?.some((task) => task.worker === session) ?? false;
-
-/** A run that failed, unless the card is blocked by that: then the block is told. */
-async function failed(seq: number, id: string, reason: string): Promise<void> {
-  try {
-    const { card } = await call("GET /v1/cards/{id}", { path: { id } });
-    if (card.status !== "blocked") say(seq, "failed", `${card.title} failed`, reason, `/board/${card.board}/${id}`);
-  } catch {
-    // it is on the board all the same
-  }
-}
 
 /** What became of a card, by its title. */
 function ofCard(seq: number, id: string, look: string, what: string, text: string): void {

@@ -14,12 +14,12 @@ export function Menu({ name, entries, icon = "more", className = "btn quiet icon
   readonly name: string; readonly entries: readonly Entry[]; readonly icon?: string; readonly className?: string;
 }): ReactNode {
   const [open, setOpen] = useState(false);
-  const [up, setUp] = useState(false);
+  const [place, setPlace] = useState("");
   const root = useRef<HTMLDivElement>(null);
   useDismiss(open, root, () => setOpen(false));
   const toggle = (): void => {
     const box = root.current?.getBoundingClientRect();
-    setUp(box !== undefined && box.bottom + entries.length * 32 + 20 > innerHeight);
+    if (box) setPlace(`${box.bottom + entries.length * 32 + 20 > innerHeight ? "bottom-full" : "top-full"} ${box.right < innerWidth / 2 ? "left-0" : "right-0"}`);
     setOpen(!open);
   };
   const choose = (act?: () => void): void => {
@@ -41,7 +41,7 @@ export function Menu({ name, entries, icon = "more", className = "btn quiet icon
         <Icon name={icon} />
       </button>
       {open && (
-        <div className={`menu right-0 ${up ? "bottom-full" : "top-full"}`} role="menu" aria-label={name}>
+        <div className={`menu ${place}`} role="menu" aria-label={name}>
           {entries.map(({ word, icon: sign, danger, href, act }) =>
             href === undefined ? (
               <button key={word} type="button" role="menuitem" className={danger ? "danger" : ""} onClick={() => choose(act)}>
