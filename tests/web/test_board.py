@@ -116,7 +116,7 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Space")
     said = page.locator('[aria-live="assertive"]')
-    expect(said).to_contain_text("is lifted")
+    expect(said).to_contain_text("is lifted, over its own column")
     page.keyboard.press("ArrowRight")
     expect(said).to_contain_text("is over Todo")
     page.keyboard.press("Escape")
@@ -124,7 +124,7 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     assert {status(gateway, one), status(gateway, two)} == {"triage"}
     page.get_by_role("link", name="First of all").focus()
     page.keyboard.press("Space")
-    expect(said).to_contain_text("First of all is lifted")
+    expect(said).to_contain_text("First of all is lifted, over its own column")
     for over in ("Todo", "Scheduled", "Ready"):
         page.keyboard.press("ArrowRight")
         expect(said).to_contain_text(f"is over {over}")

@@ -91,8 +91,11 @@ def test_what_was_read_after_a_cut_is_not_told_again(seat: Seat) -> None:
     seat.finished(1)
     seat.mend_line()
     assert "1 message" in seat.banner
+    cursors = "fetch('/v1/devices/me').then(answer => answer.json()).then(mine => mine.cursors)"
+    version = seat.gateway.get(f"/v1/sessions/{seat.session}")["session"]["version"]
+    seat.until(lambda: seat.page.evaluate(cursors).get(seat.session) == version, "it was read")
     seat.page.get_by_role("link", name="Home", exact=True).click()
-    seat.page.wait_for_url("**/home")
+    expect(seat.page.get_by_role("heading", name="Home")).to_be_visible()
     seat.page.get_by_role("link", name="Chats").click()
     seat.sees("while away")
     seat.page.wait_for_timeout(700)

@@ -48,6 +48,7 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
 function Open({ live }: { readonly live: LiveSession }): ReactNode {
   const view = useCell(live.view);
   const away = useAway(live);
+  const connected = useCell(line).state === "live"; // both lines: one may come back later than the other
   const flow = useRef<FlowHandle>(null);
   const [atEnd, setAtEnd] = useState(true);
   const [marked, setMarked] = useState<number | null>(null);
@@ -88,12 +89,12 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
   // Read is what stands on the screen of somebody who can see it.
   useEffect(() => {
     const mark = (): void => {
-      if (away.ready && atEnd && document.visibilityState === "visible" && line.get().state === "live") markSeen(live.id, view.version);
+      if (away.ready && atEnd && document.visibilityState === "visible" && connected) markSeen(live.id, view.version);
     };
     mark();
     document.addEventListener("visibilitychange", mark);
     return () => document.removeEventListener("visibilitychange", mark);
-  }, [away.ready, atEnd, live.id, view.version]);
+  }, [away.ready, atEnd, connected, live.id, view.version]);
   useEffect(() => flushSeen, [live.id]);
 
   const fork = useCallback((version: number) => {
