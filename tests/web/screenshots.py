@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.e2e.gateway import GatewayProcess, until
 from tests.web.conftest import SETTINGS, why_not
@@ -174,6 +174,8 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
                 page: str, path: str, *, drawer: bool = False, wait: int = 900, seat: Seat = seat, name: str = name
             ) -> None:
                 seat.open(path)
+                seat.page.locator("main h1").first.wait_for()
+                expect(seat.page.locator(".loading")).to_have_count(0)  # nothing is still on its way
                 seat.page.wait_for_timeout(wait)
                 if drawer:
                     seat.page.get_by_role("button", name="Background tasks").first.click()
@@ -182,7 +184,7 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
                 if drawer:
                     seat.page.get_by_role("button", name="Close the panel").click()
 
-            shot("home", "/home", wait=2500)
+            shot("home", "/home")
             if size is DESK:
                 seat.page.keyboard.press("Control+k")
                 seat.page.wait_for_timeout(400)

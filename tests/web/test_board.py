@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, expect
 
 from holdfast.config import Home
 from holdfast.domain.card import BoardCreated, CardCreated, board_stream, card_stream
 from holdfast.store.port import Append, Write
 from holdfast.store.sqlite import SqliteStore
-from tests.e2e.gateway import GatewayProcess, Json
+from tests.e2e.gateway import GatewayProcess
+from tests.web.board import card, column, drag, new_board, new_card, status
 from tests.web.conftest import settled
 from tests.web.seat import Seat
 from tests.web.test_for_everybody import AXE
@@ -67,40 +68,6 @@ def visitor(browser: Browser, house: GatewayProcess) -> Iterator[Seat]:
         yield found
 
 
-def new_board(gateway: GatewayProcess, name: str) -> str:
-    """Each test has its own."""
-    gateway.command("POST", "/v1/boards", {"board": name, "title": name.capitalize()})
-    return name
-
-
-def new_card(gateway: GatewayProcess, board: str, title: str, body: str = "", **more: object) -> str:
-    return str(gateway.command("POST", "/v1/cards", {"title": title, "body": body, "board": board} | more)["card"])
-
-
-def card(gateway: GatewayProcess, id: str) -> Json:
-    found: Json = gateway.get(f"/v1/cards/{id}")
-    return found
-
-
-def status(gateway: GatewayProcess, id: str) -> str:
-    return str(card(gateway, id)["card"]["status"])
-
-
-def column(page: Page, name: str) -> Locator:
-    return page.locator(f'[data-column="{name}"]')
-
-
-def drag(page: Page, title: str, to: str) -> None:
-    box = page.locator(".card", has_text=title).bounding_box()
-    end = column(page, to).bounding_box()
-    assert box and end
-    page.mouse.move(box["x"] + 40, box["y"] + 12)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 60, box["y"] + 30, steps=3)
-    page.mouse.move(end["x"] + end["width"] / 2, end["y"] + 60, steps=8)
-    page.mouse.up()
-
-
 def test_dragged_with_the_mouse(visitor: Seat) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "mouse")
     first = new_card(gateway, board, "Sort the mail", triage=True)
@@ -149,7 +116,7 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Space")
     said = page.locator('[aria-live="assertive"]')
-    expect(said).to_contain_text("is lifted")
+    expect(said).to_contain_text("is lifted, over its own column")
     page.keyboard.press("ArrowRight")
     expect(said).to_contain_text("is over Todo")
     page.keyboard.press("Escape")
@@ -157,7 +124,7 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     assert {status(gateway, one), status(gateway, two)} == {"triage"}
     page.get_by_role("link", name="First of all").focus()
     page.keyboard.press("Space")
-    expect(said).to_contain_text("First of all is lifted")
+    expect(said).to_contain_text("First of all is lifted, over its own column")
     for over in ("Todo", "Scheduled", "Ready"):
         page.keyboard.press("ArrowRight")
         expect(said).to_contain_text(f"is over {over}")
@@ -208,6 +175,18 @@ def test_a_worker_asks_and_goes_on_with_what_it_remembers(visitor: Seat) -> None
     page.wait_for_url(f"**/board/{board}/{id}")
 
 
+def test_dragged_from_triage_to_ready_it_starts(visitor: Seat) -> None:
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "starts")
+    id = new_card(gateway, board, "Begin with this", "slow 60 one two three", profile="demo", triage=True)
+    visitor.open(f"/board/{board}")
+    expect(column(page, "triage").locator(".card")).to_contain_text("Begin with this")
+    drag(page, "Begin with this", "ready")
+    expect(column(page, "running").locator(".card")).to_contain_text("Begin with this")
+    visitor.until(lambda: status(gateway, id) == "running", "it runs")
+    assert [run["run"] for run in card(gateway, id)["runs"]] == [1]
+    gateway.command("POST", f"/v1/cards/{id}/stop", {})
+
+
 def test_words_to_a_worker_become_comments(visitor: Seat) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "worker")
     id = new_card(gateway, board, "A long one", "slow 200 " + "word " * 600, profile="demo")
@@ -250,8 +229,8 @@ def test_two_tabs_see_the_same(visitor: Seat) -> None:
     drawer.get_by_role("button", name="Comment", exact=True).click()
     expect(other.locator(".card", has_text="Renamed elsewhere").locator(".talk")).to_contain_text("1")
     page.get_by_role("button", name="Pause the board").click()
-    expect(other.get_by_text("Paused by you")).to_be_visible()
-    expect(other.locator(".card", has_text="Comes first")).to_contain_text("Board paused by")
+    expect(other.get_by_text("Paused by you", exact=True)).to_be_visible()
+    expect(other.locator(".card", has_text="Comes first")).to_contain_text("Board paused by you")
     drawer.get_by_role("button", name=f"Menu of card {first}").click()
     page.get_by_role("menuitem", name="Archive…").click()
     page.get_by_role("dialog").get_by_role("button", name="Archive 1 card").click()
@@ -284,6 +263,9 @@ def test_on_a_phone(browser: Browser, house: GatewayProcess) -> None:
     with Seat(browser, house, viewport=PHONE, has_touch=True) as seat:
         page = seat.page
         seat.open(f"/board/{board}")
+        page.get_by_role("button", name="Choose a board").click()
+        expect(page.get_by_role("menu")).to_be_in_viewport(ratio=1)
+        page.keyboard.press("Escape")
         page.get_by_role("tab", name="Triage 1").click()
         page.get_by_role("button", name="Move Small and handy").click()
         page.get_by_role("menuitem", name="Move to Review").click()
@@ -294,6 +276,17 @@ def test_on_a_phone(browser: Browser, house: GatewayProcess) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         drawer.get_by_role("button", name="Back to the board").click()
         expect(page.get_by_role("tab", name="Review 1")).to_be_visible()
+        new_card(house, board, "Somebody's", triage=True, profile="careful")
+        expect(page.get_by_role("tab", name="Triage 1")).to_be_visible()
+        page.get_by_label("Profile").select_option("careful")
+        expect(page.get_by_role("tab", name="Review 0")).to_be_visible()
+        expect(page.get_by_role("tab", name="Triage 1")).to_be_visible()
+        page.get_by_label("Profile").select_option("")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        new_card(house, board, "In ready")
+        page.set_viewport_size({"width": 900, "height": 800})  # turned around: one can do without triage
+        expect(column(page, "ready").locator(".card")).to_be_visible()
+        expect(page.get_by_role("button", name=re.compile("Triage ?, folded"))).to_be_visible()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -91,10 +91,11 @@ def said(seat: Seat, text: str) -> None:
 def test_a_reset_asks_what_becomes_of_what_runs_and_is_undone(visitor: Seat) -> None:
     visitor.begin()
     said(visitor, "say before")
-    task = background(visitor, "a server")
+    task = background(visitor, "a server " + "with-a-very-long-name" * 6)
     menu(visitor, "Reset…")
     dialog = visitor.page.get_by_role("dialog", name=re.compile("^Reset"))
     expect(dialog.get_by_text("1 task still runs here")).to_be_visible()
+    assert dialog.evaluate("box => box.scrollWidth <= box.clientWidth"), "nothing sticks out of it"
     expect(dialog).to_contain_text("a server")
     go = dialog.get_by_role("button", name=re.compile("^Reset"))
     expect(go).to_be_disabled()  # somebody has to choose
@@ -138,15 +139,15 @@ def test_when_it_is_reset_is_shown_and_chosen(visitor: Seat) -> None:
     said(visitor, "say hello")
     menu(visitor, "When it is reset…")
     dialog = visitor.page.get_by_role("dialog", name="When this session is reset")
-    expect(dialog.locator("tr", has_text="Resets")).to_contain_text("Never by itself")
-    expect(dialog.locator("tr", has_text="Resets")).to_contain_text("by default")
+    expect(dialog.locator(".held > div", has_text="Resets")).to_contain_text("Never by itself")
+    expect(dialog.locator(".held > div", has_text="Resets")).to_contain_text("by default")
     dialog.get_by_label("Mode").select_option("idle")
     dialog.get_by_label("Idle minutes").fill("90")
     dialog.get_by_role("button", name="Save").click()
     expect(visitor.page.locator(".bar .context", has_text="Reset in 1 h")).to_be_visible()
     visitor.sees("chose when this session is reset: mode = idle, idle_minutes = 90")
     menu(visitor, "When it is reset…")
-    expect(dialog.locator("tr", has_text="Idle")).to_contain_text("chosen for this session")
+    expect(dialog.locator(".held > div", has_text="Idle")).to_contain_text("chosen for this session")
 
 
 def test_who_comes_back_is_told_of_a_reset(visitor: Seat) -> None:

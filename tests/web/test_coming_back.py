@@ -83,6 +83,48 @@ def test_three_messages_arrive_while_the_line_is_cut(seat: Seat) -> None:
     expect(seat.page.locator(".entry", has_text="while away 2")).to_have_count(2)
 
 
+def test_what_was_read_after_a_cut_is_not_told_again(seat: Seat) -> None:
+    seat.begin()
+    seat.cut_line()
+    expect(seat.page.locator(".conn")).not_to_have_text("Live")
+    seat.gateway.client.post(f"/v1/sessions/{seat.session}/messages", json={"text": "say while away"})
+    seat.finished(1)
+    seat.mend_line()
+    assert "1 message" in seat.banner
+    cursors = "fetch('/v1/devices/me').then(answer => answer.json()).then(mine => mine.cursors)"
+    version = seat.gateway.get(f"/v1/sessions/{seat.session}")["session"]["version"]
+    seat.until(lambda: seat.page.evaluate(cursors).get(seat.session) == version, "it was read")
+    seat.page.get_by_role("link", name="Home", exact=True).click()
+    expect(seat.page.get_by_role("heading", name="Home")).to_be_visible()
+    seat.page.get_by_role("link", name="Chats").click()
+    seat.sees("while away")
+    seat.page.wait_for_timeout(700)
+    expect(seat.page.locator(".banner.online, .splice")).to_have_count(0)
+
+
+def test_a_backup_was_restored(seat: Seat) -> None:
+    gateway = seat.gateway
+    port = gateway.port
+    gateway.command("POST", "/v1/cards", {"title": "Old enough"})
+    gateway.terminate()
+    kept = {path: path.read_bytes() for path in gateway.home.glob("holdfast.db*")}
+    gateway.start(port)
+    seat.open("/board/default")
+    expect(seat.page.get_by_text("Old enough")).to_be_visible()
+    for number in range(8):
+        gateway.command("POST", "/v1/cards", {"title": f"Too new {number}"})
+    expect(seat.page.get_by_text("Too new 7")).to_be_visible()
+    gateway.terminate()
+    for path in gateway.home.glob("holdfast.db*"):
+        path.unlink()
+    for path, content in kept.items():
+        path.write_bytes(content)
+    gateway.start(port)
+    expect(seat.page.get_by_text("Too new")).to_have_count(0)
+    expect(seat.page.locator(".conn")).to_have_text("Live")
+    expect(seat.page.get_by_text("Old enough")).to_be_visible()
+
+
 def test_the_line_is_dead_and_nobody_says_so(seat: Seat) -> None:
     seat.begin()
     seat.context.set_offline(True)  # the sockets stay open and silent

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from tests.e2e.tasks import home_with_commands
+from tests.web.conftest import SETTINGS, settled
 from tests.web.seat import Seat
+
+QUICK = {
+    "holdfast.lifecycle.reset_clock.LOOK_SECONDS": 0.1,
+    "holdfast.lifecycle.stale_list.LOOK_SECONDS": 0.1,
+    "holdfast.runtime.profiles.MINUTE_MS": 1_500,
+}
+"""A minute of a reset policy is a second and a half."""
 
 HIDDEN = (
     "Object.defineProperty(Document.prototype, 'visibilityState', { get: () => window.shown ? 'visible' : 'hidden' })"
@@ -53,6 +63,30 @@ def hidden(seat: Seat) -> Seat:
     return seat
 
 
+@pytest.fixture
+def listening(tmp_path: Path, browser: Browser) -> Iterator[Seat]:
+    """Somebody who asked for them and looks elsewhere, while the clocks of the gateway run fast."""
+    with home_with_commands(settled(tmp_path / "home"), constants=QUICK) as process:
+        with Seat(browser, process.start()) as seat:
+            seat.context.add_init_script(HIDDEN)
+            opted_in(seat)
+            seat.open("/home")
+            expect(seat.page.locator(".conn")).to_have_text("Live")
+            yield seat
+
+
+def all_told(seat: Seat) -> list[list[str]]:
+    """What is shown, when everything before a last question was heard."""
+    last = question(seat)
+    seat.until(lambda: [f"/s/{last}"] == [to for _, to in shown(seat.page) if to == f"/s/{last}"], "it is shown")
+    seat.page.wait_for_timeout(700)  # a title may have to be asked for
+    return [one for one in shown(seat.page) if one[1] != f"/s/{last}"]
+
+
+def rules_told(seat: Seat) -> list[list[str]]:
+    return [one for one in all_told(seat) if one[0] != "A turn ended"]
+
+
 def test_nobody_is_told_who_did_not_ask(hidden: Seat) -> None:
     hidden.context.grant_permissions(["notifications"], origin=hidden.gateway.url)
     hidden.open("/home")
@@ -96,6 +130,63 @@ def test_who_looks_at_any_tab_is_not_told(hidden: Seat) -> None:
     expect(hidden.page.locator(".toast")).to_contain_text("A session waits for you")
     hidden.page.wait_for_timeout(900)
     assert shown(hidden.page) == []
+
+
+def at_rest(seat: Seat) -> str:
+    """A session in which something was said."""
+    body = {"text": "say hello", "profile": "demo"}
+    id = str(seat.gateway.client.post("/v1/sessions", json=body).json()["session"])
+    seat.gateway.until_rest(id)
+    return id
+
+
+def test_a_reset_by_a_rule_is_told_unless_that_is_not_wanted(listening: Seat) -> None:
+    gateway, told, quiet = listening.gateway, at_rest(listening), at_rest(listening)
+    by_hand = at_rest(listening)
+    gateway.command("POST", f"/v1/sessions/{by_hand}/reset", {})
+    for id, notify in ((quiet, False), (told, True)):
+        policy = {"mode": "idle", "idle_minutes": 1, "notify": notify, "hand_over_note": False}
+        gateway.command("POST", f"/v1/sessions/{id}/reset/policy", {"policy": policy})
+        gateway.until_event(id, "ChapterOpened")
+    assert rules_told(listening) == [["Chapter 2 of a session began", f"/s/{told}"]]
+    expect(listening.page.locator(".toast", has_text="Chapter 2 of a session began")).to_contain_text(
+        "nobody said anything for"
+    )
+
+
+def test_stale_commands_are_told_once_a_day(listening: Seat) -> None:
+    gateway, id = listening.gateway, at_rest(listening)
+    for name in ("an old watcher", "another one"):
+        body = {"shell": "sleep 300", "name": name, "session": id, "lifetime": "session"}
+        gateway.command("POST", "/v1/tasks", body)
+    gateway.command("POST", f"/v1/sessions/{id}/archive", {"running": "keep"})
+    listening.until(lambda: len(gateway.get("/v1/tasks/stale")["tasks"]) == 2, "they are stale")
+    (gateway.home / "config.toml").write_text(SETTINGS + "[session_reset]\nat_hour = 5\n")  # it has struck by now
+    listening.until(lambda: any(to == "/home" for _, to in shown(listening.page)), "it is shown")
+    assert rules_told(listening) == [["2 commands are stale", "/home"]]
+    expect(listening.page.get_by_label("Stale commands")).to_contain_text("an old watcher")
+
+
+@pytest.mark.parametrize(
+    ("body", "stands", "said"),
+    [("complete all of it", "done", "is done"), ("leave", "blocked", "needs you")],
+    ids=["done", "failed for good"],
+)
+def test_a_card_tells_once(listening: Seat, body: str, stands: str, said: str) -> None:
+    """Not its run, nor the turn of its worker."""
+    gateway = listening.gateway
+    given = {"title": "Once", "body": body, "profile": "demo", "max_attempts": 1}
+    id = gateway.command("POST", "/v1/cards", given)["card"]
+    listening.until(lambda: gateway.get(f"/v1/cards/{id}")["card"]["status"] == stands, f"it is {stands}")
+    gateway.until_rest(gateway.get(f"/v1/cards/{id}")["card"]["session"])
+    assert all_told(listening) == [[f"Once {said}", f"/board/default/{id}"]]
+
+
+def test_an_agent_in_the_background_tells_once(listening: Seat) -> None:
+    body = {"prompt": "slow 2 one two three", "profile": "demo"}
+    task = listening.gateway.command("POST", "/v1/tasks/agents", body)["task"]
+    listening.until(lambda: listening.gateway.get(f"/v1/tasks/{task}")["state"] == "done", "it is done")
+    assert [to for _, to in all_told(listening)] == [f"/tasks/{task}"]
 
 
 def test_an_older_build_asks_to_be_loaded_anew(seat: Seat) -> None:

@@ -5,12 +5,12 @@ import type { BoardView, CardView } from "../api.gen";
 import { Banners } from "../chat/Banner";
 import { COLUMNS, type Column, columns } from "../log/cards";
 import { useBoards, useCard, useCards } from "../net/cards";
-import { now as theirNow } from "../net/clock";
 import { call } from "../net/http";
 import { load, save } from "../net/keep";
+import { queries } from "../net/queries";
 import { Confirm } from "../parts/Confirm";
 import { Empty, Loading } from "../parts/Empty";
-import { useMedia, useTitle } from "../parts/hooks";
+import { useMedia, useNow, useTitle } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
 import { Menu } from "../parts/Menu";
 import { complain } from "../parts/toasts";
@@ -51,18 +51,25 @@ function Board({ name, card, boards }: { readonly name: string; readonly card: s
   const [adding, setAdding] = useState(false);
   const [tab, setTab] = useState<Column>("ready");
   const moves = useMoves();
-  const now = useHalfMinutes();
+  const now = useNow(true, 30_000); // ages on the faces move by the half minute
   const board = boards.find((one) => one.id === name);
   useTitle(board?.title ?? name);
   useEffect(() => save("board", name), [name]);
   const words = useDeferredValue(text);
   const rows = cards.data ?? NONE;
-  const sorted = useMemo(() => columns(rows, { text: words, profile }, moves.moving), [rows, words, profile, moves.moving.size, [...moves.moving].join()]);
+  const sorted = useMemo(() => columns(rows, { text: words, profile }, moves.moving), [rows, words, profile, [...moves.moving].join()]);
   const profiles = useMemo(() => [...new Set(rows.map((one) => one.profile).filter(Boolean))].sort(), [rows]);
   const running = sorted.get("running")?.length ?? 0;
   const empty = cards.isSuccess && rows.length === 0;
   const to = (one: CardView): string => `/board/${name}/${one.id}`;
   const menu = (one: CardView): ReactNode => <CardMenu card={one} moves={moves} />;
+  const filters = (
+    <>
+      <div className="field w-52"><Icon name="search" /><input type="search" data-search placeholder="Filter cards" aria-label="Filter cards" value={text} onChange={(event) => setText(event.target.value)} /></div>
+      <select className="input" aria-label="Profile" value={profile} onChange={(event) => setProfile(event.target.value)}>
+        <option value="">Every profile</option>{profiles.map((one) => <option key={one}>{one}</option>)}</select>
+    </>
+  );
   return (
     <div className={`page board ${card ? "with-card" : ""}`}>
       <div className="bar">
@@ -71,9 +78,7 @@ function Board({ name, card, boards }: { readonly name: string; readonly card: s
         <span className="faint wide">{plural(rows.length, "card")}{running > 0 ? `, ${running} running` : ""}</span>
         {board?.paused_by && <span className="chip waiting"><Icon name="pause" />Paused by {byWhom(board.paused_by)}</span>}
         <span className="grow" />
-        <div className="field wide w-52"><Icon name="search" /><input type="search" data-search placeholder="Filter cards" aria-label="Filter cards" value={text} onChange={(event) => setText(event.target.value)} /></div>
-        <select className="input wide" aria-label="Profile" value={profile} onChange={(event) => setProfile(event.target.value)}>
-          <option value="">Every profile</option>{profiles.map((one) => <option key={one}>{one}</option>)}</select>
+        {!phone && filters}
         {board && <Pause board={board} />}
         <span className="wide"><DrawerButton /></span>
         <button type="button" className="btn primary" onClick={() => setAdding(true)}><Icon name="plus" />Card</button>
@@ -81,7 +86,7 @@ function Board({ name, card, boards }: { readonly name: string; readonly card: s
       <Banners />
       {phone && (
         <>
-          <div className="filters phone"><div className="field"><Icon name="search" /><input type="search" placeholder="Filter cards" aria-label="Filter cards" value={text} onChange={(event) => setText(event.target.value)} /></div></div>
+          <div className="filters phone">{filters}</div>
           <Tabs sorted={sorted} tab={tab} onTab={setTab} />
         </>
       )}
@@ -103,16 +108,6 @@ function First({ onAdd }: { readonly onAdd: () => void }): ReactNode {
       A card is work that somebody writes down and an agent does. A card with a profile is started by itself as soon as there is room; it asks here when it needs you, and goes on where it stopped.
     </Empty>
   );
-}
-
-/** Ages on the faces move by the half minute. */
-function useHalfMinutes(): number {
-  const [at, setAt] = useState(theirNow);
-  useEffect(() => {
-    const timer = setInterval(() => setAt(theirNow()), 30_000);
-    return () => clearInterval(timer);
-  }, []);
-  return at;
 }
 
 function Tabs({ sorted, tab, onTab }: { readonly sorted: ReadonlyMap<Column, readonly CardView[]>; readonly tab: Column; readonly onTab: (tab: Column) => void }): ReactNode {
@@ -138,18 +133,33 @@ function CardMenu({ card, moves }: { readonly card: CardView; readonly moves: Mo
 function Switch({ boards, current }: { readonly boards: readonly BoardView[]; readonly current: string }): ReactNode {
   const [, go] = useLocation();
   const [title, setTitle] = useState<string | null>(null);
+  const [archiving, setArchiving] = useState<BoardView | null>(null);
+  const here = boards.find((one) => one.id === current);
   const id = (title ?? "").trim().toLowerCase().replaceAll(/[^a-z0-9_-]+/g, "-").replaceAll(/^-+|-+$/g, "").slice(0, 64);
   const make = (): void => void call("POST /v1/boards", { body: { board: id, title: title?.trim() ?? null } }).then(({ board }) => { setTitle(null); go(`/board/${board}`); }, complain);
+  const archive = ({ id: name }: BoardView): void => {
+    setArchiving(null);
+    void call("POST /v1/boards/{name}/archive", { path: { name } }).then(() => {
+      queries.setQueryData<readonly BoardView[]>(["boards"], (known) => known?.filter((one) => one.id !== name)); // before the list comes again
+      go("/board");
+    }, complain);
+  };
   return (
     <>
       <Menu name="Choose a board" icon="down" className="btn quiet small icon" entries={[
         ...boards.map((one) => ({ word: `${one.title || one.id} (${one.cards})`, icon: one.id === current ? "done" : "board", act: () => go(`/board/${one.id}`) })),
         { word: "New board…", icon: "plus", act: () => setTitle("") },
+        ...(here ? [{ word: "Archive this board…", icon: "close", danger: true, act: () => setArchiving(here) }] : []),
       ]} />
       {title !== null && (
         <Confirm title="New board" verb="Make the board" danger={false} disabled={!id} onNo={() => setTitle(null)} onYes={make}>
           <label className="asks form"><span>Title</span><input className="input" aria-label="Title of the board" maxLength={80} value={title} onChange={(event) => setTitle(event.target.value)} autoFocus /></label>
           {id && <p className="faint">Its name is <code>{id}</code>.</p>}
+        </Confirm>
+      )}
+      {archiving && (
+        <Confirm title={`Archive the board “${archiving.title || archiving.id}”?`} verb="Archive 1 board" onNo={() => setArchiving(null)} onYes={() => archive(archiving)}>
+          <p>It leaves the list, and no card of it is started any more. Its {plural(archiving.cards, "card")} and all that was done on {archiving.cards === 1 ? "it" : "them"} stay.</p>
         </Confirm>
       )}
     </>

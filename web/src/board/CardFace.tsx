@@ -7,7 +7,7 @@ import { Chip } from "../parts/Chip";
 import { Icon } from "../parts/Icon";
 import { cardState } from "../parts/states";
 import { Why } from "../parts/Why";
-import { age, coming } from "../words";
+import { age, byWhom, coming } from "../words";
 
 export interface FaceProps {
   readonly card: CardView;
@@ -54,7 +54,7 @@ function faceReason(card: CardView, cooling: boolean): string {
 
 /** Every card that could run and does not says why. */
 function NotStarted({ card, board }: { readonly card: CardView; readonly board: BoardView | undefined }): ReactNode {
-  const simple = card.status !== "ready" ? "" : board?.paused_by ? `Board paused by ${board.paused_by}` : card.profile ? "" : "No profile set";
+  const simple = card.status !== "ready" ? "" : board?.paused_by ? `Board paused by ${byWhom(board.paused_by)}` : card.profile ? "" : "No profile set";
   const asked = useCard(card.id, simple === "");
   const words = simple || (asked.data?.why ?? "").replace(/ \(`[^)]*\)/, "").replace(/\.$/, "");
   return words ? <><span className="not-yet">{words}</span><Why of="card" id={card.id} /></> : null;

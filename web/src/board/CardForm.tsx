@@ -1,8 +1,9 @@
 /** A new card, or another wording of one. */
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { CardDetail, EditCard } from "../api.gen";
 import { call, newId } from "../net/http";
 import { useProfiles } from "../net/queries";
+import { useModal } from "../parts/hooks";
 import { complain } from "../parts/toasts";
 
 type Resume = "" | "auto" | "fresh" | "resume";
@@ -10,8 +11,6 @@ type Resume = "" | "auto" | "fresh" | "resume";
 export function CardForm({ board, detail, onClose, onDone }: {
   readonly board: string; readonly detail?: CardDetail; readonly onClose: () => void; readonly onDone: (card: string) => void;
 }): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   const profiles = useProfiles().data?.profiles ?? [];
   const known = detail?.card;
   const [key] = useState(newId);
@@ -43,7 +42,7 @@ export function CardForm({ board, detail, onClose, onDone }: {
   };
   const word = known ? "Edit the card" : "New card";
   return (
-    <dialog ref={dialog} className="card-form" aria-label={word} onClose={onClose}>
+    <dialog ref={useModal()} className="card-form" aria-label={word} onClose={onClose}>
       <form method="dialog" className="form" onSubmit={(event) => { event.preventDefault(); void save(); }}>
         <h2>{word}</h2>
         {running && <p className="muted">It runs: its worker has read it. Only its priority and attempts can be changed; a comment reaches the worker.</p>}
@@ -53,7 +52,7 @@ export function CardForm({ board, detail, onClose, onDone }: {
             <label>What is to be done<textarea className="input" rows={7} value={body} placeholder="Markdown. The worker reads this, and every comment." onChange={(event) => setBody(event.target.value)} /></label>
             <div className="pair">
               <label>Profile<select className="input" value={profile} onChange={(event) => setProfile(event.target.value)}>
-                <option value="">None: it is not started</option>{profiles.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}</select></label>
+                {!known?.profile && <option value="">None: it is not started</option>}{profiles.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}</select></label>
               <label>Workspace<input className="input mono" value={workspace} list="workspaces" onChange={(event) => setWorkspace(event.target.value)} />
                 <datalist id="workspaces"><option value="scratch" /><option value="dir:" /><option value="worktree:" /></datalist></label>
             </div>
@@ -62,8 +61,8 @@ export function CardForm({ board, detail, onClose, onDone }: {
         <div className="pair">
           <label>Priority<input className="input" type="number" min={-1000} max={1000} value={priority} onChange={(event) => setPriority(event.target.value)} /></label>
           {!running && <label>After a block or a crash<select className="input" value={resume} onChange={(event) => setResume(event.target.value as Resume)}>
-            <option value="">As its profile says</option><option value="auto">Go on where it can (auto)</option><option value="resume">Always go on (resume)</option><option value="fresh">Always begin anew (fresh)</option></select></label>}
-          <label>Attempts<input className="input" type="number" min={1} max={100} placeholder="as the board says" value={attempts} onChange={(event) => setAttempts(event.target.value)} /></label>
+            {!detail?.resume && <option value="">As its profile says</option>}<option value="auto">Go on where it can (auto)</option><option value="resume">Always go on (resume)</option><option value="fresh">Always begin anew (fresh)</option></select></label>}
+          <label>Attempts<input className="input" type="number" min={1} max={100} required={detail?.max_attempts != null} placeholder="as the board says" value={attempts} onChange={(event) => setAttempts(event.target.value)} /></label>
         </div>
         {!known && <label className="row"><input type="checkbox" checked={triage} onChange={(event) => setTriage(event.target.checked)} />Into triage: somebody looks at it before it is started</label>}
         <div className="acts">

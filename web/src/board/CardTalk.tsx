@@ -1,8 +1,8 @@
 /** Words about a card: comments, and the answer to what blocks it. */
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import type { CardDetail, CardView } from "../api.gen";
-import { call, newId } from "../net/http";
+import { call } from "../net/http";
 import { drop, load, save } from "../net/keep";
 import { Icon } from "../parts/Icon";
 import { complain } from "../parts/toasts";
@@ -10,27 +10,41 @@ import { Since, Time } from "../parts/Time";
 import { Why } from "../parts/Why";
 import { plural } from "../words";
 
+interface Draft {
+  readonly text: string;
+  readonly busy: boolean;
+  readonly setText: (text: string) => void;
+  /** Said once, however often somebody presses; gone from here when it was taken. */
+  readonly send: (how: (text: string) => Promise<unknown>) => void;
+}
+
 /** What is being written outlives the tab. */
-function useDraft(name: string): [string, (text: string) => void] {
+function useDraft(name: string): Draft {
   const [text, setText] = useState(() => load(name, ""));
+  const sending = useRef(false);
+  const [busy, setBusy] = useState(false);
   useEffect(() => (text ? save(name, text) : drop(name)), [name, text]);
-  return [text, setText];
+  const send = (how: (text: string) => Promise<unknown>): void => {
+    if (sending.current) return;
+    sending.current = true;
+    setBusy(true);
+    void how(text.trim()).then(() => setText((now) => (now === text ? "" : now)), complain).finally(() => {
+      sending.current = false;
+      setBusy(false);
+    });
+  };
+  return { text, busy, setText, send };
 }
 
 /** First of all: what it asks, and the answer. */
 export function Unblock({ detail }: { readonly detail: CardDetail }): ReactNode {
   const { card } = detail;
-  const [text, setText] = useDraft(`answer.${card.id}`);
-  const [busy, setBusy] = useState(false);
+  const { text, busy, setText, send } = useDraft(`answer.${card.id}`);
   const next = useQuery({ queryKey: ["card-context", card.id, card.version], queryFn: () => call("GET /v1/cards/{id}/context", { path: { id: card.id } }) }).data;
   const last = detail.runs.at(-1);
   const since = detail.comments.filter((one) => one.at >= card.moved_at).length;
   const asks = card.block_kind === "needs_input" && last?.outcome === "blocked";
-  const go = (fresh: boolean): void => {
-    setBusy(true);
-    void call("POST /v1/cards/{id}/unblock", { path: { id: card.id }, key: newId(), body: { text: text.trim() || null, fresh } })
-      .then(() => setText(""), complain).finally(() => setBusy(false));
-  };
+  const go = (fresh: boolean): void => send((said) => call("POST /v1/cards/{id}/unblock", { path: { id: card.id }, body: { text: said || null, fresh } }));
   return (
     <section className="block" aria-label="What it waits for">
       <div className="row"><b>{asks ? `${card.profile} asks` : "It is blocked"}</b><span className="note-by"><Time at={card.moved_at} />, <Since at={card.moved_at} /> ago</span><span className="grow" /><Why of="card" id={card.id} /></div>
@@ -39,7 +53,7 @@ export function Unblock({ detail }: { readonly detail: CardDetail }): ReactNode 
       <div className="row acts">
         <button type="button" className="btn primary" disabled={busy} onClick={() => go(false)}><Icon name="play" />Unblock and continue</button>
         <button type="button" className="btn" disabled={busy} onClick={() => go(true)}>Start fresh instead</button>
-        <button type="button" className="btn quiet" disabled={busy || !text.trim()} onClick={() => comment(card, text.trim(), () => setText(""))}>Comment</button>
+        <button type="button" className="btn quiet" disabled={busy || !text.trim()} onClick={() => send((said) => comment(card, said))}>Comment</button>
       </div>
       {next && <p className="then">{whatNext(next.resumes, next.fresh_because, next.refused, since)}</p>}
     </section>
@@ -53,20 +67,18 @@ function whatNext(resumes: number, fresh: string, refused: string, comments: num
   return fresh ? `Begins anew: ${fresh}. The worker gets a written hand-over${said}.` : `A first run: the worker reads the card${said}.`;
 }
 
-function comment(card: CardView, text: string, done: () => void): void {
-  void call("POST /v1/cards/{id}/comments", { path: { id: card.id }, key: newId(), body: { text } }).then(done, complain);
-}
+const comment = (card: CardView, text: string): Promise<unknown> => call("POST /v1/cards/{id}/comments", { path: { id: card.id }, body: { text } });
 
 export function Talk({ card }: { readonly card: CardView }): ReactNode {
-  const [text, setText] = useDraft(`comment.${card.id}`);
-  const send = (): void => {
-    if (text.trim()) comment(card, text.trim(), () => setText(""));
+  const { text, busy, setText, send } = useDraft(`comment.${card.id}`);
+  const say = (): void => {
+    if (text.trim()) send((said) => comment(card, said));
   };
   return (
-    <form className="talk-box" onSubmit={(event) => { event.preventDefault(); send(); }}>
+    <form className="talk-box" onSubmit={(event) => { event.preventDefault(); say(); }}>
       <textarea className="input" rows={2} aria-label="Comment" placeholder={card.status === "running" ? "Comment: the worker hears it at its next step" : "Comment: the next worker reads it"} value={text}
-        onChange={(event) => setText(event.target.value)} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); send(); } }} />
-      <button type="submit" className="btn" disabled={!text.trim()}>Comment</button>
+        onChange={(event) => setText(event.target.value)} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); say(); } }} />
+      <button type="submit" className="btn" disabled={busy || !text.trim()}>Comment</button>
     </form>
   );
 }

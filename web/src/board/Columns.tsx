@@ -7,7 +7,7 @@ import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useStat
 import type { BoardView, CardView } from "../api.gen";
 import { COLUMNS, type Column } from "../log/cards";
 import { load, save } from "../net/keep";
-import { useMeasured } from "../parts/measured";
+import { useMeasured } from "../parts/window";
 import { plural } from "../words";
 import { CardFace } from "./CardFace";
 import { WORDS } from "./moves";
@@ -38,7 +38,7 @@ export function Columns({ columns, onMove, only, menu, ...shared }: Props): Reac
   const [lifted, setLifted] = useState<CardView | null>(null);
   const [shut, setShut] = useState<Readonly<Partial<Record<Column, boolean>>>>(() => load("board.shut", {}));
   const row = useRef<HTMLDivElement>(null);
-  const width = useWidth(row);
+  const width = useWidth(row, only === null);
   const closed = useMemo(() => folded(columns, shut, width), [columns, shut, width]);
   const sensors = useSensors(
     useSensor(MouseSensor, { activationConstraint: { distance: 6 } }),
@@ -78,14 +78,14 @@ export function Columns({ columns, onMove, only, menu, ...shared }: Props): Reac
   );
 }
 
-/** How wide the row of columns is. */
-function useWidth(row: React.RefObject<HTMLElement | null>): number {
+/** How wide the row of columns is, while there is one. */
+function useWidth(row: React.RefObject<HTMLElement | null>, shown: boolean): number {
   const [width, setWidth] = useState(0);
   useEffect(() => {
     const watch = new ResizeObserver(([entry]) => setWidth(Math.round(entry?.contentRect.width ?? 0)));
     if (row.current) watch.observe(row.current);
     return () => watch.disconnect();
-  }, [row]);
+  }, [row, shown]);
   return width;
 }
 

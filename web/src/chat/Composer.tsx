@@ -38,7 +38,7 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
     setBusy(true);
     try {
       const { task } = await call("POST /v1/tasks/agents", { body: { prompt: text, session: id, profile: view.profile, cwd: view.cwd }, key: newId() });
-      setText("");
+      setText((now) => (now === text ? "" : now)); // unless somebody typed on
       toast("working", "Runs in the background", "Its end is told here.", `/tasks/${task}`);
     } catch (error) {
       complain(error);

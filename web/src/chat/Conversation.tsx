@@ -25,6 +25,9 @@ import { NextReset, ResetNotice } from "./NextReset";
 import { InContext } from "./InContext";
 import { SessionMenu } from "./SessionMenu";
 
+/** Links of our own push, and that is no hashchange. */
+const MOVED = ["hashchange", "pushState"] as const;
+
 export function Conversation({ id }: { readonly id: string }): ReactNode {
   const live = useMemo(() => liveSession(id), [id]);
   useEffect(() => live.read(), [live]);
@@ -45,6 +48,7 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
 function Open({ live }: { readonly live: LiveSession }): ReactNode {
   const view = useCell(live.view);
   const away = useAway(live);
+  const connected = useCell(line).state === "live"; // both lines: one may come back later than the other
   const flow = useRef<FlowHandle>(null);
   const [atEnd, setAtEnd] = useState(true);
   const [marked, setMarked] = useState<number | null>(null);
@@ -62,26 +66,35 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
     return () => clearTimeout(timer);
   }, [marked]);
 
+  // The address may name an event or a run that has not come yet; once there, nobody is taken back to it.
+  const wanted = useRef(true);
+  const follow = useCallback((): void => {
+    if (wanted.current === false && !location.pathname.endsWith(live.id)) return; // on the way to another page
+    const known = live.view.get();
+    const [, run = "", plain = ""] = /^#(?:run-(\d+)|(\d+))$/.exec(location.hash) ?? [];
+    const version = run ? (known.runs[Number(run)] ?? Infinity) : Number(plain);
+    wanted.current = version > known.version;
+    if (version > 0 && !wanted.current) jump(version);
+  }, [jump, live]);
   useEffect(() => {
-    const follow = (): void => {
-      const [, run = "", plain = ""] = /^#(?:run-(\d+)|(\d+))$/.exec(location.hash) ?? [];
-      const version = run ? (live.view.get().runs[Number(run)] ?? 0) : Number(plain);
-      if (version > 0) jump(version);
+    if (wanted.current) follow();
+  }, [follow, view.version]);
+  useEffect(() => {
+    for (const kind of MOVED) window.addEventListener(kind, follow);
+    return () => {
+      for (const kind of MOVED) window.removeEventListener(kind, follow);
     };
-    follow();
-    window.addEventListener("hashchange", follow);
-    return () => window.removeEventListener("hashchange", follow);
-  }, [jump, live, view.runs]);
+  }, [follow]);
 
   // Read is what stands on the screen of somebody who can see it.
   useEffect(() => {
     const mark = (): void => {
-      if (away.ready && atEnd && document.visibilityState === "visible" && line.get().state === "live") markSeen(live.id, view.version);
+      if (away.ready && atEnd && document.visibilityState === "visible" && connected) markSeen(live.id, view.version);
     };
     mark();
     document.addEventListener("visibilitychange", mark);
     return () => document.removeEventListener("visibilitychange", mark);
-  }, [away.ready, atEnd, live.id, view.version]);
+  }, [away.ready, atEnd, connected, live.id, view.version]);
   useEffect(() => flushSeen, [live.id]);
 
   const fork = useCallback((version: number) => {

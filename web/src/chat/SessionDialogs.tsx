@@ -116,9 +116,9 @@ function Compact({ session, onClose }: { readonly session: Subject; readonly onC
     <Confirm title="Compact now" verb="Compact now" danger={false} onNo={onClose} onYes={act}>
       <p>A summary takes the place of the oldest turns in what the model sees. What was said stays here and in the search.</p>
       <dl className="pairs-2">{facts.map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}</dl>
-      <label className="asks block">What the summary must keep, if anything
-        <textarea className="input w-full !h-auto py-1.5 mt-1" rows={2} maxLength={4000} value={text} onChange={(event) => setText(event.target.value)} />
-      </label>
+      <div className="asks form">
+        <label>What the summary must keep, if anything<textarea className="input" rows={2} maxLength={4000} value={text} onChange={(event) => setText(event.target.value)} /></label>
+      </div>
     </Confirm>
   );
 }
@@ -155,10 +155,10 @@ function Policy({ session, onClose }: { readonly session: Subject; readonly onCl
     <Confirm title="When this session is reset" verb="Save" danger={false} disabled={changed === null} onNo={onClose} onYes={act}>
       {!outlook ? <Loading rows={4} /> : (
         <>
-          <table className="held"><caption className="sr">What holds now</caption><tbody>
-            {held.map(([name, word, value]) => <tr key={name}><th scope="row">{word}</th><td>{value}</td><td className="faint">{from(name)}</td></tr>)}
-          </tbody></table>
-          <fieldset className="asks form"><legend>For this session alone</legend>
+          <dl className="held" aria-label="What holds now">
+            {held.map(([name, word, value]) => <div key={name}><dt>{word}</dt><dd>{value} <span className="faint">{from(name)}</span></dd></div>)}
+          </dl>
+          <fieldset className="asks form two"><legend>For this session alone</legend>
             <label>Mode<select className="input" value={mode} onChange={(event) => set({ mode: (event.target.value || null) as ResetPolicy["mode"] & string | null })}>
               {MODES.map(([name, word]) => <option key={name} value={name}>{word}</option>)}</select></label>
             {(now === "idle" || now === "both") && <label>Idle minutes<input className="input" type="number" min={1} max={10_000_000} value={policy.idle_minutes ?? ""} placeholder={String(Math.round((rules?.idle_ms ?? 0) / 60_000))} onChange={(event) => set({ idle_minutes: number(event.target.value) })} /></label>}

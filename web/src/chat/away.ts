@@ -35,6 +35,7 @@ export interface AwayState {
 
 export function useAway(live: LiveSession): AwayState {
   const reconnects = useCell(live.reconnects);
+  const [before] = useState(reconnects.count); // those of an earlier look at it
   const [missed, setMissed] = useState<Missed | null>(null);
   const [shown, setShown] = useState(false);
   const [ready, setReady] = useState(false);
@@ -42,7 +43,7 @@ export function useAway(live: LiveSession): AwayState {
   useEffect(() => {
     const boot = !booted;
     booted = true;
-    const back = reconnects.count > 0;
+    const back = reconnects.count > before;
     const after = back ? reconnects.version : cursorOf(live.id);
     const left = new AbortController();
     const current = (): boolean => !left.signal.aborted;
@@ -75,7 +76,7 @@ export function useAway(live: LiveSession): AwayState {
     setReady(false);
     attemptLook();
     return () => left.abort();
-  }, [live, reconnects]);
+  }, [live, reconnects, before]);
 
   // A tab that nobody saw was away too, though its line was not cut.
   useEffect(() => {

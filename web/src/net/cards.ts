@@ -72,6 +72,12 @@ export function cardTold(record: LogRecord): void {
   timer ??= setTimeout(fold, SOON_MS);
 }
 
+/** What was heard is not so any more: the log is shorter than it was. */
+export function forgetCards(): void {
+  recent = [];
+  waiting = [];
+}
+
 /** A list may be older than what was heard while it was asked for. */
 function caughtUp(list: readonly CardView[], board: string, status: string): readonly CardView[] {
   const rows = new Map(list.map((row) => [row.id, row]));

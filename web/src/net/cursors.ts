@@ -2,6 +2,7 @@
 import { Cell } from "./cell";
 import { now } from "./clock";
 import { looked, me, seen } from "./doors";
+import { Refused } from "./http";
 import { load, save } from "./keep";
 import { line } from "./link";
 import { readHere } from "./lists";
@@ -49,8 +50,9 @@ export function flushSeen(): void {
     waiting.delete(session);
     void seen(session, version).then(
       () => readHere(session, version),
-      () => {
-        if (!waiting.has(session)) waiting.set(session, version); // said when the line is back
+      (error: unknown) => {
+        const gone = error instanceof Refused && [404, 410].includes(error.status);
+        if (!gone && !waiting.has(session)) waiting.set(session, version); // said when the line is back
       },
     );
   }

@@ -1,8 +1,8 @@
 /** The whole log's tail: it says which lists changed, and what somebody should hear about. */
-import type { LogRecord } from "../api.gen";
+import type { LogRecord, TaskView } from "../api.gen";
 import { toast } from "../parts/toasts";
-import { byWhom } from "../words";
-import { cardTold, known } from "./cards";
+import { byWhom, plural } from "../words";
+import { cardTold, forgetCards, known } from "./cards";
 import { now } from "./clock";
 import { status } from "./doors";
 import { call } from "./http";
@@ -10,7 +10,6 @@ import { Socket } from "./link";
 import { dropSession, dropTask, refreshSession, refreshTask } from "./lists";
 import { notify } from "./notify";
 import { queries } from "./queries";
-import { plural } from "../words";
 
 const SOON_MS = 250;
 const MANY = 20;
@@ -47,6 +46,7 @@ const LISTS = ["sessions", "at-work", "tasks", "running", "ended", "inbox", "ove
 export function followWorld(cursor: number): () => void {
   let socket: Socket | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let left = false;
   const follow = (): void => {
     socket = new Socket({
       address: () => `/v1/events?after=${cursor}`,
@@ -71,14 +71,17 @@ export function followWorld(cursor: number): () => void {
   const anew = async (): Promise<void> => {
     try {
       cursor = (await status()).seq;
+      if (left) return;
+      forgetCards();
       changed(...LISTS);
       follow();
     } catch {
-      timer = setTimeout(() => void anew(), 1000);
+      if (!left) timer = setTimeout(() => void anew(), 1000);
     }
   };
   follow();
   return () => {
+    left = true;
     clearTimeout(timer);
     socket?.close();
   };
@@ -123,11 +126,8 @@ function told(record: LogRecord): void {
       changed("boards", "card");
       break;
     case "RunStarted":
-      changed("card"); // there is less room for the others
-      break;
-    case "RunFinished":
-      changed("card");
-      if (news && (event.outcome === "failed" || event.outcome === "lost")) ofCard(seq, id, "failed", "failed", event.reason);
+    case "RunFinished": // one that failed is tried again by itself, or blocks its card and is told as that
+      changed("card"); // there is less room for the others, or more
       break;
     case "CardBlocked":
       if (news && byWhom(event.by) !== "you") ofCard(seq, id, "blocked", event.of === "needs_input" ? "needs you" : "is blocked", event.reason);
@@ -139,9 +139,18 @@ function told(record: LogRecord): void {
     case "WaitAnswered":
       changed("inbox");
       break;
+    case "WorkerBound":
+      runs.set(id, true);
+      break;
+    case "WorkerReleased":
+      runs.set(id, false);
+      break;
+    case "TurnStarted":
+      if (runs.get(id) === false) runs.delete(id); // somebody talks to it after its run
+      break;
     case "TurnFinished":
       changed("inbox", "overview");
-      if (news) notify(seq, "A turn ended", event.reason || event.outcome, `/s/${id}`);
+      if (news && !runs.has(id) && !hasTask(id)) notify(seq, "A turn ended", event.reason || event.outcome, `/s/${id}`);
       break;
     case "TaskFinished":
       changed("ended", "overview");
@@ -162,6 +171,13 @@ function told(record: LogRecord): void {
   }
 }
 
+/** Sessions that work on a card, and whether their run is still open. The card speaks for them. */
+const runs = new Map<string, boolean>();
+
+/** Whether a task that runs is at work there: its end is told as the task's. */
+const hasTask = (session: string): boolean =>
+  queries.getQueryData<readonly TaskView[]>(["running"])?.some((task) => task.worker === session) ?? false;
+
 /** What became of a card, by its title. */
 function ofCard(seq: number, id: string, look: string, what: string, text: string): void {
   const row = known(id);
@@ -173,7 +189,7 @@ function ofCard(seq: number, id: string, look: string, what: string, text: strin
 function ended(seq: number, id: string, outcome: string, reason: string): void {
   void call("GET /v1/tasks/{id}", { path: { id } }).then((task) => {
     const how = outcome === "lost" ? "was lost" : outcome === "done" ? "is done" : outcome;
-    if (!task.foreground) say(seq, outcome === "lost" ? "unknown" : outcome, `${task.title} ${how}`, reason, `/tasks/${id}`);
+    if (!task.foreground && task.kind !== "card") say(seq, outcome === "lost" ? "unknown" : outcome, `${task.title} ${how}`, reason, `/tasks/${id}`);
   }, () => undefined);
 }
 

@@ -28,7 +28,7 @@ export default function Home(): ReactNode {
   const inbox = useInbox();
   useTitle("Home");
   const running = useRunning();
-  const working = useAtWork().filter((row) => row.state !== "waiting" && !row.task);
+  const working = useAtWork().filter((row) => row.state !== "waiting" && !isWorker(row, running));
   const waits = inbox.data?.waits ?? [];
   const cards = useNeeding();
   const needs = waits.length + cards.length;
@@ -87,6 +87,9 @@ export default function Home(): ReactNode {
   );
 }
 
+/** Its task stands for it. */
+const isWorker = (row: Session, tasks: readonly TaskView[]): boolean => row.task !== "" || tasks.some((task) => task.worker === row.id);
+
 type Happening = { readonly at: number } & ({ readonly task: TaskView } | { readonly row: Session });
 
 /** What ended: the newest pages of the lists, and whatever ended since the last look, however long ago it began. */
@@ -98,7 +101,7 @@ function Ended(): ReactNode {
   const known = [...new Map([...tasks.rows, ...late].map((task) => [task.id, task])).values()];
   const ended: Happening[] = [
     ...known.filter((task) => task.finished_at !== null && !task.foreground).map((task) => ({ at: task.finished_at ?? 0, task })),
-    ...sessions.filter((row) => row.turn_state && ["done", "failed", "stopped"].includes(row.turn_state) && !row.task && row.state === "idle").map((row) => ({ at: row.updated_at, row })),
+    ...sessions.filter((row) => row.turn_state && ["done", "failed", "stopped"].includes(row.turn_state) && !isWorker(row, known) && row.state === "idle").map((row) => ({ at: row.updated_at, row })),
   ].sort((a, b) => b.at - a.at).slice(0, 20);
   const fresh = ended.filter((one) => one.at > since);
   const before = ended.filter((one) => one.at <= since);

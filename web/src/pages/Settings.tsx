@@ -114,7 +114,7 @@ function Notifications(): ReactNode {
       <header><h2>Notifications on this device</h2></header>
       {canNotify() ? (
         <label className="entry-row"><input type="checkbox" checked={on} onChange={(event) => void setNotifications(event.target.checked).then(setOn)} />
-          <span className="grow">Tell me when a task or a turn ends, a question waits, a card needs me, is done or failed, a rule reset a session, or commands are stale</span></label>
+          <span className="grow">Tell me when a task or a turn ends, a question waits, a card needs me or is done, a rule reset a session, or commands are stale</span></label>
       ) : <p className="muted">This browser cannot show notifications here.</p>}
       {!isKept() && <p className="muted">This browser keeps nothing: drafts, the outbox and this choice are lost when the tab is closed.</p>}
     </section>

@@ -1,16 +1,13 @@
-import { type ReactNode, useEffect, useRef } from "react";
+import type { ReactNode } from "react";
+import { useModal } from "./hooks";
 
 /** Only for what stops or deletes; the button repeats the verb. */
 export function Confirm({ title, verb, danger = true, disabled = false, children, onYes, onNo }: {
   readonly title: string; readonly verb: string; readonly danger?: boolean; readonly disabled?: boolean;
   readonly children?: ReactNode; readonly onYes: () => void; readonly onNo: () => void;
 }): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
   return (
-    <dialog ref={dialog} aria-label={title} onCancel={onNo} onClose={onNo}>
+    <dialog ref={useModal()} aria-label={title} onClose={onNo}>
       <form method="dialog" onSubmit={(event) => { event.preventDefault(); onYes(); }}>
         <h2>{title}</h2>
         {children}

@@ -14,13 +14,18 @@ export function Menu({ name, entries, icon = "more", className = "btn quiet icon
   readonly name: string; readonly entries: readonly Entry[]; readonly icon?: string; readonly className?: string;
 }): ReactNode {
   const [open, setOpen] = useState(false);
-  const [up, setUp] = useState(false);
+  const [place, setPlace] = useState("");
   const root = useRef<HTMLDivElement>(null);
   useDismiss(open, root, () => setOpen(false));
   const toggle = (): void => {
     const box = root.current?.getBoundingClientRect();
-    setUp(box !== undefined && box.bottom + entries.length * 32 + 20 > innerHeight);
+    if (box) setPlace(`${box.bottom + entries.length * 32 + 20 > innerHeight ? "bottom-full" : "top-full"} ${box.right < innerWidth / 2 ? "left-0" : "right-0"}`);
     setOpen(!open);
+  };
+  const choose = (act?: () => void): void => {
+    setOpen(false);
+    root.current?.querySelector("button")?.focus(); // where the focus comes back to, after a dialog too
+    act?.();
   };
   const move = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
@@ -36,14 +41,14 @@ export function Menu({ name, entries, icon = "more", className = "btn quiet icon
         <Icon name={icon} />
       </button>
       {open && (
-        <div className={`menu right-0 ${up ? "bottom-full" : "top-full"}`} role="menu" aria-label={name}>
+        <div className={`menu ${place}`} role="menu" aria-label={name}>
           {entries.map(({ word, icon: sign, danger, href, act }) =>
             href === undefined ? (
-              <button key={word} type="button" role="menuitem" className={danger ? "danger" : ""} onClick={() => { setOpen(false); act?.(); }}>
+              <button key={word} type="button" role="menuitem" className={danger ? "danger" : ""} onClick={() => choose(act)}>
                 {sign && <Icon name={sign} />}{word}
               </button>
             ) : (
-              <a key={word} role="menuitem" href={href} download onClick={() => setOpen(false)}>{sign && <Icon name={sign} />}{word}</a>
+              <a key={word} role="menuitem" href={href} download onClick={() => choose()}>{sign && <Icon name={sign} />}{word}</a>
             ))}
         </div>
       )}

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { call } from "../net/http";
 import type { Subject } from "../shell/floating";
-import { useDismiss } from "./hooks";
+import { useDismiss, useModal } from "./hooks";
 import { Icon } from "./Icon";
 import { Time } from "./Time";
 
@@ -60,7 +60,5 @@ export function Why({ of, id, word = "Why?" }: Subject & { readonly word?: strin
 
 /** `y`: of whatever has the focus. */
 export function WhyDialog({ of, id, onClose }: Subject & { readonly onClose: () => void }): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
-  return <dialog ref={dialog} aria-label="Why" className="pop !static !m-auto" onClose={onClose}><Answer of={of} id={id} onClose={onClose} /></dialog>;
+  return <dialog ref={useModal()} aria-label="Why" className="pop !static !m-auto" onClose={onClose}><Answer of={of} id={id} onClose={onClose} /></dialog>;
 }

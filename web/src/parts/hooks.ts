@@ -1,15 +1,15 @@
 import { type RefObject, useEffect, useRef, useState } from "react";
 import { now } from "../net/clock";
 
-/** The time by the gateway's clock, every second, while it is needed. */
-export function useNow(running = true): number {
+/** The time by the gateway's clock, every second if nothing else is said, while it is needed. */
+export function useNow(running = true, ms = 1000): number {
   const [at, setAt] = useState(now);
   useEffect(() => {
     if (!running) return;
     setAt(now());
-    const timer = setInterval(() => setAt(now()), 1000);
+    const timer = setInterval(() => setAt(now()), ms);
     return () => clearInterval(timer);
-  }, [running]);
+  }, [running, ms]);
   return at;
 }
 
@@ -45,6 +45,20 @@ export function useDismiss(open: boolean, inside: RefObject<HTMLElement | null>,
       document.removeEventListener("keydown", key, true);
     };
   }, [open, inside]);
+}
+
+/** A dialog that is open for as long as it is there; then the focus is where it was before. `first` has it meanwhile. */
+export function useModal(first?: string): RefObject<HTMLDialogElement | null> {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    if (first) dialog.current?.querySelector<HTMLElement>(first)?.focus();
+    return () => {
+      if (document.activeElement === document.body && before instanceof HTMLElement) before.focus();
+    };
+  }, [first]);
+  return dialog;
 }
 
 export function useTitle(title: string): void {

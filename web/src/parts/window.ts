@@ -1,5 +1,5 @@
 /** Long lists: only the rows near the eye are rendered, what is above and below is height. */
-import { type RefObject, useEffect, useLayoutEffect, useMemo, useState } from "react";
+import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 export interface Shown {
   readonly first: number;
@@ -32,12 +32,8 @@ export function rowAt(sums: Float64Array, height: number): number {
   return low;
 }
 
-/**
- * Which of the rows to render, with a screen more on either side. Each kind of row is as high as the first one of it
- * that is on the screen (`data-kind`); `guess` is for before that.
- */
-export function useRows(box: RefObject<HTMLElement | null>, kinds: readonly string[], guess: Readonly<Record<string, number>>): Shown {
-  const [heights, setHeights] = useState(guess);
+/** The rows near the eye: a screen more on either side. */
+function useNear(box: RefObject<HTMLElement | null>, sums: Float64Array): Shown {
   const [view, setView] = useState({ top: 0, height: 900 });
   useEffect(() => {
     const element = box.current;
@@ -55,6 +51,18 @@ export function useRows(box: RefObject<HTMLElement | null>, kinds: readonly stri
       watch.disconnect();
     };
   }, [box]);
+  const rows = sums.length - 1;
+  const first = rowAt(sums, view.top - view.height);
+  const last = Math.min(rows, rowAt(sums, view.top + 2 * view.height + STEP) + 1);
+  return { first, last, above: sums[first] ?? 0, below: (sums[rows] ?? 0) - (sums[last] ?? 0) };
+}
+
+/**
+ * Which of the rows to render. Each kind of row is as high as the first one of it
+ * that is on the screen (`data-kind`); `guess` is for before that.
+ */
+export function useRows(box: RefObject<HTMLElement | null>, kinds: readonly string[], guess: Readonly<Record<string, number>>): Shown {
+  const [heights, setHeights] = useState(guess);
   useLayoutEffect(() => {
     const measured = Object.keys(heights).map((kind) => {
       const height = box.current?.querySelector(`[data-kind="${kind}"]`)?.getBoundingClientRect().height;
@@ -62,8 +70,31 @@ export function useRows(box: RefObject<HTMLElement | null>, kinds: readonly stri
     });
     if (measured.some(([kind, height]) => Math.abs(height - (heights[kind] ?? 0)) > 0.5)) setHeights(Object.fromEntries(measured));
   });
-  const sums = useMemo(() => tops(kinds, heights), [kinds, heights]);
-  const first = rowAt(sums, view.top - view.height);
-  const last = Math.min(kinds.length, rowAt(sums, view.top + 2 * view.height + STEP) + 1);
-  return { first, last, above: sums[first] ?? 0, below: (sums[kinds.length] ?? 0) - (sums[last] ?? 0) };
+  return useNear(box, useMemo(() => tops(kinds, heights), [kinds, heights]));
+}
+
+/** The same for rows of any height: those on the screen are measured by their id (`data-row`), the others are a guess. */
+export function useMeasured(box: RefObject<HTMLElement | null>, ids: readonly string[], guess: number, gap: number): Shown {
+  const heights = useRef(new Map<string, number>());
+  const [measured, setMeasured] = useState(0);
+  useLayoutEffect(() => {
+    let changed = false;
+    for (const row of box.current?.querySelectorAll<HTMLElement>("[data-row]") ?? []) {
+      const id = row.dataset["row"] ?? "";
+      const height = row.offsetHeight;
+      if (height > 0 && Math.abs((heights.current.get(id) ?? 0) - height) > 1) {
+        heights.current.set(id, height);
+        changed = true;
+      }
+    }
+    if (changed) setMeasured((before) => before + 1);
+  });
+  const sums = useMemo(() => {
+    const found = new Float64Array(ids.length + 1);
+    ids.forEach((id, index) => {
+      found[index + 1] = (found[index] ?? 0) + (heights.current.get(id) ?? guess) + gap;
+    });
+    return found;
+  }, [ids, guess, gap, measured]); // `measured` says that the heights changed
+  return useNear(box, sums);
 }

@@ -1,6 +1,7 @@
 /** `?`: all keys. */
-import { type ReactNode, useEffect, useRef } from "react";
+import type { ReactNode } from "react";
 import { useCell } from "../net/cell";
+import { useModal } from "../parts/hooks";
 import { letters, setLetters } from "./pressed";
 
 const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
@@ -19,14 +20,9 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
 ];
 
 export default function Keys({ onClose }: { readonly onClose: () => void }): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null);
   const single = useCell(letters);
-  useEffect(() => {
-    dialog.current?.showModal();
-    dialog.current?.querySelector<HTMLElement>(".acts button")?.focus();
-  }, []);
   return (
-    <dialog ref={dialog} aria-label="All keys" className="sheet" onClose={onClose}>
+    <dialog ref={useModal(".acts button")} aria-label="All keys" className="sheet" onClose={onClose}>
       <h2>All keys</h2>
       {KEYS.map(([where, keys]) => (
         <section key={where}>

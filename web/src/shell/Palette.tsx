@@ -1,11 +1,11 @@
 /** Ctrl K: find or do anything. */
-import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 import { newSession } from "../chat/newSession";
 import { useSessions, useTasks } from "../net/lists";
 import { useSearch } from "../net/queries";
 import { useCardSearch } from "../net/cards";
-import { useSettled } from "../parts/hooks";
+import { useModal, useSettled } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
 import { taskIcon } from "../parts/states";
 import { switchTheme } from "./theme";
@@ -23,7 +23,7 @@ interface Offer {
 const MOST = 12;
 
 export function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const [, go] = useLocation();
@@ -33,7 +33,6 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
   const tasks = useTasks("", "", asked).rows;
   const found = useSearch(asked.length > 2 ? asked : "").data?.hits ?? [];
   const cards = useCardSearch(asked);
-  useEffect(() => dialog.current?.showModal(), []);
   const offers: readonly Offer[] = [
     { key: "new", icon: "plus", word: "New session", hint: "n", act: () => void newSession(go) },
     { key: "home", icon: "home", word: "Go to Home", hint: "g h", act: () => go("/home") },

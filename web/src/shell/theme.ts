@@ -1,5 +1,3 @@
-import { save } from "../net/keep";
-
 export function switchTheme(): void {
   const root = document.documentElement;
   const dark = root.dataset["theme"] ? root.dataset["theme"] === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -8,6 +6,6 @@ export function switchTheme(): void {
   try {
     localStorage.setItem("holdfast.theme", theme); // plain text: theme.js reads it before anything else runs
   } catch {
-    save("theme", theme);
+    // disabled: for as long as this page lives
   }
 }

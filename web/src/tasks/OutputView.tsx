@@ -2,6 +2,7 @@ import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useStat
 import type { TaskView } from "../api.gen";
 import { visible } from "../parts/blocks";
 import { Empty } from "../parts/Empty";
+import { useModal } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
 import { Why } from "../parts/Why";
 import { size } from "../words";
@@ -127,18 +128,16 @@ function Row({ row, top, wanted, current, task }: {
 
 /** A line that is too long for one: in pieces, wrapped. */
 function WholeLine({ text, onClose }: { readonly text: string; readonly onClose: () => void }): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null);
   const [from, setFrom] = useState(0);
-  useEffect(() => dialog.current?.showModal(), []);
   const to = Math.min(text.length, from + AT_ONCE);
   return (
-    <dialog ref={dialog} aria-label="The whole line" className="whole" onClose={onClose}>
+    <dialog ref={useModal(".acts button:last-child")} aria-label="The whole line" className="whole" onClose={onClose}>
       <pre tabIndex={0}>{visible(text.slice(from, to))}</pre>
       <div className="acts">
         <span className="faint grow">Characters {(from + 1).toLocaleString("en")} to {to.toLocaleString("en")} of {text.length.toLocaleString("en")}</span>
         <button type="button" className="btn" disabled={from === 0} onClick={() => setFrom(Math.max(0, from - AT_ONCE))}>Before</button>
         <button type="button" className="btn" disabled={to >= text.length} onClick={() => setFrom(to)}>After</button>
-        <button type="button" className="btn" autoFocus onClick={onClose}>Close</button>
+        <button type="button" className="btn" onClick={onClose}>Close</button>
       </div>
     </dialog>
   );

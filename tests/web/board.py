@@ -1,0 +1,52 @@
+"""Boards and cards for a browser to look at."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.e2e.gateway import GatewayProcess, Json
+from tests.web.seat import Seat
+
+
+def new_board(gateway: GatewayProcess, name: str) -> str:
+    """Each test has its own."""
+    gateway.command("POST", "/v1/boards", {"board": name, "title": name.capitalize()})
+    return name
+
+
+def new_card(gateway: GatewayProcess, board: str, title: str, body: str = "", **more: object) -> str:
+    return str(gateway.command("POST", "/v1/cards", {"title": title, "body": body, "board": board} | more)["card"])
+
+
+def card(gateway: GatewayProcess, id: str) -> Json:
+    found: Json = gateway.get(f"/v1/cards/{id}")
+    return found
+
+
+def status(gateway: GatewayProcess, id: str) -> str:
+    return str(card(gateway, id)["card"]["status"])
+
+
+def column(page: Page, name: str) -> Locator:
+    return page.locator(f'[data-column="{name}"]')
+
+
+def drag(page: Page, title: str, to: str) -> None:
+    box = page.locator(".card", has_text=title).bounding_box()
+    end = column(page, to).bounding_box()
+    assert box and end
+    page.mouse.move(box["x"] + 40, box["y"] + 12)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 60, box["y"] + 30, steps=3)
+    page.mouse.move(end["x"] + end["width"] / 2, end["y"] + 60, steps=8)
+    expect(column(page, to)).to_have_class(re.compile(r"\bover\b"))  # a hand is slower than this
+    page.mouse.up()
+
+
+def over(seat: Seat, id: str, stands: str) -> None:
+    """The card stands there, and its worker has said its last word."""
+    seat.until(lambda: status(seat.gateway, id) == stands, f"it is {stands}")
+    session = card(seat.gateway, id)["card"]["session"]
+    seat.until(lambda: seat.gateway.get(f"/v1/sessions/{session}")["session"]["state"] == "idle", "it rests")

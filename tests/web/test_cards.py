@@ -1,0 +1,142 @@
+"""Cards one by one: who is called by them, what is said to them, what is asked before one of them or a board goes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from tests.web.board import card, column, new_board, new_card, over, status
+from tests.web.seat import Seat
+
+
+def toasts(seat: Seat) -> list[str]:
+    """What was said, when everything before it was heard: a command that ends is told last."""
+    seat.gateway.command("POST", "/v1/tasks", {"shell": "true", "name": "the fence"})
+    expect(seat.page.locator(".toast", has_text="the fence is done")).to_be_visible()
+    seat.page.wait_for_timeout(300)
+    return [found for found in seat.page.locator(".toast strong").all_inner_texts() if found != "the fence is done"]
+
+
+def test_a_card_that_needs_somebody_calls(guest: Seat) -> None:
+    gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "calls")
+    expect(page.locator(".conn")).to_have_text("Live")
+    id = new_card(gateway, board, "Which way", "block left or right?", profile="demo")
+    over(guest, id, "blocked")
+    assert toasts(guest) == ["Which way needs you"]
+    called = page.locator(".toast", has_text="Which way needs you")
+    expect(called).to_contain_text("left or right?")
+    called.get_by_role("link", name="Open").click()
+    page.wait_for_url(f"**/board/{board}/{id}")
+    expect(page.get_by_label("What it waits for")).to_contain_text("left or right?")
+
+
+@pytest.mark.parametrize(
+    ("body", "stands", "said"),
+    [("complete all of it", "done", "is done"), ("leave", "blocked", "needs you")],
+    ids=["done", "failed for good"],
+)
+def test_the_end_of_a_card_is_told_once(guest: Seat, body: str, stands: str, said: str) -> None:
+    board = new_board(guest.gateway, f"once-{stands}")
+    expect(guest.page.locator(".conn")).to_have_text("Live")
+    id = new_card(guest.gateway, board, "Once", body, profile="demo", max_attempts=1)
+    over(guest, id, stands)
+    assert toasts(guest) == [f"Once {said}"]
+
+
+def test_a_run_stands_on_home_once(guest: Seat) -> None:
+    gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "home")
+    id = new_card(gateway, board, "Seen once", "slow 3 one two three\ncomplete it", profile="demo")
+    guest.until(lambda: status(gateway, id) == "running", "it runs")
+    guest.open("/home")
+    expect(page.get_by_label("Running now").get_by_role("link", name="Seen once")).to_have_count(1)
+    over(guest, id, "done")
+    ended = page.get_by_label("Since you last looked").get_by_role("link", name="Seen once")
+    expect(ended).to_have_count(1)
+    expect(ended).to_have_attribute("href", re.compile("^/tasks/"))
+
+
+def test_a_link_to_a_run_is_followed_once(guest: Seat) -> None:
+    gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "links")
+    id = new_card(gateway, board, "Twice", "block which?", profile="demo")
+    over(guest, id, "blocked")
+    guest.open(f"/s/{card(gateway, id)['card']['session']}#run-1")
+    marked = page.locator(".entry.marked")
+    expect(marked).to_contain_text("run 1")
+    expect(marked).to_have_count(0)
+    gateway.command("POST", f"/v1/cards/{id}/unblock", {"text": "complete this one"})
+    guest.sees(f"Works on card {id}, run 2")
+    page.wait_for_timeout(300)
+    assert marked.count() == 0  # whoever reads on is not taken back
+
+
+def test_a_comment_is_said_once_however_often_it_is_sent(guest: Seat) -> None:
+    gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "hasty")
+    id = new_card(gateway, board, "Hasty", triage=True)
+    guest.open(f"/board/{board}/{id}")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/comments", hold)
+    box = page.get_by_label("Comment", exact=True)
+    box.fill("only once")
+    for _ in range(3):
+        box.press("Control+Enter")
+    box.press_sequentially(", and more")
+    guest.until(lambda: bool(held), "it is on its way")
+    for route in held:
+        route.continue_()
+    guest.until(lambda: len(card(gateway, id)["comments"]) > 0, "it was said")
+    expect(page.locator(".runs")).to_contain_text("only once")
+    assert [one["text"] for one in card(gateway, id)["comments"]] == ["only once"]
+    expect(box).to_have_value("only once, and more")  # what was typed meanwhile is not lost
+
+
+def test_a_board_is_archived_unless_a_card_of_it_runs(guest: Seat) -> None:
+    gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "old-times")
+    id = new_card(gateway, board, "Runs on", "slow 60 one two three", profile="demo")
+    guest.until(lambda: status(gateway, id) == "running", "it runs")
+    guest.open(f"/board/{board}")
+    dialog = page.get_by_role("dialog", name="Archive the board “Old-times”?")
+
+    def archive(word: str) -> None:
+        page.get_by_role("button", name="Choose a board").click()
+        page.get_by_role("menuitem", name="Archive this board…").click()
+        expect(dialog).to_contain_text("Its 1 card")
+        dialog.get_by_role("button", name=word).click()
+
+    archive("Cancel")
+    expect(page.get_by_role("button", name="Choose a board")).to_be_focused()  # where it was before
+    archive("Archive 1 board")
+    expect(page.locator(".toast", has_text="Cards of it run.")).to_contain_text("Stop them first.")
+    gateway.command("POST", f"/v1/cards/{id}/stop", {})
+    expect(column(page, "blocked").locator(".card")).to_have_count(1)
+    archive("Archive 1 board")
+    page.wait_for_url(lambda url: board not in url)
+    page.get_by_role("button", name="Choose a board").click()
+    expect(page.get_by_role("menuitem", name="New board…")).to_be_visible()
+    expect(page.get_by_role("menuitem", name=re.compile("^Old-times"))).to_have_count(0)
+
+
+def test_what_an_edit_cannot_take_back_is_not_offered(guest: Seat) -> None:
+    gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "edits")
+    id = new_card(gateway, board, "Chosen", profile="demo", triage=True, resume="fresh", max_attempts=2)
+    guest.open(f"/board/{board}/{id}")
+    page.get_by_role("button", name=f"Menu of card {id}").click()
+    page.get_by_role("menuitem", name="Edit…").click()
+    form = page.get_by_role("dialog", name="Edit the card")
+    offered = form.locator("option").all_inner_texts()
+    assert "careful" in offered and "Always go on (resume)" in offered
+    assert not {"None: it is not started", "As its profile says"} & set(offered)
+    form.get_by_label("Attempts").fill("")
+    form.get_by_role("button", name="Save").click()
+    expect(form).to_be_visible()  # empty would change nothing
+    form.get_by_label("Attempts").fill("4")
+    form.get_by_label("After a block or a crash").select_option("auto")
+    form.get_by_role("button", name="Save").click()
+    expect(form).to_have_count(0)
+    found = card(gateway, id)
+    assert (found["max_attempts"], found["resume"]) == (4, "auto")
