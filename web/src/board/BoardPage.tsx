@@ -42,6 +42,8 @@ export function CardAnywhere({ id }: { readonly id: string }): ReactNode {
   return <div className="page"><div className="bar"><h1>Card</h1></div>{asked.isError ? <Empty title="This card is not there" action={<Link className="btn" href="/board">To the board</Link>}>{asked.error.message}</Empty> : <Loading />}</div>;
 }
 
+const FIRST: readonly Column[] = ["blocked", "review", "running", "ready", "todo", "triage", "scheduled", "done"];
+
 function Board({ name, card, boards }: { readonly name: string; readonly card: string; readonly boards: readonly BoardView[] }): ReactNode {
   const cards = useCards(name);
   const [, go] = useLocation();
@@ -49,7 +51,7 @@ function Board({ name, card, boards }: { readonly name: string; readonly card: s
   const [text, setText] = useState("");
   const [profile, setProfile] = useState("");
   const [adding, setAdding] = useState(false);
-  const [tab, setTab] = useState<Column>("ready");
+  const [chosen, setTab] = useState<Column | null>(null);
   const moves = useMoves();
   const now = useNow(true, 30_000); // ages on the faces move by the half minute
   const board = boards.find((one) => one.id === name);
@@ -61,6 +63,10 @@ function Board({ name, card, boards }: { readonly name: string; readonly card: s
   const profiles = useMemo(() => [...new Set(rows.map((one) => one.profile).filter(Boolean))].sort(), [rows]);
   const running = sorted.get("running")?.length ?? 0;
   const empty = cards.isSuccess && rows.length === 0;
+  const tab = chosen ?? "ready";
+  useEffect(() => { // where there is something to see; once, so that nothing moves under a finger
+    if (chosen === null && rows.length > 0) setTab(FIRST.find((column) => sorted.get(column)?.length) ?? "ready");
+  }, [chosen, rows, sorted]);
   const to = (one: CardView): string => `/board/${name}/${one.id}`;
   const menu = (one: CardView): ReactNode => <CardMenu card={one} moves={moves} />;
   const filters = (

@@ -1,6 +1,6 @@
 /** The whole log's tail: it says which lists changed, and what somebody should hear about. */
 import type { LogRecord, TaskView } from "../api.gen";
-import { toast } from "../parts/toasts";
+import { forget, toast } from "../parts/toasts";
 import { byWhom, plural } from "../words";
 import { cardTold, forgetCards, known } from "./cards";
 import { now } from "./clock";
@@ -132,12 +132,18 @@ function told(record: LogRecord): void {
     case "CardBlocked":
       if (news && byWhom(event.by) !== "you") ofCard(seq, id, "blocked", event.of === "needs_input" ? "needs you" : "is blocked", event.reason);
       break;
+    case "CardUnblocked": {
+      const row = known(id);
+      if (row) forget(`/board/${row.board}/${id}`);
+      break;
+    }
     case "CardCompleted":
       changed("card");
       if (news && byWhom(event.by) !== "you") ofCard(seq, id, "done", "is done", event.summary);
       break;
     case "WaitAnswered":
       changed("inbox");
+      forget(`/s/${id}`);
       break;
     case "WorkerBound":
       runs.set(id, true);

@@ -1,6 +1,6 @@
 /** Toasts: at most three, the newest lowest. Never the only place where something is said. */
-import type { ReactNode } from "react";
-import { Link } from "wouter";
+import { type ReactNode, useEffect } from "react";
+import { Link, useLocation } from "wouter";
 import { Cell, useCell } from "../net/cell";
 import { Icon } from "./Icon";
 
@@ -19,6 +19,7 @@ let next = 1;
 
 export function toast(look: string, title: string, text = "", to = "", stays = ["failed", "waiting", "blocked"].includes(look)): void {
   const id = next++;
+  if (to) forget(to); // the newer word about the same thing stands for both
   toasts.set([...toasts.get().slice(-2), { id, look, icon: look, title, text, to, stays }]);
   leave(id, stays);
 }
@@ -48,7 +49,14 @@ function close(id: number): void {
   toasts.set(toasts.get().filter((one) => one.id !== id));
 }
 
+/** It is not so any more, or somebody has seen it. */
+export function forget(to: string): void {
+  for (const one of toasts.get()) if (one.to === to) close(one.id);
+}
+
 export function Toasts(): ReactNode {
+  const [place] = useLocation();
+  useEffect(() => forget(place), [place]);
   return (
     <div className="toasts" role="status">
       {useCell(toasts).map((one) => (
