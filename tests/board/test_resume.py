@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.domain.card import Card, RunFinished
-from holdfast.domain.card_commands import CommentCard, EditCard, RetryCard, StopCard, UnblockCard
+from holdfast.domain.card_commands import CommentCard, CompleteCard, EditCard, RetryCard, StopCard, UnblockCard
 from holdfast.domain.commands import ChooseAgent
 from holdfast.domain.events import NoteReceived, session_stream
 from holdfast.domain.reset import Due, Moment, NotDue, ResetRules, decide_reset, due
@@ -159,6 +159,18 @@ async def test_auto_goes_fresh_when_the_session_was_given_to_another_agent(rig: 
     await rig.tell(CARD, UnblockCard())
     card, _ = await next_run(rig)
     assert "was given the profile other" in why_fresh(card)
+
+
+async def test_retention_leaves_the_session_that_a_card_will_go_on_with(rig: BoardRig) -> None:
+    async def unused() -> list[object]:
+        rows = await rig.store.sessions_unused(archived=False, before=rig.clock.now() + 1)
+        return [row["id"] for row in rows]
+
+    hand = await blocked(rig)
+    await rig.new_session("00000000000000aa")
+    assert await unused() == ["00000000000000aa"]
+    await rig.tell(CARD, CompleteCard(summary="enough"))
+    assert set(await unused()) == {"00000000000000aa", hand.session}
 
 
 @pytest.mark.parametrize("code", ["network", "quota"])

@@ -31,11 +31,12 @@ SELECT * FROM sessions WHERE queued > 0 OR compacting > 0 OR turn_state IN ('run
 SELECT * FROM sessions WHERE begun_at > 0 AND archived = 0 ORDER BY id;
 
 -- name: sessions_unused
--- At rest, not pinned, with nothing running, and not touched since a moment; oldest first.
+-- At rest, not pinned, with nothing running, not touched since a moment, and no card will go on with it; oldest first.
 SELECT * FROM sessions s
 WHERE archived = :archived AND pinned = 0 AND updated_at < :before AND queued = 0 AND compacting = 0
     AND (turn_state IS NULL OR turn_state NOT IN ('running', 'waiting', 'suspended'))
     AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.state = 'running' AND (t.session = s.id OR t.worker = s.id))
+    AND id NOT IN (SELECT r.session FROM runs r JOIN cards c ON c.id = r.card WHERE c.status NOT IN ('done', 'archived'))
 ORDER BY updated_at, id;
 
 -- name: open_waits
