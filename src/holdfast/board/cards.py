@@ -31,7 +31,7 @@ from holdfast.domain.card import (
 )
 from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateBoard, CreateCard, EditCard, LinkCard
 from holdfast.domain.card_rules import decide_board, decide_card
-from holdfast.domain.dispatch import steered
+from holdfast.domain.dispatch import resumable, steered
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import (
     AnyEvent,
@@ -92,12 +92,15 @@ class Cards:
             return known
         workspace.check(command.workspace)
         now = self._clock.now()
-        if command.at is not None and command.at <= now:
+        if command.at is not None and command.after_ms is not None:
+            raise Rejected("`at` and `after_ms` exclude each other.")
+        at = command.at if command.after_ms is None else now + command.after_ms
+        if at is not None and at <= now:
             raise Rejected("That time has passed.")
-        parents = [str((await self._store.cards.card(parent))["id"]) for parent in command.parents]
-        waits = [row for parent in parents if (row := await self._store.cards.card(parent))["status"] != "done"]
+        parents = [await self._store.cards.card(parent) for parent in command.parents]
+        waits = not all(parent["done"] for parent in parents)
         status: CardStatus = (
-            "triage" if command.triage else "scheduled" if command.at is not None else "todo" if waits else "ready"
+            "triage" if command.triage else "scheduled" if at is not None else "todo" if waits else "ready"
         )
         created = CardCreated(
             card=card,
@@ -109,7 +112,7 @@ class Cards:
             profile=command.profile or "",
             workspace=command.workspace,
             priority=command.priority,
-            parents=parents,
+            parents=[str(parent["id"]) for parent in parents],
             resume=command.resume,
             max_runtime_ms=command.max_runtime_ms,
             max_attempts=command.max_attempts,
@@ -117,13 +120,14 @@ class Cards:
         )
         events: list[AnyEvent] = [created]
         if status == "scheduled":
-            events.append(CardMoved(card=card, status="scheduled", reason="", by=caller.by, at=command.at))
+            events.append(CardMoved(card=card, status="scheduled", reason="", by=caller.by, at=at))
         boards = {str(row["id"]): row for row in await self._store.cards.boards()}
         found = boards.get(command.board)
         if found is None and command.board != "default":
             raise Rejected(f"There is no board {command.board!r}.", hint=f"`holdfast board create {command.board}`")
         if found is not None and found["archived"]:
-            raise Conflict(f"The board {command.board} is archived.")
+            back = f"`holdfast board resume {command.board}` brings it back."
+            raise Conflict(f"The board {command.board} is archived.", hint=back)
         also: tuple[Write, ...] = ()
         if found is None:
             made = BoardCreated(board=command.board, title="Board", by=caller.by)
@@ -301,7 +305,8 @@ class Cards:
 
     async def not_gone(self, card: Card) -> str:
         """Whether a worker of an earlier run may still be at it, or a command of one that is being ended."""
-        for session in {run.started.session for run in card.runs[-3:]}:
+        last = resumable(card)  # between the runs it is a session like any other, and a person may have a turn in it
+        for session in {run.started.session for run in [*card.runs[-3:], *([last] if last else [])]}:
             turn = (await self._sessions.get(session)).turn
             if turn is not None:
                 return f"turn {turn.number} of session {session} has not ended"

@@ -18,7 +18,7 @@ from holdfast.domain.compaction import digest
 from holdfast.domain.decide import title_from
 from holdfast.domain.dispatch import Choice, Words, World, choose, how_runs_ended, resumable, standing, words
 from holdfast.domain.errors import Conflict
-from holdfast.domain.events import AnyEvent, InputReceived, NoteReceived, SessionCreated, session_stream
+from holdfast.domain.events import AnyEvent, InputReceived, NoteReceived, SessionCreated, SessionRestored, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.task import THE_BOARD, TaskStarted, task_stream, title_of
 from holdfast.domain.worker import WorkerBound
@@ -124,7 +124,7 @@ class Starter:
 
     async def _waits_for(self, card: Card) -> list[str]:
         parents = await self._store.cards.parents(card.id)
-        return [f"card {row['id']} “{row['title']}” ({row['status']})" for row in parents if row["status"] != "done"]
+        return [_named(row, card) for row in parents if not row["done"]]
 
     async def why_not(self, card: Card) -> str:
         """Why it is not started; nothing when it is about to be."""
@@ -190,6 +190,8 @@ class Starter:
         number, version = len(card.runs) + 1, card.version
         session = secrets.token_hex(8) if choice.resumes is None else choice.resumes.started.session
         state = Session(session) if choice.resumes is None else await self._sessions.get(session)
+        if state.turn is not None:
+            return False  # somebody spoke in it just now; the end of that turn wakes the dispatcher
         task = secrets.token_hex(8)
         run = RunStarted(
             card=card.id,
@@ -208,6 +210,8 @@ class Starter:
             title = title_from(card.title)
             born = SessionCreated(session=session, profile=card.profile, cwd=str(found.path), title=title, by=THE_BOARD)
             begins.append(born)
+        elif state.archived:
+            begins.append(SessionRestored(by=THE_BOARD))
         begins += [
             WorkerBound(card=card.id, run=number, cwd=str(found.path)),
             NoteReceived(text=said.note, task=task),
@@ -246,8 +250,16 @@ class Starter:
             return f"session {run.started.session} of run {run.number} was deleted"
         if state.profile != run.started.profile:
             return f"session {state.id} was given the profile {state.profile}, and run {run.number} had another"
+        if run.finished is not None and state.chapter.number > 1 and state.chapter.after_turn >= run.finished.until_turn:
+            return f"session {state.id} was reset since run {run.number}"
         return ""
 
     async def _block(self, card: Card, reason: str) -> None:
         block = CardBlocked(card=card.id, of="capability", reason=reason, by=THE_BOARD)
         await self._cards.write(card, [block], by=THE_BOARD)
+
+
+def _named(parent: Row, card: Card) -> str:
+    """A card that another one waits for, and what can be done about it if it never ends."""
+    never = f" and never done: `holdfast card unlink {card.id} {parent['id']}`" if parent["status"] == "archived" else ""
+    return f"card {parent['id']} “{parent['title']}” ({parent['status']}{never})"
