@@ -18,7 +18,14 @@ from holdfast.domain.compaction import digest
 from holdfast.domain.decide import title_from
 from holdfast.domain.dispatch import Choice, Words, World, choose, how_runs_ended, resumable, standing, words
 from holdfast.domain.errors import Conflict
-from holdfast.domain.events import AnyEvent, InputReceived, NoteReceived, SessionCreated, SessionRestored, session_stream
+from holdfast.domain.events import (
+    AnyEvent,
+    InputReceived,
+    NoteReceived,
+    SessionCreated,
+    SessionRestored,
+    session_stream,
+)
 from holdfast.domain.session import Session
 from holdfast.domain.task import THE_BOARD, TaskStarted, task_stream, title_of
 from holdfast.domain.worker import WorkerBound
@@ -250,7 +257,11 @@ class Starter:
             return f"session {run.started.session} of run {run.number} was deleted"
         if state.profile != run.started.profile:
             return f"session {state.id} was given the profile {state.profile}, and run {run.number} had another"
-        if run.finished is not None and state.chapter.number > 1 and state.chapter.after_turn >= run.finished.until_turn:
+        if (
+            run.finished is not None
+            and state.chapter.number > 1
+            and state.chapter.after_turn >= run.finished.until_turn
+        ):
             return f"session {state.id} was reset since run {run.number}"
         return ""
 
@@ -261,5 +272,7 @@ class Starter:
 
 def _named(parent: Row, card: Card) -> str:
     """A card that another one waits for, and what can be done about it if it never ends."""
-    never = f" and never done: `holdfast card unlink {card.id} {parent['id']}`" if parent["status"] == "archived" else ""
+    never = (
+        f" and never done: `holdfast card unlink {card.id} {parent['id']}`" if parent["status"] == "archived" else ""
+    )
     return f"card {parent['id']} “{parent['title']}” ({parent['status']}{never})"

@@ -37,7 +37,9 @@ class _Start(click.ParamType[Json]):
     "--parent", "parents", type=CARD, multiple=True, metavar="ID", help="Wait until it is done; may be repeated."
 )
 @click.option("--triage", is_flag=True, help="Not to be started until somebody promotes it.")
-@click.option("--at", "start", type=_Start(), metavar="TIME", help='Not before: 2h, 7d, or a date like "2026-11-30 18:00".')
+@click.option(
+    "--at", "start", type=_Start(), metavar="TIME", help='Not before: 2h, 7d, or a date like "2026-11-30 18:00".'
+)
 @click.option(
     "--follow", "session", type=SESSION, metavar="SESSION", help="Tell this session of its blocks and its end."
 )
