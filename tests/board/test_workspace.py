@@ -198,6 +198,36 @@ async def test_nothing_is_removed_under_the_hands_of_a_worker(rig: BoardRig) -> 
     assert not own.exists(), "it is looked at again when the worker has left"
 
 
+async def test_what_came_into_a_scratch_directory_after_the_look_stays(rig: BoardRig) -> None:
+    hand = await run_once(rig)
+    (Path(hand.run.workspace) / "late.txt").write_text("x")
+    with pytest.raises(OSError, match="not empty"):
+        workspace.remove(await rig.card(CARD), rig.cards.root)
+    assert (Path(hand.run.workspace) / "late.txt").read_text() == "x"
+
+
+async def test_a_start_looks_at_what_a_kill_left_and_trouble_with_one_spares_the_others(rig: BoardRig) -> None:
+    hand = await run_once(rig)
+    await block(hand)
+    await rig.tell(CARD, ArchiveCard())  # and killed before its workspace was looked at
+    (rig.cards.root / "a stranger").mkdir()
+    next_life = BoardRig(rig.home, store=rig.store, clock=rig.clock)
+    tidy_up, tried = next_life.cards.tidy_up, list[str]()
+
+    async def with_a_bug(card: str) -> None:
+        tried.append(card)
+        if card != CARD:
+            raise ValueError("a bug")
+        await tidy_up(card)
+
+    next_life.cards.tidy_up = with_a_bug  # type: ignore[method-assign]
+    await next_life.look()
+    assert tried == ["a stranger", CARD]
+    assert not Path(hand.run.workspace).exists()
+    assert (rig.cards.root / "a stranger").is_dir()
+    await next_life.profiles.close()
+
+
 async def test_a_workspace_that_can_never_work_is_refused_at_once(rig: BoardRig, tmp_path: Path) -> None:
     for wish in ("dir:relative", f"dir:{tmp_path}/missing", f"worktree:{tmp_path}"):
         with pytest.raises(Rejected):

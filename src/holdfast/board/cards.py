@@ -69,8 +69,8 @@ class Cards:
         self._clock = clock
         self._kept: OrderedDict[str, Card] = OrderedDict()
         self._linking = asyncio.Lock()
-        self._untidy: set[str] | None = None
-        """Archived cards whose workers had not left yet; None at the start: whoever has a workspace."""
+        self.untidy = {path.name for path in root.iterdir()} if root.is_dir() else set[str]()
+        """Archived cards whose workspace is to be looked at: at the start all, since we may have been killed in between."""
 
     async def get(self, card: str) -> Card:
         """The card, caught up with the log. It changes under you at the next await."""
@@ -322,25 +322,24 @@ class Cards:
         """Remove the workspace of an archived card, if nothing is lost with it; else what would be."""
         busy = await self._still_there(card)
         if busy:
-            self._untidy = {card.id, *(self._untidy or ())}
+            self.untidy.add(card.id)
             return f"its worker has not left yet ({busy}); it is looked at again then"
+        self.untidy.discard(card.id)
         try:
             lost = await asyncio.to_thread(workspace.lost_with, card, self.root)
-            if not lost:
+            if not lost and card.status == "archived":
                 await asyncio.to_thread(workspace.remove, card, self.root)
         except (workspace.Unusable, OSError) as error:
             return str(error)
         return lost
 
-    async def tidy_up(self) -> None:
-        """Those whose workers had not left when they were archived."""
-        untidy, self._untidy = self._untidy, set()
-        if untidy is None:  # we may have been killed between the end of a card and this
-            untidy = {path.name for path in self.root.iterdir()} if self.root.is_dir() else set()
-        for id in untidy:
-            card = await self.get(id)
-            if card.status == "archived":
-                await self.tidy(card)
+    async def tidy_up(self, id: str) -> None:
+        """One of those whose workers had not left when they were archived."""
+        card = await self.get(id)
+        if card.status == "archived":
+            await self.tidy(card)
+        else:
+            self.untidy.discard(id)
 
     async def kept(self, card: Card) -> str:
         """What would be lost with its workspace; nothing when that is gone."""

@@ -100,7 +100,8 @@ class Dispatcher:
             for card in await self._store.cards.to_promote(self._clock.now()):
                 await self._one(card, self.starter.promote)
             await self._start()
-            await self._cards.tidy_up()
+            for card in sorted(self._cards.untidy):
+                await self._one(card, self._cards.tidy_up)
 
     async def _start(self) -> None:
         """As many as there is room for; those that begin together share a commit."""
