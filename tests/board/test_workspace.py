@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.board import workspace
+from holdfast.config import command_environment
 from holdfast.domain.card_commands import ArchiveCard, RetryCard, UnblockCard
 from holdfast.domain.errors import Rejected
 from tests.board.rig import BoardRig, Hand
@@ -78,6 +79,23 @@ async def test_a_worktree_on_a_branch_of_its_own(rig: BoardRig, repository: Path
         f"{own}, a worktree of {repository} on branch holdfast/{CARD}, branch holdfast/{CARD}, "
         "1 file changed and not committed"
     )
+
+
+async def test_a_gateway_that_a_git_hook_started_works_in_the_right_repository(
+    rig: BoardRig, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a hook the environment names the repository of the hook, and git believes it before everything else."""
+    other = tmp_path / "other"
+    git(tmp_path, "init", "-q", str(other))
+    git(other, "commit", "-q", "--allow-empty", "-m", "one")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
+    hand = await run_once(rig, workspace=f"worktree:{repository}")
+    assert "GIT_DIR" not in command_environment(set()), "the worker's own commands, too"
+    monkeypatch.undo()
+    assert f"holdfast/{CARD}" in git(repository, "branch")
+    assert f"holdfast/{CARD}" not in git(other, "branch")
+    assert (Path(hand.run.workspace) / "a.txt").read_text() == "one\n"
 
 
 async def test_another_branch_blocks(rig: BoardRig, repository: Path) -> None:

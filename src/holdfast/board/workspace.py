@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.config import command_environment
 from holdfast.domain.card import Card
 from holdfast.domain.errors import Rejected
 
@@ -150,6 +151,7 @@ def _git(place: Path, *words: str) -> str:
     try:
         done = subprocess.run(  # noqa: S603 (our own words, and no shell)
             ["git", "-C", str(place), *words],  # noqa: S607
+            env=command_environment(set()),
             capture_output=True,
             text=True,
             errors="replace",
