@@ -192,6 +192,9 @@ async def test_cooling_down_and_a_clock_that_is_set_back(rig: BoardRig) -> None:
     assert "It cools down for 1 min 0 s more after: It was network" in text
     card = await rig.card(CARD)
     assert (card.attempts, card.failures) == (0, 1)
+    for status in ("triage", "ready"):
+        await rig.tell(CARD, MoveCard(status=status))
+    assert "It cools down for 1 min 0 s more after: It was network" in await why(rig), "not after having been moved"
     rig.clock.move(-1000 * HOUR)  # type: ignore[union-attr]
     await rig.look()
     assert (await rig.card(CARD)).run is not None, "it does not wait for weeks"

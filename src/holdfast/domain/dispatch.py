@@ -65,7 +65,9 @@ def standing(card: Card, world: World, *, now: int) -> str:
         known = ", ".join(sorted(world.profiles))
         return f"There is no profile {card.profile!r}; there is: {known}."
     if card.again_at is not None and card.moved.at <= now < card.again_at:  # a clock set back does not prolong it
-        return f"It cools down for {ago(card.again_at - now)} more after: {card.reason.rstrip('.')}."
+        last = card.runs[-1].finished if card.runs else None
+        failed = card.reason if last is None else last.reason
+        return f"It cools down for {ago(card.again_at - now)} more after: {failed.rstrip('.')}."
     if world.not_gone:
         return f"The old worker is not gone yet: {world.not_gone}."
     return _no_room(card, world)
