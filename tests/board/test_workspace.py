@@ -224,7 +224,9 @@ async def test_what_came_into_a_scratch_directory_after_the_look_stays(rig: Boar
     assert (Path(hand.run.workspace) / "late.txt").read_text() == "x"
 
 
-async def test_a_start_looks_at_what_a_kill_left_and_trouble_with_one_spares_the_others(rig: BoardRig) -> None:
+async def test_a_start_looks_at_what_a_kill_left_and_trouble_with_one_spares_the_others(
+    rig: BoardRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hand = await run_once(rig)
     await block(hand)
     await rig.tell(CARD, ArchiveCard())  # and killed before its workspace was looked at
@@ -238,7 +240,7 @@ async def test_a_start_looks_at_what_a_kill_left_and_trouble_with_one_spares_the
             raise ValueError("a bug")
         await tidy_up(card)
 
-    next_life.cards.tidy_up = with_a_bug  # type: ignore[method-assign]
+    monkeypatch.setattr(next_life.cards, "tidy_up", with_a_bug)
     await next_life.look()
     assert tried == ["a stranger", CARD]
     assert not Path(hand.run.workspace).exists()

@@ -70,7 +70,7 @@ class Cards:
         self._kept: OrderedDict[str, Card] = OrderedDict()
         self._linking = asyncio.Lock()
         self.untidy = {path.name for path in root.iterdir()} if root.is_dir() else set[str]()
-        """Archived cards whose workspace is to be looked at: at the start all, since we may have been killed in between."""
+        """Whose workspace may be left over: at the start all, since we may have been killed in between."""
 
     async def get(self, card: str) -> Card:
         """The card, caught up with the log. It changes under you at the next await."""
@@ -174,7 +174,7 @@ class Cards:
                 if known is None:
                     raise
                 return known
-            appended = await self.write(state, events, by=caller.by, command=caller.key)
+            appended = await self.write(state, events, decided_on=state.version, by=caller.by, command=caller.key)
             if appended is not None:
                 return appended
         raise Conflict("The card changed too often in between.", hint="Try again.")
@@ -184,19 +184,23 @@ class Cards:
         card: Card,
         events: list[CardEvent],
         *,
+        decided_on: int,
         by: str,
         command: CommandKey | None = None,
         also: tuple[Write, ...] = (),
     ) -> Appended | None:
-        """These events and all that follows from them, all or nothing; None when something came between."""
-        version, run = card.version, card.run
+        """These events and all that follows from them, all or nothing; None when something came between.
+
+        `decided_on` is the version of the card at which its caller began to look: it changes at every await.
+        """
+        run = card.run
         session = await self._sessions.get(run.started.session) if run is not None else None
         if session is not None and not session.exists:
             session = None
-        if card.version != version:
+        if card.version != decided_on:
             return None
         events = [self._completed(card, event, session) for event in events]
-        writes = [Write(card_stream(card.id), tuple(events), expect=version), *also]
+        writes = [Write(card_stream(card.id), tuple(events), expect=decided_on), *also]
         if session is not None:
             writes += self._to_worker(card, events, session, by)
         writes += await self._notices(card, events, None if session is None else session.id)

@@ -155,6 +155,7 @@ class Starter:
     async def promote(self, id: str) -> None:
         """It waits for nothing any more, or its time has come."""
         card, now = await self._cards.get(id), self._clock.now()
+        version = card.version
         if card.status == "scheduled" and card.scheduled_at is not None and card.scheduled_at <= now:
             reason = "its time has come"
         elif card.status == "todo" and not await self._waits_for(card):
@@ -162,7 +163,7 @@ class Starter:
         else:
             return  # it was changed just now
         moved = CardMoved(card=id, status="ready", reason=reason, by=THE_BOARD)
-        await self._cards.write(card, [moved], by=THE_BOARD)
+        await self._cards.write(card, [moved], decided_on=version, by=THE_BOARD)
 
     async def consider(self, id: str, room: Room) -> None:
         """Start it, unless something stands in its way after all."""
@@ -174,7 +175,7 @@ class Starter:
         version = card.version
         choice, hand_over = await self._choose(card)
         if choice.refused:
-            await self._block(card, f"its policy is `resume`, and that cannot be: {choice.refused}")
+            await self._block(card, version, f"its policy is `resume`, and that cannot be: {choice.refused}")
             return
         if choice.resumes is None and not await self._cards.end_processes(card, reason="a fresh start of its card"):
             return  # the end of the last of them wakes the dispatcher
@@ -184,7 +185,7 @@ class Starter:
                     workspace.prepare, card, self._cards.root, anew=choice.resumes is None or card.swept
                 )
         except (workspace.Unusable, OSError) as error:
-            await self._block(card, f"its workspace cannot be used: {error}")
+            await self._block(card, version, f"its workspace cannot be used: {error}")
             return
         said = words(card, choice, found=found.words, hand_over=hand_over, now=self._clock.now())
         if card.version == version:
@@ -265,14 +266,14 @@ class Starter:
             return f"session {state.id} was reset since run {run.number}"
         return ""
 
-    async def _block(self, card: Card, reason: str) -> None:
+    async def _block(self, card: Card, version: int, reason: str) -> None:
         block = CardBlocked(card=card.id, of="capability", reason=reason, by=THE_BOARD)
-        await self._cards.write(card, [block], by=THE_BOARD)
+        await self._cards.write(card, [block], decided_on=version, by=THE_BOARD)
 
 
 def _named(parent: Row, card: Card) -> str:
-    """A card that another one waits for, and what can be done about it if it never ends."""
-    never = (
-        f" and never done: `holdfast card unlink {card.id} {parent['id']}`" if parent["status"] == "archived" else ""
-    )
-    return f"card {parent['id']} “{parent['title']}” ({parent['status']}{never})"
+    """A card that another one waits for, and what can be done about one that nobody will end."""
+    named = f"card {parent['id']} “{parent['title']}”"
+    if parent["status"] == "archived":
+        return f"{named} (archived, never done) (`holdfast card unlink {card.id} {parent['id']}`)"
+    return f"{named} ({parent['status']})"
