@@ -9,7 +9,8 @@ from typing import ParamSpec, TypeVar
 import pytest
 
 from holdfast.domain.card import CardBlocked, RunFinished
-from holdfast.domain.card_commands import ArchiveCard, CompleteCard, StopCard
+from holdfast.domain.card_commands import ArchiveCard, CompleteCard, StopCard, UnblockCard
+from holdfast.domain.commands import SendMessage
 from tests.board.history import check_card
 from tests.board.rig import BoardRig
 
@@ -96,3 +97,26 @@ async def test_a_card_that_was_completed_is_not_blocked_by_its_workspace(
     await rig.look()
     assert (await rig.card(CARD)).status == "done"
     assert not any(isinstance(event, CardBlocked) for event in await rig.events(CARD))
+
+
+async def test_a_person_who_speaks_in_its_session_is_answered_before_the_run_begins(
+    rig: BoardRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await begun(rig)
+    hand = await rig.worker(CARD)
+    await hand.calls("kanban_block", reason="which colour?")
+    await hand.end()
+    await rig.tell(CARD, UnblockCard(text="blue"))
+
+    async def speaks() -> None:
+        await rig.say(hand.session, SendMessage(text="what did you find?"))
+        await hand.begin()
+        await hand.state()
+
+    monkeypatch.setattr(rig.store, "running_tasks", then(rig.store.running_tasks, speaks))
+    await rig.look()
+    assert (await rig.card(CARD)).run is None
+    await hand.end()
+    await rig.look()
+    run = (await rig.card(CARD)).run
+    assert run is not None and (run.started.session, run.started.after_turn) == (hand.session, 2)
