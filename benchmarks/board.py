@@ -127,7 +127,8 @@ class Bench:
                 changes.take()
             took = time.perf_counter() - started
         over = RunFinished(card=id, run=1, outcome="done", reason="", failure="", counts=False)
-        await self.cards.write(card, [over, CardCompleted(card=id, summary="", by="bench", run=1)], by="bench")
+        done = CardCompleted(card=id, summary="", by="bench", run=1)
+        await self.cards.write(card, [over, done], decided_on=card.version, by="bench")
         return took
 
 

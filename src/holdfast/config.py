@@ -110,10 +110,15 @@ def environment(name: str) -> str | None:
     return os.environ.get(name) or None
 
 
+REPOSITORY = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX"}
+"""Set where a git hook started the gateway; git would work in that repository whatever the directory is."""
+
+
 def command_environment(without: set[str]) -> dict[str, str]:
-    """What a command inherits: all of it but the names that hold keys, and our own."""
+    """What a command inherits: all of it but the names that hold keys, our own, and those of somebody's repository."""
+    hidden = without | REPOSITORY
     return {
-        name: value for name, value in os.environ.items() if name not in without and not name.startswith("HOLDFAST_")
+        name: value for name, value in os.environ.items() if name not in hidden and not name.startswith("HOLDFAST_")
     }
 
 

@@ -28,6 +28,8 @@ from tests.store.rebuilt import check_integrity, check_projections
 CARD, FOLLOWER = "c0ffee01", "f" * 16
 BODY = "write a.txt one\nblock which colour?"
 ANSWER = "read a.txt\ncomplete it is blue"
+SAVED = 3
+"""So many writes may come or not: how often the text so far is saved is a matter of time."""
 CONFIG = "[resume]\nattempts = 1000\n"
 
 
@@ -115,13 +117,12 @@ class Life:
         done = [(e.tool, e.outcome) for e in calls if isinstance(e, ToolCallFinished)]
         assert done == [(t, "done") for t in ("write", "kanban_block", "read", "kanban_complete")]
         told = [record.event for record in await rig.store.load(session_stream(FOLLOWER), after=0)]
-        notes = [event.text for event in told if isinstance(event, NoteReceived)]
-        assert [text.rpartition(") ")[2] if "is done" in text else "blocked" for text in notes] == [
-            "blocked",
-            "is done: it is blue",
+        assert [event.text for event in told if isinstance(event, NoteReceived)] == [
+            f"Card {CARD} (card {CARD}) is blocked (needs_input): which colour?",
+            f"Card {CARD} (card {CARD}) is done: it is blue",
         ]
-        tasks = [row for row in await rig.store.ended_tasks() if row["kind"] == "card"]
-        assert [row["state"] for row in tasks] == ["done", "stopped"] or len(tasks) == 2
+        tasks = {str(row["id"]): row["state"] for row in await rig.store.ended_tasks() if row["kind"] == "card"}
+        assert tasks == {card.runs[0].started.task: "stopped", card.runs[1].started.task: "done"}
         assert await rig.store.running_tasks() == []
         await rig.close()
         check_projections(self.home / "holdfast.db")
@@ -153,6 +154,8 @@ async def at_every_write(homes: Path, how: How, *, every: int = 1) -> int:
         reached += struck
 
     await asyncio.gather(*(one(at) for at in range(1, undisturbed.writes + 1, every)))
+    points = len(range(1, undisturbed.writes + 1, every))
+    assert points - SAVED <= reached <= points
     return reached
 
 
@@ -160,11 +163,11 @@ async def at_every_write(homes: Path, how: How, *, every: int = 1) -> int:
 async def test_promise_1_a_crash_before_or_after_any_write_of_a_cards_life(how: How, homes: Path) -> None:
     points = await at_every_write(homes, how)
     print(f"{points} crashes {how} a write: two runs, one end, every word heard once")
-    assert points >= 20
+    assert points >= 30
 
 
 @pytest.mark.parametrize("how", ["doubt", "refuse"])
 async def test_a_disk_that_refuses_or_does_not_say_doubles_nothing(how: How, homes: Path) -> None:
     points = await at_every_write(homes, how, every=2)
     print(f"{points} writes in {how}")
-    assert points >= 10
+    assert points >= 15

@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 
 from holdfast.domain.card import Card, RunFinished
-from holdfast.domain.card_commands import CommentCard, CompleteCard, EditCard, RetryCard, StopCard, UnblockCard
-from holdfast.domain.commands import ChooseAgent
+from holdfast.domain.card_commands import (
+    BlockCard,
+    CommentCard,
+    CompleteCard,
+    EditCard,
+    RetryCard,
+    StopCard,
+    UnblockCard,
+)
+from holdfast.domain.chapter import ChapterOpened
+from holdfast.domain.commands import ArchiveSession, ChooseAgent, SendMessage
 from holdfast.domain.events import NoteReceived, session_stream
 from holdfast.domain.reset import Due, Moment, NotDue, ResetRules, decide_reset, due
 from tests.board.rig import BoardRig, Hand
@@ -171,6 +180,47 @@ async def test_retention_leaves_the_session_that_a_card_will_go_on_with(rig: Boa
     assert await unused() == ["00000000000000aa"]
     await rig.tell(CARD, CompleteCard(summary="enough"))
     assert set(await unused()) == {"00000000000000aa", hand.session}
+
+
+async def test_auto_goes_fresh_when_a_person_reset_the_session(rig: BoardRig) -> None:
+    """The model sees nothing of that run any more: to say that it was resumed would be a lie."""
+    hand = await blocked(rig)
+    await hand.write(ChapterOpened(chapter=2, rule="person", reason="ann wanted it", by="ann"))
+    await rig.tell(CARD, UnblockCard(text="blue"))
+    card, text = await next_run(rig)
+    assert why_fresh(card) == f"session {hand.session} was reset since run 1"
+    assert text == "the body\n[ann wrote:]\nblue"
+
+
+async def test_a_session_that_was_put_away_is_back_when_it_is_worked_in(rig: BoardRig) -> None:
+    hand = await blocked(rig)
+    await rig.say(hand.session, ArchiveSession())
+    await rig.tell(CARD, UnblockCard())
+    card, _ = await next_run(rig)
+    assert card.run is not None and card.run.started.session == hand.session
+    assert not (await hand.state()).archived
+    assert (await rig.store.session(hand.session))["archived"] == 0
+
+
+async def test_no_run_begins_in_a_session_in_which_a_person_has_a_turn(rig: BoardRig) -> None:
+    """Also when that is the session of an old run, since those after it got nowhere."""
+    hand = await blocked(rig, resume="fresh")
+    for _ in range(3):
+        await rig.tell(CARD, RetryCard())
+        await rig.look()
+        await dies_at_once(rig)
+    await rig.tell(CARD, BlockCard(reason="wait"))
+    await rig.tell(CARD, EditCard(resume="auto"))
+    await rig.say(hand.session, SendMessage(text="what did you find?"))
+    await hand.begin()
+    await rig.tell(CARD, UnblockCard())
+    await rig.look()
+    card = await rig.card(CARD)
+    assert card.run is None
+    assert f"turn 2 of session {hand.session} has not ended" in await rig.dispatcher.starter.why_not(card)
+    await hand.end()
+    card, _ = await next_run(rig)
+    assert card.run is not None and card.run.started.session == hand.session
 
 
 @pytest.mark.parametrize("code", ["network", "quota"])

@@ -51,7 +51,7 @@ async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
     ids: list[str] = []
     for number in range(CARDS):
         card = f"{number:08x}"
-        status: CardStatus = dice.choice(["ready", "ready", "ready", "todo", "scheduled", "triage", "done", "blocked"])
+        status: CardStatus = dice.choice(["ready", "ready", "ready", "todo", "scheduled", "triage", "done", "done"])
         created = CardCreated(
             card=card,
             board=dice.choice(["default"] * 6 + ["paused", "gone"]),
@@ -61,12 +61,14 @@ async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
             status=status,
             profile=dice.choice(["demo", "demo", "demo", "other", "", "unknown"]),
             priority=dice.randrange(3),
-            parents=dice.sample(ids, dice.choice([0, 0, 0, 1])) if ids else [],
+            parents=dice.sample(ids, dice.choice([0, 0, 1, 1])) if ids else [],
         )
         events: list[CardEvent] = [created]
         if status == "scheduled":
             at = now + dice.choice([-1000, 0, 1000])
             events.append(CardMoved(card=card, status="scheduled", reason="", by="ann", at=at))
+        if status in ("done", "triage") and dice.random() < 0.5:
+            events.append(CardMoved(card=card, status="archived", reason="", by="ann"))
         if status == "ready" and dice.random() < 0.5:
             events.append(_run(card))
             if dice.random() < 0.6:
@@ -79,6 +81,12 @@ async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
         await rig.store.append(Append((Write(card_stream(card), tuple(events)),), moved))
         ids.append(card)
     return ids
+
+
+def is_done(card: Card) -> bool:
+    """In the archive, too, if it was done when it came there."""
+    made = card.created
+    return card.status == "done" or (card.status == "archived" and made is not None and made.status == "done")
 
 
 def _run(card: str) -> RunStarted:
@@ -112,8 +120,9 @@ async def test_the_query_and_the_rule_agree(tmp_path: Path, config: str, seed: i
         assert {row["id"] for row in found} <= startable
         assert len(found) == (0 if wanted is None else min(len(startable), wanted.limit))
         due = set(await rig.store.cards.to_promote(clock.now()))
+        done = {card.id for card in cards if is_done(card)}
         for card in cards:
-            waits = any(row["status"] != "done" for row in await rig.store.cards.parents(card.id))
+            waits = not done.issuperset(card.parents)
             time = card.status == "scheduled" and (card.scheduled_at or 0) <= clock.now()
             assert (card.id in due) == (time or (card.status == "todo" and not waits)), card
     finally:

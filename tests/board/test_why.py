@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast.domain.card_commands import (
+    ArchiveBoard,
+    ArchiveCard,
     BlockCard,
     CommentCard,
     CompleteCard,
@@ -16,6 +18,7 @@ from holdfast.domain.card_commands import (
     LinkCard,
     MoveCard,
     PauseBoard,
+    ResumeBoard,
     RetryCard,
     StopCard,
 )
@@ -53,9 +56,9 @@ async def test_no_profile_and_an_unknown_one(rig: BoardRig) -> None:
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ("max_running = 1", "1 cards run, and that is the limit (max_running = 1)"),
-        ("max_per_board = 1", "1 cards of its board run, and that is the limit (max_per_board)"),
-        ("max_per_profile = 1", "1 cards with profile demo run, and that is the limit (max_per_profile)"),
+        ("max_running = 1", "1 card runs, and that is the limit (max_running = 1)"),
+        ("max_per_board = 1", "1 card of its board runs, and that is the limit (max_per_board)"),
+        ("max_per_profile = 1", "1 card with profile demo runs, and that is the limit (max_per_profile)"),
     ],
 )
 async def test_every_limit(rig: BoardRig, config: str, words: str) -> None:
@@ -79,6 +82,23 @@ async def test_a_paused_board(rig: BoardRig) -> None:
     await rig.cards.tell_board("work", PauseBoard(), rig.caller())
     await rig.create(CARD, board="work")
     assert "Its board work is paused by ann" in await why(rig)
+
+
+async def test_an_archived_board_and_the_way_back(rig: BoardRig) -> None:
+    await rig.create(CARD, triage=True)
+    await rig.cards.tell_board("default", ArchiveBoard(), rig.caller())
+    await rig.tell(CARD, MoveCard(status="ready"))
+    assert "Its board default is archived (`holdfast board resume default`)" in await why(rig)
+    with pytest.raises(Conflict, match="archived already"):
+        await rig.cards.tell_board("default", ArchiveBoard(), rig.caller())
+    with pytest.raises(Conflict, match="The board default is archived") as refused:
+        await rig.create(OTHER)
+    assert "holdfast board resume default" in refused.value.hint
+    await rig.cards.tell_board("default", ResumeBoard(), rig.caller())
+    await rig.look()
+    assert (await rig.card(CARD)).run is not None
+    with pytest.raises(Conflict, match="neither paused nor archived"):
+        await rig.cards.tell_board("default", ResumeBoard(), rig.caller())
 
 
 async def test_triage_scheduled_blocked_and_in_review(rig: BoardRig) -> None:
@@ -117,6 +137,30 @@ async def test_a_card_waits_for_its_parents_and_is_promoted_when_all_are_done(ri
     assert (await rig.card(CARD)).run is not None
 
 
+async def test_a_parent_that_was_done_is_done_in_the_archive_too(rig: BoardRig) -> None:
+    (rig.home / "config.toml").write_text("[board]\nmax_running = 0\n")
+    await rig.create(OTHER, profile=None)
+    await rig.create(CARD, parents=[OTHER])
+    await rig.tell(OTHER, CompleteCard())
+    assert "max_running" in await why(rig)
+    await rig.tell(OTHER, ArchiveCard())
+    assert "max_running" in await why(rig)
+    await rig.create("c0ffee03", parents=[OTHER])
+    assert (await rig.card("c0ffee03")).status == "ready"
+    (rig.home / "config.toml").write_text("[board]\nmax_running = 1\n")
+    await rig.look()
+    assert (await rig.card(CARD)).run is not None
+    await rig.tell(OTHER, MoveCard(status="triage"))
+    assert f"It waits for card {OTHER} “card {OTHER}” (triage)" in await why(rig, "c0ffee03"), "taken up again"
+
+
+async def test_a_parent_that_was_never_done_says_how_to_go_on_without_it(rig: BoardRig) -> None:
+    await rig.create(OTHER, profile=None)
+    await rig.create(CARD, parents=[OTHER])
+    await rig.tell(OTHER, ArchiveCard())
+    assert f"(archived, never done) (`holdfast card unlink {CARD} {OTHER}`)" in await why(rig)
+
+
 async def test_a_circle_is_refused_with_its_path(rig: BoardRig) -> None:
     ids = ["aaaa0001", "aaaa0002", "aaaa0003"]
     for id in ids:
@@ -125,7 +169,7 @@ async def test_a_circle_is_refused_with_its_path(rig: BoardRig) -> None:
     await rig.tell(ids[2], LinkCard(parent=ids[1]))
     with pytest.raises(Conflict, match=f"{ids[0]} → {ids[2]} → {ids[1]} → {ids[0]}"):
         await rig.tell(ids[0], LinkCard(parent=ids[2]))
-    with pytest.raises((Conflict, Rejected)):
+    with pytest.raises(Conflict, match=f"{ids[0]} → {ids[0]}"):
         await rig.tell(ids[0], LinkCard(parent=ids[0]))
     for number in range(20):
         one, two = f"b{number:07x}", f"d{number:07x}"
@@ -148,6 +192,9 @@ async def test_cooling_down_and_a_clock_that_is_set_back(rig: BoardRig) -> None:
     assert "It cools down for 1 min 0 s more after: It was network" in text
     card = await rig.card(CARD)
     assert (card.attempts, card.failures) == (0, 1)
+    for status in ("triage", "ready"):
+        await rig.tell(CARD, MoveCard(status=status))
+    assert "It cools down for 1 min 0 s more after: It was network" in await why(rig), "not after having been moved"
     rig.clock.move(-1000 * HOUR)  # type: ignore[union-attr]
     await rig.look()
     assert (await rig.card(CARD)).run is not None, "it does not wait for weeks"
@@ -228,10 +275,10 @@ async def test_old_work_waits_for_a_person_as_a_blocked_card(rig: BoardRig) -> N
     assert card.run is not None and card.run.started.resumes == 1
 
 
-async def test_a_running_card_cannot_be_edited_nor_retried(rig: BoardRig) -> None:
+async def test_a_running_card_cannot_be_edited_nor_retried_nor_promoted(rig: BoardRig) -> None:
     await one_that_runs(rig, CARD)
-    for command in (EditCard(body="else"), RetryCard()):
-        with pytest.raises(Conflict):
+    for command in (EditCard(body="else"), RetryCard(), MoveCard(status="ready")):
+        with pytest.raises(Conflict, match="It runs"):
             await rig.tell(CARD, command)
     with pytest.raises(Rejected):
         await rig.tell(CARD, CommentCard(text="  "))

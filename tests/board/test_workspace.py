@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.board import workspace
+from holdfast.config import command_environment
 from holdfast.domain.card_commands import ArchiveCard, RetryCard, UnblockCard
 from holdfast.domain.errors import Rejected
 from tests.board.rig import BoardRig, Hand
@@ -78,6 +79,23 @@ async def test_a_worktree_on_a_branch_of_its_own(rig: BoardRig, repository: Path
         f"{own}, a worktree of {repository} on branch holdfast/{CARD}, branch holdfast/{CARD}, "
         "1 file changed and not committed"
     )
+
+
+async def test_a_gateway_that_a_git_hook_started_works_in_the_right_repository(
+    rig: BoardRig, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a hook the environment names the repository of the hook, and git believes it before everything else."""
+    other = tmp_path / "other"
+    git(tmp_path, "init", "-q", str(other))
+    git(other, "commit", "-q", "--allow-empty", "-m", "one")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
+    hand = await run_once(rig, workspace=f"worktree:{repository}")
+    assert "GIT_DIR" not in command_environment(set()), "the worker's own commands, too"
+    monkeypatch.undo()
+    assert f"holdfast/{CARD}" in git(repository, "branch")
+    assert f"holdfast/{CARD}" not in git(other, "branch")
+    assert (Path(hand.run.workspace) / "a.txt").read_text() == "one\n"
 
 
 async def test_another_branch_blocks(rig: BoardRig, repository: Path) -> None:
@@ -196,6 +214,38 @@ async def test_nothing_is_removed_under_the_hands_of_a_worker(rig: BoardRig) -> 
     await hand.end("stopped")
     await rig.look()
     assert not own.exists(), "it is looked at again when the worker has left"
+
+
+async def test_what_came_into_a_scratch_directory_after_the_look_stays(rig: BoardRig) -> None:
+    hand = await run_once(rig)
+    (Path(hand.run.workspace) / "late.txt").write_text("x")
+    with pytest.raises(OSError, match="not empty"):
+        workspace.remove(await rig.card(CARD), rig.cards.root)
+    assert (Path(hand.run.workspace) / "late.txt").read_text() == "x"
+
+
+async def test_a_start_looks_at_what_a_kill_left_and_trouble_with_one_spares_the_others(
+    rig: BoardRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand = await run_once(rig)
+    await block(hand)
+    await rig.tell(CARD, ArchiveCard())  # and killed before its workspace was looked at
+    (rig.cards.root / "a stranger").mkdir()
+    next_life = BoardRig(rig.home, store=rig.store, clock=rig.clock)
+    tidy_up, tried = next_life.cards.tidy_up, list[str]()
+
+    async def with_a_bug(card: str) -> None:
+        tried.append(card)
+        if card != CARD:
+            raise ValueError("a bug")
+        await tidy_up(card)
+
+    monkeypatch.setattr(next_life.cards, "tidy_up", with_a_bug)
+    await next_life.look()
+    assert tried == ["a stranger", CARD]
+    assert not Path(hand.run.workspace).exists()
+    assert (rig.cards.root / "a stranger").is_dir()
+    await next_life.profiles.close()
 
 
 async def test_a_workspace_that_can_never_work_is_refused_at_once(rig: BoardRig, tmp_path: Path) -> None:

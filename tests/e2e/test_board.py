@@ -155,17 +155,27 @@ def test_bad_input(tmp_path: Path) -> None:
         gateway.start()
         card = create_card(gateway, "hang", profile="demo")
         until_card(gateway, card, "running")
-        for path, body, code in [
-            ("/v1/cards", {"title": "x", "profile": "nobody"}, 400),
-            ("/v1/cards", {"title": "x", "workspace": "dir:relative"}, 422),
-            ("/v1/cards", {"title": "x", "board": "nowhere"}, 422),
-            (f"/v1/cards/{card}/unblock", {}, 409),
-            (f"/v1/cards/{card}/retry", {}, 409),
-            (f"/v1/cards/{card}/links", {"parent": card}, 409),
-            (f"/v1/cards/{card}/move", {"status": "done"}, 422),
-            (f"/v1/cards/{card}/comments", {"text": " "}, 422),
-            ("/v1/cards/ffffffff/unblock", {}, 404),
+        for path, body, code, words in [
+            ("/v1/cards", {"title": "x", "profile": "nobody"}, 400, "There is no profile 'nobody'."),
+            ("/v1/cards", {"title": "x", "workspace": "dir:relative"}, 400, "is not the absolute path of a directory"),
+            ("/v1/cards", {"title": "x", "board": "nowhere"}, 400, "There is no board 'nowhere'."),
+            ("/v1/cards", {"title": "x", "at": 1}, 400, "That time has passed."),
+            ("/v1/cards", {"title": "x", "after_ms": 0}, 400, "That time has passed."),
+            ("/v1/cards", {"title": "x", "at": 1, "after_ms": 1}, 400, "exclude each other"),
+            ("/v1/cards", {"title": "x", "parents": ["ffffffff"]}, 404, "There is no card ffffffff."),
+            (f"/v1/cards/{card}/unblock", {}, 409, "It is not blocked: it runs since"),
+            (f"/v1/cards/{card}/retry", {}, 409, "It runs."),
+            (f"/v1/cards/{card}/links", {"parent": card}, 409, f"That would be a circle: {card} → {card}."),
+            (f"/v1/cards/{card}/unlink", {"parent": "ffffffff"}, 409, "It does not wait for ffffffff."),
+            (f"/v1/cards/{card}/move", {"status": "done"}, 400, "A card is not moved to done by hand."),
+            (f"/v1/cards/{card}/move", {"status": "ready"}, 409, "It runs."),
+            (f"/v1/cards/{card}/move", {"status": "scheduled"}, 400, "`at` is the time for `scheduled`"),
+            (f"/v1/cards/{card}/comments", {"text": " "}, 400, "The comment is empty."),
+            ("/v1/cards/ffffffff/unblock", {}, 404, "There is no card ffffffff."),
+            ("/v1/boards/nowhere/pause", {}, 404, "There is no board 'nowhere'."),
+            ("/v1/boards/default/resume", {}, 409, "It is neither paused nor archived."),
+            ("/v1/boards/default/archive", {}, 409, "Cards of it run."),
         ]:
             answer = gateway.request("POST", path, json=body)
-            assert (path, answer.status_code) == (path, code) or answer.status_code in (400, 409, 422), answer.text
-            assert answer.json()["error"]["message"]
+            assert answer.status_code == code, (path, body, answer.text)
+            assert words in answer.json()["error"]["message"], (path, body)

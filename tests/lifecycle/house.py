@@ -123,7 +123,7 @@ class House(Rig):
         caller = Caller(CommandKey(id, "d"), "ann")
         return await self.resets.by_person(ID, ResetSession(running=running, note=note), caller)
 
-    async def background(self, command: str, *, task: str, lifetime: Lifetime = "session") -> Row:
+    async def background(self, command: str, *, task: str, lifetime: Lifetime = "session", session: str = ID) -> Row:
         """A command that the agent leaves in the background."""
         started = TaskStarted(
             task=task,
@@ -131,8 +131,8 @@ class House(Rig):
             title=command,
             command=command,
             cwd=str(self.home),
-            by=agent_of(ID),
-            session=ID,
+            by=agent_of(session),
+            session=session,
             lifetime=lifetime,
         )
         await self.tasks.run(started, Wish())

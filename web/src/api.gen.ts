@@ -414,6 +414,7 @@ export interface CreateCard {
   readonly max_attempts?: number | null;
   readonly triage?: boolean;
   readonly at?: number | null;
+  readonly after_ms?: number | null;
   readonly session?: string | null;
 }
 

@@ -31,7 +31,7 @@ from holdfast.domain.card import (
 )
 from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateBoard, CreateCard, EditCard, LinkCard
 from holdfast.domain.card_rules import decide_board, decide_card
-from holdfast.domain.dispatch import steered
+from holdfast.domain.dispatch import resumable, steered
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import (
     AnyEvent,
@@ -69,8 +69,8 @@ class Cards:
         self._clock = clock
         self._kept: OrderedDict[str, Card] = OrderedDict()
         self._linking = asyncio.Lock()
-        self._untidy: set[str] | None = None
-        """Archived cards whose workers had not left yet; None at the start: whoever has a workspace."""
+        self.untidy = {path.name for path in root.iterdir()} if root.is_dir() else set[str]()
+        """Whose workspace may be left over: at the start all, since we may have been killed in between."""
 
     async def get(self, card: str) -> Card:
         """The card, caught up with the log. It changes under you at the next await."""
@@ -92,12 +92,15 @@ class Cards:
             return known
         workspace.check(command.workspace)
         now = self._clock.now()
-        if command.at is not None and command.at <= now:
+        if command.at is not None and command.after_ms is not None:
+            raise Rejected("`at` and `after_ms` exclude each other.")
+        at = command.at if command.after_ms is None else now + command.after_ms
+        if at is not None and at <= now:
             raise Rejected("That time has passed.")
-        parents = [str((await self._store.cards.card(parent))["id"]) for parent in command.parents]
-        waits = [row for parent in parents if (row := await self._store.cards.card(parent))["status"] != "done"]
+        parents = [await self._store.cards.card(parent) for parent in command.parents]
+        waits = not all(parent["done"] for parent in parents)
         status: CardStatus = (
-            "triage" if command.triage else "scheduled" if command.at is not None else "todo" if waits else "ready"
+            "triage" if command.triage else "scheduled" if at is not None else "todo" if waits else "ready"
         )
         created = CardCreated(
             card=card,
@@ -109,7 +112,7 @@ class Cards:
             profile=command.profile or "",
             workspace=command.workspace,
             priority=command.priority,
-            parents=parents,
+            parents=[str(parent["id"]) for parent in parents],
             resume=command.resume,
             max_runtime_ms=command.max_runtime_ms,
             max_attempts=command.max_attempts,
@@ -117,13 +120,14 @@ class Cards:
         )
         events: list[AnyEvent] = [created]
         if status == "scheduled":
-            events.append(CardMoved(card=card, status="scheduled", reason="", by=caller.by, at=command.at))
+            events.append(CardMoved(card=card, status="scheduled", reason="", by=caller.by, at=at))
         boards = {str(row["id"]): row for row in await self._store.cards.boards()}
         found = boards.get(command.board)
         if found is None and command.board != "default":
             raise Rejected(f"There is no board {command.board!r}.", hint=f"`holdfast board create {command.board}`")
         if found is not None and found["archived"]:
-            raise Conflict(f"The board {command.board} is archived.")
+            back = f"`holdfast board resume {command.board}` brings it back."
+            raise Conflict(f"The board {command.board} is archived.", hint=back)
         also: tuple[Write, ...] = ()
         if found is None:
             made = BoardCreated(board=command.board, title="Board", by=caller.by)
@@ -170,7 +174,7 @@ class Cards:
                 if known is None:
                     raise
                 return known
-            appended = await self.write(state, events, by=caller.by, command=caller.key)
+            appended = await self.write(state, events, decided_on=state.version, by=caller.by, command=caller.key)
             if appended is not None:
                 return appended
         raise Conflict("The card changed too often in between.", hint="Try again.")
@@ -180,19 +184,23 @@ class Cards:
         card: Card,
         events: list[CardEvent],
         *,
+        decided_on: int,
         by: str,
         command: CommandKey | None = None,
         also: tuple[Write, ...] = (),
     ) -> Appended | None:
-        """These events and all that follows from them, all or nothing; None when something came between."""
-        version, run = card.version, card.run
+        """These events and all that follows from them, all or nothing; None when something came between.
+
+        `decided_on` is the version of the card at which its caller began to look: it changes at every await.
+        """
+        run = card.run
         session = await self._sessions.get(run.started.session) if run is not None else None
         if session is not None and not session.exists:
             session = None
-        if card.version != version:
+        if card.version != decided_on:
             return None
         events = [self._completed(card, event, session) for event in events]
-        writes = [Write(card_stream(card.id), tuple(events), expect=version), *also]
+        writes = [Write(card_stream(card.id), tuple(events), expect=decided_on), *also]
         if session is not None:
             writes += self._to_worker(card, events, session, by)
         writes += await self._notices(card, events, None if session is None else session.id)
@@ -301,7 +309,8 @@ class Cards:
 
     async def not_gone(self, card: Card) -> str:
         """Whether a worker of an earlier run may still be at it, or a command of one that is being ended."""
-        for session in {run.started.session for run in card.runs[-3:]}:
+        last = resumable(card)  # between the runs it is a session like any other, and a person may have a turn in it
+        for session in {run.started.session for run in [*card.runs[-3:], *([last] if last else [])]}:
             turn = (await self._sessions.get(session)).turn
             if turn is not None:
                 return f"turn {turn.number} of session {session} has not ended"
@@ -317,25 +326,24 @@ class Cards:
         """Remove the workspace of an archived card, if nothing is lost with it; else what would be."""
         busy = await self._still_there(card)
         if busy:
-            self._untidy = {card.id, *(self._untidy or ())}
+            self.untidy.add(card.id)
             return f"its worker has not left yet ({busy}); it is looked at again then"
+        self.untidy.discard(card.id)
         try:
             lost = await asyncio.to_thread(workspace.lost_with, card, self.root)
-            if not lost:
+            if not lost and card.status == "archived":
                 await asyncio.to_thread(workspace.remove, card, self.root)
         except (workspace.Unusable, OSError) as error:
             return str(error)
         return lost
 
-    async def tidy_up(self) -> None:
-        """Those whose workers had not left when they were archived."""
-        untidy, self._untidy = self._untidy, set()
-        if untidy is None:  # we may have been killed between the end of a card and this
-            untidy = {path.name for path in self.root.iterdir()} if self.root.is_dir() else set()
-        for id in untidy:
-            card = await self.get(id)
-            if card.status == "archived":
-                await self.tidy(card)
+    async def tidy_up(self, id: str) -> None:
+        """One of those whose workers had not left when they were archived."""
+        card = await self.get(id)
+        if card.status == "archived":
+            await self.tidy(card)
+        else:
+            self.untidy.discard(id)
 
     async def kept(self, card: Card) -> str:
         """What would be lost with its workspace; nothing when that is gone."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 
 from holdfast.board.cards import Cards
@@ -32,6 +33,15 @@ from holdfast.store.port import Store, Write
 SWEEP_SECONDS = 15.0
 ENDS = frozenset({"TurnFinished", "TaskFinished", "WorkerBound", "InputWithdrawn"})
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A card with its open run, and the version at which that was seen: the card changes at every await."""
+
+    card: Card
+    run: Run
+    version: int
 
 
 class Dispatcher:
@@ -93,7 +103,8 @@ class Dispatcher:
             for card in await self._store.cards.to_promote(self._clock.now()):
                 await self._one(card, self.starter.promote)
             await self._start()
-            await self._cards.tidy_up()
+            for card in sorted(self._cards.untidy):
+                await self._one(card, self._cards.tidy_up)
 
     async def _start(self) -> None:
         """As many as there is room for; those that begin together share a commit."""
@@ -122,13 +133,14 @@ class Dispatcher:
         run = card.run
         if run is None:
             return
+        seen = _Open(card, run, card.version)
         session = await self._sessions.get(run.started.session)
         if not session.exists:
             lost = f"its session {session.id} was deleted"
-            await self._end(card, run, Verdict("lost", lost, counts=False), outcome="lost")
+            await self._end(seen, Verdict("lost", lost, counts=False), outcome="lost")
             return
         if session.turn is not None or session.queue:
-            await self._goes_on(card, run, session, now)
+            await self._goes_on(seen, session, now)
             return
         last = session.last_turn
         if last is None or session.turns <= run.started.after_turn:
@@ -136,45 +148,47 @@ class Dispatcher:
         limit = card.max_attempts or self._profiles.settings.board.max_attempts
         found = verdict(card, outcome=last.outcome, reason=last.reason, problem=last.problem, limit=limit, now=now)
         if found.nudge:
-            await self._nudge(card, run, session)
+            await self._nudge(seen, session)
         else:
-            await self._end(card, run, found, outcome="stopped" if last.outcome == "stopped" else "failed")
+            await self._end(seen, found, outcome="stopped" if last.outcome == "stopped" else "failed")
 
-    async def _goes_on(self, card: Card, run: Run, session: Session, now: int) -> None:
+    async def _goes_on(self, seen: _Open, session: Session, now: int) -> None:
         """A run that goes on: for too long, without anything that moves, or only if a person wants it to."""
-        rules = self._profiles.settings.board
+        card, rules = seen.card, self._profiles.settings.board
         turn = session.turn
         wait = None if turn is None else turn.wait
         if wait is not None and wait.purpose == "resume":
-            await self._end(card, run, Verdict("", wait.reason, block="needs_input"), outcome="stopped")
+            await self._end(seen, Verdict("", wait.reason, block="needs_input"), outcome="stopped")
             return
         limit = card.max_attempts or rules.max_attempts
         partial = await self._store.partial(session_stream(session.id))
         sign = (session.version, 0 if partial is None else partial.at)
         waits = turn is None or wait is not None or bool(turn.suspended)
-        worked, still = self._watch.look((card.id, run.number), sign, waits=waits)
+        worked, still = self._watch.look((card.id, seen.run.number), sign, waits=waits)
         most = card.max_runtime_ms or span_ms(rules.max_runtime) or 0
         if most and worked > most:
             reason = f"it worked for {ago(worked)}, longer than max_runtime ({ago(most)})"
-            await self._end(card, run, timed_out(card, "timeout", reason, limit=limit, now=now), outcome="failed")
+            await self._end(seen, timed_out(card, "timeout", reason, limit=limit, now=now), outcome="failed")
             return
         frozen = span_ms(rules.frozen_after) or 0
         if frozen and still > frozen and turn is not None and not turn.open_calls:
             reason = f"nothing moved for {ago(still)} (frozen_after)"
-            await self._end(card, run, timed_out(card, "frozen", reason, limit=limit, now=now), outcome="failed")
+            await self._end(seen, timed_out(card, "frozen", reason, limit=limit, now=now), outcome="failed")
 
-    async def _nudge(self, card: Card, run: Run, session: Session) -> None:
+    async def _nudge(self, seen: _Open, session: Session) -> None:
         """Ask once for a word about the card, in a turn of its own."""
-        nudged = RunNudged(card=card.id, run=run.number)
-        asked = InputReceived(input=f"nudge-{card.id}-{run.number}", text=NUDGE, mode="queue", by=THE_BOARD)
+        card, run = seen.card.id, seen.run.number
+        asked = InputReceived(input=f"nudge-{card}-{run}", text=NUDGE, mode="queue", by=THE_BOARD)
         also = (Write(session_stream(session.id), (asked,), expect=session.version),)
-        await self._cards.write(card, [nudged], by=THE_BOARD, also=also)
+        nudged = RunNudged(card=card, run=run)
+        await self._cards.write(seen.card, [nudged], decided_on=seen.version, by=THE_BOARD, also=also)
 
-    async def _end(self, card: Card, run: Run, found: Verdict, *, outcome: RunOutcome) -> None:
+    async def _end(self, seen: _Open, found: Verdict, *, outcome: RunOutcome) -> None:
+        card, run = seen.card.id, seen.run.number
         events: list[CardEvent] = [
             RunFinished(
-                card=card.id,
-                run=run.number,
+                card=card,
+                run=run,
                 outcome=outcome,
                 reason=found.reason,
                 failure=found.failure,
@@ -183,7 +197,6 @@ class Dispatcher:
             )
         ]
         if found.block is not None:
-            block = CardBlocked(card=card.id, of=found.block, reason=found.reason, by=THE_BOARD, run=run.number)
-            events.append(block)
-        if await self._cards.write(card, events, by=THE_BOARD) is not None:
-            log.info("card %s: run %d ended as %s: %s", card.id, run.number, outcome, found.reason)
+            events.append(CardBlocked(card=card, of=found.block, reason=found.reason, by=THE_BOARD, run=run))
+        if await self._cards.write(seen.card, events, decided_on=seen.version, by=THE_BOARD) is not None:
+            log.info("card %s: run %d ended as %s: %s", card, run, outcome, found.reason)

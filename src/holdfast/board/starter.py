@@ -18,7 +18,14 @@ from holdfast.domain.compaction import digest
 from holdfast.domain.decide import title_from
 from holdfast.domain.dispatch import Choice, Words, World, choose, how_runs_ended, resumable, standing, words
 from holdfast.domain.errors import Conflict
-from holdfast.domain.events import AnyEvent, InputReceived, NoteReceived, SessionCreated, session_stream
+from holdfast.domain.events import (
+    AnyEvent,
+    InputReceived,
+    NoteReceived,
+    SessionCreated,
+    SessionRestored,
+    session_stream,
+)
 from holdfast.domain.session import Session
 from holdfast.domain.task import THE_BOARD, TaskStarted, task_stream, title_of
 from holdfast.domain.worker import WorkerBound
@@ -124,7 +131,7 @@ class Starter:
 
     async def _waits_for(self, card: Card) -> list[str]:
         parents = await self._store.cards.parents(card.id)
-        return [f"card {row['id']} “{row['title']}” ({row['status']})" for row in parents if row["status"] != "done"]
+        return [_named(row, card) for row in parents if not row["done"]]
 
     async def why_not(self, card: Card) -> str:
         """Why it is not started; nothing when it is about to be."""
@@ -148,6 +155,7 @@ class Starter:
     async def promote(self, id: str) -> None:
         """It waits for nothing any more, or its time has come."""
         card, now = await self._cards.get(id), self._clock.now()
+        version = card.version
         if card.status == "scheduled" and card.scheduled_at is not None and card.scheduled_at <= now:
             reason = "its time has come"
         elif card.status == "todo" and not await self._waits_for(card):
@@ -155,7 +163,7 @@ class Starter:
         else:
             return  # it was changed just now
         moved = CardMoved(card=id, status="ready", reason=reason, by=THE_BOARD)
-        await self._cards.write(card, [moved], by=THE_BOARD)
+        await self._cards.write(card, [moved], decided_on=version, by=THE_BOARD)
 
     async def consider(self, id: str, room: Room) -> None:
         """Start it, unless something stands in its way after all."""
@@ -167,7 +175,7 @@ class Starter:
         version = card.version
         choice, hand_over = await self._choose(card)
         if choice.refused:
-            await self._block(card, f"its policy is `resume`, and that cannot be: {choice.refused}")
+            await self._block(card, version, f"its policy is `resume`, and that cannot be: {choice.refused}")
             return
         if choice.resumes is None and not await self._cards.end_processes(card, reason="a fresh start of its card"):
             return  # the end of the last of them wakes the dispatcher
@@ -177,7 +185,7 @@ class Starter:
                     workspace.prepare, card, self._cards.root, anew=choice.resumes is None or card.swept
                 )
         except (workspace.Unusable, OSError) as error:
-            await self._block(card, f"its workspace cannot be used: {error}")
+            await self._block(card, version, f"its workspace cannot be used: {error}")
             return
         said = words(card, choice, found=found.words, hand_over=hand_over, now=self._clock.now())
         if card.version == version:
@@ -190,6 +198,8 @@ class Starter:
         number, version = len(card.runs) + 1, card.version
         session = secrets.token_hex(8) if choice.resumes is None else choice.resumes.started.session
         state = Session(session) if choice.resumes is None else await self._sessions.get(session)
+        if state.turn is not None:
+            return False  # somebody spoke in it just now; the end of that turn wakes the dispatcher
         task = secrets.token_hex(8)
         run = RunStarted(
             card=card.id,
@@ -208,6 +218,8 @@ class Starter:
             title = title_from(card.title)
             born = SessionCreated(session=session, profile=card.profile, cwd=str(found.path), title=title, by=THE_BOARD)
             begins.append(born)
+        elif state.archived:
+            begins.append(SessionRestored(by=THE_BOARD))
         begins += [
             WorkerBound(card=card.id, run=number, cwd=str(found.path)),
             NoteReceived(text=said.note, task=task),
@@ -246,8 +258,22 @@ class Starter:
             return f"session {run.started.session} of run {run.number} was deleted"
         if state.profile != run.started.profile:
             return f"session {state.id} was given the profile {state.profile}, and run {run.number} had another"
+        if (
+            run.finished is not None
+            and state.chapter.number > 1
+            and state.chapter.after_turn >= run.finished.until_turn
+        ):
+            return f"session {state.id} was reset since run {run.number}"
         return ""
 
-    async def _block(self, card: Card, reason: str) -> None:
+    async def _block(self, card: Card, version: int, reason: str) -> None:
         block = CardBlocked(card=card.id, of="capability", reason=reason, by=THE_BOARD)
-        await self._cards.write(card, [block], by=THE_BOARD)
+        await self._cards.write(card, [block], decided_on=version, by=THE_BOARD)
+
+
+def _named(parent: Row, card: Card) -> str:
+    """A card that another one waits for, and what can be done about one that nobody will end."""
+    named = f"card {parent['id']} “{parent['title']}”"
+    if parent["status"] == "archived":
+        return f"{named} (archived, never done) (`holdfast card unlink {card.id} {parent['id']}`)"
+    return f"{named} ({parent['status']})"

@@ -25,7 +25,7 @@ from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, Done, Tool, bounded
 from holdfast.store.card_port import CardFilter
-from holdfast.store.port import CommandKey, Store
+from holdfast.store.port import Appended, CommandKey, Store
 
 LISTED = 100
 A = TypeVar("A", bound=msgspec.Struct)
@@ -97,6 +97,7 @@ class _Own:
     session: Session
     card: Card
     run: Run
+    version: int
 
 
 class WorkerTools:
@@ -138,7 +139,7 @@ class WorkerTools:
             raise ToolFailed(
                 f"This was asked for before run {run.number} of card {card.id} began; nothing was changed."
             )
-        return _Own(session, card, run)
+        return _Own(session, card, run, card.version)
 
     async def _finish(self, place: Place, arguments: msgspec.Struct, ends: Callable[[_Own], list[CardEvent]]) -> Done:
         """End the run and say what becomes of the card, once: a call that is made again finds what it did."""
@@ -147,9 +148,12 @@ class WorkerTools:
             if await self._store.find_command(key) is not None:
                 return Done("It was written down; your run is over.")
             own = await self._own(place)
-            if await self._cards.write(own.card, ends(own), by=_worker(own), command=key) is not None:
+            if await self._write(own, ends(own), key) is not None:
                 return Done(f"Card {own.card.id} is {own.card.status}. Your run is over; say a last word.")
         raise ToolFailed("The card changed too often in between; try again.")
+
+    async def _write(self, own: _Own, events: list[CardEvent], key: CommandKey) -> Appended | None:
+        return await self._cards.write(own.card, events, decided_on=own.version, by=_worker(own), command=key)
 
     async def _complete(self, place: Place, arguments: CompleteArguments) -> Done:
         def ends(own: _Own) -> list[CardEvent]:
@@ -185,7 +189,7 @@ class WorkerTools:
         for _ in range(TRIES):
             own = await self._own(place)
             noted = RunNoted(card=own.card.id, run=own.run.number, note=arguments.note)
-            if await self._cards.write(own.card, [noted], by=_worker(own), command=_key(place, arguments)) is not None:
+            if await self._write(own, [noted], _key(place, arguments)) is not None:
                 return Done("Noted.")
         raise ToolFailed("The card changed too often in between; try again.")
 

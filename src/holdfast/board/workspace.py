@@ -5,11 +5,11 @@ Looked at before every run, and what was found is told to the worker. Nothing is
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.config import command_environment
 from holdfast.domain.card import Card
 from holdfast.domain.errors import Rejected
 
@@ -138,11 +138,11 @@ def lost_with(card: Card, root: Path) -> str:
 
 
 def remove(card: Card, root: Path) -> None:
-    """Take it away; only after `lost_with` said that nothing is lost."""
+    """Take it away after `lost_with` said that nothing is lost. What has work in it after all stays."""
     kind, _, path = card.workspace.partition(":")
     own = root / card.id
     if kind == "scratch" and own.is_dir():
-        shutil.rmtree(own)
+        own.rmdir()  # which fails if something came into it since
     elif kind == "worktree" and own.is_dir():
         _git(Path(path).expanduser(), "worktree", "remove", str(own))
 
@@ -151,6 +151,7 @@ def _git(place: Path, *words: str) -> str:
     try:
         done = subprocess.run(  # noqa: S603 (our own words, and no shell)
             ["git", "-C", str(place), *words],  # noqa: S607
+            env=command_environment(set()),
             capture_output=True,
             text=True,
             errors="replace",

@@ -35,7 +35,7 @@ def look(gateway: Gateway, name: str | None) -> Json:
     for card in shown:
         card["why"] = whys.get(card["id"], "")
     return {
-        "board": chosen,
+        "board": chosen and chosen | {"cards": len(cards)},  # one more may have come since the boards were read
         "columns": columns,
         "others": [board for board in there if chosen is None or board["id"] != chosen["id"]],
     }

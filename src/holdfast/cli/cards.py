@@ -163,9 +163,9 @@ def run_cells(runs: list[Json]) -> list[list[str]]:
 
 
 def _about(run: Json) -> str:
-    anew = f"{WARNING} began anew: {run['fresh_because']}; " if run["fresh_because"] else ""
-    cost = "; an attempt is used up" if run["counts"] else ""
-    return f"{anew}{run['reason'] or run['note']}{cost}"
+    anew = f"{WARNING} began anew: {run['fresh_because']}" if run["fresh_because"] else ""
+    cost = "an attempt is used up" if run["counts"] else ""
+    return "; ".join(filter(None, (anew, run["reason"] or run["note"], cost)))
 
 
 # --- all of it ------------------------------------------------------------------------------------

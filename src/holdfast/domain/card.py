@@ -40,7 +40,7 @@ class BoardPaused(Event, frozen=True):
 
 
 class BoardResumed(Event, frozen=True):
-    """Cards are started again."""
+    """Cards are started again; one that was archived is back in the list."""
 
     board: str
     by: str

@@ -30,7 +30,7 @@ class PauseBoard(Command, frozen=True):
 
 
 class ResumeBoard(Command, frozen=True):
-    """Start cards again."""
+    """Start cards again; an archived one comes back into the list."""
 
 
 class ArchiveBoard(Command, frozen=True):
@@ -53,6 +53,8 @@ class CreateCard(Command, frozen=True):
     triage: bool = False
     at: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Not before this time."""
+    after_ms: Annotated[int, msgspec.Meta(ge=0, le=10**13)] | None = None
+    """Not before so long from now: unlike a time, it is the same when the command is given again."""
     session: Name | None = None
     """Who is told of its blocks and its end."""
 
@@ -96,7 +98,9 @@ class FollowCard(Command, frozen=True):
 
 
 class MoveCard(Command, frozen=True):
-    """Put it into another column: triage, todo, ready, scheduled (with a time), review. A running one is stopped."""
+    """Put it into another column: triage, todo, scheduled (with a time), review, and ready unless it runs. A running
+    one is stopped.
+    """
 
     status: CardStatus
     at: Annotated[int, msgspec.Meta(ge=0)] | None = None

@@ -129,10 +129,12 @@ def decide_board(
                 raise Conflict(f"It is paused already, by {row['paused_by']}.")
             return BoardPaused(board=name, by=by)
         case ResumeBoard():
-            if not row["paused_by"]:
-                raise Conflict("It is not paused.")
+            if not (row["paused_by"] or row["archived"]):
+                raise Conflict("It is neither paused nor archived.")
             return BoardResumed(board=name, by=by)
         case ArchiveBoard():
+            if row["archived"]:
+                raise Conflict("It is archived already.")
             if runs:
                 raise Conflict("Cards of it run.", hint="Stop them first.")
             return BoardArchived(board=name, by=by)
@@ -179,6 +181,8 @@ def _move(card: Card, command: MoveCard, by: str, now: int) -> list[CardEvent]:
         raise Rejected("That time has passed.")
     if card.status == command.status and command.at is None:
         raise Conflict(f"It is in {card.status} already.")
+    if card.run is not None and command.status == "ready":
+        raise Conflict("It runs.", hint=f"`holdfast card stop {card.id}` ends its run.")
     if card.status == "blocked":
         raise Conflict("It is blocked: " + card.reason, hint=f"`holdfast card unblock {card.id}`")
     moved = CardMoved(card=card.id, status=command.status, reason=f"moved by {by}", by=by, at=command.at)

@@ -56,7 +56,7 @@ def standing(card: Card, world: World, *, now: int) -> str:
     if world.waits_for:
         return f"It waits for {', '.join(world.waits_for)}."
     if world.board_gone:
-        return f"Its board {card.board} is archived."
+        return f"Its board {card.board} is archived (`holdfast board resume {card.board}`)."
     if world.paused_by:
         return f"Its board {card.board} is paused by {world.paused_by} (`holdfast board resume {card.board}`)."
     if not card.profile:
@@ -65,7 +65,9 @@ def standing(card: Card, world: World, *, now: int) -> str:
         known = ", ".join(sorted(world.profiles))
         return f"There is no profile {card.profile!r}; there is: {known}."
     if card.again_at is not None and card.moved.at <= now < card.again_at:  # a clock set back does not prolong it
-        return f"It cools down for {ago(card.again_at - now)} more after: {card.reason.rstrip('.')}."
+        last = card.runs[-1].finished if card.runs else None
+        failed = card.reason if last is None else last.reason
+        return f"It cools down for {ago(card.again_at - now)} more after: {failed.rstrip('.')}."
     if world.not_gone:
         return f"The old worker is not gone yet: {world.not_gone}."
     return _no_room(card, world)
@@ -73,12 +75,16 @@ def standing(card: Card, world: World, *, now: int) -> str:
 
 def _no_room(card: Card, world: World) -> str:
     if world.running >= world.max_running:
-        return f"{world.running} cards run, and that is the limit (max_running = {world.max_running})."
+        return f"{_run(world.running)}, and that is the limit (max_running = {world.max_running})."
     if world.max_per_board and world.on_board >= world.max_per_board:
-        return f"{world.on_board} cards of its board run, and that is the limit (max_per_board)."
+        return f"{_run(world.on_board, ' of its board')}, and that is the limit (max_per_board)."
     if world.max_per_profile and world.with_profile >= world.max_per_profile:
-        return f"{world.with_profile} cards with profile {card.profile} run, and that is the limit (max_per_profile)."
+        return f"{_run(world.with_profile, f' with profile {card.profile}')}, and that is the limit (max_per_profile)."
     return ""
+
+
+def _run(count: int, which: str = "") -> str:
+    return f"1 card{which} runs" if count == 1 else f"{count} cards{which} run"
 
 
 # --- whose session ------------------------------------------------------------------------------

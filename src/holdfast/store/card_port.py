@@ -38,6 +38,10 @@ class Cards(Protocol):
         """Every board, oldest first."""
         ...
 
+    async def counts(self) -> dict[str, int]:
+        """How many cards stand on each board that has any."""
+        ...
+
     async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[Row]:
         """A page of cards, most urgent first."""
         ...

@@ -39,7 +39,7 @@ def of_board(event: BoardEvent, base: dict[str, object]) -> list[Change]:
         case BoardPaused() as e:
             return [("pause_board", base | {"board": e.board, "by": e.by})]
         case BoardResumed() as e:
-            return [("pause_board", base | {"board": e.board, "by": ""})]
+            return [("resume_board", base | {"board": e.board})]
         case BoardArchived() as e:
             return [("archive_board", base | {"board": e.board})]
         case _ as never:

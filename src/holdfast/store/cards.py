@@ -20,6 +20,10 @@ class SqliteCards:
         """Every board, oldest first."""
         return await self._rows("list_boards", {})
 
+    async def counts(self) -> dict[str, int]:
+        """How many cards stand on each board that has any."""
+        return {str(row["board"]): int(str(row["cards"])) for row in await self._rows("count_cards", {})}
+
     async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[Row]:
         """A page of cards, most urgent first."""
         where: dict[str, object] = {

@@ -220,6 +220,7 @@ CREATE TABLE cards (
     priority INTEGER NOT NULL,
     status TEXT NOT NULL CHECK (status IN
         ('triage', 'todo', 'scheduled', 'ready', 'running', 'blocked', 'review', 'done', 'archived')),
+    done INTEGER NOT NULL DEFAULT 0 CHECK (done IN (0, 1)), -- also once it is archived: nobody waits for it any more
     reason TEXT NOT NULL DEFAULT '',
     block_kind TEXT NOT NULL DEFAULT '',
     scheduled_at INTEGER,

@@ -73,13 +73,6 @@ def _view(row: Row) -> CardView:
     return msgspec.convert(row, CardView)
 
 
-async def _board(at: Gateway, name: str) -> Row:
-    for row in await at.store.cards.boards():
-        if row["id"] == name:
-            return row
-    raise NotFound(f"There is no board {name[:80]!r}.", hint="`holdfast board list` lists them.")
-
-
 # --- boards ---------------------------------------------------------------------------------------
 
 
@@ -87,7 +80,9 @@ async def _board(at: Gateway, name: str) -> Row:
 async def list_boards(at: At, archived: bool = False) -> Response:
     """Every board."""
     rows = [row for row in await at.store.cards.boards() if archived or not row["archived"]]
-    return answer(BoardList([msgspec.convert(row | {"archived": bool(row["archived"])}, BoardView) for row in rows]))
+    counts = await at.store.cards.counts()
+    more = [{"archived": bool(row["archived"]), "cards": counts.get(str(row["id"]), 0)} for row in rows]
+    return answer(BoardList([msgspec.convert(row | new, BoardView) for row, new in zip(rows, more, strict=True)]))
 
 
 async def _tell_board(at: Gateway, name: str, request: Request, shape: type[BoardCommand]) -> Response:

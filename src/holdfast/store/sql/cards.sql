@@ -5,8 +5,12 @@
 INSERT INTO boards (id, title, created_at, version) VALUES (:board, :title, :at, :version);
 
 -- name: pause_board
--- Nothing on it is started, or again.
+-- Nothing on it is started.
 UPDATE boards SET paused_by = :by, version = :version WHERE id = :board;
+
+-- name: resume_board
+-- Neither paused nor archived any more.
+UPDATE boards SET paused_by = '', archived = 0, version = :version WHERE id = :board;
 
 -- name: archive_board
 -- It left the list.
@@ -18,9 +22,9 @@ DELETE FROM boards;
 
 -- name: create_card
 -- A card appears.
-INSERT INTO cards (id, board, title, profile, workspace, priority, status, created_by, created_at, moved_at, updated_at,
-    version)
-VALUES (:card, :board, :title, :profile, :workspace, :priority, :status, :by, :at, :at, :at, :version);
+INSERT INTO cards (id, board, title, profile, workspace, priority, status, done, created_by, created_at, moved_at,
+    updated_at, version)
+VALUES (:card, :board, :title, :profile, :workspace, :priority, :status, :status = 'done', :by, :at, :at, :at, :version);
 
 -- name: edit_card
 -- What is null stays.
@@ -38,15 +42,15 @@ UPDATE cards SET comments = comments + 1, updated_at = :at, version = :version W
 UPDATE cards SET updated_at = :at, version = :version WHERE id = :card;
 
 -- name: move_card
--- Another column.
-UPDATE cards SET status = :status, reason = :reason, block_kind = :block_kind, scheduled_at = :scheduled_at,
-    moved_at = :at, updated_at = :at, version = :version
+-- Another column. What was done stays done in the archive.
+UPDATE cards SET status = :status, done = :status = 'done' OR (:status = 'archived' AND done), reason = :reason,
+    block_kind = :block_kind, scheduled_at = :scheduled_at, moved_at = :at, updated_at = :at, version = :version
 WHERE id = :card;
 
 -- name: unblock_card
 -- It may go on, and nothing of before counts.
-UPDATE cards SET status = 'ready', reason = :reason, block_kind = '', again_at = NULL, warning = '', moved_at = :at,
-    updated_at = :at, version = :version
+UPDATE cards SET status = 'ready', done = 0, reason = :reason, block_kind = '', again_at = NULL, warning = '',
+    moved_at = :at, updated_at = :at, version = :version
 WHERE id = :card;
 
 -- name: link_card
@@ -98,8 +102,11 @@ DELETE FROM runs;
 
 -- name: list_boards
 -- All of them.
-SELECT b.*, (SELECT COUNT(*) FROM cards c WHERE c.board = b.id AND c.status <> 'archived') AS cards
-FROM boards b ORDER BY b.created_at, b.id;
+SELECT * FROM boards ORDER BY created_at, id;
+
+-- name: count_cards
+-- How many stand on each board. Not for the dispatcher: it would count all cards at every event.
+SELECT board, COUNT(*) AS cards FROM cards WHERE status <> 'archived' GROUP BY board;
 
 -- name: list_cards
 -- The cards of a board in the order of its columns; an empty filter fits everything.
@@ -116,7 +123,7 @@ SELECT * FROM cards WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
 -- Whose time has come, and what waits for nothing any more.
 SELECT id FROM cards c
 WHERE status IN ('todo', 'scheduled') AND CASE status WHEN 'scheduled' THEN scheduled_at <= :now ELSE NOT EXISTS
-    (SELECT 1 FROM card_links l JOIN cards p ON p.id = l.parent WHERE l.child = c.id AND p.status <> 'done') END
+    (SELECT 1 FROM card_links l JOIN cards p ON p.id = l.parent WHERE l.child = c.id AND NOT p.done) END
 ORDER BY priority DESC, created_at, id;
 
 -- name: cards_to_start
@@ -125,7 +132,7 @@ SELECT id, board, profile FROM cards c
 WHERE status = 'ready' AND board IN (SELECT value FROM json_each(:boards))
     AND profile IN (SELECT value FROM json_each(:profiles)) AND id NOT IN (SELECT value FROM json_each(:but))
     AND (again_at IS NULL OR again_at <= :now OR moved_at > :now)
-    AND NOT EXISTS (SELECT 1 FROM card_links l JOIN cards p ON p.id = l.parent WHERE l.child = c.id AND p.status <> 'done')
+    AND NOT EXISTS (SELECT 1 FROM card_links l JOIN cards p ON p.id = l.parent WHERE l.child = c.id AND NOT p.done)
 ORDER BY priority DESC, created_at, id LIMIT :limit;
 
 -- name: cards_running

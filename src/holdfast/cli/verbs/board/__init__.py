@@ -15,7 +15,7 @@ SECTIONS = {
     "Change": {
         "create": "Make a board.",
         "pause": "Start nothing on it; what runs goes on.",
-        "resume": "Start cards again.",
+        "resume": "Start cards again; also brings an archived one back.",
         "archive": "Take it out of the list; its cards stay.",
     },
 }

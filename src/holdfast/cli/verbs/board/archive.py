@@ -15,9 +15,11 @@ from holdfast.cli.values import BOARD
 @shared_options
 @pass_cli
 def command(cli: Cli, board: str) -> None:
-    """Take BOARD out of the list; nothing on it may run. Its cards stay, and are not started any more."""
+    """Take BOARD out of the list; nothing on it may run. Its cards stay, and are not started any more;
+    `resume` brings it back.
+    """
     about_board(
         cli,
         cli.gateway.command("POST", f"/v1/boards/{quote(board)}/archive", {}),
-        "archived; its cards stay (holdfast board list --archived)",
+        f"archived; its cards stay (holdfast board resume {board} brings it back)",
     )

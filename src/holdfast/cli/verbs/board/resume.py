@@ -15,5 +15,5 @@ from holdfast.cli.values import BOARD
 @shared_options
 @pass_cli
 def command(cli: Cli, board: str) -> None:
-    """Start the cards of BOARD again."""
+    """Start the cards of BOARD again; one that was archived comes back into the list."""
     about_board(cli, cli.gateway.command("POST", f"/v1/boards/{quote(board)}/resume", {}), "cards are started again")

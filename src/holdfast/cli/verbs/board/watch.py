@@ -54,13 +54,14 @@ def _watch(cli: Cli, board: str | None, patience: float, *, on_screen: bool) -> 
     with Changes(cli.gateway, patience=patience) as changes:
         last: Json | None = None
         while True:
+            away = False
             try:
                 found = look(cli.gateway, board)
             except (Lost, NotRunning):
-                changes.away = True
+                away = True
             if on_screen:
-                _draw(found, away=changes.away)
-            elif found != last and not changes.away:
+                _draw(found, away=away)
+            elif found != last and not away:
                 _print(cli, found)
                 last = found
             changes.wait(REDRAW_SECONDS)

@@ -1,0 +1,106 @@
+"""What `[retention]` does to sessions: only what nobody uses goes, archived first, and each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.commands import ArchiveSession, CreateSession, PinSession, SendMessage, SessionCommand
+from holdfast.domain.errors import Gone
+from holdfast.domain.events import SessionArchived, session_stream
+from holdfast.domain.system import SYSTEM, SessionDeleted
+from holdfast.lifecycle.retention import Retention
+from holdfast.runtime.prune import Pruning
+from holdfast.runtime.sessions import Caller
+from holdfast.settings import RetentionSettings
+from holdfast.store.port import CommandKey
+from tests.lifecycle.house import DAY, House
+from tests.runtime.rig import StoppedClock
+
+OLD, PINNED, BUSY, ARCHIVED, NEW = (f"{number:016x}" for number in range(1, 6))
+
+
+class Attic:
+    """Sessions of all kinds, nobody at work."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.rules = RetentionSettings()
+        self._ids = 0
+        pruning = Pruning(house.store, house.tasks.supervisor, house.clock)
+        self.retention = Retention(house.store, pruning, house.clock, lambda: self.rules, sessions=house.sessions)
+
+    def caller(self) -> Caller:
+        self._ids += 1
+        return Caller(CommandKey(f"attic-{self._ids}", "d"), "ann")
+
+    async def make(self, session: str) -> None:
+        await self.house.sessions.create(
+            CreateSession(), session=session, profile="demo", cwd="/", caller=self.caller()
+        )
+
+    async def tell(self, session: str, command: SessionCommand) -> None:
+        await self.house.sessions.tell(session, command, self.caller())
+
+    async def fill(self) -> None:
+        for session in (OLD, PINNED, BUSY, ARCHIVED):
+            await self.make(session)
+        await self.tell(PINNED, PinSession())
+        await self.tell(BUSY, SendMessage(text="nobody has answered yet"))
+        await self.tell(ARCHIVED, ArchiveSession())
+        self.house.passes(10 * DAY)
+        await self.make(NEW)
+
+    async def goes(self) -> dict[str, list[object]]:
+        return {rule: [row["id"] for row in rows] for rule, rows in (await self.retention.sessions()).items()}
+
+
+@pytest.fixture
+async def attic(tmp_path: Path) -> AsyncIterator[Attic]:
+    house = House(tmp_path, clock=StoppedClock(1_800_000_000_000))  # without a runner: what is queued stays so
+    found = Attic(house)
+    await found.fill()
+    yield found
+    await house.close()
+
+
+async def test_without_a_rule_nothing_goes(attic: Attic) -> None:
+    assert await attic.goes() == {}
+    assert await attic.retention.apply_to_sessions() == {}
+
+
+async def test_what_nobody_used_is_archived_and_nothing_else(attic: Attic) -> None:
+    attic.rules = RetentionSettings(sessions_archive_days=9)
+    assert await attic.goes() == {"sessions_archive_days = 9": [OLD]}
+    await attic.retention.apply_to_sessions()
+    assert await attic.goes() == {}
+    last = (await attic.house.store.load(session_stream(OLD), after=0))[-1].event
+    assert last == SessionArchived(by="the retention rule sessions_archive_days = 9")
+
+
+async def test_what_was_archived_long_ago_is_deleted_and_nothing_else(attic: Attic) -> None:
+    attic.rules = RetentionSettings(sessions_delete_days=9)
+    gone = await attic.retention.apply_to_sessions(by="ann")
+    assert [row["id"] for row in gone["sessions_delete_days = 9"]] == [ARCHIVED]
+    with pytest.raises(Gone):
+        await attic.house.store.session(ARCHIVED)
+    deleted = [one.event for one in await attic.house.store.load(SYSTEM, after=0)][-1]
+    assert isinstance(deleted, SessionDeleted)
+    assert (deleted.session, deleted.by) == (ARCHIVED, "the retention rule sessions_delete_days = 9, applied by ann")
+
+
+async def test_a_session_that_was_just_archived_is_not_deleted_in_the_same_round(attic: Attic) -> None:
+    attic.rules = RetentionSettings(sessions_archive_days=1, sessions_delete_days=1)
+    await attic.retention.apply_to_sessions()
+    assert (await attic.house.store.session(OLD))["archived"], "its days begin now"
+
+
+async def test_a_command_that_runs_keeps_its_session(attic: Attic) -> None:
+    await attic.house.tasks.start()
+    attic.rules = RetentionSettings(sessions_archive_days=1)
+    await attic.house.background("sleep 1000", task="00000000000000ff", session=OLD)
+    attic.house.passes(10 * DAY)
+    assert OLD not in (await attic.goes()).get("sessions_archive_days = 1", [])
+    await attic.house.end_all()
