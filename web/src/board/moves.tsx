@@ -30,7 +30,7 @@ export function question(card: Pick<CardView, "status">, to: Column): Question |
     return "unblock";
   }
   if (card.status === "blocked") return "unblock";
-  return card.status === "running" && to !== "running" ? "stop" : null;
+  return card.status === "running" && to !== "running" && to !== "ready" ? "stop" : null; // whoever runs is not ready: refused
 }
 
 export function useMoves(): Moves {
