@@ -69,6 +69,9 @@ class _Span(click.ParamType[int]):
 
     name = "span"
 
+    def __init__(self, least: int = 0) -> None:
+        self._least = least
+
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Parse it."""
         if isinstance(value, int):
@@ -76,6 +79,8 @@ class _Span(click.ParamType[int]):
         found = span_ms(str(value))
         if found is None:
             self.fail(f"{value!r} is not a span of time like 90s, 30m, 2h, 7d or 2w", param, ctx)
+        if found < self._least:
+            self.fail(f"{value!r} is too short: {self._least // 1000}s is the least", param, ctx)
         return found
 
 
@@ -135,7 +140,7 @@ SESSION = _Id("session", "sessions")
 TASK = _Id("task", "tasks history")
 CARD = _Id("card", "card list")
 BOARD = _Id("board", "board list")
-SPAN = _Span()
+SPAN, SOME_TIME = _Span(), _Span(1000)
 SINCE = _Moment(ahead=False)
 UNTIL = _Moment(ahead=True)
 SIZE = _Size()

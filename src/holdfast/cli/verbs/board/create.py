@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import say
+from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.told import about_board
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 
 
 @click.command("create")
@@ -16,6 +22,13 @@ from holdfast.cli.told import about_board
 @pass_cli
 def command(cli: Cli, name: str, title: str | None) -> None:
     """Make a board. NAME is its id: small letters, digits, `-` and `_`."""
+    if not NAME.match(name):
+        known = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:64] or "web"
+        raise CliError(
+            f"{name!r} is no name for a board: small letters, digits, `-` and `_`, at most 64.",
+            hint=f"holdfast board create {known} --title {shlex.quote(name)}",
+            code=USAGE,
+        )
     body = {"board": name} | ({"title": title} if title is not None else {})
     accepted = say(cli, "/v1/boards", body, shown_by="holdfast board list")
     about_board(cli, accepted, f"made; write on it: holdfast card add TITLE --board {name}")

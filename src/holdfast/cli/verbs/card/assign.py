@@ -6,12 +6,12 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.told import tell
-from holdfast.cli.values import CARD
+from holdfast.cli.values import CARD, TEXT
 
 
 @click.command("assign")
 @click.argument("card", type=CARD)
-@click.argument("profile")
+@click.argument("profile", type=TEXT)
 @shared_options
 @pass_cli
 def command(cli: Cli, card: str, profile: str) -> None:

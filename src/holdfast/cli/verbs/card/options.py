@@ -11,7 +11,7 @@ import click
 
 from holdfast.cli.cards import RESUME
 from holdfast.cli.gateway import Json
-from holdfast.cli.values import SPAN
+from holdfast.cli.values import SOME_TIME
 
 F = TypeVar("F", bound=Callable[..., Any])
 PRIORITY = 1000
@@ -77,7 +77,9 @@ def card_options(function: F) -> F:
             type=click.Choice(RESUME),
             help="Whether its next worker goes on with the session of the last one; by default as the profile says.",
         ),
-        click.option("--max-runtime", "max_runtime_ms", type=SPAN, metavar="TIME", help="How long one run may take."),
+        click.option(
+            "--max-runtime", "max_runtime_ms", type=SOME_TIME, metavar="TIME", help="How long a run may take."
+        ),
         click.option(
             "--max-attempts", type=click.IntRange(1, 100), metavar="N", help="How often it is tried before it waits."
         ),
