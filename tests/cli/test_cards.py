@@ -11,8 +11,9 @@ import pytest
 from holdfast.cli.gateway import Gateway
 from holdfast.cli.watching import Changes
 from holdfast.config import Home
-from tests.cli.commandline import CommandLine, end_gateway
-from tests.e2e.gateway import GatewayProcess, Json, until
+from tests.cli.commandline import CommandLine, end_gateway, rest_of
+from tests.e2e.gateway import GatewayProcess, Json, until, wait_for
+from tests.eventually import PATIENCE
 
 
 @pytest.fixture
@@ -238,9 +239,10 @@ def test_why_knows_cards_by_prefix_and_says_when_it_is_not_one(cli: CommandLine)
     assert cli.json("why", card) == cli.json("card", "why", card)
 
 
-def test_runs_are_tasks_of_the_kind_card(cli: CommandLine) -> None:
+def test_runs_are_tasks_of_the_kind_card(gateway: GatewayProcess, cli: CommandLine) -> None:
     card = add(cli, "long work", body="slow 300 a b c")
     found = status(cli, card, "running")
+    gateway.until_event(found["card"]["session"], "ModelRequested")
     task = found["runs"][0]["task"]
     assert [one["id"] for one in cli.json("tasks", "list", "--kind", "card")["tasks"]] == [task]
     assert "No process runs" in cli.ok("tasks", "list", "--kind", "process")
@@ -262,7 +264,7 @@ def test_the_log_is_followed_over_a_block_until_it_is_done(cli: CommandLine) -> 
                 break
         assert "what now?" in following.stderr.readline()
         cli.ok("card", "unblock", card, "-m", "say after\ncomplete yes")
-        out, err = following.communicate(timeout=60)
+        out, err = rest_of(following)
     finally:
         following.kill()
     assert following.returncode == 0
@@ -270,29 +272,33 @@ def test_the_log_is_followed_over_a_block_until_it_is_done(cli: CommandLine) -> 
     assert f"card {card} is done" in err
 
 
-def test_following_survives_a_gateway_that_is_killed(gateway: GatewayProcess, cli: CommandLine) -> None:
-    card = add(cli, "survivor", body="slow 4 one two three four\ncomplete after all")
-    status(cli, card, "running")
+def test_following_survives_a_gateway_that_is_killed(gateway: GatewayProcess, cli: CommandLine, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    card = add(cli, "survivor", body=f"say one two\nsh {wait_for(gate)}\nsay three four\ncomplete after all")
+    gateway.until_event(status(cli, card, "running")["card"]["session"], "ToolCallStarted")
     following = cli.spawn("card", "log", card, "--follow")
     try:
         assert following.stdout is not None
         assert "run 1" in following.stdout.readline()
         gateway.kill9()
         gateway.start()
-        out, _ = following.communicate(timeout=60)
+        gate.touch()
+        out, _ = rest_of(following)
     finally:
         following.kill()
     assert following.returncode == 0
-    assert out.count("agent     one two three four") == 1
+    assert [out.count(text) for text in ("agent     one two", "  three four")] == [1, 1]
     assert "resumed" in out
     assert len(cli.json("card", "runs", card)["runs"]) == 1
 
 
-def test_a_message_to_a_worker_is_a_comment_and_is_said_to_be(cli: CommandLine) -> None:
-    card = add(cli, "listener", body="slow 1 one two\nsh sleep 1\nsay end\ncomplete heard")
+def test_a_message_to_a_worker_is_a_comment_and_is_said_to_be(cli: CommandLine, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    card = add(cli, "listener", body=f"sh {wait_for(gate)}\nsay end\ncomplete heard")
     session = status(cli, card, "running")["runs"][0]["session"]
     done = cli("send", session, "say heard you")
     assert f"a comment on card {card}: its worker hears it" in done.stderr
+    gate.touch()
     found = status(cli, card, "done")
     assert [one["text"] for one in found["comments"]] == ["say heard you"]
     log = cli.ok("card", "log", card)
@@ -423,12 +429,12 @@ def test_watching_in_a_pipe_prints_every_change_and_outlives_the_gateway(
 
 def test_a_change_wakes_whoever_watches_also_after_a_restart(gateway: GatewayProcess, cli: CommandLine) -> None:
     """Not the belt that draws the ages anew: the event itself."""
-    with Changes(Gateway(Home(gateway.home)), patience=60) as changes:
+    with Changes(Gateway(Home(gateway.home)), patience=PATIENCE) as changes:
         assert not changes.wait(0)
         parked(cli, "one")
-        assert changes.wait(60)
+        assert changes.wait(PATIENCE)
         gateway.kill9()
         gateway.start()
         until(lambda: changes.wait(0.1) or not changes.away, "it is back")
         parked(cli, "two")
-        assert changes.wait(60)
+        assert changes.wait(PATIENCE)

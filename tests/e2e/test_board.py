@@ -45,14 +45,14 @@ def test_scenario_a_blocked_commented_unblocked(tmp_path: Path, server: Loopback
         card = create_card(
             gateway, "Paint it.", profile="tester", workspace=f"dir:{tmp_path / 'work'}", session=follower
         )
-        blocked = until_card(gateway, card, "blocked", seconds=60)
+        blocked = until_card(gateway, card, "blocked")
         assert blocked["card"]["reason"] == "Which colour?"
         assert "It is blocked (needs_input): Which colour?" in why_card(gateway, card)
         tell_card(gateway, card, "comments", {"text": "Blue,\nplease."})
         tell_card(gateway, card, "unblock")
-        done = until_card(gateway, card, "done", seconds=60)
+        done = until_card(gateway, card, "done")
         session = done["card"]["session"]
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
         told = of_kind(gateway.events(follower), "NoteReceived")
     check_whole(records)
     first, second = done["runs"]
@@ -84,16 +84,16 @@ def test_scenario_b_killed_in_the_middle_and_unblocked_next_morning(
         )
         gateway.start()
         card = create_card(gateway, "Paint it.", profile="tester", workspace=f"dir:{tmp_path / 'work'}")
-        until(lambda: len(server.requests) >= 2, "the second request", seconds=60)
+        until(lambda: len(server.requests) >= 2, "the second request")
         gateway.kill9()
         gateway.arguments = ("10",)
         gateway.start()
-        blocked = until_card(gateway, card, "blocked", seconds=60)
+        blocked = until_card(gateway, card, "blocked")
         assert "old work does not wake up by itself" in blocked["card"]["reason"]
         assert [run["outcome"] for run in blocked["runs"]] == ["stopped"]
         until(lambda: gateway.session(blocked["card"]["session"])["state"] == "idle", "the old worker is gone")
         tell_card(gateway, card, "unblock", {"text": "Go on."})
-        done = until_card(gateway, card, "done", seconds=60)
+        done = until_card(gateway, card, "done")
     assert [run["resumes"] for run in done["runs"]] == [0, 1]
     assert done["attempts"] == 0
     body = server.requests[2].body

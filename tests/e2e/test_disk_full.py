@@ -14,6 +14,7 @@ from holdfast.config import Home
 from holdfast.lifecycle.doctor import examine
 from tests.e2e.browser import Browser
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, kinds, of_kind, until
+from tests.eventually import PATIENCE
 
 SIZE = 12 * 1024 * 1024
 LEFT = 300_000
@@ -98,9 +99,9 @@ def test_promise_1_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
         )
         assert gateway.get("/v1/status")["writable"] is True
         accepted[key] = gateway.command("POST", f"/v1/sessions/{session}/messages", body, key=key)
-        records = gateway.until_rest(session, seconds=60)
-        work = gateway.until_rest(busy, seconds=60)
-        assert gateway.terminate()[0] == 0
+        records = gateway.until_rest(session)
+        work = gateway.until_rest(busy)
+        assert gateway.terminate() == 0
 
         check_whole(records)
         inputs = {event["input"]: event["text"] for event in of_kind(records, "InputReceived")}
@@ -146,7 +147,7 @@ def test_promise_1_killed_on_a_full_disk(small_disk: Path, tmp_path: Path) -> No
         gateway.start()
         assert [event["input"] for event in of_kind(gateway.events(session), "InputReceived")][1:] == accepted
         gateway.command("POST", f"/v1/sessions/{session}/stop")
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
         assert [event["outcome"] for event in of_kind(records, "TurnFinished")] == ["stopped"] + ["done"] * len(
             accepted
         )
@@ -157,7 +158,7 @@ def test_a_revoke_bites_on_a_full_disk_and_is_written_when_there_is_space(small_
     with gateway.start():
         lost, itself, kept = Browser(gateway, name="lost"), Browser(gateway), Browser(gateway)
         with lost.socket() as socket:
-            socket.recv(10)
+            socket.recv(PATIENCE)
             ballast = fill(small_disk, leave=0)
             until(
                 lambda: gateway.request("POST", "/v1/sessions", json={"text": "x" * 9000}).status_code == 507,
@@ -171,7 +172,7 @@ def test_a_revoke_bites_on_a_full_disk_and_is_written_when_there_is_space(small_
             assert lost.request("GET", "/v1/status").status_code == 401
             with pytest.raises(ConnectionClosed) as closed:
                 while True:
-                    socket.recv(10)
+                    socket.recv(PATIENCE)
             assert closed.value.rcvd is not None and closed.value.rcvd.code == 4401
         gone = itself.request("POST", "/v1/logout")
         assert gone.status_code == 507 and "is signed out" in gone.json()["error"]["message"]

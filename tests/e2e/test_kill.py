@@ -140,9 +140,9 @@ class Trial:
             for client in clients:
                 assert client.error is None, client.error
             for session in sessions:
-                gateway.until_state(session, "idle", seconds=60)
+                gateway.until_state(session, "idle")
             self._reckon(sessions, [message for client in clients for message in client.said], kills)
-            assert gateway.terminate()[0] == 0
+            assert gateway.terminate() == 0
         findings = examine(Home(gateway.home))
         assert all(finding.ok for finding in findings), findings
 

@@ -143,7 +143,7 @@ def trial(directory: Path, seed: int, kills: int) -> Counter[str]:
 
 def reckon(gateway: GatewayProcess, person: Person) -> Counter[str]:
     found = Counter[str]()
-    until(lambda: not gateway.get("/v1/tasks", state="running", all=True)["tasks"], "nothing hangs", seconds=60)
+    until(lambda: not gateway.get("/v1/tasks", state="running", all=True)["tasks"], "nothing hangs")
     for id, work in person.started.items():
         ended = task(gateway, id)
         if ended["reason"] == CANCELLED:
@@ -156,7 +156,7 @@ def reckon(gateway: GatewayProcess, person: Person) -> Counter[str]:
     notes = Counter(event["task"] for event in of_kind(gateway.events(person.parent), "NoteReceived"))
     assert notes == Counter(dict.fromkeys(person.started, 1)), "each is told of once"
     for session, work in person.waited.items():
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
         check_whole(records)
         (finished,) = of_kind(records, "ToolCallFinished")
         assert work.runs == 1, "a crash before its beginning is no reason not to run it, and it runs once"

@@ -32,7 +32,7 @@ def big_session(gateway: GatewayProcess) -> str:
     session = gateway.create()
     for _ in range(BIG_TURNS):
         gateway.send(session, BIG)
-    gateway.until_rest(session, seconds=60)
+    gateway.until_rest(session)
     return session
 
 

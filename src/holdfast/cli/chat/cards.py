@@ -96,9 +96,10 @@ def _add(gateway: Gateway, place: Place, view: View, text: str) -> list[Block]:
     title = " ".join(text.split("\n", 1)[0].split())
     body: Json = {"title": title if len(title) <= TITLE else title[: TITLE - 1] + "…", "body": text}
     body |= {"profile": view.profile} if view.profile else {}
-    body |= {"session": place.session} if place.session else {}
+    session = place.session  # it may begin while we ask, and then nobody tells it
+    body |= {"session": session} if session else {}
     accepted = gateway.command("POST", "/v1/cards", body)
-    told = "; this session is told of its blocks and its end" if place.session else ""
+    told = "; this session is told of its blocks and its end" if session else ""
     return [Remark(f"{_now(gateway, accepted)}{told}", "plain")]
 
 
