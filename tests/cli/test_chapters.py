@@ -13,6 +13,7 @@ from tests.e2e.gateway import GatewayProcess, of_kind, until
 
 QUICK = {"holdfast.lifecycle.reset_clock.LOOK_SECONDS": 0.2, "holdfast.runtime.profiles.MINUTE_MS": 1_000}
 """A minute of `idle_minutes` is a second here."""
+BECAUSE = {"archive": "its session was archived", "delete": "its session was deleted"}
 BUSY = "while :; do echo x; sleep 0.1; done"
 CONFIG = """
 [session_reset]
@@ -121,7 +122,11 @@ def test_where_nobody_can_be_asked_it_says_what_runs_and_does_nothing(
     assert gateway.session(session)["version"] == version
     chosen = ("--running", "stop", *(() if verb == "archive" else ("--yes",)))
     cli.ok("sessions", verb, session, *chosen)
-    assert gateway.get(f"/v1/tasks/{task}/wait", seconds=60)["state"] == "stopped"
+    ended = gateway.get(f"/v1/tasks/{task}/wait", seconds=60)
+    because = f"a reset of session {session}: a person wants it stopped" if verb == "reset" else BECAUSE[verb]
+    assert (ended["state"], ended["ended_by"]) == ("stopped", f"cli ({because})")
+    shown = " ".join(cli.ok("tasks", "show", task).split())
+    assert f"on the word of cli ({because})" in shown
 
 
 def asked(terminal: Terminal, task: str) -> None:

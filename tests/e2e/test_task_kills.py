@@ -20,8 +20,9 @@ import pytest
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind, until
 from tests.e2e.tasks import home_with_commands, output, task
 from tests.e2e.test_kill import new_seed
+from tests.eventually import PATIENCE
 
-KILLS = 20
+KILLS = 12
 MANY_KILLS = 1000
 KILLS_IN_A_HOME = 50
 CANCELLED = "never started: cancelled before it began"
@@ -136,7 +137,7 @@ def trial(directory: Path, seed: int, kills: int) -> Counter[str]:
                 gateway.start(port)
         finally:
             stop.set()
-            person.join(60)
+            person.join(PATIENCE)
         assert person.error is None, person.error
         return reckon(gateway, person) + Counter({"kills": kills})
 
