@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")  # by default an example that takes 0.2 s is an error, and machines are noisy
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
