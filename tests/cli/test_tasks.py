@@ -106,9 +106,8 @@ def test_what_cannot_be_started_says_so(cli: CommandLine) -> None:
     assert "none: it never started" in cli.ok("tasks", "show", done.stdout.strip())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
+def test_wrong_use_is_explained(cli: CommandLine) -> None:
+    wrong: list[tuple[list[str], int, str]] = [
         (["start"], 2, "There is no command."),
         (["start", "--lifetime", "session", "--", "true"], 2, "Name it: --session ID."),
         (["start", "--until", "2h", "--lifetime", "persist", "--", "true"], 2, "Leave --lifetime out."),
@@ -123,12 +122,10 @@ def test_what_cannot_be_started_says_so(cli: CommandLine) -> None:
         (["tasks", "log", "ffff", "--raw", "--json"], 2, "which --json cannot carry"),
         (["tasks", "write", "ffff"], 2, "There is nothing to type."),
         (["tasks", "sotp", "ffff"], 2, "No such command 'sotp'"),
-    ],
-)
-def test_wrong_use_is_explained(cli: CommandLine, arguments: list[str], code: int, words: str) -> None:
-    done = cli(*arguments)
-    assert done.returncode == code, done
-    assert words in done.stderr
+    ]
+    for arguments, code, words in wrong:
+        done = cli(*arguments)
+        assert (done.returncode, words in done.stderr) == (code, True), done
 
 
 def test_empty_states_name_the_next_step(cli: CommandLine) -> None:

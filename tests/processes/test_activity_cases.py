@@ -143,7 +143,7 @@ def table(seen: Seen) -> str:
 
 @pytest.mark.parametrize(("looks", "tries"), [(4, 3), pytest.param(60, 1, marks=pytest.mark.proof)])
 async def test_the_word_is_what_a_person_would_say(house: House, looks: int, tries: int) -> None:
-    """On a machine that gives a command no processor for seconds it does nothing, and is called idle: once more then."""
+    """Where a command gets no processor for seconds it does nothing, and is called idle: once more then."""
     wrong, shown = dict[str, str](), ""
     for _ in range(tries):
         seen = await watch(house, looks=looks)
