@@ -44,7 +44,7 @@ def parked(cli: CommandLine, title: str, *options: str) -> str:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def test_a_card_from_its_first_word_to_the_archive(cli: CommandLine) -> None:
+def test_a_card_from_its_first_word_to_the_archive(gateway: GatewayProcess, cli: CommandLine) -> None:
     done = cli("card", "add", "The key", "--body", "say looking\nblock which key?", "--profile", "demo")
     card = done.stdout.strip()
     assert any(word in done.stderr for word in ("started now", "running", "blocked")), done.stderr
@@ -58,6 +58,7 @@ def test_a_card_from_its_first_word_to_the_archive(cli: CommandLine) -> None:
     assert "[cli wrote:]\nit is under the mat" in cli.ok("card", "context", card)
     assert "may go on" in cli.ok("card", "unblock", card, "-m", "say thanks\ncomplete found it")
     found = status(cli, card, "done")
+    gateway.until_rest(found["card"]["session"])
     first, second = found["runs"]
     assert (first["session"], second["resumes"], found["summary"]) == (second["session"], 1, "found it")
     runs = cli.ok("card", "runs", card)
@@ -305,9 +306,10 @@ def test_a_message_to_a_worker_is_a_comment_and_is_said_to_be(cli: CommandLine, 
     assert "(comment)" in log and "heard you" in log
 
 
-def test_the_workspace_that_holds_something_is_kept(cli: CommandLine) -> None:
+def test_the_workspace_that_holds_something_is_kept(gateway: GatewayProcess, cli: CommandLine) -> None:
     card = add(cli, "writer", body="write a.txt hello\ncomplete wrote")
     found = status(cli, card, "done")
+    gateway.until_rest(found["card"]["session"])
     place = Path(found["runs"][0]["workspace"])
     assert "its workspace was kept" in (said := cli.ok("card", "archive", card)) and "a.txt" in said
     assert (place / "a.txt").read_text() == "hello\n"

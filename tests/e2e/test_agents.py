@@ -14,6 +14,8 @@ from tests.e2e.agents import WIRES, answer, gateway_for, tool_results, waiting
 from tests.e2e.gateway import GatewayProcess, check_whole, kinds, of_kind, until
 from tests.provider.loopback import Call, Fail, Hang, Loopback, Reply, Text, Wire
 
+LATE = Path(__file__).with_name("late_gateway.py")
+
 
 @dataclass(frozen=True)
 class Running:
@@ -129,9 +131,9 @@ def test_always_is_kept_in_the_profile(running: Running) -> None:
 
 
 def test_promise_5_a_rate_limit_is_a_wait_that_everybody_sees(tmp_path: Path, server: Loopback) -> None:
-    """Retry-After becomes a durable wait; it survives a kill and goes on by itself."""
-    with gateway_for(tmp_path, server) as gateway:
-        server.script(Fail(429, "slow down", headers={"Retry-After": "4"}), Reply("Here I am."))
+    """Retry-After becomes a durable wait; it survives a kill and goes on by itself, here an hour later."""
+    with gateway_for(tmp_path, server, script=LATE, arguments=("0",)) as gateway:
+        server.script(Fail(429, "slow down", headers={"Retry-After": "600"}), Reply("Here I am."))
         gateway.start()
         session = gateway.create("hello", cwd=tmp_path / "work")
         gateway.until_event(session, "WaitOpened")
@@ -139,12 +141,13 @@ def test_promise_5_a_rate_limit_is_a_wait_that_everybody_sees(tmp_path: Path, se
         assert "tries again" in sentence
         assert gateway.get("/v1/inbox")["waits"] == []
         gateway.kill9()
+        gateway.arguments = ("1",)
         gateway.start()
         records = gateway.until_rest(session)
     (opened,) = of_kind(records, "WaitOpened")
     assert opened["purpose"] == "retry"
     (at,) = (record["at"] for record in records if record["event"]["kind"] == "WaitOpened")
-    assert 3_000 < opened["until"] - at <= 4_000
+    assert 500_000 < opened["until"] - at <= 600_000
     assert of_kind(records, "WaitAnswered")[0]["by"] == "the clock"
     assert of_kind(records, "ModelResponded")[-1]["text"] == "Here I am."
     assert of_kind(records, "TurnFinished")[0]["outcome"] == "done"
