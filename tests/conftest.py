@@ -1,8 +1,17 @@
-"""Shared by all rooms, and kept tiny: the two ways in which a run of the suite can be asked for more."""
+"""Shared by all rooms, and kept tiny: how the suite is asked for more, and what is the same however it is started."""
 
 from __future__ import annotations
 
+import signal
+
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")  # by default an example that takes 0.2 s is an error, and machines are noisy
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in its background: nobody
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whom a test starts would hear its Ctrl-C
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+PATIENCE = 60.0
+"""Seconds for what must happen: only what never happens takes so long, on a busy machine too."""
 
 
-async def eventually(look: Callable[[], Awaitable[T]], *, within: float = 30.0) -> T:
+async def eventually(look: Callable[[], Awaitable[T]], *, within: float = PATIENCE) -> T:
     """Look again and again until the answer is truthy; what was seen last says why it never was."""
     deadline = asyncio.get_running_loop().time() + within
     while not (seen := await look()):

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from tests.e2e.gateway import GatewayProcess
 from tests.e2e.wire import connect, head
+from tests.eventually import PATIENCE
 
 Json = dict[str, Any]
 AGAIN_SECONDS = 0.02
@@ -42,7 +43,7 @@ class Listener:
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
 
     def _follow(self) -> None:
         while not self._left.is_set():
@@ -57,7 +58,7 @@ class Listener:
             ("Authorization", f"Bearer {self._gateway.token}"),
             ("Accept", "text/event-stream"),
         ]
-        with connect(self._gateway.port, seconds=30) as self._socket:
+        with connect(self._gateway.port) as self._socket:
             self._socket.sendall(head("GET", f"{self._path}?after={after}", headers))
             with self._socket.makefile("rb") as stream:
                 self.connections += 1

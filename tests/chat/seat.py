@@ -12,8 +12,8 @@ import pexpect  # type: ignore[import-untyped]
 
 from tests.chat.emulator import Emulator
 from tests.cli.commandline import PROGRAM, CommandLine
+from tests.eventually import PATIENCE
 
-SECONDS = 25.0
 PROMPT = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 CTRL_C, CTRL_D, ALT_ENTER, UP = "\x03", "\x04", "\x1b\r", "\x1b[A"
 
@@ -42,7 +42,7 @@ class Seat:
 
     def until(self, *texts: str, gone: str = "") -> str:
         """As soon as all of that is to be seen, and that other thing is not."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE
         while True:
             shown = self.look()
             missing = [text for text in texts if text not in shown]
@@ -53,7 +53,7 @@ class Seat:
     def until_idle(self, *texts: str) -> str:
         """As soon as it rests again."""
         self.until(*texts)
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE
         while "· idle" not in self.emulator.screen.rsplit("\n", 1)[-1]:
             assert time.monotonic() < deadline, self.emulator.text
             self.look()
@@ -65,7 +65,7 @@ class Seat:
         return self.ended()
 
     def ended(self, code: int = 0) -> str:
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE
         while self.child.isalive():
             self.look()
             assert time.monotonic() < deadline, self.emulator.text
@@ -99,7 +99,7 @@ def sit_down(
         dimensions=(rows, columns),
         encoding="utf-8",
         codec_errors="replace",
-        timeout=SECONDS,
+        timeout=PATIENCE,
         echo=False,
     )
     child.delaybeforesend = None

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from holdfast.cli.chat.blocks import Remark
+from holdfast.cli.chat.cards import about_card
+from holdfast.cli.chat.outbox import Place
 from holdfast.cli.chat.slash import Meaning, Slash, Wrong, meaning
+from holdfast.cli.chat.view import View
+from holdfast.cli.gateway import Gateway
+from holdfast.config import Home
 from tests.chat.seat import sit_down
+from tests.chat.test_outbox import frozen, has_heard
 from tests.cli.commandline import CommandLine
-from tests.e2e.gateway import GatewayProcess, Json, until
+from tests.e2e.gateway import GatewayProcess, Json, until, wait_for
 
 
 @pytest.mark.parametrize(
@@ -83,16 +91,30 @@ def test_a_card_is_written_asked_about_and_let_go_on(gateway: GatewayProcess, cl
     assert [one["text"] for one in comments] == ["under the mat", "complete found it"]
 
 
+def test_a_session_that_begins_while_a_card_is_added_is_not_said_to_be_told(gateway: GatewayProcess) -> None:
+    place, door = Place(), Gateway(Home(gateway.home))
+    with ThreadPoolExecutor(1) as pool:
+        with frozen(gateway):
+            adding = pool.submit(about_card, door, place, View(lambda: 0.0), "add say hello")
+            until(lambda: has_heard(gateway.port), "the card lies at its door")
+            place.session = "0123456789abcdef"
+        (said,) = adding.result()
+    assert isinstance(said, Remark) and said.text.startswith("card ") and "is told" not in said.text
+
+
 def test_who_sits_at_a_worker_is_told_that_words_become_comments(
     gateway: GatewayProcess, cli: CommandLine, cwd: Path
 ) -> None:
-    body = "slow 2 one two three\nsh sleep 1\nsay end\nblock enough"
+    gate = cwd / "gate"
+    body = f"sh {wait_for(gate)}\nsay end\nblock enough"
     card = cli.ok("card", "add", "worker", "--body", body, "--profile", "demo").strip()
     session = stands(gateway, card, "running")["card"]["session"]
     with sit_down(cli, "chat", session[:8], cwd=cwd, columns=120) as seat:
         seat.until(f"run 1 of card {card} is at work here; what you type becomes a comment on the card")
         seat.until(f"card {card}: words are comments")
         seat.enter("say I heard it")
+        until(lambda: gateway.get(f"/v1/cards/{card}")["comments"], "it was said")
+        gate.touch()
         seat.until("I heard it", f"run 1 of card {card} is over; words here do not reach the card any more")
         seat.until_idle()
         assert f"card {card}: words are comments" not in seat.emulator.screen.rsplit("\n", 1)[-1]

@@ -16,6 +16,7 @@ from holdfast.cli.errors import Lost, NotRunning
 from holdfast.cli.gateway import Gateway
 from holdfast.config import Home
 from tests.e2e.gateway import GatewayProcess, of_kind, until
+from tests.eventually import PATIENCE
 
 
 class Post:
@@ -31,7 +32,7 @@ class Post:
         return letter
 
     def receipt(self) -> Receipt:
-        return self.receipts.get(timeout=30)
+        return self.receipts.get(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def test_a_gateway_that_dies_with_a_letter_in_its_hands_leaves_it_in_doubt(gatew
     with frozen(gateway):
         letter = post.say(session, "say perhaps")
         until(lambda: post.outbox.in_doubt == letter.id, "it is on its way")
-        until(lambda: _has_heard(gateway.port), "the letter lies at its door")
+        until(lambda: has_heard(gateway.port), "the letter lies at its door")
         gateway.kill9()
         receipt = post.receipt()
         assert isinstance(receipt, Waiting) and isinstance(receipt.error, Lost)
@@ -98,7 +99,7 @@ def test_a_gateway_that_dies_with_a_letter_in_its_hands_leaves_it_in_doubt(gatew
     assert len(of_kind(gateway.until_rest(session), "InputReceived")) == 1
 
 
-def _has_heard(port: int) -> bool:
+def has_heard(port: int) -> bool:
     """Whether bytes wait on a connection to that port, as the kernel tells."""
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, _, _, queues, *_ = line.split()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.chat.seat import ALT_ENTER, PROMPT, Seat, sit_down
 from tests.cli.commandline import CommandLine
-from tests.e2e.gateway import GatewayProcess, Json, of_kind, until
+from tests.e2e.gateway import GatewayProcess, Json, of_kind, until, wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -17,8 +17,8 @@ def nothing_is_left(gateway: GatewayProcess) -> Iterator[None]:
     """Commands outlive the gateway on purpose, so they are ended through it."""
     yield
     for task in running(gateway):
-        gateway.command("POST", f"/v1/tasks/{task['id']}/stop", {"force": True})
-        assert gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=20)["state"] != "running"
+        gateway.request("POST", f"/v1/tasks/{task['id']}/stop", json={"force": True})  # it may have ended just now
+        assert gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=60)["state"] != "running"
 
 
 def running(gateway: GatewayProcess) -> list[Json]:
@@ -95,15 +95,16 @@ def test_a_stop_says_what_goes_on(gateway: GatewayProcess, cli: CommandLine, cwd
 def test_a_running_turn_becomes_a_task(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     with sit_down(cli, cwd=cwd) as seat:
         seat.until("idle")
-        seat.enter("slow 3 one two three")
+        seat.enter(f"sh {wait_for(Path('gate'))}{ALT_ENTER}say one two three")
         seat.until("· running")
         seat.enter("/detach")
         shown = seat.ended()
+    (cwd / "gate").touch()
     (task,) = gateway.get("/v1/tasks", kind="agent")["tasks"]
     assert "detached; the work goes on (running)" in shown
     assert f"the turn is a task now: holdfast tasks show {task['id'][:8]}" in shown
-    ended = gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=30)
-    assert (ended["state"], ended["summary"]) == ("done", "one two three")
+    ended = gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=60)
+    assert (ended["state"], ended["summary"].splitlines()[-1]) == ("done", "one two three")
     with sit_down(cli, "chat", str(task["worker"])[:8], cwd=cwd) as seat:
         seat.until_idle(f"turn 1 is task {task['id'][:8]} now (by cli); it goes on here", "one two three")
         seat.enter("/detach")
@@ -120,7 +121,7 @@ def test_verbs_and_ids_are_completed(gateway: GatewayProcess, cli: CommandLine, 
         seat.type("\t\r\r")
         seat.until("STARTED")
         seat.type("/bg show ")
-        until(lambda: "running · the sleeper" in _retyped(seat), "the id is offered", seconds=20, pause=0.3)
+        until(lambda: "running · the sleeper" in _retyped(seat), "the id is offered", pause=0.3)
         seat.type("\t")
         seat.until(f"/bg show {task[:8]}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,12 @@ from holdfast.config import Home
 from tests.chat.seat import ALT_ENTER, CTRL_C, CTRL_D, PROMPT, UP, sit_down
 from tests.cli.commandline import CommandLine
 from tests.cli.proxy import Proxy
-from tests.e2e.gateway import GatewayProcess, of_kind
-from tests.provider.loopback import Call, Loopback, Reply, Text, Think
+from tests.e2e.gateway import GatewayProcess, of_kind, wait_for
+from tests.eventually import PATIENCE
+from tests.provider.loopback import Call, Loopback, Pause, Reply, Text, Think
+
+WAITS = f"sh {wait_for(Path('gate'))}"
+"""A turn that goes on when there is such a file in its directory."""
 
 
 def only_session(gateway: GatewayProcess) -> str:
@@ -31,34 +36,37 @@ def test_a_whole_conversation(gateway: GatewayProcess, cli: CommandLine, cwd: Pa
         seat.enter("say hello **world**")
         seat.until_idle(f"{PROMPT} say hello **world**\n\nhello world\n\n{PROMPT}")
 
-        seat.enter("slow 4 one two three four five six")
+        seat.enter(ALT_ENTER.join(("slow 1 one two three", WAITS, "say four five six")))
         seat.until("\none two", "· running")
         seat.enter("say second")
         seat.enter("say third")
         shown = seat.until("queued 1 say second\nqueued 2 say third\n", "· 2 queued")
-        assert "\none two three four five six\n" not in shown
+        assert "\nfour five six\n" not in shown
+        (cwd / "gate").touch()
         shown = seat.until_idle("\n\nthird")
-        assert shown.count("\none two three four five six\n") == 1
-        assert shown.index("four five six\n") < shown.index(f"{PROMPT} say second") < shown.index("\nthird")
+        assert [shown.count(words) for words in ("\none two three\n", "\nfour five six\n")] == [1, 1]
+        assert shown.index("\nfour five six\n") < shown.index(f"{PROMPT} say second") < shown.index("\nthird")
         assert "queued" not in shown
 
-        seat.enter("slow 30 stop me")
-        seat.until(f"{PROMPT} slow 30 stop me", "· running")
+        seat.enter("slow 300 stop me")
+        seat.until(f"{PROMPT} slow 300 stop me", "· running")
         seat.type(CTRL_C)
         seat.until_idle("stopped by cli")
         seat.type(CTRL_C)
         seat.until("No turn runs, so there is nothing to stop. Ctrl-D leaves.")
 
-        seat.enter("slow 3 the work goes on alone")
+        (cwd / "gate").unlink()
+        seat.enter(ALT_ENTER.join((WAITS, "say the work goes on alone")))
         seat.until("· running")
         session = only_session(gateway)
         assert f"detached; the work goes on (running)\nback: holdfast chat {session[:8]}" in seat.leave()
 
+    (cwd / "gate").touch()
     gateway.until_rest(session)
     with sit_down(cli, "chat", session[:8], columns=120) as seat:
         shown = seat.until_idle(f"holdfast · “say hello **world**” · session {session[:8]}", "while away")
-        assert "── 1 message while away ──\n\nthe work goes on alone\n" in shown
-        assert shown.count("the work goes on alone") == 2  # what was said, and the answer
+        before, _, after = shown.partition("── 1 message while away ──\n")
+        assert before.count("the work goes on alone") == 1 and after.count("\nthe work goes on alone\n") == 1
         assert "detached; nothing is at work" in seat.leave()
     texts = [event["text"] for event in of_kind(gateway.events(session), "InputReceived")]
     assert len(texts) == 6
@@ -77,21 +85,21 @@ def test_the_gateway_is_killed_and_comes_back(gateway: GatewayProcess, cli: Comm
     """What is typed meanwhile is kept and sent once; the turn is resumed; nothing is shown twice."""
     with sit_down(cli, cwd=cwd) as seat:
         seat.until("idle")
-        seat.enter("slow 4 one two three four five six")
+        seat.enter(f"slow 1 one two three{ALT_ENTER}hang")
         seat.until("\none two")
         session = only_session(gateway)
         gateway.kill9()
         seat.until("gateway away, waiting…")
         seat.enter("say typed while away")
         seat.until("not sent yet say typed while away", "1 kept")
-        gateway.start()
+        gateway.start_and_let_go()
         shown = seat.until_idle("resumed after", "\n\ntyped while away")
-        assert shown.count("\none two three four five six\n") == 1
+        assert shown.count("\none two three\ndone\n") == 1
         assert shown.count(f"{PROMPT} say typed while away") == 1
         assert "not sent" not in shown
         assert "gateway away" not in shown
         texts = [event["text"] for event in of_kind(gateway.events(session), "InputReceived")]
-        assert texts == ["slow 4 one two three four five six", "say typed while away"]
+        assert texts == ["slow 1 one two three\nhang", "say typed while away"]
 
 
 def test_two_terminals_see_the_same_and_an_approval_is_answered_once(
@@ -145,7 +153,7 @@ def test_a_session_that_somebody_deletes_takes_nothing_with_it(
 ) -> None:
     with sit_down(cli, cwd=cwd, columns=120) as seat:
         seat.until("idle")
-        seat.enter("slow 30 doomed")
+        seat.enter("slow 300 doomed")
         seat.until("· running")
         seat.type("a long draft")
         seat.until(f"{PROMPT} a long draft")
@@ -183,7 +191,7 @@ def test_what_is_typed_behind_a_command_goes_where_it_leads(
 def test_ctrl_c_twice_stops_once(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     with sit_down(cli, cwd=cwd) as seat:
         seat.until("idle")
-        seat.enter("slow 30 stop me")
+        seat.enter("slow 300 stop me")
         seat.until("· running")
         seat.type(CTRL_C + CTRL_C)
         shown = seat.until_idle("already. Ctrl-D leaves; it ends by itself.", "stopped by cli")
@@ -288,8 +296,8 @@ def test_a_terminal_that_can_only_print(cli: CommandLine, cwd: Path) -> None:
         seat.type("slow 2 one **two**\n")
         seat.type("say next\n")
         seat.until("[queued 1: say next]", "\none two\n", "\n\nnext")
-        seat.type("slow 30 stop me\n")
-        seat.until(f"{PROMPT} slow 30")
+        seat.type("slow 300 stop me\n")
+        seat.until(f"{PROMPT} slow 300")
         seat.type(CTRL_C)
         seat.until("stopped by cli")
         seat.type("half a line")
@@ -302,7 +310,9 @@ def test_only_the_chat_itself_pays_for_its_imports(cli: CommandLine) -> None:
     program = "import sys; from holdfast.cli.root import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     for arguments in (["--help"], ["chat", "--help"], ["chat"], ["sessions"]):
         command = [sys.executable, "-c", program, *arguments]
-        done = subprocess.run(command, env=cli.environment(), capture_output=True, text=True, check=True, timeout=30)
+        done = subprocess.run(
+            command, env=cli.environment(), capture_output=True, text=True, check=True, timeout=PATIENCE
+        )
         assert not {"prompt_toolkit", "rich", "asyncio"} & set(done.stderr.split())
 
 
@@ -327,10 +337,11 @@ def test_wrong_use_is_told_before_anything_is_drawn(gateway: GatewayProcess, cli
 
 def test_thinking_and_a_question(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     """With a model that thinks aloud: folded, opened by a key, and its question answered in place."""
+    looked = threading.Event()
     question = Call("question", {"text": "Which colour?", "choices": ["red", "blue"]})
     with Loopback() as server:
         server.script(
-            Reply(Think(["First ", "this, ", "then that."], delay=0.3), Text("I must ask."), question),
+            Reply(Think(["First ", "this, ", "then that."]), Pause(until=looked), Text("I must ask."), question),
             Reply("Blue it is."),
         )
         with (gateway.home / "config.toml").open("a") as file:
@@ -340,6 +351,7 @@ def test_thinking_and_a_question(gateway: GatewayProcess, cli: CommandLine, cwd:
             seat.until("thinker/loop:loopback · idle")
             seat.enter("think")
             seat.until("✻ thinking… ")
+            looked.set()
             shown = seat.until("✻ thought for ", "? Which colour?\n  1 red\n  2 blue", "it waits for your answer")
             assert "then that" not in shown
             seat.type("\x14")

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.gateway import until
+from tests.eventually import PATIENCE
 
-SECONDS = 60
 PROGRAM = [sys.executable, "-m", "holdfast"]
 BYTECODE = str(Path(tempfile.gettempdir()) / f"holdfast-bytecode-{os.getuid()}")
 """Kept between runs: many processes are started, and compiling would take most of their time."""
@@ -48,7 +48,7 @@ class CommandLine:
             input=stdin,
             capture_output=True,
             env=self.environment(**(env or {})),
-            timeout=SECONDS,
+            timeout=PATIENCE,
             check=False,
         )
         out, err = done.stdout.decode(), done.stderr.decode()
@@ -114,7 +114,7 @@ class Terminal:
         return ESCAPE.sub("", self.raw)
 
     def until(self, text: str) -> str:
-        until(lambda: text in self.text, f"the terminal shows {text!r}", seconds=SECONDS)
+        until(lambda: text in self.text, f"the terminal shows {text!r}")
         return self.text
 
     def type(self, text: str) -> None:
@@ -124,15 +124,15 @@ class Terminal:
         self.process.send_signal(signal.SIGINT)
 
     def wait(self) -> int:
-        code = self.process.wait(SECONDS)
-        self._reader.join(SECONDS)
+        code = self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
         return code
 
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-            self.process.wait(SECONDS)
-        self._reader.join(SECONDS)
+            self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
         os.close(self._ours)
 
 
@@ -141,6 +141,15 @@ def new_home(path: Path) -> Path:
     path.mkdir(mode=0o700)
     (path / "config.toml").write_text("[gateway]\nport = 0\n")
     return path
+
+
+def rest_of(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What it still prints until it ends; also what was read ahead of a line, which `communicate` would lose."""
+    assert process.stdout is not None and process.stderr is not None
+    with process.stdout as out, process.stderr as err:
+        rest = out.read(), err.read()
+    process.wait(PATIENCE)
+    return rest
 
 
 def end_gateway(home: Path) -> None:

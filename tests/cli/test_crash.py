@@ -1,4 +1,7 @@
-"""The gateway is killed in the middle: whoever waits gets the whole answer, without gaps or doubles."""
+"""The gateway is killed in the middle: whoever waits gets the whole answer, without gaps or doubles.
+
+The agent says some words and hangs, and goes on only after a restart: the middle is as long as a test needs.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,12 @@ from holdfast.cli.answer import AGAIN
 from holdfast.cli.follow import Happened, follow
 from holdfast.cli.gateway import Gateway
 from holdfast.config import Home
-from tests.cli.commandline import CommandLine
+from tests.cli.commandline import CommandLine, rest_of
 from tests.cli.proxy import Proxy
 from tests.e2e.gateway import GatewayProcess, check_whole, of_kind, until
+
+MIDDLE = "say a b\nhang"
+WHOLE = "a b\ndone\n"
 
 
 def _running_session(gateway: GatewayProcess) -> str:
@@ -23,12 +29,12 @@ def _running_session(gateway: GatewayProcess) -> str:
 
 def test_run_through_kill_9_ends_with_the_whole_answer(gateway: GatewayProcess) -> None:
     cli = CommandLine(gateway.home)
-    running = cli.spawn("run", "slow 2 a b c d")
+    running = cli.spawn("run", MIDDLE)
     session = _running_session(gateway)
     gateway.kill9()
-    gateway.start()
-    out, err = running.communicate(timeout=30)
-    assert (running.returncode, out) == (0, "a b c d\n")
+    gateway.start_and_let_go()
+    out, err = rest_of(running)
+    assert (running.returncode, out) == (0, WHOLE)
     assert err.count("the gateway is away") == 1
     records = gateway.events(session)
     check_whole(records)
@@ -37,32 +43,32 @@ def test_run_through_kill_9_ends_with_the_whole_answer(gateway: GatewayProcess) 
 
 
 def test_a_terminal_marks_the_cut_text(gateway: GatewayProcess) -> None:
-    with CommandLine(gateway.home).terminal("run", "slow 2 a b c d") as terminal:
+    with CommandLine(gateway.home).terminal("run", MIDDLE) as terminal:
         terminal.until("a b")
         gateway.kill9()
         terminal.until("the gateway is away")
-        gateway.start()
+        gateway.start_and_let_go()
         assert terminal.wait() == 0
     before, _, after = terminal.text.partition(AGAIN + "\n")
     assert before.startswith("a b")
-    assert after == "a b c d\n"
+    assert after == WHOLE
 
 
 def test_a_goodbye_is_survived_too(gateway: GatewayProcess) -> None:
-    running = CommandLine(gateway.home).spawn("run", "slow 1 a b c d", "--json")
+    running = CommandLine(gateway.home).spawn("run", MIDDLE, "--json")
     _running_session(gateway)
-    gateway.terminate()
-    gateway.start()
-    out, _ = running.communicate(timeout=30)
+    assert gateway.terminate() == 0
+    gateway.start_and_let_go()
+    out, _ = rest_of(running)
     assert running.returncode == 0
-    assert json.loads(out)["text"] == "a b c d"
+    assert json.loads(out)["text"] == WHOLE.strip()
 
 
 def test_patience_ends_and_says_how_to_come_back(gateway: GatewayProcess) -> None:
-    running = CommandLine(gateway.home).spawn("run", "slow 30 a b c d", "--patience", "0.5")
+    running = CommandLine(gateway.home).spawn("run", MIDDLE, "--patience", "0.5")
     session = _running_session(gateway)
     gateway.kill9()
-    out, err = running.communicate(timeout=30)
+    out, err = rest_of(running)
     assert (running.returncode, out) == (3, "")
     assert f"holdfast sessions log {session} --follow" in err
 
@@ -71,14 +77,14 @@ def test_a_turn_that_waits_for_a_person_says_so(gateway: GatewayProcess) -> None
     """Here nothing is resumed by itself."""
     (gateway.home / "config.toml").write_text("[resume]\nattempts = 0\n")
     cli = CommandLine(gateway.home)
-    running = cli.spawn("run", "slow 1 a b c d")
+    running = cli.spawn("run", MIDDLE)
     session = _running_session(gateway)
     gateway.kill9()
-    gateway.start()
+    gateway.start_and_let_go()
     gateway.until_event(session, "WaitOpened")
     cli.ok("send", session, "say go on")
-    out, err = running.communicate(timeout=30)
-    assert (running.returncode, out) == (0, "a b c d\n")
+    out, err = rest_of(running)
+    assert (running.returncode, out) == (0, WHOLE)
     assert "the turn waits for you" in err
     assert f"holdfast send {session}" in err
     assert "waiting   turn 1 waits for you" in cli.ok("sessions", "log", session)

@@ -7,10 +7,11 @@ import subprocess
 
 from tests.cli.commandline import PROGRAM, CommandLine
 from tests.e2e.gateway import GatewayProcess, until
+from tests.eventually import PATIENCE
 
 
 def test_status_says_what_is_at_work(shared: GatewayProcess, cli: CommandLine) -> None:
-    session = cli.json("run", "slow 30 a b", "--detach")["session"]
+    session = cli.json("run", "slow 300 a b", "--detach")["session"]
     shown = until(lambda: text if session in (text := cli.ok("status")) else None, "it is at work")
     for fact in (f"pid {shared.pid}", shared.url, str(shared.home)):
         assert fact in shown
@@ -49,7 +50,7 @@ def test_logs_follow_through_a_rotation(alone: CommandLine) -> None:
     log.write_text("three\n")
     assert following.stdout.readline() == "three\n"
     following.terminate()
-    following.communicate(timeout=10)
+    following.communicate(timeout=PATIENCE)
 
 
 def test_doctor_examines_and_rebuilds(gateway: GatewayProcess) -> None:
@@ -96,7 +97,7 @@ def test_completion_knows_verbs_and_ids(cli: CommandLine, alone: CommandLine) ->
         env = line.environment(_HOLDFAST_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(words.count(" ")))
         program = "from holdfast.cli.main import main; main()"
         done = subprocess.run(
-            [PROGRAM[0], "-c", program], env=env, capture_output=True, text=True, timeout=20, check=True
+            [PROGRAM[0], "-c", program], env=env, capture_output=True, text=True, timeout=PATIENCE, check=True
         )
         return done.stdout.split()
 

@@ -34,10 +34,10 @@ def _story(cli: CommandLine, gateway: GatewayProcess) -> dict[str, Any]:
     told["run"] = cli.json("run", "say hello", "--cwd", cwd)
     first = told["run"]["session"]
     told["run-failed"] = _lines(cli("run", "fail", "--cwd", cwd, "--json").stdout)[0]
-    told["run-detach"] = cli.json("run", "slow 30 a b", "--cwd", cwd, "--detach")
+    told["run-detach"] = cli.json("run", "slow 300 a b", "--cwd", cwd, "--detach")
     busy = told["run-detach"]["session"]
-    told["send"] = cli.json("send", busy, "say later")
     gateway.until_event(busy, "ModelRequested")
+    told["send"] = cli.json("send", busy, "say later")
     told["sessions-show"] = cli.json("sessions", "show", busy)
     told["why"] = cli.json("why")
     told["why"]["sentences"] = [sentence | {"text": "WORDS"} for sentence in told["why"]["sentences"]]

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.cli.root import SECTIONS, root
 from tests.cli.commandline import CommandLine
+from tests.eventually import PATIENCE
 
 HEAVY = {"fastapi", "starlette", "pydantic", "httpx", "msgspec", "asyncio", "rich", "uvicorn", "sqlite3", "ssl"}
 HEAVY |= {"http", "email", "urllib.request", "logging", "subprocess", "holdfast.domain", "holdfast.store"}
@@ -37,7 +38,7 @@ def _imported(cli: CommandLine, arguments: list[str]) -> set[str]:
         capture_output=True,
         text=True,
         env=cli.environment(),
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
     return set(done.stderr.splitlines())

@@ -10,6 +10,7 @@ import pytest
 from tests.cli.commandline import CommandLine
 from tests.e2e.browser import Browser, log_in
 from tests.e2e.gateway import GatewayProcess, until
+from tests.eventually import PATIENCE
 
 NOWHERE = {"DISPLAY": "", "WAYLAND_DISPLAY": ""}
 
@@ -109,5 +110,5 @@ def test_serve_shows_a_code_to_eyes_and_to_no_log(
             assert link is not None
             assert until(lambda: seen.exists() and seen.read_text(), "the browser was called") == link[0]
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
     assert seen.exists() is opened

@@ -6,8 +6,8 @@ import json
 import signal
 from pathlib import Path
 
-from tests.cli.commandline import CommandLine
-from tests.e2e.gateway import GatewayProcess, kinds, until
+from tests.cli.commandline import CommandLine, rest_of
+from tests.e2e.gateway import GatewayProcess, kinds, until, wait_for
 
 
 def test_run_prints_the_answer_and_nothing_else(cli: CommandLine) -> None:
@@ -31,7 +31,7 @@ def test_a_prompt_may_come_from_standard_input(cli: CommandLine) -> None:
 
 
 def test_detach_prints_the_id_and_how_to_look(shared: GatewayProcess, cli: CommandLine) -> None:
-    done = cli("run", "--detach", "slow 30 a b c")
+    done = cli("run", "--detach", "slow 300 a b c")
     session = done.stdout.strip()
     assert done.returncode == 0
     assert f"holdfast sessions log {session} --follow" in done.stderr
@@ -53,11 +53,12 @@ def test_a_failed_turn_is_exit_code_1_with_reason_and_hint(cli: CommandLine) -> 
 
 
 def test_a_stopped_turn_is_exit_code_1(shared: GatewayProcess, cli: CommandLine) -> None:
-    session = cli.json("run", "--detach", "slow 30 a b c")["session"]
-    waiting = cli.spawn("send", session, "slow 30 x", "--mode", "interrupt", "--wait")
+    session = cli.json("run", "--detach", "slow 300 a b c")["session"]
+    shared.until_event(session, "ModelRequested")
+    waiting = cli.spawn("send", session, "slow 300 x", "--mode", "interrupt", "--wait")
     until(lambda: kinds(shared.events(session)).count("TurnStarted") == 2, "the second turn runs")
     cli.ok("stop", session[:6])
-    out, err = waiting.communicate(timeout=20)
+    out, err = rest_of(waiting)
     assert (waiting.returncode, out) == (1, "")
     assert "error: The turn was stopped: stopped by cli." in err
     assert f"holdfast sessions log {session}" in err
@@ -69,30 +70,31 @@ def test_send_waits_for_the_turn_of_its_own_message(cli: CommandLine) -> None:
     assert cli.ok("send", session[:8], "count", "--wait").startswith("I have seen 3 user messages")
 
 
-def test_a_message_that_steers_joins_the_turn(cli: CommandLine, tmp_path: Path) -> None:
-    script = "slow 1 thinking\nwrite a.txt x\nsay end"
-    session = cli.json("run", "--cwd", str(tmp_path), "--detach", script)["session"]
-    answer = cli.json("send", session, "say steered", "--mode", "steer", "--wait")
+def test_a_message_that_steers_joins_the_turn(shared: GatewayProcess, cli: CommandLine, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    session = cli.json("run", "--detach", f"sh {wait_for(gate)}\nsay end")["session"]
+    sending = cli.spawn("send", session, "say steered", "--mode", "steer", "--wait", "--json")
+    until(lambda: kinds(shared.events(session)).count("InputReceived") == 2, "it was said")
+    gate.touch()
+    answer = json.loads(rest_of(sending)[0])
     assert answer["turn"] == 1
     assert "steered" in answer["text"]
 
 
-def test_ctrl_c_detaches_and_the_work_goes_on(shared: GatewayProcess, cli: CommandLine) -> None:
-    running = cli.spawn("run", "slow 2 going on", "--profile", "demo")
-    session = until(lambda: _newest(shared, "slow 2 going on"), "the session exists")
-    shared.until_event(session, "ModelRequested")
+def test_ctrl_c_detaches_and_the_work_goes_on(gateway: GatewayProcess, tmp_path: Path) -> None:
+    cli, gate = CommandLine(gateway.home), tmp_path / "gate"
+    running = cli.spawn("run", f"sh {wait_for(gate)}\nsay going on", "--profile", "demo")
+    until(lambda: gateway.followers() == 1, "it waits for the answer")
+    (session,) = (row["id"] for row in gateway.get("/v1/sessions")["sessions"])
     running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=20)
+    _, err = rest_of(running)
     assert running.returncode == 0
     assert f"detached; the work goes on: holdfast sessions log {session} --follow" in err
-    assert "TurnFinished" not in kinds(shared.events(session))
-    shared.until_rest(session)
-    assert "going on" in cli.ok("sessions", "log", session)
-
-
-def _newest(gateway: GatewayProcess, title: str) -> str | None:
-    found = [row["id"] for row in gateway.get("/v1/sessions")["sessions"] if row["title"] == title]
-    return str(found[0]) if found else None
+    assert "TurnFinished" not in kinds(gateway.events(session))
+    gate.touch()
+    gateway.until_rest(session)
+    assert "agent     terminal done: [done: exit code 0]\n" in (log := cli.ok("sessions", "log", session))
+    assert "going on" in log
 
 
 # --- on a terminal ---------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from holdfast.cli.verbs.sessions.log import stored
 from holdfast.config import Home
 from tests.cli.commandline import CommandLine
 from tests.e2e.gateway import GatewayProcess, until
+from tests.eventually import PATIENCE
 
 WIDE = "say 日本語のとても長いタイトルは表に収まらないので短くされるはずです、きっと。"
 
@@ -97,20 +98,21 @@ def test_following_shows_what_comes_and_survives_a_kill(gateway: GatewayProcess)
 
 def test_following_marks_a_cut_answer_as_partial(gateway: GatewayProcess) -> None:
     cli = CommandLine(gateway.home)
-    session = gateway.create("slow 1.5 a b c d e f")
+    session = gateway.create("slow 0.6 a b c\nhang")
     with cli.terminal("sessions", "log", session, "-f") as terminal:
         terminal.until("agent     a b c")
         gateway.kill9()
-        gateway.start()
+        gateway.start_and_let_go()
         terminal.until("turn      1 done")
     entries = [line[17:] for line in terminal.text.splitlines()]
     assert any(line.startswith("partial   a") and "— cut: the gateway was killed" in line for line in entries)
     assert any(line.startswith("resumed   turn 1 after ") for line in entries)
-    assert any(line.startswith("agent     a b c d e f (") for line in entries)
+    whole = len(entries) - entries[::-1].index("agent     a b c")
+    assert [line.startswith("          done") for line in entries[whole:]] == [True, False], entries
 
 
 def test_show_lists_turns_and_the_queue(shared: GatewayProcess, cli: CommandLine) -> None:
-    session = cli.json("run", "slow 30 a b", "--detach")["session"]
+    session = cli.json("run", "slow 300 a b", "--detach")["session"]
     cli.ok("send", session, "say later")
     shared.until_event(session, "TurnStarted")
     shown = cli.ok("sessions", "show", session[:10])
@@ -180,4 +182,4 @@ def test_a_reader_that_leaves_early_is_no_error(cli: CommandLine) -> None:
     reading.stdout.close()
     assert reading.stderr.read() == ""
     reading.stderr.close()
-    reading.wait(20)
+    reading.wait(PATIENCE)

@@ -18,7 +18,8 @@ import pytest
 from holdfast import __version__
 from holdfast.cli.gateway import alive
 from tests.cli.commandline import CommandLine, pid_of
-from tests.e2e.gateway import GatewayProcess, until
+from tests.e2e.gateway import GatewayProcess, until, wait_for
+from tests.eventually import PATIENCE
 
 EVERYTHING_ELSE = [
     ["stop", "abcd"],
@@ -56,7 +57,7 @@ def test_run_starts_one_and_later_calls_use_it(alone: CommandLine) -> None:
 
 def test_three_at_once_share_one_gateway(alone: CommandLine) -> None:
     runs = [alone.spawn("run", f"say {number}") for number in range(3)]
-    answers = [run.communicate(timeout=60) for run in runs]
+    answers = [run.communicate(timeout=PATIENCE) for run in runs]
     assert [run.returncode for run in runs] == [0, 0, 0], answers
     assert [out for out, _ in answers] == ["0\n", "1\n", "2\n"]
     assert "".join(err for _, err in answers) == f"started a gateway (pid {pid_of(alone.home)})\n"
@@ -78,7 +79,7 @@ def _gateways(home: Path) -> list[int]:
 def test_a_gateway_that_is_about_to_end_is_waited_for(gateway: GatewayProcess) -> None:
     """The lock is still held when the next one is started."""
     cli = CommandLine(gateway.home)
-    running = cli.json("run", "slow 30 a b c", "--detach")["session"]
+    running = cli.json("run", "slow 300 a b c", "--detach")["session"]
     gateway.request("POST", "/v1/shutdown")
     done = cli("run", "say next")
     gateway.wait_for_end()
@@ -100,15 +101,17 @@ def test_a_gateway_that_cannot_start_says_why(alone: CommandLine) -> None:
     assert "config.toml:2: gateway.prot is not a setting" in done.stderr
 
 
-def test_restart_keeps_the_port_and_what_runs(gateway: GatewayProcess) -> None:
-    cli = CommandLine(gateway.home)
-    session = cli.json("run", "slow 1 a b c", "--detach")["session"]
+def test_restart_keeps_the_port_and_what_runs(gateway: GatewayProcess, tmp_path: Path) -> None:
+    cli, gate = CommandLine(gateway.home), tmp_path / "gate"
+    session = cli.json("run", f"sh {wait_for(gate)}\nsay a b c", "--detach")["session"]
+    gateway.until_event(session, "ToolCallStarted")
     port, pid = gateway.port, gateway.pid
     ended = threading.Thread(target=gateway.wait_for_end)
     ended.start()
     done = cli.json("restart")
     ended.join()
     assert done == {"pid": pid_of(gateway.home), "stopped": pid, "url": f"http://127.0.0.1:{port}"}
+    gate.touch()
     until(lambda: cli.json("sessions", "show", session)["session"]["state"] == "idle", "the turn ends")
     log = cli.ok("sessions", "log", session)
     assert "a b c" in log
@@ -184,7 +187,7 @@ def test_another_version_is_told_once_with_the_remedy(cli: CommandLine) -> None:
         capture_output=True,
         text=True,
         env=cli.environment(),
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
     assert done.stdout == "x\n"

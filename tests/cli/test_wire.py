@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from holdfast.cli.wire import Connection, Cut, Request
+from tests.eventually import PATIENCE
 
 GOOD = {
     "with a length": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none\ntwo\n\n",
@@ -41,7 +42,7 @@ def answering(data: bytes) -> Iterator[Connection]:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        with Connection("127.0.0.1", server.getsockname()[1], timeout=5) as connection:
+        with Connection("127.0.0.1", server.getsockname()[1], timeout=PATIENCE) as connection:
             yield connection
         thread.join()
 

@@ -37,7 +37,7 @@ def gateway_for(
 
 def waiting(gateway: GatewayProcess) -> Json:
     """The one thing in the inbox."""
-    found = until(lambda: gateway.get("/v1/inbox")["waits"], "something waits", seconds=60)
+    found = until(lambda: gateway.get("/v1/inbox")["waits"], "something waits")
     assert len(found) == 1
     return dict(found[0])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.e2e.gateway import GatewayProcess, Json, until
+from tests.eventually import PATIENCE
 
 
 def create_card(gateway: GatewayProcess, body: str, *, key: str | None = None, **more: object) -> str:
@@ -20,7 +21,7 @@ def detail(gateway: GatewayProcess, card: str) -> Json:
     return dict(gateway.get(f"/v1/cards/{card}"))
 
 
-def until_card(gateway: GatewayProcess, card: str, *statuses: str, seconds: float = 30) -> Json:
+def until_card(gateway: GatewayProcess, card: str, *statuses: str, seconds: float = PATIENCE) -> Json:
     return until(
         lambda: found if (found := detail(gateway, card))["card"]["status"] in statuses else None,
         f"card {card} is {' or '.join(statuses)}",

@@ -8,6 +8,7 @@ import httpx
 from websockets.sync.client import ClientConnection, connect
 
 from tests.e2e.gateway import GatewayProcess
+from tests.eventually import PATIENCE
 
 
 class Browser:
@@ -25,7 +26,7 @@ class Browser:
         """With its cookie and our origin; `None` says none."""
         said = self._gateway.url if origin == "" else origin
         headers = {"cookie": self.cookie} | ({"origin": said} if said is not None else {})
-        return httpx.request(method, self._gateway.url + path, headers=headers, timeout=20, **more)
+        return httpx.request(method, self._gateway.url + path, headers=headers, timeout=PATIENCE, **more)
 
     def get(self, path: str) -> Any:
         answer = self.request("GET", path)
@@ -42,7 +43,7 @@ class Browser:
         said: Any = self._gateway.url if origin == "" else origin
         headers = {"Cookie": self.cookie}
         url = self._gateway.url.replace("http", "ws", 1)
-        return connect(url + path, origin=said, additional_headers=headers, proxy=None, open_timeout=10)
+        return connect(url + path, origin=said, additional_headers=headers, proxy=None, open_timeout=PATIENCE)
 
 
 def log_in(
@@ -51,4 +52,4 @@ def log_in(
     said = gateway.url if origin == "" else origin
     headers = {"user-agent": agent} | ({"origin": said} if said is not None else {})
     body = {"code": code} | ({"name": name} if name is not None else {})
-    return httpx.post(gateway.url + "/v1/login", json=body, headers=headers, timeout=20)
+    return httpx.post(gateway.url + "/v1/login", json=body, headers=headers, timeout=PATIENCE)

@@ -14,6 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
 
 from tests.e2e.gateway import GatewayProcess, Json
+from tests.eventually import PATIENCE
 
 Form = Literal["sse", "ws"]
 FORMS: list[Form] = ["sse", "ws"]
@@ -70,7 +71,7 @@ def stream(
 
 async def _sse(url: str, headers: dict[str, str]) -> AsyncGenerator[Seen, None]:
     headers["accept"] = "text/event-stream"
-    async with httpx.AsyncClient(timeout=30) as client, client.stream("GET", url, headers=headers) as answer:
+    async with httpx.AsyncClient(timeout=PATIENCE) as client, client.stream("GET", url, headers=headers) as answer:
         if answer.status_code != 200:
             await answer.aread()
             raise Refused(answer.status_code, answer.json()["error"])
@@ -136,7 +137,7 @@ class Refused(Exception):
 
 
 async def collect(
-    seen: AsyncGenerator[Seen, None], enough: Callable[[list[Seen]], bool], *, seconds: float = 20
+    seen: AsyncGenerator[Seen, None], enough: Callable[[list[Seen]], bool], *, seconds: float = PATIENCE
 ) -> list[Seen]:
     """Read until it is enough, or until the stream ends."""
     found: list[Seen] = []
@@ -195,7 +196,7 @@ class Follower:
     """How many model requests it has seen; each begins a text of its own."""
     cuts: int = 0
 
-    async def follow(self, enough: Callable[[dict[str, Any]], bool], *, seconds: float = 60) -> None:
+    async def follow(self, enough: Callable[[dict[str, Any]], bool], *, seconds: float = PATIENCE) -> None:
         """Until a record is enough, whatever happens to the connection."""
         async with asyncio.timeout(seconds):
             while not await self._connection(enough):

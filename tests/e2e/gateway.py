@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,9 +16,11 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from tests.e2e.nursery import Child, nursery
+from tests.eventually import PATIENCE
 
 SERVE = Path(__file__).with_name("serve.py")
-START_SECONDS = 30.0
+LET_GO = {"holdfast.runtime.demo.MAX_SLOW_SECONDS": 1.0}
+"""With these constants the demo agent's `hang` is over in a second, and not in a day."""
 T = TypeVar("T")
 Json = dict[str, Any]
 
@@ -42,6 +46,7 @@ class GatewayProcess:
         self.constants = dict(constants)
         self._process: Child | None = None
         self._client: httpx.Client | None = None
+        self._kept: socket.socket | None = None
 
     # --- life and death -------------------------------------------------------------------------
 
@@ -66,38 +71,55 @@ class GatewayProcess:
             assert process.poll() is None, f"the gateway ended with {process.returncode}: {self.stderr}"
             return self.address.get("pid") == process.pid
 
-        until(announced, "the gateway is up", seconds=START_SECONDS, pause=0.01)
+        until(announced, "the gateway is up", pause=0.01)
+        self._free_port()
         limits = httpx.Limits(max_connections=64, max_keepalive_connections=64)
         self._client = httpx.Client(
-            base_url=self.url, headers={"authorization": f"Bearer {self.token}"}, limits=limits, timeout=20
+            base_url=self.url, headers={"authorization": f"Bearer {self.token}"}, limits=limits, timeout=2 * PATIENCE
         )
         return self
 
     def kill9(self) -> None:
         """Without a goodbye."""
-        process = self._running()
+        process, url = self._running(), self.address.get("url", "")
         process.kill()
-        process.wait(10)
+        process.wait(PATIENCE)
+        self._keep_port(url)
         self._forget()
 
-    def terminate(self, name: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
-        """With a goodbye. Its exit code, and how many seconds the goodbye took."""
-        process = self._running()
-        began = time.monotonic()
-        process.send_signal(name)
-        code = process.wait(20)
-        self._forget()
-        return code, time.monotonic() - began
+    def start_and_let_go(self) -> Self:
+        """Start it so that a demo agent who was told to `hang` goes on."""
+        self.constants |= LET_GO
+        return self.start()
 
-    def wait_for_end(self, seconds: float = 20) -> int:
+    def terminate(self, name: signal.Signals = signal.SIGTERM) -> int:
+        """With a goodbye. Its exit code."""
+        self._running().send_signal(name)
+        return self.wait_for_end()
+
+    def wait_for_end(self) -> int:
         """It ends by itself."""
-        code = self._running().wait(seconds)
+        code = self._running().wait(PATIENCE)
         self._forget()
         return code
 
     def close(self) -> None:
         if self._process is not None:
             self.kill9()
+        self._free_port()
+
+    def _keep_port(self, url: str) -> None:
+        """Until the next start, which may want the same one: other tests ask for free ports meanwhile."""
+        self._free_port()
+        self._kept = socket.socket()
+        self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):  # somebody was quicker
+            self._kept.bind(("127.0.0.1", int(url.rpartition(":")[2] or 0)))
+
+    def _free_port(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
     def _running(self) -> Child:
         assert self._process is not None, "it does not run"
@@ -156,6 +178,11 @@ class GatewayProcess:
         """Resident memory in bytes."""
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def followers(self) -> int:
+        """How many follow a session or the whole log now."""
+        lines = self.request("GET", "/metrics").text.splitlines()
+        return int(float(next(line for line in lines if line.startswith("holdfast_followers ")).split()[1]))
 
     # --- asking ---------------------------------------------------------------------------------
 
@@ -226,14 +253,14 @@ class GatewayProcess:
     def why(self, session: str) -> list[Json]:
         return list(self.get(f"/v1/sessions/{session}/why")["sentences"])
 
-    def until_state(self, session: str, state: str, *, seconds: float = 20) -> Json:
+    def until_state(self, session: str, state: str, *, seconds: float = PATIENCE) -> Json:
         return until(
             lambda: found if (found := self.session(session))["state"] == state else None,
             f"session {session} is {state}",
             seconds=seconds,
         )
 
-    def until_event(self, session: str, kind: str, *, count: int = 1, seconds: float = 20) -> list[Json]:
+    def until_event(self, session: str, kind: str, *, count: int = 1, seconds: float = PATIENCE) -> list[Json]:
         """All records, once there are that many of this kind."""
         return until(
             lambda: found if kinds(found := self.events(session)).count(kind) >= count else None,
@@ -241,10 +268,15 @@ class GatewayProcess:
             seconds=seconds,
         )
 
-    def until_rest(self, session: str, *, seconds: float = 20) -> list[Json]:
+    def until_rest(self, session: str, *, seconds: float = PATIENCE) -> list[Json]:
         """All records, once there is nothing left to do."""
         self.until_state(session, "idle", seconds=seconds)
         return self.events(session)
+
+
+def wait_for(gate: Path) -> str:
+    """A shell that does nothing until the file is there: whoever makes it decides how long that takes."""
+    return f"until [ -e {gate} ]; do sleep 0.02; done"
 
 
 def kinds(records: list[Json]) -> list[str]:
@@ -263,7 +295,7 @@ def check_whole(records: list[Json]) -> None:
     assert seqs == sorted(set(seqs))
 
 
-def until(look: Callable[[], T | None], what: str, *, seconds: float = 20, pause: float = 0.02) -> T:
+def until(look: Callable[[], T | None], what: str, *, seconds: float = PATIENCE, pause: float = 0.02) -> T:
     """What `look` finds, as soon as it is true."""
     deadline = time.monotonic() + seconds
     while True:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.e2e.gateway import GatewayProcess, Json, until
+from tests.eventually import PATIENCE
 
 
 @contextmanager
@@ -46,7 +47,7 @@ def task(gateway: GatewayProcess, id: str) -> Json:
     return dict(gateway.get(f"/v1/tasks/{id}"))
 
 
-def until_over(gateway: GatewayProcess, id: str, *, seconds: float = 30) -> Json:
+def until_over(gateway: GatewayProcess, id: str, *, seconds: float = PATIENCE) -> Json:
     return until(
         lambda: found if (found := task(gateway, id))["state"] != "running" else None,
         f"task {id} is over",

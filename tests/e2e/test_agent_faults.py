@@ -27,7 +27,7 @@ def turn_with_limit(gateway: GatewayProcess, work: Path, limit: str) -> Json:
     (work / "notes.txt").write_text("forty-two")
     change(gateway, "[profiles.tester]\n", f"[profiles.tester]\n{limit}\n")
     gateway.start()
-    records = gateway.until_rest(gateway.create("read it", cwd=work), seconds=60)
+    records = gateway.until_rest(gateway.create("read it", cwd=work))
     assert [call["outcome"] for call in of_kind(records, "ToolCallFinished")] == ["done"], "what was begun is done"
     assert len(of_kind(records, "ModelRequested")) == 1
     (finished,) = of_kind(records, "TurnFinished")
@@ -45,12 +45,12 @@ def test_a_turn_ends_when_it_has_used_its_tokens(tmp_path: Path, server: Loopbac
 
 
 def test_a_turn_ends_when_it_has_used_its_time(tmp_path: Path, server: Loopback) -> None:
-    """With minutes of a millisecond."""
-    server.script(Reply(Pause(0.1), READ), Reply("Never said."))
+    """With minutes of a millisecond, and enough of them to begin."""
+    server.script(Reply(Pause(2.0), READ), Reply("Never said."))
     with gateway_for(tmp_path, server, constants={"holdfast.domain.step.MINUTE_MS": 1}) as gateway:
-        finished = turn_with_limit(gateway, tmp_path / "work", "max_minutes = 100")
+        finished = turn_with_limit(gateway, tmp_path / "work", "max_minutes = 2000")
     assert finished["problem"]["code"] == "time_limit"
-    assert finished["reason"].endswith(" minutes; its profile allows 100 a turn.")
+    assert finished["reason"].endswith(" minutes; its profile allows 2000 a turn.")
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -61,14 +61,14 @@ def test_promise_6_a_key_revoked_in_the_middle_loses_nothing(tmp_path: Path, ser
         (work / "notes.txt").write_text("forty-two")
         gateway.start()
         session = gateway.create("what is in the notes?", cwd=work)
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
         (finished,) = of_kind(records, "TurnFinished")
         assert (finished["outcome"], finished["problem"]["code"]) == ("failed", "wrong_key")
         assert finished["reason"].startswith("loop does not accept the key: this key was revoked")
         assert "`holdfast restart`, then send a message to go on" in finished["problem"]["hint"]
         assert len(server.requests) == 2, "nobody tries a wrong key again"
         gateway.send(session, "now it is right again")
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
     assert of_kind(records, "TurnFinished")[-1]["outcome"] == "done"
     assert of_kind(records, "ModelResponded")[-1]["text"] == "It is forty-two."
     assert len(of_kind(records, "ToolCallStarted")) == 1, "what was read is not read again"
@@ -91,13 +91,13 @@ def test_promise_7_killed_in_the_middle_of_a_file_nothing_of_it_is_left(
         change(gateway, '"write" = "ask"\n"edit" = "deny"', '"*" = "allow"')
         gateway.start()
         session = gateway.create("change it", cwd=work)
-        gateway.wait_for_end(60)
+        gateway.wait_for_end()
         (left,) = (path for path in (work / "docs").iterdir() if path.name != "notes.txt")
         assert left.name == f".holdfast-{session}-1.1.0"
         assert (work / "docs" / "notes.txt").read_text() == "old"
         gateway.script = SERVE
         gateway.start()
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
     assert [path.name for path in (work / "docs").iterdir()] == ["notes.txt"]
     (finished,) = of_kind(records, "ToolCallFinished")
     expected = ("done", "new") if tool == "write" else ("unknown", "old")
@@ -113,13 +113,13 @@ def test_promise_7_what_cannot_be_done_again_may_have_been_done(tmp_path: Path, 
         change(gateway, '"write" = "ask"', '"*" = "allow"')
         gateway.start()
         session = gateway.create("write it", cwd=work)
-        gateway.until_event(session, "ToolCallStarted", seconds=60)
+        gateway.until_event(session, "ToolCallStarted")
         until((work / "a.txt").exists, "the file is written")
         gateway.kill9()
         work.rename(tmp_path / "elsewhere")
         gateway.script, gateway.arguments = SERVE, ()
         gateway.start()
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
     (finished,) = of_kind(records, "ToolCallFinished")
     assert finished["outcome"] == "unknown"
     assert finished["output"].startswith(

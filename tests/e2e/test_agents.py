@@ -14,6 +14,8 @@ from tests.e2e.agents import WIRES, answer, gateway_for, tool_results, waiting
 from tests.e2e.gateway import GatewayProcess, check_whole, kinds, of_kind, until
 from tests.provider.loopback import Call, Fail, Hang, Loopback, Reply, Text, Wire
 
+LATE = Path(__file__).with_name("late_gateway.py")
+
 
 @dataclass(frozen=True)
 class Running:
@@ -55,7 +57,7 @@ def test_promise_1_an_approval_opened_before_kill_9_is_answered_after_it(
         assert waiting(gateway)["id"] == wait["id"]
         assert not (work / "out").exists()
         assert answer(gateway, wait["id"][:6], "allow") == 202
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
     check_whole(records)
     assert (work / "out" / "answer.txt").read_text() == "42"
     (finished,) = of_kind(records, "TurnFinished")
@@ -88,7 +90,7 @@ def test_an_answer_counts_once(running: Running) -> None:
         person.start()
     for person in people:
         person.join()
-    records = gateway.until_rest(session, seconds=60)
+    records = gateway.until_rest(session)
     late = gateway.request("POST", "/v1/answers", json={"wait": wait["id"], "answer": "later"})
     assert sorted(codes) == [202, 409, 409]
     assert late.status_code == 409
@@ -108,7 +110,7 @@ def test_denied_by_a_person_and_by_the_profile(running: Running) -> None:
     session = gateway.create("try it", cwd=running.work)
     body = {"wait": waiting(gateway)["id"], "answer": "deny", "note": "not today"}
     assert gateway.request("POST", "/v1/answers", json=body).status_code == 202
-    records = gateway.until_rest(session, seconds=60)
+    records = gateway.until_rest(session)
     written, edited = of_kind(records, "ToolCallFinished")
     assert (written["outcome"], "not today" in written["output"]) == ("failed", True)
     assert (edited["outcome"], "does not allow" in edited["output"]) == ("failed", True)
@@ -121,30 +123,31 @@ def test_always_is_kept_in_the_profile(running: Running) -> None:
     running.server.script(write, Reply("one"), write, Reply("two"))
     first = gateway.create("first", cwd=running.work)
     assert answer(gateway, waiting(gateway)["id"], "always") == 202
-    gateway.until_rest(first, seconds=60)
+    gateway.until_rest(first)
     assert '"write:docs/*" = "allow"' in (gateway.home / "config.toml").read_text()
     second = gateway.create("second", cwd=running.work)
-    records = gateway.until_rest(second, seconds=60)
+    records = gateway.until_rest(second)
     assert "WaitOpened" not in kinds(records)
 
 
 def test_promise_5_a_rate_limit_is_a_wait_that_everybody_sees(tmp_path: Path, server: Loopback) -> None:
-    """Retry-After becomes a durable wait; it survives a kill and goes on by itself."""
-    with gateway_for(tmp_path, server) as gateway:
-        server.script(Fail(429, "slow down", headers={"Retry-After": "4"}), Reply("Here I am."))
+    """Retry-After becomes a durable wait; it survives a kill and goes on by itself, here an hour later."""
+    with gateway_for(tmp_path, server, script=LATE, arguments=("0",)) as gateway:
+        server.script(Fail(429, "slow down", headers={"Retry-After": "600"}), Reply("Here I am."))
         gateway.start()
         session = gateway.create("hello", cwd=tmp_path / "work")
-        gateway.until_event(session, "WaitOpened", seconds=60)
+        gateway.until_event(session, "WaitOpened")
         sentence = gateway.why(session)[0]["text"]
         assert "tries again" in sentence
         assert gateway.get("/v1/inbox")["waits"] == []
         gateway.kill9()
+        gateway.arguments = ("1",)
         gateway.start()
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
     (opened,) = of_kind(records, "WaitOpened")
     assert opened["purpose"] == "retry"
     (at,) = (record["at"] for record in records if record["event"]["kind"] == "WaitOpened")
-    assert 3_000 < opened["until"] - at <= 4_000
+    assert 500_000 < opened["until"] - at <= 600_000
     assert of_kind(records, "WaitAnswered")[0]["by"] == "the clock"
     assert of_kind(records, "ModelResponded")[-1]["text"] == "Here I am."
     assert of_kind(records, "TurnFinished")[0]["outcome"] == "done"
@@ -154,7 +157,7 @@ def test_stop_cancels_a_retry(running: Running) -> None:
     gateway, before = running.gateway, len(running.server.requests)
     running.server.script(Fail(429, "slow down", headers={"Retry-After": "600"}))
     session = gateway.create("hello", cwd=running.work)
-    gateway.until_event(session, "WaitOpened", seconds=60)
+    gateway.until_event(session, "WaitOpened")
     gateway.command("POST", f"/v1/sessions/{session}/stop", {})
     records = gateway.until_rest(session)
     assert of_kind(records, "TurnFinished")[0]["outcome"] == "stopped"
@@ -175,11 +178,11 @@ def test_promise_1_killed_inside_a_stream(tmp_path: Path, server: Loopback, wire
         )
         gateway.start()
         session = gateway.create("read and tell", cwd=work)
-        until(lambda: len(server.requests) >= 2, "the second request", seconds=60)
+        until(lambda: len(server.requests) >= 2, "the second request")
         _wait_until_spoken(gateway, session, "word8")
         gateway.kill9()
         gateway.start()
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
     (cut,) = of_kind(records, "ModelInterrupted")
     assert cut["text"].startswith("word0")
     assert of_kind(records, "ModelResponded")[-1]["text"] == "The whole answer."
@@ -209,7 +212,7 @@ def test_an_error_is_shown_as_what_it_is(running: Running, failure: Fail, code: 
     gateway = running.gateway
     running.server.script(failure)
     session = gateway.create("hello", cwd=running.work)
-    records = gateway.until_rest(session, seconds=60)
+    records = gateway.until_rest(session)
     (failed,) = of_kind(records, "ModelFailed")
     assert failed["problem"]["code"] == code
     assert of_kind(records, "TurnFinished")[0]["outcome"] == "failed"
@@ -219,7 +222,7 @@ def test_undo_fork_and_context(running: Running) -> None:
     gateway = running.gateway
     running.server.script(Reply("one"), Reply("two"), Reply("three"))
     session = gateway.create("first", cwd=running.work)
-    gateway.until_rest(session, seconds=60)
+    gateway.until_rest(session)
     middle = gateway.session(session)["version"]
     gateway.send(session, "second")
     gateway.until_rest(session)
@@ -240,7 +243,7 @@ def test_a_session_that_waited_can_be_forked(running: Running) -> None:
     running.server.script(Reply(Call("question", {"text": "Well?"})), Reply("Good."))
     session = gateway.create("ask", cwd=running.work)
     assert answer(gateway, waiting(gateway)["id"], "yes") == 202
-    gateway.until_rest(session, seconds=60)
+    gateway.until_rest(session)
     fork = gateway.command("POST", f"/v1/sessions/{session}/fork", {})["session"]
     assert kinds(gateway.events(fork))[1:] == [*kinds(gateway.events(session))[1:], "ResetPolicySet"]
 
@@ -261,7 +264,7 @@ def test_settings_are_read_anew_and_an_error_keeps_the_last_good_ones(tmp_path: 
         gateway.command("POST", f"/v1/sessions/{session}/agent", {"profile": "other"})
         config.write_text(good)
         gateway.send(session, "say hi")
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
     assert of_kind(records, "TurnFinished")[-1]["problem"]["code"] == "unknown_profile"
 
 
@@ -277,10 +280,10 @@ def test_promise_7_killed_inside_a_tool_call_the_outcome_is_unknown(tmp_path: Pa
         server.script(Reply(Call("test__slow", {"path": str(begun), "seconds": 600})), Reply("I see."))
         gateway.start()
         session = gateway.create("do it", cwd=work)
-        until(begun.exists, "the tool has begun", seconds=60)
+        until(begun.exists, "the tool has begun")
         gateway.kill9()
         gateway.start()
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
     (finished,) = of_kind(records, "ToolCallFinished")
     assert finished["outcome"] == "unknown"
     assert len(of_kind(records, "ToolCallStarted")) == 1

@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from tests.e2e.board import create_card, detail, tell_card, until_card
+from tests.e2e.crash_points import SCRIPT, patient_home
 from tests.e2e.crashing_gateway import CRASHED
 from tests.e2e.gateway import GatewayProcess, check_whole, of_kind, until
 
-SCRIPT = Path(__file__).with_name("crashing_gateway.py")
 BODY = "write a.txt one\nblock which colour?"
 ANSWER = "read a.txt\ncomplete it is blue"
 
@@ -33,10 +33,8 @@ def test_promise_1_and_2_many_crashes_in_the_life_of_a_card(tmp_path: Path, when
 
 def crashes_at(tmp_path: Path, when: str, points: tuple[int, ...]) -> int:
     """How many of the points were reached; after each the next gateway finishes what the last one left."""
-    (tmp_path / "home").mkdir(mode=0o700)
-    (tmp_path / "home" / "config.toml").write_text("[resume]\nattempts = 1000\n")
     crashes = 0
-    with GatewayProcess(tmp_path / "home", script=SCRIPT) as gateway:
+    with GatewayProcess(patient_home(tmp_path), script=SCRIPT) as gateway:
         for at in points:
             gateway.arguments = (when, str(at), f"create-{at:04}")
             gateway.start()

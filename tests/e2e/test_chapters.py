@@ -103,10 +103,11 @@ def test_on_live_process(gateway: GatewayProcess, tmp_path: Path, rule: str) -> 
     gateway.until_rest(session)
     [work] = {one["id"] for one in tasks_of(gateway, session)} - set(ids)
     until(lambda: task(gateway, work)["activity"] == "working", "it works")
-    policy(gateway, session, on_live_process=rule, max_postpone="1s")
+    policy(gateway, session, on_live_process=rule, max_postpone="1h")
     postponed = of_kind(gateway.until_event(session, "ResetPostponed"), "ResetPostponed")[0]
     assert [(one["by"], one["task"]) for one in postponed["blockers"]] == [("process", work)]
     assert "cpu" in postponed["blockers"][0]["evidence"]
+    policy(gateway, session, on_live_process=rule, max_postpone="0s")
     reset = opened(gateway, session)
     stopped = {one["task"] for one in reset["stopped"]}
     assert stopped == (set(ids) if rule == "stop_idle" else {work, *ids})
@@ -115,9 +116,16 @@ def test_on_live_process(gateway: GatewayProcess, tmp_path: Path, rule: str) -> 
     assert task(gateway, work)["state"] == ("running" if rule == "stop_idle" else "stopped")
 
 
-@pytest.mark.parametrize("what", ["archive", "delete", "reset"])
+@pytest.mark.parametrize(
+    ("what", "because"),
+    [
+        ("archive", "its session was archived"),
+        ("delete", "its session was deleted"),
+        ("reset", "a reset of session {}: a person wants it stopped"),
+    ],
+)
 def test_promise_6_with_something_running_there_is_a_question(
-    gateway: GatewayProcess, tmp_path: Path, what: str
+    gateway: GatewayProcess, tmp_path: Path, what: str, because: str
 ) -> None:
     method = "DELETE" if what == "delete" else "POST"
     for choice in ("keep", "stop"):
@@ -135,7 +143,7 @@ def test_promise_6_with_something_running_there_is_a_question(
         assert again["version"], "a retry has its first answer"
         if choice == "stop":
             over = until_over(gateway, running["id"])
-            assert over["state"] == "stopped" and over["ended_by"]
+            assert (over["state"], over["ended_by"]) == ("stopped", f"api ({because.format(session)})")
             continue
         gateway.kill9()
         gateway.start()

@@ -36,11 +36,11 @@ def test_promise_6_a_refused_context_is_made_shorter_and_the_turn_goes_on(tmp_pa
         settings(gateway, "[compaction]\nkeep_recent = 1\n")
         gateway.start()
         session = gateway.create("read it " + "a" * 500, cwd=tmp_path / "work")
-        gateway.until_rest(session, seconds=60)
+        gateway.until_rest(session)
         for number in range(2, 9):
             gateway.send(session, f"{number} " + "b" * 500)
-            gateway.until_event(session, "TurnFinished", count=number, seconds=60)
-        records = gateway.until_rest(session, seconds=60)
+            gateway.until_event(session, "TurnFinished", count=number)
+        records = gateway.until_rest(session)
         finished = of_kind(records, "TurnFinished")
         assert [event["outcome"] for event in finished] == ["done"] * 8
         assert "ContextCompacted" in kinds(records)
@@ -53,7 +53,7 @@ def test_promise_6_a_refused_context_is_made_shorter_and_the_turn_goes_on(tmp_pa
             results = [one["tool_call_id"] for one in request.body["messages"] if one["role"] == "tool"]
             assert asked == results
         gateway.send(session, "and now")
-        gateway.until_event(session, "TurnFinished", count=9, seconds=60)
+        gateway.until_event(session, "TurnFinished", count=9)
 
 
 def test_a_refused_context_asks_a_person_when_it_should(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_refused_context_asks_a_person_when_it_should(tmp_path: Path) -> None:
         gateway.start()
         server.script(Reply("one"), REFUSED, REFUSED)
         session = gateway.create("first", cwd=tmp_path / "work")
-        gateway.until_rest(session, seconds=60)
+        gateway.until_rest(session)
         gateway.send(session, "second")
         wait = waiting(gateway)
         assert (wait["purpose"], wait["choices"]) == ("compaction", ["try again", "digest"])
@@ -73,8 +73,8 @@ def test_a_refused_context_asks_a_person_when_it_should(tmp_path: Path) -> None:
         server.script(REFUSED, Reply("two"), Reply("in short"))
         gateway.start()
         assert answer(gateway, waiting(gateway)["id"], "digest") == 202
-        records = gateway.until_event(session, "TurnFinished", count=2, seconds=60)
+        records = gateway.until_event(session, "TurnFinished", count=2)
         assert of_kind(records, "TurnFinished")[-1]["outcome"] == "done"
         assert of_kind(records, "ContextCompacted")[0]["source"] == "digest"
-        records = gateway.until_event(session, "ContextCompacted", count=2, seconds=60)
+        records = gateway.until_event(session, "ContextCompacted", count=2)
         assert of_kind(records, "ContextCompacted")[-1]["source"] == "model", "a summary takes its place"

@@ -20,8 +20,9 @@ import pytest
 from holdfast.config import Home
 from holdfast.lifecycle.doctor import examine
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind
+from tests.eventually import PATIENCE
 
-KILLS = 20
+KILLS = 12
 MANY_KILLS = 1000
 KILLS_IN_A_HOME = 50
 CLIENTS = 4
@@ -136,13 +137,13 @@ class Trial:
             finally:
                 stop.set()
                 for client in clients:
-                    client.join(60)
+                    client.join(PATIENCE)
             for client in clients:
                 assert client.error is None, client.error
             for session in sessions:
-                gateway.until_state(session, "idle", seconds=60)
+                gateway.until_state(session, "idle")
             self._reckon(sessions, [message for client in clients for message in client.said], kills)
-            assert gateway.terminate()[0] == 0
+            assert gateway.terminate() == 0
         findings = examine(Home(gateway.home))
         assert all(finding.ok for finding in findings), findings
 

@@ -89,7 +89,7 @@ def talk(gateway: GatewayProcess, cwd: Path, number: int, *, seconds: float) -> 
     """Say things, run commands, write down what is answered; then kill it in the middle."""
     told = Told(gateway.create(cwd=cwd))
     url, token = gateway.url, gateway.token
-    threading.Timer(seconds, os.kill, (gateway.pid, signal.SIGKILL)).start()
+    end = threading.Timer(seconds, os.kill, (gateway.pid, signal.SIGKILL))
     with httpx.Client(base_url=url, headers={"authorization": f"Bearer {token}"}) as http:
         try:
             for count in range(10_000):
@@ -98,6 +98,8 @@ def talk(gateway: GatewayProcess, cwd: Path, number: int, *, seconds: float) -> 
                 answer = http.post(path, json={"text": f"say {count}"}, headers={"idempotency-key": key})
                 if answer.status_code == 202:
                     told.inputs.append(key)
+                    if count == 0:
+                        end.start()
                 if count % 10 == 0:
                     body = {"shell": f"exit {count % 250}", "cwd": str(cwd)}
                     http.post("/v1/tasks", json=body, headers={"idempotency-key": f"cut-{number}-run-{count}"})

@@ -6,66 +6,37 @@ the agent worked once, and whoever started them was told of each once.
 
 from __future__ import annotations
 
-from itertools import count
 from pathlib import Path
 
-import httpx
 import pytest
 
-from tests.e2e.crashing_gateway import CRASHED
+from tests.e2e.crash_points import SCRIPT, Client, crash_at_every_write, patient_home
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind, until
 from tests.e2e.tasks import home_with_commands, tasks_of
 
-SCRIPT = Path(__file__).with_name("crashing_gateway.py")
 TEXT = "sh echo x >> {n}.waited; exit 3\nbg echo x >> {n}.left; exit 4\ndelegate write {n}.txt deep"
 
 
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_promise_3_and_5_a_crash_at_every_write(tmp_path: Path, when: str) -> None:
-    crashes = 0
-    left: Errand | None = None
-    (tmp_path / "home").mkdir(mode=0o700)
-    (tmp_path / "home" / "config.toml").write_text("[resume]\nattempts = 1000\n")
-    with home_with_commands(tmp_path / "home", script=SCRIPT) as gateway:
-        for at in count(1):
-            gateway.arguments = (when, str(at), f"errand-{at:04}")
-            gateway.start()
-            if left is not None:
-                left.finish(gateway)
-            left = Errand(tmp_path, at)
-            if left.crashed(gateway):
-                crashes += 1
-                continue
-            left.check(gateway)
-            break
-    print(f"\n{crashes} crashes {when} a write: every command ran once and was told of once")
-    assert crashes >= 20, "it has more writes than that"
+def test_promise_3_and_5_a_crash_at_every_write(tmp_path: Path, when: str, every: int) -> None:
+    opened = home_with_commands(patient_home(tmp_path), script=SCRIPT)
+    writes = crash_at_every_write(opened, lambda at: Errand(tmp_path, at), when=when, every=every)
+    print(f"{writes} writes, a crash {when} every {every}: every command ran once and was told of once")
+    assert writes >= 20, "it has more writes than that"
 
 
-class Errand:
+class Errand(Client):
     """One session that starts a command it waits for, one that it leaves, and an agent."""
 
-    def __init__(self, cwd: Path, number: int) -> None:
-        self.cwd = cwd
-        self.number = number
-        self.session = ""
+    first = "errand"
 
-    def crashed(self, gateway: GatewayProcess) -> bool:
-        try:
-            self.finish(gateway, look=False)
-        except httpx.TransportError:
-            assert gateway.wait_for_end() == CRASHED
-            return True
-        return False
-
-    def finish(self, gateway: GatewayProcess, *, look: bool = True) -> None:
+    def tell(self, gateway: GatewayProcess) -> None:
         body = {"text": TEXT.format(n=self.number), "cwd": str(self.cwd)}
-        self.session = gateway.command("POST", "/v1/sessions", body, key=f"errand-{self.number:04}")["session"]
-        until(lambda: self._is_at_rest(gateway), "rest", pause=0.01)
-        if look:
-            self.check(gateway)
+        self.session = self.command(gateway, "/v1/sessions", body, "errand")["session"]
+        until(lambda: self.is_at_rest(gateway), "rest", pause=0.01)
 
-    def _is_at_rest(self, gateway: GatewayProcess) -> bool:
+    def is_at_rest(self, gateway: GatewayProcess) -> bool:
         tasks = tasks_of(gateway, self.session)
         told = [event for event in self._events(gateway) if event["kind"] == "TurnFinished"]
         states = [one["state"] for one in gateway.get("/v1/sessions", limit=500)["sessions"]]

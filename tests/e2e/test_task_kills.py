@@ -20,8 +20,9 @@ import pytest
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind, until
 from tests.e2e.tasks import home_with_commands, output, task
 from tests.e2e.test_kill import new_seed
+from tests.eventually import PATIENCE
 
-KILLS = 20
+KILLS = 12
 MANY_KILLS = 1000
 KILLS_IN_A_HOME = 50
 CANCELLED = "never started: cancelled before it began"
@@ -136,14 +137,14 @@ def trial(directory: Path, seed: int, kills: int) -> Counter[str]:
                 gateway.start(port)
         finally:
             stop.set()
-            person.join(60)
+            person.join(PATIENCE)
         assert person.error is None, person.error
         return reckon(gateway, person) + Counter({"kills": kills})
 
 
 def reckon(gateway: GatewayProcess, person: Person) -> Counter[str]:
     found = Counter[str]()
-    until(lambda: not gateway.get("/v1/tasks", state="running", all=True)["tasks"], "nothing hangs", seconds=60)
+    until(lambda: not gateway.get("/v1/tasks", state="running", all=True)["tasks"], "nothing hangs")
     for id, work in person.started.items():
         ended = task(gateway, id)
         if ended["reason"] == CANCELLED:
@@ -156,7 +157,7 @@ def reckon(gateway: GatewayProcess, person: Person) -> Counter[str]:
     notes = Counter(event["task"] for event in of_kind(gateway.events(person.parent), "NoteReceived"))
     assert notes == Counter(dict.fromkeys(person.started, 1)), "each is told of once"
     for session, work in person.waited.items():
-        records = gateway.until_rest(session, seconds=60)
+        records = gateway.until_rest(session)
         check_whole(records)
         (finished,) = of_kind(records, "ToolCallFinished")
         assert work.runs == 1, "a crash before its beginning is no reason not to run it, and it runs once"

@@ -6,6 +6,8 @@ import contextlib
 import socket
 from dataclasses import dataclass, field
 
+from tests.eventually import PATIENCE
+
 Headers = list[tuple[str, str]]
 UPGRADE: Headers = [
     ("Connection", "Upgrade"),
@@ -28,19 +30,19 @@ def head(method: str, target: str, headers: Headers) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
-def connect(port: int, *, seconds: float = 10) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=seconds)
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
 
 
-def exchange(port: int, request: bytes, *, seconds: float = 10) -> Answer:
+def exchange(port: int, request: bytes) -> Answer:
     """One request on a connection of its own."""
-    with connect(port, seconds=seconds) as connection:
+    with connect(port) as connection:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(request)
-        return read_answer(connection)
+        return read_answer(connection, bodiless=request.startswith(b"HEAD "))
 
 
-def read_answer(connection: socket.socket) -> Answer:
+def read_answer(connection: socket.socket, *, bodiless: bool = False) -> Answer:
     data = b""
     try:
         while b"\r\n\r\n" not in data:
@@ -51,7 +53,7 @@ def read_answer(connection: socket.socket) -> Answer:
         top, _, body = data.partition(b"\r\n\r\n")
         status_line, *lines = top.decode("latin-1").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        length = int(headers.get("content-length", "0"))
+        length = 0 if bodiless else int(headers.get("content-length", "0"))
         while len(body) < length and (piece := connection.recv(65536)):
             body += piece
     except ConnectionResetError:
@@ -59,7 +61,7 @@ def read_answer(connection: socket.socket) -> Answer:
     return Answer(int(status_line.split()[1]), headers, body)
 
 
-def is_closed(connection: socket.socket, *, seconds: float) -> bool:
+def is_closed(connection: socket.socket, *, seconds: float = PATIENCE) -> bool:
     """Whether the other side closes it within that time."""
     connection.settimeout(seconds)
     try:

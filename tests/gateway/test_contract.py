@@ -42,7 +42,7 @@ number = count()
 def test_contract(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None:
     if "id" in (case.path_parameters or {}) and next(number) % 2:
         case.path_parameters["id"] = gateway.create()
-    case.call_and_validate(gateway.url, headers={"Authorization": f"Bearer {gateway.token}"}, timeout=10)
+    case.call_and_validate(gateway.url, headers={"Authorization": f"Bearer {gateway.token}"}, timeout=60)
 
 
 def test_the_document_is_what_the_gateway_serves(gateway: GatewayProcess) -> None:

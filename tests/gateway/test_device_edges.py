@@ -20,6 +20,7 @@ from holdfast.gateway.devices import TRIES, YEAR_MS
 from tests.e2e.browser import Browser, log_in
 from tests.e2e.gateway import GatewayProcess, until
 from tests.e2e.wire import UPGRADE, connect, head, read_answer
+from tests.eventually import PATIENCE
 
 CONSTANTS = {
     "holdfast.gateway.devices.TOUCH_MS": 0,
@@ -48,12 +49,12 @@ def test_a_browser_that_signs_in_again_is_the_same_device(own: GatewayProcess) -
     browser.see(session, 3)
     old = browser.cookie
     with browser.socket() as socket:
-        socket.recv(10)
+        socket.recv(PATIENCE)
         answer = come_again(own, browser)
         assert answer.status_code == 202 and answer.json() == {"device": browser.id, "name": "the same"}
         browser.cookie = answer.headers["set-cookie"].partition(";")[0]
         own.create()
-        assert "SessionCreated" in str(socket.recv(10))  # another tab of it goes on
+        assert "SessionCreated" in str(socket.recv(PATIENCE))  # another tab of it goes on
     assert {row["id"] for row in own.get("/v1/devices")["devices"]} == {browser.id, other.id}
     assert httpx.get(own.url + "/v1/status", headers={"cookie": old}).status_code == 401
     port = own.port
@@ -134,7 +135,7 @@ def test_who_followed_for_long_was_here_until_the_end(own: GatewayProcess) -> No
         return int(row["seen_at"])
 
     with browser.socket() as socket:
-        socket.recv(10)
+        socket.recv(PATIENCE)
         came = seen_at()
         time.sleep(0.05)
         left = int(time.time() * 1000)
@@ -149,7 +150,7 @@ def test_what_was_deleted_is_in_no_shared_page(own: GatewayProcess) -> None:
 
     def replay() -> str:
         with browser.socket("/v1/events?after=0") as socket:
-            return str(socket.recv(10))
+            return str(socket.recv(PATIENCE))
 
     assert "a secret word" in replay()
     own.command("DELETE", f"/v1/sessions/{session}")

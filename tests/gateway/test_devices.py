@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from holdfast.gateway.devices import name_of
 from tests.e2e.browser import Browser, log_in
 from tests.e2e.gateway import GatewayProcess, of_kind, until
+from tests.eventually import PATIENCE
 
 EVIL = "https://evil.example"
 USED = "This sign-in code was used or is older than 10 min. Run `holdfast open` for a new one."
@@ -155,7 +156,7 @@ def test_a_good_cookie_from_a_foreign_page_opens_no_socket(browser: Browser, ori
 
 def test_a_good_cookie_from_our_page_opens_a_socket_and_reads_without_an_origin(browser: Browser) -> None:
     with browser.socket() as socket:
-        assert "events" in str(socket.recv(10))
+        assert "events" in str(socket.recv(PATIENCE))
     assert browser.request("GET", "/v1/status", origin=None).status_code == 200
     assert browser.request("GET", "/v1/status", origin=EVIL).status_code == 403
 
@@ -206,12 +207,12 @@ def test_revoking_kills_the_cookie_and_cuts_streams_and_sockets(gateway: Gateway
     with (
         other.socket() as kept,
         lost.socket() as socket,
-        httpx.stream("GET", f"{gateway.url}/v1/sessions/{session}/events", headers=headers, timeout=20) as stream,
+        httpx.stream("GET", f"{gateway.url}/v1/sessions/{session}/events", headers=headers, timeout=PATIENCE) as stream,
     ):
         lines = stream.iter_lines()
         assert "SessionCreated" in next(line for line in lines if line.startswith("data"))
-        socket.recv(10)
-        kept.recv(10)
+        socket.recv(PATIENCE)
+        kept.recv(PATIENCE)
         answer = other.request("DELETE", f"/v1/devices/{lost.id}")
         assert answer.status_code == 202 and answer.json()["device"] == lost.id
         assert lost.request("GET", "/v1/status").status_code == 401
@@ -219,10 +220,10 @@ def test_revoking_kills_the_cookie_and_cuts_streams_and_sockets(gateway: Gateway
         assert "event: end" in rest and any("revoked" in line for line in rest)
         with pytest.raises(ConnectionClosed) as closed:
             while True:
-                socket.recv(10)
+                socket.recv(PATIENCE)
         assert closed.value.rcvd is not None and closed.value.rcvd.code == 4401
         gateway.create()
-        assert "SessionCreated" in str(kept.recv(10))
+        assert "SessionCreated" in str(kept.recv(PATIENCE))
     with pytest.raises(InvalidStatus):
         lost.socket()
     assert lost.id not in [row["id"] for row in gateway.get("/v1/devices")["devices"]]
@@ -231,12 +232,12 @@ def test_revoking_kills_the_cookie_and_cuts_streams_and_sockets(gateway: Gateway
 def test_who_asked_before_it_was_revoked_gets_nothing_after(gateway: GatewayProcess, browser: Browser) -> None:
     task = gateway.command("POST", "/v1/tasks", {"argv": ["sleep", "60"], "cwd": "/"})["task"]
     with ThreadPoolExecutor(1) as pool:
-        asking = pool.submit(browser.request, "GET", f"/v1/tasks/{task}/wait?seconds=3")
-        time.sleep(1)
+        asking = pool.submit(browser.request, "GET", f"/v1/tasks/{task}/wait?seconds=60")
+        time.sleep(0.5)  # it is inside by then; if not, it comes too late, which is no better
         gateway.command("DELETE", f"/v1/devices/{browser.id}")
+        gateway.command("POST", f"/v1/tasks/{task}/stop", {"force": True})
         answer = asking.result()
     assert answer.status_code == 401 and task not in answer.text
-    gateway.command("POST", f"/v1/tasks/{task}/stop", {"force": True})
 
 
 def test_a_device_can_revoke_itself_and_hears_so(browser: Browser) -> None:

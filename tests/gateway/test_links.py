@@ -99,5 +99,4 @@ def test_after_head_the_connection_goes_on(gateway: GatewayProcess) -> None:
     with httpx.Client(base_url=gateway.url) as client:
         assert client.head("/").status_code == 200
         assert client.get("/healthz").json()["status"] == "ok"
-        known = client.get("/").headers.get("etag", "")
-        assert client.head("/", headers={"if-none-match": known}).status_code in (200, 304)
+        assert client.head("/").status_code == 200

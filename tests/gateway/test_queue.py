@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from holdfast.config import Home
 from holdfast.lifecycle.doctor import examine
-from tests.e2e.gateway import GatewayProcess, Json, kinds, of_kind, until
+from tests.e2e.gateway import GatewayProcess, Json, kinds, of_kind, until, wait_for
 
 BUSY = "slow 200 " + "word " * 40
 
@@ -44,11 +45,13 @@ def test_messages_are_reworded_moved_and_withdrawn(gateway: GatewayProcess, busy
     assert gateway.session(busy)["message_count"] == 5
 
 
-def test_steer_now(gateway: GatewayProcess) -> None:
-    session = gateway.create("slow 3 a b c d e f\nsay done")
-    gateway.until_event(session, "ModelRequested")
+def test_steer_now(gateway: GatewayProcess, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    session = gateway.create(f"sh {wait_for(gate)}\nsay done")
+    gateway.until_event(session, "ToolCallStarted")
     later = send(gateway, session, "say joined")
     gateway.command("PATCH", later, {"mode": "steer"})
+    gate.touch()
     records = gateway.until_rest(session)
     assert "InputsJoined" in kinds(records) and kinds(records).count("TurnStarted") == 1
 

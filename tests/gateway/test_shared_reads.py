@@ -16,6 +16,7 @@ from holdfast.gateway.stream import Batch, Delta, Frame, Streams
 from holdfast.runtime.live import Live
 from holdfast.store.port import Append, Page, Write
 from holdfast.store.sqlite import SqliteStore
+from tests.eventually import PATIENCE
 
 SESSION = "0123456789abcdef"
 STREAM = session_stream(SESSION)
@@ -51,7 +52,7 @@ async def store(tmp_path: Path) -> AsyncIterator[HeldReads]:
 
 
 async def next_of(frames: AsyncGenerator[Frame, None]) -> Frame:
-    async with asyncio.timeout(5):  # a heartbeat comes after 10 s
+    async with asyncio.timeout(PATIENCE):
         return await anext(frames)
 
 

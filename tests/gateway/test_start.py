@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.gateway import GatewayProcess, until
+from tests.eventually import PATIENCE
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def refused(gateway: GatewayProcess, port: int = 0) -> tuple[int, str]:
     """The exit code and the words of a gateway that does not come up."""
     before = gateway.stderr if gateway.stderr_file.exists() else ""
     process = gateway.spawn(port)
-    code = process.wait(20)
+    code = process.wait(PATIENCE)
     return code, gateway.stderr.removeprefix(before)
 
 
@@ -140,7 +141,7 @@ def test_what_a_killed_gateway_left_behind_does_not_matter(gateway: GatewayProce
     with gateway.start():
         assert gateway.address["pid"] == gateway.pid != first["pid"]
         assert gateway.get("/v1/status")["pid"] == gateway.pid
-        code, _ = gateway.terminate()
+        code = gateway.terminate()
     assert code == 0
     assert gateway.address == {}, "one that says goodbye does"
 

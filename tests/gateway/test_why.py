@@ -143,7 +143,7 @@ def test_suspended(tmp_path: Path) -> None:
     with GatewayProcess(tmp_path / "home").start() as gateway:
         session = gateway.create("slow 60 one two three")
         gateway.until_event(session, "ModelRequested")
-        assert gateway.terminate()[0] == 0
+        assert gateway.terminate() == 0
     with holding(tmp_path, "TurnResumed") as gateway:
         gateway.start()
         (text, kind), *_ = ask(gateway, session)

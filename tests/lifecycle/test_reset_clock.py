@@ -184,7 +184,7 @@ async def test_a_message_while_the_note_is_written_comes_first(house: House) -> 
     house.profiles.rules = ResetRules(mode="idle", idle_ms=HOUR)
     house.passes(61 * MINUTE)
     looking = asyncio.create_task(house.reset_clock.look())
-    await asyncio.sleep(0.05)
+    await house.model.hangs.wait()
     await house.say("say I am back", "m3")
     await house.rest()
     house.model.go.set()

@@ -154,7 +154,7 @@ async def test_a_command_started_while_the_note_is_written_is_not_passed_over(ho
     await house.say("summary hang", "m2")
     await house.rest()
     resetting = asyncio.create_task(house.reset("r1", note=True))
-    await asyncio.sleep(0.05)
+    await house.model.hangs.wait()
     await house.say("say I started something", "m3")
     await house.rest()
     await house.background("sleep 600", task=ONE)

@@ -141,9 +141,15 @@ def table(seen: Seen) -> str:
     return "\n".join("  ".join([*(t.ljust(w) for t, w in zip(row, widths, strict=False)), row[4]]) for row in rows)
 
 
-@pytest.mark.parametrize("looks", [4, pytest.param(60, marks=pytest.mark.proof)])
-async def test_the_word_is_what_a_person_would_say(house: House, looks: int) -> None:
-    seen = await watch(house, looks=looks)
-    print(f"\n{looks} looks, {APART} s apart\n{table(seen)}")
-    wrong = {case.name: case.why for case in CASES if {said(one) for one in seen[case.name]} != {case.said}}
-    assert not wrong, f"{wrong}\n{table(seen)}"
+@pytest.mark.parametrize(("looks", "tries"), [(4, 3), pytest.param(60, 1, marks=pytest.mark.proof)])
+async def test_the_word_is_what_a_person_would_say(house: House, looks: int, tries: int) -> None:
+    """Where a command gets no processor for seconds it does nothing, and is called idle: once more then."""
+    wrong, shown = dict[str, str](), ""
+    for _ in range(tries):
+        seen = await watch(house, looks=looks)
+        shown = f"{looks} looks, {APART} s apart\n{table(seen)}"
+        wrong = {case.name: case.why for case in CASES if {said(one) for one in seen[case.name]} != {case.said}}
+        if not wrong:
+            break
+    print(f"\n{shown}")
+    assert not wrong, f"{wrong}\n{shown}"

@@ -25,6 +25,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+from tests.eventually import PATIENCE
+
 Wire = Literal["openai", "anthropic"]
 Json = dict[str, Any]
 MODEL = "loopback"
@@ -65,9 +67,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Pause:
-    """Nothing for a while."""
+    """Nothing for a while; or until the test says so."""
 
-    seconds: float
+    seconds: float = 0.0
+    until: threading.Event | None = None
 
 
 @dataclass(frozen=True)
@@ -196,7 +199,7 @@ class Loopback:
         """What the next requests get, in order, after what was scripted before."""
         self._script.extend(answers)
 
-    def wait(self, until: Callable[[Loopback], bool], seconds: float = 5.0) -> None:
+    def wait(self, until: Callable[[Loopback], bool], seconds: float = PATIENCE) -> None:
         """Until it is true; for tests of what a client does when nobody answers."""
         deadline = time.monotonic() + seconds
         while not until(self):
@@ -299,6 +302,8 @@ async def _stream(request: Request, reply: Reply, reader: asyncio.StreamReader, 
                 await out.drain()
             case Pause():
                 await asyncio.sleep(frame.seconds)
+                while frame.until is not None and not frame.until.is_set():
+                    await asyncio.sleep(0.01)
             case Hang():
                 await reader.read()
                 raise ConnectionResetError

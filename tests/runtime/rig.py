@@ -50,6 +50,8 @@ class ScriptModel:
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
+        self.hangs = asyncio.Event()
+        """Somebody waits for a summary that hangs."""
 
     async def _summary(self, request: ModelRequest) -> Answer:
         users = [message.text for message in request.about if isinstance(message, UserMessage)]
@@ -60,6 +62,7 @@ class ScriptModel:
             case "bug":
                 raise RuntimeError("a bug in the model's adapter")
             case "hang":
+                self.hangs.set()
                 await self.go.wait()
             case "empty":
                 return Answer(" ")

@@ -20,7 +20,7 @@ from holdfast.domain.events import (
 from holdfast.domain.step import Limits
 from holdfast.store.port import Append, Lease, Write
 from tests.domain.history import check, check_ended
-from tests.eventually import eventually
+from tests.eventually import PATIENCE, eventually
 from tests.runtime.mortal import Fault, MortalStore
 from tests.runtime.rig import ID, STREAM, Rig, StoppedClock, kinds, only, seen
 
@@ -187,7 +187,7 @@ async def test_a_goodbye_does_not_wait_for_a_full_disk(tmp_path: Path) -> None:
     rig = await Rig(tmp_path, store=store).start()
     await rig.create("say hello")
     await rig.until(seen(ModelRequested))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await rig.close()
     rig = await Rig(tmp_path).start()
     assert check_ended(await rig.rest()).turns[0].text == "hello"

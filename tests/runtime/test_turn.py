@@ -23,7 +23,7 @@ from holdfast.domain.step import Limits
 from holdfast.store.port import Append, Appended
 from holdfast.store.sqlite import SqliteStore
 from tests.domain.history import check, check_ended
-from tests.eventually import eventually
+from tests.eventually import PATIENCE, eventually
 from tests.runtime.rig import ID, PROBLEM, SECRET, STREAM, Rig, call, kinds, only, seen
 from tests.store.rebuilt import check_projections
 
@@ -280,6 +280,6 @@ async def test_a_worker_keeps_its_session_though_many_others_come_and_go(rig: Ri
     await asyncio.gather(*(rig.create(session=id) for id in others))
     await asyncio.gather(*(rig.sessions.get(id) for id in others))
     rig.model.go.set()
-    records = await asyncio.wait_for(rig.rest(), 20)
+    records = await asyncio.wait_for(rig.rest(), PATIENCE)
     assert check_ended(records).turns[0].text == "a while"
     assert len(only(records, TurnStarted)) == 1

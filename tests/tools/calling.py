@@ -13,6 +13,7 @@ from pathlib import Path
 from holdfast.runtime.tools.mcp import McpServers
 from holdfast.runtime.tools.place import Place
 from holdfast.runtime.tools.tool import AnyTool, Result
+from tests.eventually import PATIENCE
 
 NOBODY = 65534
 PLACE = Place(Path("/"))
@@ -60,7 +61,7 @@ def somewhere_as_nobody() -> Iterator[Path]:
 
 
 async def eventually(check: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not check():
             await asyncio.sleep(0.01)
 

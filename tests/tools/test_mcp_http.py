@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.runtime.tools.mcp import McpServer
 from holdfast.runtime.tools.tool import OUTPUT_LIMIT, Result
+from tests.eventually import PATIENCE
 
 from .calling import Start, eventually, offered, run
 from .odd_http import OddHttp
@@ -54,7 +55,7 @@ async def test_a_server_over_http_is_like_any_other(start: Start, tmp_path: Path
         await eventually(lambda: trace.exists() and trace.read_text() == "began")
         slow.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(slow, 5)
+            await asyncio.wait_for(slow, PATIENCE)
         await eventually(lambda: trace.read_text() == "cancelled")
 
         lost = await run(tools["web__die"], path=str(trace))

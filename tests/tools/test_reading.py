@@ -11,6 +11,7 @@ import pytest
 from holdfast.runtime.tools.files import LIST, READ
 from holdfast.runtime.tools.reading import LINE_CHARS
 from holdfast.runtime.tools.tool import OUTPUT_LIMIT
+from tests.eventually import PATIENCE
 
 from .calling import call, done, failed, somewhere_as_nobody
 
@@ -125,7 +126,7 @@ async def test_reading_can_be_cut(tmp_path: Path) -> None:
     await asyncio.sleep(0.1)
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(reading, 5)
+        await asyncio.wait_for(reading, PATIENCE)
 
 
 async def test_a_directory_is_listed_with_types_and_sizes(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from holdfast.runtime.tools.files import SEARCH
 from holdfast.runtime.tools.place import Place
 from holdfast.runtime.tools.searching import search_tool
 from holdfast.runtime.tools.tool import OUTPUT_LIMIT
+from tests.eventually import PATIENCE
 
 from .calling import Children, call, done, failed, somewhere_as_nobody
 
@@ -177,7 +178,7 @@ async def test_a_search_that_is_cut_is_killed(tmp_path: Path, children: Children
         await asyncio.sleep(0.01)
     searching.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(searching, 5)
+        await asyncio.wait_for(searching, PATIENCE)
     assert children() == set()
 
 
@@ -187,4 +188,4 @@ async def test_a_scan_that_nobody_waits_for_ends_by_itself(tmp_path: Path) -> No
     wish = '{"pattern": "(x+x+)+y", "literal": false, "ignore_case": false, "glob": "", "file": "",'
     wish += ' "skipped": [], "closed": [], "seconds": 1}'
     scan = await asyncio.create_subprocess_exec(sys.executable, "-I", "-S", str(script), wish, cwd=tmp_path)
-    assert await asyncio.wait_for(scan.wait(), 10) < 0
+    assert await asyncio.wait_for(scan.wait(), PATIENCE) < 0

@@ -29,6 +29,7 @@ from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool, Result, effect_of
 from holdfast.store.port import CommandKey
 from holdfast.store.sqlite import SqliteStore
+from tests.eventually import PATIENCE
 
 SESSION = "0123456789abcdef"
 SECRET = "the-key-of-a-provider"
@@ -105,12 +106,14 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 
 
 async def test_past_its_timeout_a_command_goes_on_in_the_background_and_is_told_of_later(desk: Desk) -> None:
-    result = await desk.call("terminal", command="echo first; sleep 1.5; echo second > late", timeout=1)
+    command = "echo first; until [ -e go ]; do sleep 0.02; done; echo second > late"
+    result = await desk.call("terminal", command=command, timeout=2)
     assert result.outcome == "done" and f"in the background as task {result.task}" in result.output
     assert result.output.endswith("So far it printed:\nfirst\n")
     row = await desk.shelf.find(result.task)
     assert (row["state"], row["foreground"]) == ("running", 0)
     assert not await desk.notes()
+    (desk.place.cwd / "go").touch()
     await desk.shelf.ended(result.task)
     assert (desk.place.cwd / "late").read_text() == "second\n", "it was not killed"
     (note,) = await desk.notes()
@@ -130,7 +133,7 @@ async def test_a_person_waits_reads_writes_and_kills_through_process(desk: Desk)
     started = await desk.call("terminal", command="read a; echo got $a; sleep 60", background=True, stdin=True)
     written = await desk.call("process", action="write", task=started.task[:6], text="something\n")
     assert written.output == "It took 10 of 10 bytes."
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while "got something" not in (await desk.call("process", action="log", task=started.task)).output:
             await asyncio.sleep(0.02)
     polled = await desk.call("process", action="poll", task=started.task)
@@ -210,7 +213,7 @@ async def test_daemons_that_a_command_left_behind_are_named_and_can_be_ended(des
     view = await desk.shelf.view(row)
     assert (view.state, [name.split()[1] for name in view.survivors]) == ("done", ["sleep"])
     await desk.shelf.end(row, by="me", reason="", force=True)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while await desk.tasks.supervisor.members(started.task) or desk.tasks._kills:  # nor do we keep anything of it
             await asyncio.sleep(0.02)
     assert (await desk.shelf.view(await desk.shelf.find(started.task))).ended_by == "", "it had ended by itself"
@@ -222,7 +225,10 @@ async def test_promise_7_what_a_command_does_is_unknown_and_not_empty_until_some
     """A look is shared for a while; what begins after it has not been seen."""
     monkeypatch.setattr("holdfast.runtime.shelf.LOOK_SECONDS", 50.0)
     first = await desk.call("terminal", command="sleep 60", background=True)
-    assert (await desk.shelf.view(await desk.shelf.find(first.task))).activity in ("idle", "working")
+    assert (await desk.shelf.view(await desk.shelf.find(first.task))).activity in (
+        "idle",
+        "working",
+    )
     second = await desk.call("terminal", command="sleep 60", background=True)
     view = await desk.shelf.view(await desk.shelf.find(second.task))
     assert (view.activity, view.activity_evidence) == ("unknown", "it began after the last look")

@@ -204,13 +204,13 @@ class Spool:
         """Take the directory away: first the name, in one step, then what is in it."""
         gone = self.root / f"{REMOVED}.{self.id}"
         if gone.exists():
-            shutil.rmtree(gone)
+            _clear(gone)
         try:
             self.path.rename(gone)
         except FileNotFoundError:
             raise NotFound(f"There is no output of {self.id}.") from None
         sync_directory(str(self.root))
-        shutil.rmtree(gone)
+        _clear(gone)
 
     def _parse(self, text: str | None) -> Ended | NeverStarted | None:
         match (text or "").strip().split(" ", 3):
@@ -242,6 +242,16 @@ def _seek(file: int, offset: int, whence: int) -> int | None:
 def clear_removed(root: Path) -> None:
     """Finish removals that were interrupted."""
     for path in root.glob(f"{REMOVED}.*"):
+        _clear(path)
+
+
+def _clear(path: Path) -> None:
+    """All of it. A record counts before it has its name, so a keeper may rename it while we go through the files."""
+    try:
+        shutil.rmtree(path)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
+            raise
         shutil.rmtree(path)
 
 
