@@ -5,6 +5,8 @@ UV := .tools/bin/uv
 export UV_PYTHON_DOWNLOADS ?= never
 export UV_PYTHON ?= $(PY)
 RUN := $(UV) run --quiet --locked
+# Tests wait more than they count: one worker more than there are cores.
+WORKERS ?= $(shell $(PY) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 .PHONY: run test check proof bench setup clean web web-test types screenshots
 
@@ -14,7 +16,7 @@ run: $(UV)
 
 test: check
 	@$(PY) hatch_build.py --test
-	$(RUN) pytest -q -n auto
+	$(RUN) pytest -q -n $(WORKERS)
 
 check: $(UV)
 	$(RUN) ruff format --check .
