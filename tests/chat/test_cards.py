@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from holdfast.cli.chat.blocks import Remark
-from holdfast.cli.chat.cards import about_card
-from holdfast.cli.chat.outbox import Place
 from holdfast.cli.chat.slash import Meaning, Slash, Wrong, meaning
-from holdfast.cli.chat.view import View
-from holdfast.cli.gateway import Gateway
-from holdfast.config import Home
 from tests.chat.seat import sit_down
-from tests.chat.test_outbox import frozen, has_heard
 from tests.cli.commandline import CommandLine
 from tests.e2e.gateway import GatewayProcess, Json, until, wait_for
 
@@ -89,17 +81,6 @@ def test_a_card_is_written_asked_about_and_let_go_on(gateway: GatewayProcess, cl
         seat.until("STATUS", "found it")
     comments = gateway.get(f"/v1/cards/{card['id']}")["comments"]
     assert [one["text"] for one in comments] == ["under the mat", "complete found it"]
-
-
-def test_a_session_that_begins_while_a_card_is_added_is_not_said_to_be_told(gateway: GatewayProcess) -> None:
-    place, door = Place(), Gateway(Home(gateway.home))
-    with ThreadPoolExecutor(1) as pool:
-        with frozen(gateway):
-            adding = pool.submit(about_card, door, place, View(lambda: 0.0), "add say hello")
-            until(lambda: has_heard(gateway.port), "the card lies at its door")
-            place.session = "0123456789abcdef"
-        (said,) = adding.result()
-    assert isinstance(said, Remark) and said.text.startswith("card ") and "is told" not in said.text
 
 
 def test_who_sits_at_a_worker_is_told_that_words_become_comments(
