@@ -25,7 +25,6 @@ from tests.eventually import PATIENCE
 CONSTANTS = {
     "holdfast.gateway.devices.TOUCH_MS": 0,
     "holdfast.gateway.devices.SECONDS_A_TRY": 10_000.0,  # none comes back while a test lasts
-    "holdfast.gateway.guard.STRANGER_SECONDS": 60.0,
 }
 
 

@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosedError
 
 from tests.e2e.followers import FORMS, Form, Refused, Seen, at_least, collect, ends_with, page, records, stream
-from tests.e2e.gateway import GatewayProcess, Json, kinds, of_kind
+from tests.e2e.gateway import GatewayProcess, Json, kinds, of_kind, until
 
 WORDS = [f"wörd{n}" for n in range(40)]
 UNKNOWN = "0123456789abcdef"
@@ -170,6 +170,7 @@ async def many_follow(gateway: GatewayProcess) -> None:
     for number in range(24):
         whole = collect(stream(FORMS[number % 2], gateway, path_of(session)), ends_with("TurnFinished", count=count))
         tasks.append(asyncio.create_task(whole))
+    await asyncio.to_thread(until, lambda: gateway.followers() == len(tasks), "all of them follow")
     for number in range(count):
         await asyncio.to_thread(gateway.send, session, f"say {number}")
     everything = await asyncio.gather(*tasks)
@@ -230,6 +231,7 @@ async def test_no_delta_before_its_request_and_none_after_its_answer(gateway: Ga
         asyncio.create_task(collect(stream(FORMS[n % 2], gateway, path_of(session)), ends_with("TurnFinished")))
         for n in range(10)
     ]
+    await asyncio.to_thread(until, lambda: gateway.followers() == len(tasks), "all of them follow")
     await asyncio.to_thread(gateway.send, session, lines)
     everything = await asyncio.gather(*tasks)
     for seen in everything:
