@@ -18,6 +18,7 @@ from tests.processes.house import ENV, House
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Seen = dict[str, list[Activity]]
 APART = 0.5
+LOOKS = 160
 SETTLE_SECONDS = 20.0
 """A command may still start up when it is looked at first; afterwards it has to stay what it is."""
 
@@ -92,37 +93,44 @@ def said(activity: Activity | NotYet) -> str:
 async def watch(house: House, *, looks: int) -> Seen:
     """Start everything, let it settle, and look at all of it."""
     seen: Seen = {case.name: [] for case in CASES}
-    async with _server(_accept_and_say_nothing) as silent, _server(_drip) as drip:
-        env = {**ENV, "SILENT": str(silent), "DRIP": str(drip)}
-        starts = (house.start(case.run, env=env, stdin=case.stdin) for case in CASES)
-        ids = [running.id for running in await asyncio.gather(*starts)]
-
-        async def ready() -> bool:
-            return all(case.ready.encode() in house.everything(id) for case, id in zip(CASES, ids, strict=True))
+    async with started(house) as ids:
 
         async def settled() -> bool:
             await asyncio.sleep(APART)
             found = await house.supervisor.activities()
-            return all(said(found[id]) == case.said for case, id in zip(CASES, ids, strict=True))
+            return all(said(found[ids[case.name]]) == case.said for case in CASES)
 
-        await eventually(ready)
-        visits = [
-            asyncio.create_task(_visit(house, case, id))
-            for case, id in zip(CASES, ids, strict=True)
-            if case.visitor != "nobody"
-        ]
         with suppress(TimeoutError):  # what did not settle shows below
             await eventually(settled, within=SETTLE_SECONDS)
         for _ in range(looks):
             await asyncio.sleep(APART)
             found = await house.supervisor.activities()
-            for case, id in zip(CASES, ids, strict=True):
-                activity = found[id]
+            for case in CASES:
+                activity = found[ids[case.name]]
                 assert isinstance(activity, Activity)
                 seen[case.name].append(activity)
-        await asyncio.gather(*(house.supervisor.kill(id, grace=0) for id in ids))
-        await asyncio.gather(*visits)
     return seen
+
+
+@asynccontextmanager
+async def started(house: House) -> AsyncIterator[dict[str, str]]:
+    """All cases with their visitors, and the ids of their commands; at the end all of them are gone."""
+    async with _server(_accept_and_say_nothing) as silent, _server(_drip) as drip:
+        env = {**ENV, "SILENT": str(silent), "DRIP": str(drip)}
+        starts = (house.start(case.run, env=env, stdin=case.stdin) for case in CASES)
+        running = await asyncio.gather(*starts)
+        ids = {case.name: one.id for case, one in zip(CASES, running, strict=True)}
+
+        async def ready() -> bool:
+            return all(case.ready.encode() in house.everything(ids[case.name]) for case in CASES)
+
+        await eventually(ready)
+        visits = [
+            asyncio.create_task(_visit(house, case, ids[case.name])) for case in CASES if case.visitor != "nobody"
+        ]
+        yield ids
+        await asyncio.gather(*(house.supervisor.kill(id, grace=0) for id in ids.values()))
+        await asyncio.gather(*visits)
 
 
 def table(seen: Seen) -> str:
@@ -141,15 +149,34 @@ def table(seen: Seen) -> str:
     return "\n".join("  ".join([*(t.ljust(w) for t, w in zip(row, widths, strict=False)), row[4]]) for row in rows)
 
 
-@pytest.mark.parametrize(("looks", "tries"), [(4, 3), pytest.param(60, 1, marks=pytest.mark.proof)])
-async def test_the_word_is_what_a_person_would_say(house: House, looks: int, tries: int) -> None:
-    """Where a command gets no processor for seconds it does nothing, and is called idle: once more then."""
-    wrong, shown = dict[str, str](), ""
-    for _ in range(tries):
-        seen = await watch(house, looks=looks)
-        shown = f"{looks} looks, {APART} s apart\n{table(seen)}"
-        wrong = {case.name: case.why for case in CASES if {said(one) for one in seen[case.name]} != {case.said}}
-        if not wrong:
-            break
+IN_A_ROW = 3
+
+
+async def test_the_word_is_what_a_person_would_say(house: House) -> None:
+    """Three looks in a row, and a case is over. On a busy machine a command may get no processor for seconds, does
+    nothing and is called idle: then it takes longer. That no word flickers is seen on a quiet one.
+    """
+    right = dict.fromkeys((case.name for case in CASES), 0)
+    shown: dict[str, str] = {}
+    async with started(house) as ids:
+        for _ in range(LOOKS):
+            await asyncio.sleep(APART)
+            found = await house.supervisor.activities()
+            for case in [case for case in CASES if right[case.name] < IN_A_ROW]:
+                shown[case.name] = said(found[ids[case.name]])
+                right[case.name] = right[case.name] + 1 if shown[case.name] == case.said else 0
+                if right[case.name] == IN_A_ROW:
+                    await house.supervisor.kill(ids[case.name], grace=0)
+            if all(count == IN_A_ROW for count in right.values()):
+                break
+    wrong = {case.name: (case.said, shown[case.name], case.why) for case in CASES if right[case.name] < IN_A_ROW}
+    assert not wrong
+
+
+@pytest.mark.proof
+async def test_no_word_flickers(house: House) -> None:
+    seen = await watch(house, looks=60)
+    shown = f"60 looks, {APART} s apart\n{table(seen)}"
     print(f"\n{shown}")
+    wrong = {case.name: case.why for case in CASES if {said(one) for one in seen[case.name]} != {case.said}}
     assert not wrong, f"{wrong}\n{shown}"
