@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +14,15 @@ settings.load_profile("unhurried")  # by default an example that takes 0.2 s is 
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in its background: nobody
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whom a test starts would hear its Ctrl-C
+
+
+@pytest.fixture(autouse=True)
+def same_umask() -> Iterator[None]:
+    """A home that is prepared closes what its process makes from then on; here that is the process of the next test."""
+    before = os.umask(0o022)
+    os.umask(before)
+    yield
+    os.umask(before)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
