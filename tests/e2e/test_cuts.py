@@ -15,7 +15,7 @@ from tests.e2e.followers import FORMS, Follower, Form, page
 from tests.e2e.gateway import GatewayProcess, Json, of_kind
 from tests.e2e.proxy import CuttingProxy
 
-CUTS = 30
+CUTS = 60
 MANY_CUTS = 1000
 WORDS = " ".join(f"wort{n}" for n in range(60))
 

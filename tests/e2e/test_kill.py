@@ -22,7 +22,7 @@ from holdfast.lifecycle.doctor import examine
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind
 from tests.eventually import PATIENCE
 
-KILLS = 12
+KILLS = 20
 MANY_KILLS = 1000
 KILLS_IN_A_HOME = 50
 CLIENTS = 4

@@ -22,7 +22,7 @@ from tests.e2e.tasks import home_with_commands, output, task
 from tests.e2e.test_kill import new_seed
 from tests.eventually import PATIENCE
 
-KILLS = 12
+KILLS = 20
 MANY_KILLS = 1000
 KILLS_IN_A_HOME = 50
 CANCELLED = "never started: cancelled before it began"
