@@ -277,8 +277,8 @@ class GatewayProcess:
 
 
 def wait_for(gate: Path) -> str:
-    """A shell that does nothing until the file is there: whoever makes it decides how long that takes."""
-    return f"until [ -e {gate} ]; do sleep 0.02; done"
+    """A shell that does nothing until the file is there, whoever makes it; and not for ever, should the test fail."""
+    return f"for i in $(seq 9999); do [ -e {gate} ] && break; sleep 0.02; done"
 
 
 def kinds(records: list[Json]) -> list[str]:

@@ -37,9 +37,10 @@ def test_a_task_with_a_hostile_name_and_output(guest: Seat) -> None:
     guest.page.get_by_role("button", name="Start").click()
     expect(output).to_contain_text("<script>window.pwned=1</script>")
     expect(output).to_contain_text("rm gnp.x")  # the gateway has cleaned it
-    expect(output.get_by_role("button", name=re.compile("show the rest"))).to_have_count(1)
+    rest = output.get_by_role("button", name=re.compile("show the rest"))
+    expect(rest).to_have_count(2)  # before what was dropped of it, and behind
     assert len(output.inner_text()) < 100_000  # a line is cut where nobody can read it anyway
-    output.get_by_role("button", name=re.compile("show the rest")).click()
+    rest.first.click()
     line = guest.page.get_by_role("dialog", name="The whole line")
     expect(line).to_contain_text("Characters 1 to 65,536 of")
     line.get_by_role("button", name="After").click()
@@ -97,6 +98,19 @@ def test_a_revoked_device_is_told_and_can_come_back(seat: Seat) -> None:
     expect(seat.page.get_by_label("Message", exact=True)).to_be_visible()
     seat.send("say back again")
     seat.sees("back again")
+
+
+def test_the_conversation_stands_when_its_markdown_cannot_be_loaded(browser: Browser, gateway: GatewayProcess) -> None:
+    """The gateway goes away in the very moment in which the page asks for the rest of itself."""
+    with Seat(browser, gateway) as seat:
+        seat.context.route("**/assets/Markdown*", lambda route: route.abort())
+        seat.begin()
+        seat.send("say it is **plain** then")
+        seat.finished(1)
+        seat.sees("it is **plain** then")
+        gateway.kill9()
+        expect(seat.page.locator(".banner.offline")).to_contain_text("The work goes on.", timeout=WAIT_MS)
+        seat.sees("it is **plain** then")
 
 
 def test_the_gateway_is_gone_for_an_hour(browser: Browser, gateway: GatewayProcess) -> None:

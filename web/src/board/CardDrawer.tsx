@@ -1,6 +1,6 @@
 /** One card with all that belongs to it: what it asks, what was said and done, what it waits for. */
 import { useQuery } from "@tanstack/react-query";
-import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { CardDetail, CardView } from "../api.gen";
 import { COLUMNS } from "../log/cards";
@@ -12,6 +12,7 @@ import { Confirm } from "../parts/Confirm";
 import { Empty, Loading } from "../parts/Empty";
 import { Icon } from "../parts/Icon";
 import { Menu } from "../parts/Menu";
+import { Prose } from "../parts/Prose";
 import { cardState } from "../parts/states";
 import { complain, toast } from "../parts/toasts";
 import { Why } from "../parts/Why";
@@ -22,7 +23,6 @@ import { Links } from "./CardLinks";
 import { Talk, Unblock } from "./CardTalk";
 import { type Moves, WORDS } from "./moves";
 
-const Markdown = lazy(() => import("../parts/Markdown"));
 const TABS = ["activity", "card", "runs", "changes"] as const;
 type Tab = (typeof TABS)[number];
 
@@ -146,9 +146,9 @@ function Body({ detail }: { readonly detail: CardDetail }): ReactNode {
   const { metadata, artifacts } = detail;
   return (
     <>
-      {detail.body ? <div className="prose"><Suspense fallback={<p>{detail.body}</p>}><Markdown text={detail.body} live={false} /></Suspense></div> : <p className="muted">It has no more words than its title.</p>}
+      {detail.body ? <div className="prose"><Prose text={detail.body} live={false} /></div> : <p className="muted">It has no more words than its title.</p>}
       <p><button type="button" className="btn small" onClick={() => setEditing(true)}><Icon name="edit" />Edit</button></p>
-      {detail.summary && <><h3>What came of it</h3><div className="prose"><Suspense fallback={<p>{detail.summary}</p>}><Markdown text={detail.summary} live={false} /></Suspense></div></>}
+      {detail.summary && <><h3>What came of it</h3><div className="prose"><Prose text={detail.summary} live={false} /></div></>}
       {artifacts.length > 0 && <><h3>Files</h3><ul className="mono">{artifacts.map((file) => <li key={file} className="cut">{file}</li>)}</ul></>}
       {Object.keys(metadata).length > 0 && <dl className="pairs-2">{Object.entries(metadata).map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}</dl>}
       {editing && <CardForm board={detail.card.board} detail={detail} onClose={() => setEditing(false)} onDone={() => { setEditing(false); void queries.invalidateQueries({ queryKey: ["card", detail.card.id] }); }} />}

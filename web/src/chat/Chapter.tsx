@@ -1,17 +1,16 @@
 /** Resets and summaries in the flow: what begins anew, what was handed over, what stands for what. */
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import type { Survivor } from "../api.gen";
 import type { ChapterItem, SummaryItem } from "../log/model";
 import { undoReset } from "../net/doors";
 import { Chip } from "../parts/Chip";
 import { Icon } from "../parts/Icon";
+import { Prose } from "../parts/Prose";
 import { Time } from "../parts/Time";
 import { complain, toast } from "../parts/toasts";
 import { Why } from "../parts/Why";
 import { byWhom, clock, count, duration, moment } from "../words";
-
-const Markdown = lazy(() => import("../parts/Markdown"));
 
 export function undo(session: string): void {
   void undoReset(session).then(() => toast("done", "The reset was undone", "The model sees the chapter before again, and what was said since."), complain);
@@ -57,7 +56,7 @@ function Folded({ name, text }: { readonly name: string; readonly text: string }
   return (
     <>
       <button type="button" className="fold" aria-expanded={open} onClick={() => setOpen(!open)}><Icon name={open ? "down" : "right"} />{name}</button>
-      {open && <div className="thinking !whitespace-normal prose" tabIndex={0}><Suspense fallback={<p>{text}</p>}><Markdown text={text} live={false} /></Suspense></div>}
+      {open && <div className="thinking !whitespace-normal prose" tabIndex={0}><Prose text={text} live={false} /></div>}
     </>
   );
 }

@@ -1,9 +1,10 @@
-import { lazy, memo, type ReactNode, Suspense, useState } from "react";
+import { memo, type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import type { EndItem, Item, StepItem } from "../log/model";
 import { visible } from "../parts/blocks";
 import { Chip } from "../parts/Chip";
 import { Icon } from "../parts/Icon";
+import { Prose } from "../parts/Prose";
 import { sessionState } from "../parts/states";
 import { Since, Time } from "../parts/Time";
 import { Why } from "../parts/Why";
@@ -11,8 +12,6 @@ import { byWhom, count, dollars, duration } from "../words";
 import { ChapterDivider, SummaryLine } from "./Chapter";
 import { Calls } from "./ToolCard";
 import { WaitCard } from "./WaitCard";
-
-const Markdown = lazy(() => import("../parts/Markdown"));
 
 export interface EntryProps {
   readonly item: Item;
@@ -121,7 +120,7 @@ function Step({ item, session, onFork }: { readonly item: StepItem; readonly ses
       {silent && <p className="dots"><span className="mark working !bg-transparent"><Icon name="working" /></span><Since at={item.at} /></p>}
       {item.text && (
         <div className="prose">
-          <Suspense fallback={<p className="whitespace-pre-wrap">{item.text}</p>}><Markdown text={item.text} live={item.live} /></Suspense>
+          <Prose text={item.text} live={item.live} />
         </div>
       )}
       {item.cut && <p className="meta"><span>Cut: {item.cut}. {item.finish ? "" : "This step begins again."}</span><Why of="session" id={session} /></p>}
