@@ -278,4 +278,4 @@ class Hand:
         state = await self.state()
         problem = Problem(code=code, message=f"It was {code}.") if code else None
         finish = Finish(state.turns, outcome, problem.message if problem else "no more to do", problem)
-        await self.write(*close(state, finish, Partial()))
+        await self.write(*close(state, finish, Partial(), now=self.rig.clock.now()))

@@ -133,7 +133,7 @@ class Book:
     def finish(self, partial: Partial | None = None) -> tuple[AnyEvent, ...]:
         step = self.next()
         assert isinstance(step, Finish), step
-        return self.write(*close(self.session, step, partial or Partial()))
+        return self.write(*close(self.session, step, partial or Partial(), now=self.now))
 
     def resume(self, *, after_ms: int = 5_000, partial: Partial | None = None) -> tuple[AnyEvent, ...]:
         """A new worker takes over after a crash."""

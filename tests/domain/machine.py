@@ -177,7 +177,7 @@ class Hand:
                     )
                 ]
             case Finish() as step:
-                return close(session, step, Partial("so far"))
+                return close(session, step, Partial("so far"), now=session.updated_at)
             case Sleep(number, wait, _, default):
                 return [WaitAnswered(turn=number, wait=wait, answer=default, by="the clock")]
             case Compact(covers, _, digest=True):

@@ -9,6 +9,7 @@ import pytest
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.events import ModelInterrupted, StopRequested, ToolCallFinished, TurnFinished
 from holdfast.domain.step import Begin, CallModel, Finish, Join, Partial, Rest, RunTools
+from holdfast.domain.task import task_of_call
 from holdfast.domain.worker import WorkerReleased
 from tests.domain.book import PROBLEM, Book, cut_text, kinds
 from tests.domain.history import check, check_ended
@@ -201,3 +202,13 @@ def test_promise_6_a_stop_keeps_what_had_arrived() -> None:
     book.tell(StopTurn())
     cut = book.finish(Partial("so far", "hm"))[0]
     assert cut == ModelInterrupted(turn=1, step=1, text="so far", thinking="hm", reason="stopped by ann")
+
+
+def test_a_command_whose_turn_is_stopped_is_stopped_and_says_how_long_it_ran() -> None:
+    book = Book("hello").begin().answer("", "terminal", "t").start_call("1.1.0", "keyed")
+    book.now += 4_000
+    book.tell(StopTurn())
+    command, not_run = (event for event in book.finish() if isinstance(event, ToolCallFinished))
+    assert (command.outcome, command.stopped, command.duration_ms) == ("failed", True, 4_000)
+    assert command.task == task_of_call(book.session.id, "1.1.0") and "stopped by" in command.output
+    assert (not_run.outcome, not_run.stopped, not_run.duration_ms) == ("failed", False, 0)

@@ -26,7 +26,7 @@ from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Ground, Tasks
 from holdfast.runtime.tools.place import Place
 from holdfast.runtime.tools.terminal import command_tools
-from holdfast.runtime.tools.tool import AnyTool, Result, effect_of
+from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Result, effect_of
 from holdfast.store.port import CommandKey
 from holdfast.store.sqlite import SqliteStore
 from tests.eventually import PATIENCE
@@ -127,6 +127,16 @@ async def test_the_same_call_again_finds_its_command_and_does_not_repeat_it(desk
     assert first == second and first.task != other.task
     assert first.output == "told\n[failed: exit code 5]"
     assert (desk.place.cwd / "ran").read_text() == "x\nx\n"
+
+
+async def test_a_call_says_how_its_command_ended(desk: Desk) -> None:
+    assert (await desk.call("terminal", command="exit 3")).end == CommandEnd(exit_code=3)
+    assert (await desk.call("terminal", command="kill -9 $$")).end == CommandEnd(signal="SIGKILL")
+    call = asyncio.create_task(desk.call("terminal", command="exec sleep 60"))
+    while not (running := await desk.shelf.running(foreground=True)) or running[0].pid is None:
+        await asyncio.sleep(0.01)
+    await desk.shelf.end(await desk.shelf.find(running[0].id), by="me", reason="", force=True)
+    assert (await call).end == CommandEnd(signal="SIGKILL", stopped=True)
 
 
 async def test_a_person_waits_reads_writes_and_kills_through_process(desk: Desk) -> None:

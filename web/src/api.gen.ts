@@ -1336,6 +1336,9 @@ export interface ToolCallFinished {
   readonly duration_ms: number;
   readonly files?: string[];
   readonly task?: string;
+  readonly exit_code?: number | null;
+  readonly signal?: string;
+  readonly stopped?: boolean;
 }
 
 export interface ToolCallStarted {

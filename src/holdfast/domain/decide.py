@@ -127,7 +127,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -
     if copy.turn is not None:
         copy.queue.clear()
         finish = Finish(copy.turn.number, "stopped", "the session was forked here")
-        events += [(parent[-1].at, event) for event in close(copy, finish, Partial())]
+        events += [(parent[-1].at, event) for event in close(copy, finish, Partial(), now=parent[-1].at)]
     events.append((now, ResetPolicySet(policy=copy.policy, by=by)))
     return events
 

@@ -293,6 +293,12 @@ class ToolCallFinished(Event, frozen=True):
     """The files that it changed, as far as is known."""
     task: str = ""
     """The command or the agent that it started."""
+    exit_code: int | None = None
+    """Of the command that it waited for; null when there was none, or a signal ended it."""
+    signal: str = ""
+    """The signal that ended the command, as in `SIGKILL`."""
+    stopped: bool = False
+    """Somebody or a rule ended it while it ran: its turn was stopped, or its command was."""
 
 
 Shelved = SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned

@@ -27,11 +27,13 @@ from holdfast.domain.events import (
 from holdfast.domain.fact import Problem
 from holdfast.domain.fold import DIGEST, TRY_AGAIN
 from holdfast.domain.session import OpenCall, Session, Turn
-from holdfast.domain.task import is_person
+from holdfast.domain.task import is_person, task_of_call
 
 CRASHED = "the gateway was killed or crashed"
 TOO_LONG = "context_too_long"
 """The code of a provider's refusal of a context that is longer than its model takes."""
+COMMAND_TOOL = "terminal"
+"""The tool whose call waits for a command, which ends when its turn is stopped."""
 AGAIN_AFTER_CRASH = frozenset({"pure", "idempotent", "keyed"})
 MINUTE_MS = 60_000
 JUST_ANSWERED_MS = 60_000
@@ -264,14 +266,16 @@ def _inputs(session: Session, mode: Literal["steer", "interrupt"]) -> list[str]:
     return [queued.event.input for queued in session.queue if queued.event.mode == mode]
 
 
-def close(session: Session, finish: Finish, partial: Partial) -> list[AnyEvent]:
+def close(session: Session, finish: Finish, partial: Partial, *, now: int) -> list[AnyEvent]:
     """The events that end a turn: a cut answer as partial, every open call with an outcome, the end."""
     turn = session.turn
     events: list[AnyEvent] = []
     if turn is not None:
         if turn.asked:
             events.append(cut(turn, partial, finish.reason))
-        events.extend(_close_call(turn, open_call, finish.reason) for open_call in turn.open_calls.values())
+        stopped = finish.outcome == "stopped"
+        for open_call in turn.open_calls.values():
+            events.append(_close_call(session, turn, open_call, finish.reason, now=now, stopped=stopped))
     events.append(TurnFinished(turn=finish.turn, outcome=finish.outcome, reason=finish.reason, problem=finish.problem))
     return events
 
@@ -283,17 +287,30 @@ def cut(turn: Turn, partial: Partial, reason: str) -> ModelInterrupted:
     )
 
 
-def _close_call(turn: Turn, open_call: OpenCall, reason: str) -> ToolCallFinished:
-    call = open_call.call
+def _close_call(
+    session: Session, turn: Turn, open_call: OpenCall, reason: str, *, now: int | None = None, stopped: bool = False
+) -> ToolCallFinished:
+    """`now` is when it was cut; None where nobody knows."""
+    call, task = open_call.call, ""
     outcome: CallOutcome = "failed"
     if open_call.effect is None:
         output = f"Not run: {reason}."
     elif open_call.effect == "pure":
         output = f"Cut while it ran: {reason}. It changes nothing, so nothing was changed."
+    elif stopped and call.tool == COMMAND_TOOL:
+        task = task_of_call(session.id, call.call)
+        output = f"Stopped while it ran: {reason}. Its command is being ended; what it did before that stays done."
     else:
         outcome, output = "unknown", f"Cut while it ran: {reason}. It may or may not have had its effect."
     return ToolCallFinished(
-        turn=turn.number, call=call.call, tool=call.tool, outcome=outcome, output=output, duration_ms=0
+        turn=turn.number,
+        call=call.call,
+        tool=call.tool,
+        outcome=outcome,
+        output=output,
+        duration_ms=0 if now is None or open_call.started is None else max(0, now - open_call.started),
+        task=task,
+        stopped=stopped and open_call.effect is not None,
     )
 
 
@@ -316,7 +333,7 @@ def pick_up(session: Session, partial: Partial, *, now: int, limits: Limits) -> 
         events.append(cut(turn, partial, cause))
     for open_call in turn.open_calls.values():
         if open_call.effect is not None and open_call.effect not in AGAIN_AFTER_CRASH:
-            events.append(_close_call(turn, open_call, cause))
+            events.append(_close_call(session, turn, open_call, cause))
     reason = _why_not_resume(turn, away, limits)
     if reason is not None and stop_reason(session) is None:
         wait = wait_id(session, turn)

@@ -122,7 +122,7 @@ class Pen:
         live = self._live.get(stream)
         partial = Partial(live.text, live.thinking) if live is not None else Partial()
         self._live.end(stream)
-        await self.write(session, *close(session, finish, partial))
+        await self.write(session, *close(session, finish, partial, now=self._clock.now()))
 
     async def save(self, session: Session) -> None:
         """Keep the text so far where a crash cannot reach it."""

@@ -59,7 +59,7 @@ from holdfast.runtime.pen import Pen
 from holdfast.runtime.permissions import Permitted, permission
 from holdfast.runtime.profiles import Agent, Profiles
 from holdfast.runtime.prompt import prompt, responded
-from holdfast.runtime.tools.tool import Result, effect_of, second_try
+from holdfast.runtime.tools.tool import CommandEnd, Result, effect_of, second_try
 from holdfast.store.port import PartialText, Subscription
 
 SAVE_SECONDS = 0.25
@@ -174,6 +174,7 @@ class Worker:
             if isinstance(result, Permitted):
                 result = await self._carry_out(result, call)
             result = second_try(result, cut_before)
+            end = result.end or CommandEnd()
             finished = ToolCallFinished(
                 turn=turn,
                 call=call.call,
@@ -183,6 +184,9 @@ class Worker:
                 files=result.files,
                 task=result.task,
                 duration_ms=self._clock.now() - started,
+                exit_code=end.exit_code,
+                signal=end.signal,
+                stopped=end.stopped,
             )
             await self._write(finished)
 

@@ -20,7 +20,7 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Tasks, Wish
 from holdfast.runtime.tools.place import Place, ToolFailed
-from holdfast.runtime.tools.tool import AnyTool, Done, Tool
+from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Done, Tool
 from holdfast.runtime.views import TaskView, table
 from holdfast.store.port import Row
 
@@ -154,7 +154,7 @@ class Terminal:
         task = str(row["id"])
         if arguments.background:
             if row["state"] != "running":
-                return Done(f"{await self._shelf.told(row)}", task=task)
+                return Done(await self._shelf.told(row), task=task, end=_end(row))
             return Done(f"It runs in the background as task {task}, pid {row['pid']}.", task=task)
         left = int(str(row["started_at"])) / 1000 + arguments.timeout - self._clock.now() / 1000
         try:
@@ -168,7 +168,7 @@ class Terminal:
                 return Done(f"{text} So far it printed:\n{so_far}", task=task)
         if str(row["reason"]).startswith(NEVER_STARTED):
             raise ToolFailed(f"{row['reason']}.")
-        return Done(await self._shelf.told(row), task=task)
+        return Done(await self._shelf.told(row), task=task, end=_end(row))
 
 
 class ProcessTool:
@@ -217,6 +217,11 @@ class ProcessTool:
                 return table(await self._shelf.running(), session="")
             case _ as never:
                 assert_never(never)
+
+
+def _end(row: Row) -> CommandEnd:
+    code = row["exit_code"]
+    return CommandEnd(None if code is None else int(str(code)), str(row["signal"]), row["state"] == "stopped")
 
 
 def _sentence(view: TaskView) -> str:

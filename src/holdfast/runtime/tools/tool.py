@@ -22,6 +22,16 @@ Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True)
+class CommandEnd:
+    """How a command ended that a call waited for."""
+
+    exit_code: int | None = None
+    signal: str = ""
+    stopped: bool = False
+    """On somebody's word or by a rule."""
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """What a tool has to say, and the files that it changed."""
 
@@ -29,6 +39,8 @@ class Done:
     files: list[str] = field(default_factory=list)
     task: str = ""
     """The command or the agent that it started or looked at."""
+    end: CommandEnd | None = None
+    """How the command ended that it waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,8 @@ class Result:
     files: list[str] = field(default_factory=list)
     task: str = ""
     """The command or the agent that it started or looked at."""
+    end: CommandEnd | None = None
+    """How the command ended that it waited for."""
 
 
 class AnyTool(Protocol):
@@ -131,7 +145,7 @@ class Tool(Generic[Arguments]):
             done = await self.run(place, self._parse(arguments))
         except (ToolFailed, OSError) as error:
             return failure(error)
-        return Result("done", bounded(done.output), done.files, done.task)
+        return Result("done", bounded(done.output), done.files, done.task, done.end)
 
     def _parse(self, arguments: str) -> Arguments:
         try:
