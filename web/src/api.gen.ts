@@ -191,6 +191,7 @@ export interface CardCreated {
   readonly max_runtime_ms?: number | null;
   readonly max_attempts?: number | null;
   readonly session?: string;
+  readonly rights?: Rights | null;
 }
 
 export interface CardDetail {
@@ -890,6 +891,20 @@ export interface ReviseInput {
   readonly place?: number | null;
 }
 
+export interface Rights {
+  readonly layers?: RightsLayer[];
+  readonly ancestors?: string[];
+}
+
+export interface RightsLayer {
+  readonly profile: string;
+  readonly rules: Record<string, "allow" | "ask" | "deny">;
+  readonly paths: string[];
+  readonly mcp?: string[];
+  readonly sandbox?: "auto" | "off" | "on";
+  readonly network?: boolean;
+}
+
 export interface Rules {
   readonly mode: "both" | "daily" | "idle" | "none";
   readonly idle_ms: number;
@@ -942,6 +957,7 @@ export interface RunStarted {
   readonly found: string;
   readonly fresh_because?: string;
   readonly driver?: string;
+  readonly rights?: Rights | null;
 }
 
 export interface RunView {
@@ -1040,6 +1056,7 @@ export interface SessionCreated {
   readonly parent?: string;
   readonly parent_version?: number;
   readonly task?: string;
+  readonly rights?: Rights | null;
 }
 
 export interface SessionDeleted {
@@ -1483,6 +1500,7 @@ export interface WorkerBound {
   readonly card: string;
   readonly run: number;
   readonly cwd?: string;
+  readonly rights?: Rights | null;
 }
 
 export interface WorkerReleased {

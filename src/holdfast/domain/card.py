@@ -12,6 +12,7 @@ from typing import Literal, assert_never
 import msgspec
 
 from holdfast.domain.fact import Event, Happened
+from holdfast.domain.rights import Rights
 
 CardStatus = Literal["triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done", "archived"]
 BlockKind = Literal["needs_input", "dependency", "capability", "transient"]
@@ -72,6 +73,8 @@ class CardCreated(Event, frozen=True):
     max_attempts: int | None = None
     session: str = ""
     """The session that is told of its blocks and its end."""
+    rights: Rights | None = None
+    """What limits its workers besides their profile, when an agent created it; null when a person did."""
 
 
 class CardEdited(Event, frozen=True):
@@ -182,6 +185,8 @@ class RunStarted(Event, frozen=True):
     fresh_because: str = ""
     """Why it did not resume, where it could have been expected to."""
     driver: str = "builtin"
+    rights: Rights | None = None
+    """What limits its worker besides its profile: that of the card."""
 
 
 class RunNudged(Event, frozen=True):

@@ -97,7 +97,14 @@ def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -
     last = parent[-1].version
     source = parent[0].stream.removeprefix("session/")
     born = SessionCreated(
-        session=session, profile=copy.profile, cwd=copy.cwd, title=title, by=by, parent=source, parent_version=last
+        session=session,
+        profile=copy.profile,
+        cwd=copy.cwd,
+        title=title,
+        by=by,
+        parent=source,
+        parent_version=last,
+        rights=copy.rights if copy.rights.layers else None,
     )
     events: list[tuple[int, AnyEvent]] = [(parent[0].at, born)]
     for record in parent[1:]:

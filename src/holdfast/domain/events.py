@@ -18,6 +18,7 @@ import msgspec
 from holdfast.domain.card import BoardEvent, CardEvent
 from holdfast.domain.chapter import ChapterEvent
 from holdfast.domain.fact import Event, Fact, Problem, Usage
+from holdfast.domain.rights import Rights
 from holdfast.domain.system import SystemEvent
 from holdfast.domain.task import TaskEvent
 from holdfast.domain.worker import WorkerBound, WorkerReleased
@@ -53,6 +54,8 @@ class SessionCreated(Event, frozen=True):
     parent_version: int = 0
     task: str = ""
     """The agent task whose work this session is."""
+    rights: Rights | None = None
+    """What limits it besides its profile, when an agent created it; null when a person did."""
 
 
 class SessionRenamed(Event, frozen=True):

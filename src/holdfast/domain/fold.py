@@ -61,6 +61,7 @@ from holdfast.domain.message import (
     message_size,
 )
 from holdfast.domain.queue import QueuedInput, revise, take, withdraw
+from holdfast.domain.rights import NO_LIMITS, intersect
 from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
 from holdfast.domain.system import SystemEvent
 from holdfast.domain.task import TaskEvent, from_task, is_person
@@ -195,6 +196,7 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
                 session.turn.task = e.task
         case SessionCreated() as e:
             session.title, session.profile, session.cwd, session.task = e.title, e.profile, e.cwd, e.task
+            session.rights = e.rights or NO_LIMITS
         case SessionRenamed() as e:
             session.title = e.title
         case AgentChosen() as e:
@@ -219,6 +221,8 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
             _acted(session, record, e.by)
         case WorkerBound() as e:
             session.card, session.run, session.cwd = e.card, e.run, e.cwd or session.cwd
+            if e.rights is not None:
+                session.rights = intersect(session.rights, e.rights)
         case WorkerReleased():
             session.run = 0
             if session.turn is not None:

@@ -29,6 +29,7 @@ from holdfast.domain.message import (
     Part,
 )
 from holdfast.domain.queue import Queue
+from holdfast.domain.rights import NO_LIMITS, Rights
 
 Activity = Literal["idle", "queued", "running", "waiting", "suspended", "compacting"]
 
@@ -126,6 +127,8 @@ class Session:
     """Chosen in this session instead of the profile's own."""
     allowed: set[str] = field(default_factory=set)
     """The patterns that a person allowed for this session."""
+    rights: Rights = NO_LIMITS
+    """What limits it besides its profile: the rights of the agents that it descends from."""
     answered: dict[str, WaitAnswered] = field(default_factory=dict)
     """Every answer by its wait, so that a second one can be told who was first."""
     undone: set[int] = field(default_factory=set)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.fact import Event
+from holdfast.domain.rights import Rights
 
 
 class WorkerBound(Event, frozen=True):
@@ -12,6 +13,8 @@ class WorkerBound(Event, frozen=True):
     run: int
     cwd: str = ""
     """Where: the workspace may be another one than that of the run before."""
+    rights: Rights | None = None
+    """What limits its card; added to what limits the session."""
 
 
 class WorkerReleased(Event, frozen=True):

@@ -58,6 +58,7 @@ def of_card(event: CardEvent, base: dict[str, object]) -> list[Change]:
                 "priority": e.priority,
                 "status": e.status,
                 "by": e.by,
+                "root": "" if e.rights is None else e.rights.ancestors[0],
             }
             links: list[Change] = [("link_card", {"parent": parent, "card": e.card}) for parent in e.parents]
             return [("create_card", base | row), *links]

@@ -324,6 +324,10 @@ class Store(Protocol):
         """Everything that runs, oldest first, also what a turn waits for."""
         ...
 
+    async def count_descendants(self, root: str) -> int:
+        """How many agents at work and cards not yet done descend from a session."""
+        ...
+
     async def ended_tasks(self) -> list[Row]:
         """What may be pruned: ended and not pinned, newest first."""
         ...

@@ -151,8 +151,9 @@ def project(record: Record) -> list[Change]:
             end = base | {"turn": e.turn, "state": e.outcome, "reason": e.reason}
             return [("finish_turn", end), ("close_waits", end), ("session_turn_over", end)]
         case SessionCreated() as e:
+            ancestors = [] if e.rights is None else e.rights.ancestors
             born = {"title": e.title, "profile": e.profile, "cwd": e.cwd, "parent": e.parent, "task": e.task}
-            return [("create_session", base | born)]
+            return [("create_session", base | born | {"ancestors": json.dumps(ancestors)})]
         case AgentChosen() as e:
             return [("choose_agent", base | {"profile": e.profile, "model": e.model}), *_acted(base, e.by)]
         case SessionRenamed() as e:

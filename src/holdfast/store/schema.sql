@@ -59,7 +59,8 @@ CREATE TABLE sessions (
     fresh_at INTEGER NOT NULL DEFAULT 0,
     asked_turn INTEGER NOT NULL DEFAULT 0,
     compacting INTEGER NOT NULL DEFAULT 0 CHECK (compacting BETWEEN 0 AND 3),
-    reset_policy TEXT NOT NULL DEFAULT '{}'
+    reset_policy TEXT NOT NULL DEFAULT '{}',
+    ancestors TEXT NOT NULL DEFAULT '[]'
 ) WITHOUT ROWID;
 CREATE INDEX sessions_in_order ON sessions (archived, pinned DESC, updated_at DESC, id);
 CREATE INDEX sessions_begun ON sessions (id) WHERE begun_at > 0 AND archived = 0;
@@ -233,8 +234,10 @@ CREATE TABLE cards (
     created_at INTEGER NOT NULL,
     moved_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
-    version INTEGER NOT NULL
+    version INTEGER NOT NULL,
+    root TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
+CREATE INDEX cards_by_root ON cards (root) WHERE root <> '';
 CREATE INDEX cards_in_order ON cards (board, status, priority DESC, created_at, id);
 CREATE INDEX cards_to_promote ON cards (priority DESC, created_at, id) WHERE status IN ('todo', 'scheduled');
 CREATE INDEX cards_to_start ON cards (priority DESC, created_at, id) WHERE status = 'ready';

@@ -175,6 +175,10 @@ class SqliteStore:
         """Everything that runs, oldest first."""
         return await self._rows("running_tasks", {})
 
+    async def count_descendants(self, root: str) -> int:
+        """How many agents at work and cards not yet done descend from a session."""
+        return int(str((await self._rows("count_descendants", {"root": root}))[0]["open"]))
+
     async def ended_tasks(self) -> list[Row]:
         """What may be pruned."""
         return await self._rows("ended_tasks", {})

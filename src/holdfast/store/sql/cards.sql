@@ -22,9 +22,10 @@ DELETE FROM boards;
 
 -- name: create_card
 -- A card appears.
-INSERT INTO cards (id, board, title, profile, workspace, priority, status, done, created_by, created_at, moved_at,
+INSERT INTO cards (id, board, title, profile, workspace, priority, status, done, created_by, root, created_at, moved_at,
     updated_at, version)
-VALUES (:card, :board, :title, :profile, :workspace, :priority, :status, :status = 'done', :by, :at, :at, :at, :version);
+VALUES (:card, :board, :title, :profile, :workspace, :priority, :status, :status = 'done', :by, :root, :at, :at, :at,
+    :version);
 
 -- name: edit_card
 -- What is null stays.

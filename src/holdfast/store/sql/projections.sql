@@ -2,8 +2,8 @@
 
 -- name: create_session
 -- A session appears in the list.
-INSERT INTO sessions (id, title, profile, cwd, parent, task, created_at, updated_at, version)
-VALUES (:session, :title, :profile, :cwd, :parent, :task, :at, :at, :version);
+INSERT INTO sessions (id, title, profile, cwd, parent, task, ancestors, created_at, updated_at, version)
+VALUES (:session, :title, :profile, :cwd, :parent, :task, :ancestors, :at, :at, :version);
 
 -- name: choose_agent
 -- Another profile or model.

@@ -90,3 +90,9 @@ SELECT s.id FROM sessions s JOIN (
     FROM spans p JOIN events v ON v.span = p.span GROUP BY p.stream
 ) e ON e.stream = 'session/' || s.id
 WHERE s.version <> e.version OR e.version <> e.events OR s.message_count <> e.inputs - e.withdrawn + e.answers;
+
+-- name: count_descendants
+-- How many agents at work and cards not yet done descend from a session.
+SELECT (SELECT COUNT(*) FROM tasks JOIN sessions ON sessions.id = tasks.worker
+        WHERE tasks.state = 'running' AND tasks.kind = 'agent' AND sessions.ancestors ->> 0 = :root)
+     + (SELECT COUNT(*) FROM cards WHERE root = :root AND status NOT IN ('done', 'archived')) AS open;

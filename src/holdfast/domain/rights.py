@@ -1,0 +1,98 @@
+"""What a session may do at most, besides what its own profile allows.
+
+A session that a person starts is limited by its profile alone. What a tool creates (another agent's session, a card)
+is also limited by everything that limited its creator: the creator's profile as it was at that moment becomes one
+layer, and the layers that the creator had itself come along. A call needs the consent of every layer, and the
+strictest answer wins. So the rights of a descendant are never wider than those of any of its ancestors.
+
+Layers are written into the event that begins the session, the card or the run. They are only ever added to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from holdfast.domain.fact import Fact
+
+Policy = Literal["allow", "ask", "deny"]
+Sandbox = Literal["auto", "on", "off"]
+STRICTNESS: dict[Policy, int] = {"allow": 0, "ask": 1, "deny": 2}
+RULES_SHOWN = 12
+
+
+class RightsLayer(Fact, frozen=True):
+    """What one ancestor's profile allowed when the ancestor created something."""
+
+    profile: str
+    rules: dict[str, Policy]
+    """allow, ask or deny by pattern, as in config.toml."""
+    paths: list[str]
+    """The directories that its file tools could reach."""
+    mcp: list[str] = msgspec.field(default_factory=list)
+    """The MCP servers whose tools it had."""
+    sandbox: Sandbox = "auto"
+    network: bool = True
+
+
+class Rights(Fact, frozen=True):
+    """The limits that a session, a card or a run was created with."""
+
+    layers: list[RightsLayer] = msgspec.field(default_factory=list)
+    ancestors: list[str] = msgspec.field(default_factory=list)
+    """The sessions that it descends from, the first one first; a person started that one."""
+
+    @property
+    def depth(self) -> int:
+        """How many generations it is away from a session that a person started."""
+        return len(self.ancestors)
+
+
+NO_LIMITS = Rights()
+
+
+def inherit(rights: Rights, *, session: str, layer: RightsLayer) -> Rights:
+    """The rights of what a session creates: its own, and its profile as one more layer."""
+    return Rights(layers=_distinct([*rights.layers, layer]), ancestors=[*rights.ancestors, session])
+
+
+def intersect(first: Rights, second: Rights) -> Rights:
+    """The rights of a session that goes on with other work: the limits of both."""
+    ancestors = second.ancestors if second.depth > first.depth else first.ancestors
+    return Rights(layers=_distinct([*first.layers, *second.layers]), ancestors=ancestors)
+
+
+def strictest(policies: Iterable[Policy]) -> Policy:
+    """What holds when several rules speak: deny before ask, ask before allow."""
+    return max(policies, key=STRICTNESS.__getitem__)
+
+
+def root_of(session: str, rights: Rights) -> str:
+    """The session that a person started and that everything here descends from."""
+    return rights.ancestors[0] if rights.ancestors else session
+
+
+def describe(rights: Rights) -> list[str]:
+    """The limits in words, one sentence for each layer."""
+    return [_sentence(layer) for layer in rights.layers]
+
+
+def _sentence(layer: RightsLayer) -> str:
+    rules = [f"{pattern} {policy}" for pattern, policy in layer.rules.items()]
+    left = len(rules) - RULES_SHOWN
+    shown = ", ".join(rules[:RULES_SHOWN]) + (f" and {left} more" if left > 0 else "")
+    parts = [f"tools {shown or 'as by default'}", f"files in {', '.join(layer.paths) or 'its own workspace'}"]
+    parts += [f"MCP servers {', '.join(layer.mcp)}"] if layer.mcp else []
+    parts += ["no network"] if not layer.network else []
+    parts += ["always in a sandbox"] if layer.sandbox == "on" else []
+    return f"An agent with the profile {layer.profile} created it, so it may do no more than that: {'; '.join(parts)}."
+
+
+def _distinct(layers: list[RightsLayer]) -> list[RightsLayer]:
+    found: list[RightsLayer] = []
+    for layer in layers:
+        if layer not in found:
+            found.append(layer)
+    return found
