@@ -134,6 +134,7 @@ from holdfast.domain.fact import Problem, Usage
 from holdfast.domain.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
 from holdfast.domain.task import (
     ProcessStarted,
+    SandboxSpec,
     TaskContinued,
     TaskDetached,
     TaskFinished,
@@ -218,6 +219,7 @@ EVENTS: list[AnyEvent] = [
         lifetime="until",
         until=1_790_000_000_000,
         notify=True,
+        sandbox=SandboxSpec(writable=["/home/ann"], network=False, tmp="/home/ann/.holdfast/tmp/0123456789abcdef"),
     ),
     ProcessStarted(task=ID, pid=4711),
     TaskDetached(task=ID, reason="it took longer than 120 s"),

@@ -994,6 +994,13 @@ export interface RunningTask {
   readonly lifetime: string;
 }
 
+export interface SandboxSpec {
+  readonly writable: string[];
+  readonly read_only?: string[];
+  readonly network?: boolean;
+  readonly tmp?: string;
+}
+
 export interface SearchHit {
   readonly session: string;
   readonly title: string;
@@ -1293,6 +1300,8 @@ export interface TaskStarted {
   readonly lifetime?: "chapter" | "persist" | "session" | "until";
   readonly until?: number | null;
   readonly notify?: boolean;
+  readonly sandbox?: SandboxSpec | null;
+  readonly no_sandbox?: string;
 }
 
 export interface TaskStopRequested {

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.domain.fact import Event
+from holdfast.domain.fact import Event, Fact
 
 TaskKind = Literal["process", "agent", "card"]
 TaskState = Literal["running", "done", "failed", "stopped", "lost"]
@@ -23,6 +23,18 @@ TITLE = 80
 INLINE = 32_768
 """So much output is kept in the event of a command that a turn waited for."""
 PREVIEW = 200
+
+
+class SandboxSpec(Fact, frozen=True):
+    """What a command in a sandbox may change; everything else is read-only, and keys are hidden."""
+
+    writable: list[str]
+    """Directories and files, by their real paths; the working directory comes first."""
+    read_only: list[str] = msgspec.field(default_factory=list)
+    """What stays read-only inside of them."""
+    network: bool = True
+    tmp: str = ""
+    """The directory that it sees as `/tmp`; empty is one that nobody else sees and that ends with it."""
 
 
 class TaskStarted(Event, frozen=True):
@@ -48,6 +60,10 @@ class TaskStarted(Event, frozen=True):
     until: int | None = None
     notify: bool = False
     """Whether its end wakes the session that started it."""
+    sandbox: SandboxSpec | None = None
+    """The sandbox in which the command runs; null is none."""
+    no_sandbox: str = ""
+    """Why a command of an agent runs without one."""
 
 
 class ProcessStarted(Event, frozen=True):
