@@ -61,7 +61,7 @@ async def test_who_finds_every_thread_at_work_waits_for_the_first(readers: Reade
 
 
 async def test_what_goes_wrong_is_told_to_whoever_asked_and_to_nobody_else(readers: Readers) -> None:
-    with pytest.raises(sqlite3.OperationalError, match="no such table"):
+    with pytest.raises(Unavailable, match="no such table"):
         await readers.read(lambda db: db.execute("SELECT * FROM missing"))
     assert await readers.read(lambda db: db.execute("SELECT 1").fetchone()) == (1,)
 
@@ -76,7 +76,7 @@ async def test_a_connection_that_cannot_be_made_is_tried_again() -> None:
         return connect()
 
     readers = Readers(closed_once)
-    with pytest.raises(sqlite3.OperationalError, match="unable to open"):
+    with pytest.raises(Unavailable, match="unable to open"):
         await readers.read(who)
     await readers.read(who)
     await readers.close()

@@ -6,20 +6,20 @@ import asyncio
 import gc
 import sqlite3
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from holdfast.domain.errors import Unavailable
+from holdfast.domain.errors import NotReady, Unavailable
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.system import SYSTEM
-from holdfast.store.connection import prepare
+from holdfast.store.connection import connect_impatient_writer, prepare
 from holdfast.store.operations import DoAppend, encode_writes
 from holdfast.store.port import Append, Appended, CommandKey, Write
 from holdfast.store.tail import Tail
 from holdfast.store.writer import LIGHT, Writer
-from tests.eventually import eventually
+from tests.eventually import PATIENCE, eventually
 from tests.store.conformance import STREAM, A, created, deleted, said, started
 from tests.store.test_sqlite import WRITERS
 
@@ -159,3 +159,101 @@ async def test_what_takes_long_is_for_the_thread_on_any_disk(
     await writer.close()
     here = threading.current_thread().name
     assert [name == here for name in disk.committed_by] == [False, quick, False, False]
+
+
+# --- another program holds the write lock ---------------------------------------------------------
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """Another program with the database open."""
+    connection = sqlite3.connect(tmp_path / "holdfast.db", isolation_level=None)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture(params=WRITERS)
+async def impatient(
+    disk: Disk, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Writer]:
+    """As the store opens it."""
+    monkeypatch.setattr("holdfast.store.writer.QUICK", WRITERS[request.param])
+    monkeypatch.setattr("holdfast.store.writer.LOCK_NOTICE_SECONDS", 0.05)
+    path = tmp_path / "holdfast.db"
+    writer = Writer(lambda: connect_impatient_writer(path), Tail(), asyncio.get_running_loop())
+    await write(writer, "c1", created(A))
+    yield writer
+    await writer.close()
+
+
+async def test_promise_1_a_write_waits_for_a_foreign_lock_beside_the_loop(
+    impatient: Writer, foreign: sqlite3.Connection
+) -> None:
+    foreign.execute("BEGIN IMMEDIATE")
+    waiting = [asyncio.create_task(write(impatient, f"w{n}", said(input=str(n)))) for n in range(5)]
+
+    async def locked() -> bool:
+        return "locked" in impatient.health.problem
+
+    await eventually(locked)
+    assert not impatient.health.writable
+    assert not any(task.done() for task in waiting), "nobody was refused or told done"
+    foreign.execute("ROLLBACK")
+    done = await asyncio.gather(*waiting)
+    assert [appended.version for appended in done] == [2, 3, 4, 5, 6]
+    assert impatient.health.writable
+
+
+async def test_a_lock_that_stays_refuses_with_a_retry_and_the_same_command_is_taken_later(
+    impatient: Writer, foreign: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.store.writer.LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("holdfast.store.writer.PROBE_SECONDS", 0.01)
+    foreign.execute("BEGIN IMMEDIATE")
+    with pytest.raises(NotReady, match="locked") as refused:
+        await write(impatient, "c2", said())
+    assert refused.value.retry_after >= 1
+    assert not impatient.health.writable
+    foreign.execute("ROLLBACK")
+
+    async def well() -> bool:
+        return impatient.health.writable
+
+    await eventually(well)
+    assert (await write(impatient, "c2", said())).version == 2
+
+
+async def test_the_event_loop_never_waits_inside_of_the_database(
+    impatient: Writer, foreign: sqlite3.Connection
+) -> None:
+    foreign.execute("BEGIN IMMEDIATE")
+    waiting = asyncio.create_task(write(impatient, "c2", said()))
+    loop, longest = asyncio.get_running_loop(), 0.0
+    for _ in range(100):
+        before = loop.time()
+        await asyncio.sleep(0)
+        longest = max(longest, loop.time() - before)
+    foreign.execute("ROLLBACK")
+    await waiting
+    assert longest < 4.0, "SQLite's own patience would be five seconds"
+
+
+async def test_a_transaction_whose_cleaning_up_fails_leaves_nobody_waiting(
+    writer: Writer, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await write(writer, "c1", created(A))
+
+    def broken(*_: object) -> None:
+        raise OSError("the file system is gone")
+
+    monkeypatch.setattr(disk, "connect", broken)
+    monkeypatch.setattr(writer, "_connect", disk.connect)
+    monkeypatch.setattr(writer, "_trouble", broken)
+    disk.doubts = 1
+    with pytest.raises(Unavailable, match="the file system is gone"):
+        async with asyncio.timeout(PATIENCE):
+            await write(writer, "c2", said())
+    monkeypatch.undo()
+    with pytest.raises(Unavailable):
+        await write(writer, "c3", said())
+    assert (await write(writer, "c4", said())).version > 2

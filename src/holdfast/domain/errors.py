@@ -9,6 +9,7 @@ HoldfastError
 ├── Conflict        lost a race or contradicts an earlier command
 │   └── Fenced      a later worker holds the lease: stop working
 ├── Unavailable     may be retried: disk full, shutting down
+│   └── NotReady    for a moment: it is starting, or another program keeps the database locked
 └── Corrupt         stored bytes do not match their checksum: the stream stops here
 """
 
@@ -58,6 +59,13 @@ class Unavailable(HoldfastError):
     def __init__(self, message: str, *, hint: str = "", retry_after: int = 5) -> None:
         super().__init__(message, hint=hint)
         self.retry_after = retry_after
+
+
+class NotReady(Unavailable):
+    """It will work in a moment; nothing was stored."""
+
+    def __init__(self, message: str, *, hint: str = "", retry_after: int = 1) -> None:
+        super().__init__(message, hint=hint, retry_after=retry_after)
 
 
 class Corrupt(HoldfastError):

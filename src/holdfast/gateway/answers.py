@@ -17,6 +17,7 @@ from holdfast.domain.errors import (
     Gone,
     HoldfastError,
     NotFound,
+    NotReady,
     Rejected,
     TooLarge,
     Unauthorized,
@@ -72,6 +73,8 @@ def of_error(error: HoldfastError) -> Response:
             status, code = 400, "bad_request"
         case Conflict():
             status, code = 409, "conflict"
+        case NotReady(retry_after=seconds):
+            return refuse(503, "not_ready", error.message, hint=error.hint, retry_after=seconds)
         case Unavailable(retry_after=seconds):
             return refuse(507, "unavailable", error.message, hint=error.hint, retry_after=seconds)
         case Corrupt():

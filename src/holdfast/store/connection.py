@@ -37,6 +37,13 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def connect_impatient_writer(path: Path) -> sqlite3.Connection:
+    """The writing connection for the event loop: where another program holds the lock it fails at once."""
+    connection = connect_writer(path)
+    connection.execute("PRAGMA busy_timeout=0")
+    return connection
+
+
 def connect_reader(path: Path) -> sqlite3.Connection:
     """A connection that cannot write."""
     uri = f"file:{quote(str(path))}?mode=ro"

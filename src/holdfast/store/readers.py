@@ -11,12 +11,14 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import TypeVar
 
 from holdfast.domain.errors import Unavailable
 
 READERS = 3
+DOCTOR = "`holdfast doctor` examines the home."
 T = TypeVar("T")
 Connect = Callable[[], sqlite3.Connection]
 Read = Callable[[sqlite3.Connection], object]
@@ -84,13 +86,24 @@ class _Reader:
         connection: sqlite3.Connection | None = None
         while (job := self.jobs.get()) is not None:
             read, future = job
-            found, error = None, None
+            found: object = None
+            error: Exception | None = None
             try:
                 connection = connection or self._connect()
                 found = read(connection)
+            except sqlite3.Error as raised:
+                _close(connection)
+                connection = None  # the next read begins anew
+                error = Unavailable(f"The database cannot be read: {raised}.", hint=DOCTOR)
+                error.__cause__ = raised
             except Exception as raised:
                 error = raised
             self._loop.call_soon_threadsafe(self._back, self, future, found, error)
             del job, read, future, found, error  # an idle thread keeps nothing alive
-        if connection is not None:
+        _close(connection)
+
+
+def _close(connection: sqlite3.Connection | None) -> None:
+    if connection is not None:
+        with suppress(sqlite3.Error):
             connection.close()

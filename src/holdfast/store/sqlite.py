@@ -16,7 +16,7 @@ from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound
 from holdfast.domain.events import Record, decode_many
 from holdfast.domain.system import SYSTEM
 from holdfast.store.cards import SqliteCards
-from holdfast.store.connection import connect_reader, connect_writer, explained, prepare
+from holdfast.store.connection import connect_impatient_writer, connect_reader, explained, prepare
 from holdfast.store.devices import SqliteDevices
 from holdfast.store.operations import (
     DoAppend,
@@ -64,7 +64,7 @@ class SqliteStore:
         self._readers = Readers(lambda: connect_reader(path))
         self._counted = (0, 1 << 62, -1)  # events, up to which seq, by which version of the stream of deletions
         with explained(path):
-            self.writer = Writer(lambda: connect_writer(path), self._tail, asyncio.get_running_loop())
+            self.writer = Writer(lambda: connect_impatient_writer(path), self._tail, asyncio.get_running_loop())
             self._devices = SqliteDevices(self.writer, self._rows)
             self.cards = SqliteCards(self._rows)
             self._followed = connect_reader(path)

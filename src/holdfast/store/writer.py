@@ -4,21 +4,24 @@ Whatever waits when the last commit is through goes into the next one. A disk th
 `QUICK` is written to from the loop itself, since handing over to a thread and back costs more than
 the sync; for a slower one the writer's thread does it, and the loop goes on. When the disk refuses,
 nobody in the batch is told "done", the connection is opened anew (a failed fsync may have dropped
-pages), and a probe finds out when it works again. What is written: `operations.py`.
+pages), and a probe finds out when it works again. While another program holds the write lock, nothing
+waits inside of SQLite: the batch is tried again every few milliseconds, and refused after `LOCK_SECONDS`.
+What is written: `operations.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from holdfast.domain.errors import HoldfastError, Unavailable
+from holdfast.domain.errors import HoldfastError, NotReady, Unavailable
 from holdfast.domain.events import Record
 from holdfast.store.operations import DoProbe, Head, Operation, Transaction, weight
 from holdfast.store.port import Health
@@ -26,14 +29,32 @@ from holdfast.store.queries import queries
 from holdfast.store.tail import Tail
 
 PROBE_SECONDS = 2.0
+LOCK_SECONDS = 5.0
+"""So long a write waits for another program that holds the write lock; then it is refused."""
+LOCK_NOTICE_SECONDS = 1.0
+"""From then on `health` says that the database is locked."""
+LOCK_PAUSE_SECONDS = 0.02
 QUICK, SLOW = 0.0015, 0.005
 """Seconds of a sync: below the first the loop commits by itself; a longer one than the second counts as that."""
 LIGHT = 128
 """So many rows the loop writes by itself, some milliseconds; more are for the thread on any disk."""
 BATCH = 512
+DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+OPERATION = (
+    0,
+    sqlite3.SQLITE_ERROR,
+    sqlite3.SQLITE_CONSTRAINT,
+    sqlite3.SQLITE_MISMATCH,
+    sqlite3.SQLITE_MISUSE,
+    sqlite3.SQLITE_RANGE,
+    sqlite3.SQLITE_TOOBIG,
+)
+"""What is wrong with a statement or its values, so that trying again is in vain; anything else may pass."""
+DOCTOR = "`holdfast doctor` examines the home."
 KNOWN_HEADS = 10_000
 Connect = Callable[[], sqlite3.Connection]
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -42,6 +63,9 @@ class _Request(Generic[T]):
     future: asyncio.Future[T]
     result: T | None = None
     error: Exception | None = None
+    asked: float = field(default_factory=time.monotonic)
+    again: bool = False
+    """The database was locked: it goes into the next transaction."""
 
 
 class Writer:
@@ -114,14 +138,18 @@ class Writer:
         """The followers, then whoever waits; those may have more to write before the next commit."""
         if records:
             self._tail.committed(records)
+        locked = [request for request in batch if request.again]
         for request in batch:
-            if request.future.done():
+            if request.future.done() or request.again:
                 continue
             if request.error is not None:
                 request.future.set_exception(request.error)
             else:
                 request.future.set_result(request.result)
-        if self._waiting:
+        self._waiting = locked + self._waiting
+        if locked:
+            self._loop.call_later(LOCK_PAUSE_SECONDS, self._next)
+        elif self._waiting:
             self._loop.call_soon(self._next)
         elif not self.health.writable and self._prober is None:
             self._prober = self._loop.call_later(PROBE_SECONDS, self._probe)
@@ -142,12 +170,13 @@ class Writer:
         self._loop.call_soon_threadsafe(self._back, batch, records)
 
     def _commit(self, batch: list[_Request[object]]) -> list[Record]:
-        """Run a batch in one transaction; what it wrote."""
+        """Run a batch in one transaction; what it wrote. It never raises: every request gets its answer."""
         started = time.perf_counter()
         tx = Transaction(self._connection, self._last_seq, self._heads)
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for request in batch:
+                request.again = False
                 try:
                     request.result = request.operation.run(tx)
                 except HoldfastError as refused:
@@ -155,7 +184,11 @@ class Writer:
             written = time.perf_counter()
             self._connection.execute("COMMIT")
         except Exception as error:
-            return self._failed(batch, error)
+            try:
+                return self._failed(batch, error)
+            except Exception as worse:
+                log.exception("a failed transaction could not be cleaned up")
+                return self._refuse(batch, worse)
         ended = time.perf_counter()
         self._last_seq = tx.last_seq
         if len(self._heads) > KNOWN_HEADS:
@@ -167,44 +200,65 @@ class Writer:
         return tx.records
 
     def _failed(self, batch: list[_Request[object]], error: Exception) -> list[Record]:
-        """Nobody is told "done". A sick disk fails all; a sick operation fails alone."""
+        """Nobody is told "done". A sick database fails all; a sick operation fails alone."""
         self._heads.clear()
         for request in batch:
-            request.result = None
+            request.result, request.error, request.again = None, None, False
         trouble = self._trouble(error)
+        if trouble is not None and _primary_code(trouble) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return self._locked(batch, trouble)
         if trouble is not None:
-            problem = f"The disk does not take writes: {trouble}."
-            since = int(time.time() * 1000) if self.health.writable else self.health.since
-            self.health = Health(writable=False, problem=problem, since=since)
-            refused = Unavailable(problem, hint="Free some space; it recovers by itself.")
-            for request in batch:
-                request.error = refused
-            self._reopen()
-            return []
+            return self._refuse(batch, trouble)
         if len(batch) == 1:
             batch[0].error = error
             return []
-        for request in batch:
-            request.error = None
         return [record for request in batch for record in self._commit([request])]
 
+    def _refuse(self, batch: list[_Request[object]], trouble: Exception) -> list[Record]:
+        """The database does not take writes now; begin again with a new connection."""
+        full = isinstance(trouble, sqlite3.Error) and _primary_code(trouble) in DISK
+        what, hint = ("disk", "Free some space; it recovers by itself.") if full else ("database", DOCTOR)
+        problem = f"The {what} does not take writes: {trouble}."
+        if _closed(trouble) and not self.health.writable:
+            problem = self.health.problem  # why it could not be opened again
+        self._unwell(problem)
+        refused = Unavailable(problem, hint=hint)
+        for request in batch:
+            request.result, request.error = None, refused
+        self._reopen()
+        return []
+
+    def _locked(self, batch: list[_Request[object]], trouble: sqlite3.Error) -> list[Record]:
+        """Another program holds the write lock: whoever has not waited for too long goes into the next try."""
+        now = time.monotonic()
+        problem = f"Another program keeps the database locked, so nothing can be written: {trouble}."
+        if now - batch[0].asked >= LOCK_NOTICE_SECONDS:
+            self._unwell(problem)
+        refused = NotReady(problem, hint="End the program that has holdfast.db open; it goes on by itself.")
+        for request in batch:
+            request.again = now - request.asked < LOCK_SECONDS
+            request.error = None if request.again else refused
+        return []
+
+    def _unwell(self, problem: str) -> None:
+        since = int(time.time() * 1000) if self.health.writable else self.health.since
+        self.health = Health(writable=False, problem=problem, since=since)
+
     def _trouble(self, error: Exception) -> sqlite3.Error | None:
-        """What the disk has to do with it; a transaction that cannot even be given up is no better."""
-        if isinstance(error, sqlite3.Error) and _disk_trouble(error):
-            return error
+        """What the database has to do with it; a transaction that cannot even be given up is no better."""
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error as stuck:
             return stuck
-        return None
+        return error if isinstance(error, sqlite3.Error) and _database_trouble(error) else None
 
     def _reopen(self) -> None:
         try:
             self._connection.close()
             self._connection = self._connect()
             self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
-        except sqlite3.Error:
+        except Exception:
             with suppress(sqlite3.Error):
                 self._connection.close()  # stays unhealthy: the next batch or probe opens it again
 
@@ -214,12 +268,14 @@ def _light(batch: list[_Request[object]]) -> bool:
     return sum(weight(request.operation) for request in batch) <= LIGHT
 
 
-def _disk_trouble(error: sqlite3.Error) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    closed = isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error)
-    return closed or code in (
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_READONLY,
-    )
+def _primary_code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _database_trouble(error: sqlite3.Error) -> bool:
+    """Whether the database is sick, and not just this one operation."""
+    return _closed(error) or _primary_code(error) not in OPERATION
+
+
+def _closed(error: Exception) -> bool:
+    return isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error)
