@@ -1,62 +1,243 @@
-"""Changes to `config.toml` that keep everything else in it as it is, comments included."""
+"""Changes to `config.toml` that keep everything else in it as it is, comments included.
+
+The same setting can be written in several ways (tables, dotted keys, inline tables, in any order), and no one way
+of adding a key suits them all. So several are tried, and the first text that reads back as exactly the settings
+that were meant is written. The file is replaced whole, and only if nobody changed it meanwhile.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import json
 import os
+import re
+import stat
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from holdfast.config import ConfigError
-from holdfast.read_settings import load_settings
+from holdfast.read_settings import parse_settings
+from holdfast.settings import DEMO
+
+TRIES = 5
+"""How often an edit starts again because somebody else changed the file at the same time."""
+HEADER = re.compile(r"\s*\[(?!\[)")
+Values = dict[str, str]
 
 
 def allow_always(path: Path, profile: str, pattern: str, *, model: str) -> None:
     """Allow whatever fits the pattern, in every session of the profile; one that was only detected is written down."""
-    if profile not in load_settings(path).profiles:
-        _edit(path, ["profiles", profile], {"model": model})
-    _edit(path, ["profiles", profile, "tools"], {pattern: "allow"})
+
+    def change(settings: dict[str, Any]) -> None:
+        profiles = _table(path, settings, ["profiles"])
+        if profile not in profiles:
+            profiles[profile] = {"model": model}
+        _table(path, settings, ["profiles", profile, "tools"])[pattern] = "allow"
+
+    _edit(path, change)
 
 
-def add_profile(path: Path, name: str, values: dict[str, str]) -> None:
-    """A new profile."""
-    if name in load_settings(path).profiles:
-        raise ConfigError(f"There is a profile {name!r} already; change it in {path}.")
-    _edit(path, ["profiles", name], values)
+def add_profile(path: Path, name: str, values: Values) -> None:
+    """Add a profile that is not there yet."""
+
+    def change(settings: dict[str, Any]) -> None:
+        profiles = _table(path, settings, ["profiles"])
+        if name in profiles or name == DEMO:
+            raise ConfigError(f"There is a profile {name!r} already; change it in {path}.")
+        profiles[name] = dict(values)
+
+    _edit(path, change)
 
 
 def set_default(path: Path, name: str) -> None:
-    """The profile of a session that names none."""
-    _edit(path, [], {"default_profile": name})
+    """Choose the profile of a session that names none."""
+
+    def change(settings: dict[str, Any]) -> None:
+        settings["default_profile"] = name
+
+    _edit(path, change)
 
 
-def _edit(path: Path, table: list[str], values: dict[str, str]) -> None:
-    import tomlkit
-    import tomlkit.items
-
-    text = path.read_text("utf-8") if path.exists() else ""
-    document = tomlkit.parse(text)
-    here: tomlkit.TOMLDocument | tomlkit.items.AbstractTable = document
-    for position, key in enumerate(table):
-        if key not in here:
-            here[key] = tomlkit.table(is_super_table=position < len(table) - 1)
-        inner = here[key]
-        if not isinstance(inner, tomlkit.items.AbstractTable):
-            raise ConfigError(f"{path}: {'.'.join(table[: position + 1])} is not a table.")
+def _table(path: Path, settings: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+    here = settings
+    for position, key in enumerate(keys):
+        inner = here.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"{path}: {'.'.join(keys[: position + 1])} is not a table.")
         here = inner
-    for key, value in values.items():
-        here[key] = value
-    _replace(path, tomlkit.dumps(document))
+    return here
 
 
-def _replace(path: Path, text: str) -> None:
-    """Whole or not at all, and only if what comes out can be read."""
-    temporary = path.with_name(path.name + ".new")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+def _edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Read, change and replace; again when somebody else was quicker."""
+    target = path.resolve()  # a link to a file elsewhere stays a link
     try:
-        load_settings(temporary)
-    except ConfigError:
-        temporary.unlink()
-        raise
-    temporary.replace(path)
+        with _locked(target.parent):
+            for _ in range(TRIES):
+                before = _read(target)
+                text = before.decode("utf-8")
+                parse_settings(path, text)  # a broken file is left alone; the error names the line
+                wanted = tomllib.loads(text)
+                change(wanted)
+                after = _written(text, wanted)
+                if after is None:
+                    raise ConfigError(
+                        f"{path}: the change does not fit into the file as it is written; edit it by hand."
+                    )
+                parse_settings(path, after)
+                if _replace(target, before, after.encode("utf-8")):
+                    return
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be changed: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} cannot be read: {error}.") from error
+    raise ConfigError(f"{path} cannot be changed: something else keeps changing it at the same time. Try again.")
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Only one of our own processes edits at a time."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _replace(path: Path, before: bytes, after: bytes) -> bool:
+    """Whole or not at all, and with the rights that it had; False when the file is no longer what was read."""
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
+    if not mode & stat.S_IWUSR:
+        raise PermissionError(errno.EACCES, "it is read-only")  # replacing it would go around that
+    temporary = path.with_name(path.name + ".new")
+    try:
+        with temporary.open("wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(after)
+            file.flush()
+            os.fsync(file.fileno())
+        if _read(path) != before:
+            return False
+        temporary.replace(path)
+        return True
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+# --- the ways to write a change -----------------------------------------------------------------
+
+
+def _written(text: str, wanted: dict[str, Any]) -> str | None:
+    """The text that says what is wanted, with as little changed as possible; None when no way was found."""
+    for key_path, value in list(_changes(tomllib.loads(text), wanted, ())):
+        step = _with(tomllib.loads(text), key_path, value)
+        found = next((way for way in _ways(text, key_path, value) if _reads_as(way, step)), None)
+        if found is None:
+            return None
+        text = found
+    return text
+
+
+def _changes(old: dict[str, Any], new: dict[str, Any], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Each value that is new or different, by its keys; a new table goes in whole."""
+    for key, value in new.items():
+        if key not in old or not isinstance(value, dict):
+            if key not in old or old[key] != value:
+                yield (*above, key), value
+        elif isinstance(old[key], dict):
+            yield from _changes(old[key], value, (*above, key))
+
+
+def _with(settings: dict[str, Any], keys: tuple[str, ...], value: object) -> dict[str, Any]:
+    here = settings
+    for key in keys[:-1]:
+        here = here.setdefault(key, {})
+    here[keys[-1]] = value
+    return settings
+
+
+def _reads_as(text: str, wanted: dict[str, Any]) -> bool:
+    try:
+        return tomllib.loads(text) == wanted
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _ways(text: str, keys: tuple[str, ...], value: Any) -> Iterator[str]:
+    """Ways to write it, the nicest first. Some give a text that is wrong; the caller reads each back."""
+    import tomlkit
+    import tomlkit.exceptions
+
+    for inline in (False, True):
+        try:
+            yield _by_library(text, keys, value, inline=inline)
+        except (tomlkit.exceptions.TOMLKitError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+    newline = "\r\n" if "\r\n" in text else "\n"
+    table, plain = (keys, value) if isinstance(value, dict) else (keys[:-1], {keys[-1]: value})
+    lines = text.splitlines()
+    headers = [number for number, line in enumerate(lines) if HEADER.match(line)]
+    for depth in range(len(table), -1, -1):
+        added = [f"{_dotted((*table[depth:], key))} = {_literal(each)}" for key, each in _flat(plain)]
+        for number in headers if depth else [-1]:
+            yield newline.join([*lines[: number + 1], *added, *lines[number + 1 :], ""])
+    added = [f"{_dotted(key)} = {_literal(each)}" for key, each in _flat(plain)]
+    yield newline.join([*lines, "", f"[{_dotted(table)}]", *added, ""])
+
+
+def _by_library(text: str, keys: tuple[str, ...], value: Any, *, inline: bool) -> str:
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    here: Any = document
+    for position, key in enumerate(keys[:-1]):
+        if key not in here:
+            here[key] = tomlkit.inline_table() if inline else tomlkit.table(is_super_table=position < len(keys) - 2)
+        here = here[key]
+    here[keys[-1]] = _item(value, inline=inline)
+    return tomlkit.dumps(document)
+
+
+def _item(value: Any, *, inline: bool) -> Any:
+    import tomlkit
+
+    if not isinstance(value, dict):
+        return value
+    table = tomlkit.inline_table() if inline else tomlkit.table(is_super_table=_only_tables(value))
+    for key, each in value.items():
+        table[key] = _item(each, inline=inline)
+    return table
+
+
+def _only_tables(value: dict[str, Any]) -> bool:
+    return bool(value) and all(isinstance(each, dict) for each in value.values())
+
+
+def _flat(values: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, (*above, key))
+        else:
+            yield (*above, key), value
+
+
+def _dotted(keys: tuple[str | tuple[str, ...], ...]) -> str:
+    parts = [part for key in keys for part in (key if isinstance(key, tuple) else (key,))]
+    return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _literal(part) for part in parts)
+
+
+def _literal(text: str) -> str:
+    """A TOML string. JSON writes the same one, but for a character that TOML wants escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -37,6 +37,11 @@ def load_settings(path: Path) -> Settings:
         text = ""
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
+    return parse_settings(path, text)
+
+
+def parse_settings(path: Path, text: str) -> Settings:
+    """Check a text that is, or is about to become, the file at this path."""
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

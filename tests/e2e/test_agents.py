@@ -130,6 +130,22 @@ def test_always_is_kept_in_the_profile(running: Running) -> None:
     assert "WaitOpened" not in kinds(records)
 
 
+def test_always_says_so_when_the_profile_cannot_be_written(running: Running) -> None:
+    gateway = running.gateway
+    running.server.script(Reply(Call("write", {"path": "docs/a.md", "content": "x"})), Reply("one"))
+    first = gateway.create("first", cwd=running.work)
+    wait = waiting(gateway)["id"]
+    config = gateway.home / "config.toml"
+    config.chmod(0o400)
+    accepted = gateway.request("POST", "/v1/answers", json={"wait": wait, "answer": "always"})
+    assert accepted.status_code == 202
+    assert "in this session only" in accepted.json()["warning"]
+    assert "read-only" in accepted.json()["warning"]
+    gateway.until_rest(first)
+    config.chmod(0o600)
+    assert "write:docs" not in config.read_text()
+
+
 def test_promise_5_a_rate_limit_is_a_wait_that_everybody_sees(tmp_path: Path, server: Loopback) -> None:
     """Retry-After becomes a durable wait; it survives a kill and goes on by itself, here an hour later."""
     with gateway_for(tmp_path, server, script=LATE, arguments=("0",)) as gateway:

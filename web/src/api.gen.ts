@@ -7,6 +7,7 @@ export interface Accepted {
   readonly seq: number;
   readonly input: string | null;
   readonly duplicate: boolean;
+  readonly warning?: string;
 }
 
 export interface AgentChosen {

@@ -25,6 +25,8 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     input: str | None
     duplicate: bool
+    warning: str = ""
+    """What did not happen although the command was accepted, such as a permission that could not be kept."""
 
 
 class TaskAccepted(msgspec.Struct, frozen=True, kw_only=True):

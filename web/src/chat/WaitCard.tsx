@@ -3,7 +3,7 @@ import { call as ask, newId } from "../net/http";
 import { visible } from "../parts/blocks";
 import { Chip } from "../parts/Chip";
 import { waitState } from "../parts/states";
-import { complain } from "../parts/toasts";
+import { complain, toast } from "../parts/toasts";
 import { Time } from "../parts/Time";
 import { Why } from "../parts/Why";
 import { byWhom, moment } from "../words";
@@ -29,7 +29,8 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
   const answer = async (text: string): Promise<void> => {
     setBusy(text);
     try {
-      await ask("POST /v1/answers", { body: { wait: wait.wait, answer: text }, key: newId() });
+      const accepted = await ask("POST /v1/answers", { body: { wait: wait.wait, answer: text }, key: newId() });
+      if (accepted.warning) toast("failed", accepted.warning);
     } catch (error) {
       complain(error);
       setBusy("");

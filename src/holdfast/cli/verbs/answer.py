@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import USAGE, CliError
+from holdfast.cli.screen import clean
 from holdfast.cli.values import TEXT
 
 
@@ -29,9 +30,13 @@ def command(cli: Cli, id: str, text: str | None, choice: str | None) -> None:
         raise CliError(
             "An answer is missing.", hint="Give a TEXT, or --allow, --session, --always, --deny.", code=USAGE
         )
-    body = {"wait": id, "answer": choice or text, "note": text or "" if choice else ""}
+    body = {"wait": id.strip().lower(), "answer": choice or text, "note": text or "" if choice else ""}
     accepted = cli.gateway.command("POST", "/v1/answers", body)
+    warning = str(accepted.get("warning", ""))
     if cli.json:
-        cli.print_json({key: accepted[key] for key in ("session", "version", "seq")})
+        kept = {key: accepted[key] for key in ("session", "version", "seq")}
+        cli.print_json(kept | ({"warning": warning} if warning else {}))
     else:
         click.echo(f"answered; session {accepted['session']} goes on")
+        if warning:
+            click.echo(f"warning: {clean(warning)}", err=True)

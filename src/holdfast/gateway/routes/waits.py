@@ -42,20 +42,25 @@ async def answer_wait(at: At, request: Request) -> Response:
     session = str(row["session"])
     command = msgspec.structs.replace(command, wait=str(row["id"]))
     appended = await at.sessions.tell(session, command, caller)
+    warning = ""
     if command.answer.strip() == "always" and row["purpose"] == "approval":
-        _keep(at, (await at.sessions.get(session)).profile, str(row["pattern"]))
-    return accepted(session, appended, caller, message=False)
+        warning = _keep(at, (await at.sessions.get(session)).profile, str(row["pattern"]))
+    return accepted(session, appended, caller, message=False, warning=warning)
 
 
-def _keep(at: Gateway, profile: str, pattern: str) -> None:
-    """The answer counts in its session in any case; in the profile only if that can be written."""
+def _keep(at: Gateway, profile: str, pattern: str) -> str:
+    """Write the permission into the profile. Why that was not possible, if so; in the session the answer counts."""
     known = at.profiles.settings.profiles.get(profile)
     if known is None:
-        return  # it was removed meanwhile, and nobody wants it back because of a permission
-    try:
-        allow_always(at.profiles.path, profile, pattern, model=known.model)
-    except (ConfigError, OSError) as error:
-        log.error("profile %s could not be changed to allow %s: %s", profile, pattern, error)
+        problem = f"there is no profile {profile!r} any more."
+    else:
+        try:
+            allow_always(at.profiles.path, profile, pattern, model=known.model)
+            return ""
+        except ConfigError as error:
+            problem = str(error)
+    log.error("profile %s could not be changed to allow %s: %s", profile, pattern, problem)
+    return f"Allowed in this session only, not always: {problem}"
 
 
 def _waiting(row: Row) -> Waiting:

@@ -1,0 +1,132 @@
+"""Changes to config.toml: whatever way it is written in, only what was meant changes, or the error says why not."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.config import ConfigError
+from holdfast.edit_settings import add_profile, allow_always, set_default
+from holdfast.read_settings import load_settings
+
+WRITTEN = {
+    "nothing": "",
+    "only a comment": "# mine\n",
+    "no last newline": '[profiles.a]\nmodel = "demo"',
+    "tables": '# mine\n[profiles.a] # first\nmodel = "demo"\n',
+    "interleaved tables": (
+        '[profiles.a] # first\nmodel = "demo"\n\n[gateway]\nport = 0\n\n[profiles.b]\nmodel = "demo"\n'
+        '[profiles.b.tools]\n"*" = "ask" # all of them\n[resume]\nattempts = 2\n[profiles.a.tools]\nread = "ask"\n'
+    ),
+    "a table below comes first": '[profiles.a.tools]\nread = "ask"\n[gateway]\nport = 0\n[profiles.a]\nmodel = "demo"\n',
+    "dotted keys": 'profiles.a.model = "demo" # first\nprofiles.b.model = "demo"\n[gateway]\nport = 0\n',
+    "dotted keys below": 'profiles.a.model = "demo"\nprofiles.a.tools.read = "ask" # why not\n[gateway]\nport = 0\n',
+    "dotted keys in a table": '[gateway]\nport = 0\n[profiles]\na.model = "demo" # first\na.tools.read = "ask"\n[mcp]\n',
+    "dotted tools": '[profiles.a]\nmodel = "demo"\ntools.write = "ask" # first\n[gateway]\nport = 0\n',
+    "inline tables": '[profiles]\na = { model = "demo", tools = { write = "ask" } } # first\n',
+    "inline tables only": 'profiles = { a = { model = "demo" } } # first\n[gateway]\nport = 0\n',
+    "an inline table of tools": '[profiles.a]\nmodel = "demo"\ntools = { read = "ask" } # first\n[gateway]\nport = 0\n',
+    "quoted names": '["profiles"."a"]\nmodel = "demo"\n["gateway"]\nport = 0\n',
+    "spaces": ' [ profiles . a ]\nmodel = "demo"\n[gateway]\nport = 0\n [ profiles.a.tools ]\n',
+    "other line endings": '[profiles.a]\r\nmodel = "demo"\r\n[gateway]\r\nport = 0\r\n',
+    "a text that looks like a table": (
+        '[profiles.a]\nmodel = "demo"\ninstructions = """\n[profiles.a.tools]\n"""\n[gateway]\nport = 0\n'
+    ),
+    "dotted keys and a text like a table": (
+        'profiles.a.model = "demo"\nprofiles.a.tools.read = "ask"\nprofiles.a.instructions = """\n[profiles]\n"""\n'
+    ),
+}
+
+
+def expected(text: str, keys: list[str], value: object) -> dict[str, Any]:
+    settings = tomllib.loads(text)
+    here = settings
+    for key in keys[:-1]:
+        here = here.setdefault(key, {})
+    here[keys[-1]] = value
+    return settings
+
+
+@pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN)
+def test_a_change_fits_into_any_valid_file_and_keeps_its_comments(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+
+    def comments() -> list[str]:
+        return [line.partition("#")[2] for line in path.read_text().splitlines() if "#" in line]
+
+    path.write_bytes(text.encode())
+    before = comments()
+    set_default(path, "demo")
+    allow_always(path, "a", "terminal:git *", model="demo")
+    allow_always(path, "a", "read", model="demo")
+    add_profile(path, "new one", {"model": "demo", "instructions": 'Two lines:\n"\\" and \x7f.'})
+    wanted = expected(text, ["default_profile"], "demo")
+    wanted.setdefault("profiles", {}).setdefault("a", {"model": "demo"}).setdefault("tools", {}).update(
+        {"terminal:git *": "allow", "read": "allow"}
+    )
+    wanted["profiles"]["new one"] = {"model": "demo", "instructions": 'Two lines:\n"\\" and \x7f.'}
+    assert tomllib.loads(path.read_bytes().decode()) == wanted
+    assert comments() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_broken_file_is_named_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("[gateway]\nport = 0\n[profiles.a\n")
+    with pytest.raises(ConfigError, match=r"config.toml:3"):
+        allow_always(path, "a", "read", model="demo")
+    assert path.read_text() == "[gateway]\nport = 0\n[profiles.a\n"
+
+
+def test_a_read_only_file_is_named_and_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for root, who could write it anyhow."""
+    path = tmp_path / "config.toml"
+    path.write_text('default_profile = "demo" # chosen\n')
+    path.chmod(0o400)
+    with pytest.raises(ConfigError, match="cannot be changed: it is read-only"):
+        add_profile(path, "b", {"model": "demo"})
+    assert path.read_text() == 'default_profile = "demo" # chosen\n'
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_rights_of_the_file_and_a_link_to_it_are_kept(tmp_path: Path) -> None:
+    real, path = tmp_path / "dotfiles" / "holdfast.toml", tmp_path / "config.toml"
+    real.parent.mkdir()
+    real.write_text("[gateway]\nport = 0\n")
+    real.chmod(0o640)
+    path.symlink_to(real)
+    add_profile(path, "b", {"model": "demo"})
+    assert path.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert "b" in load_settings(real).profiles
+
+
+def test_what_somebody_else_wrote_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file changes between the reading and the writing, as under an editor."""
+    import holdfast.edit_settings as editing
+
+    path = tmp_path / "config.toml"
+    path.write_text("[gateway]\nport = 0\n")
+    original, others = editing._replace, ["[gateway]\nport = 1\n"]
+
+    def replace(target: Path, before: bytes, after: bytes) -> bool:
+        if others:
+            target.write_text(others.pop())
+        return original(target, before, after)
+
+    monkeypatch.setattr(editing, "_replace", replace)
+    add_profile(path, "b", {"model": "demo"})
+    found = load_settings(path)
+    assert (found.gateway.port, "b" in found.profiles) == (1, True)
+
+
+def test_a_file_that_never_stays_the_same_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import holdfast.edit_settings as editing
+
+    path = tmp_path / "config.toml"
+    monkeypatch.setattr(editing, "_replace", lambda *_: False)
+    with pytest.raises(ConfigError, match="keeps changing it"):
+        add_profile(path, "b", {"model": "demo"})
