@@ -21,10 +21,10 @@ WRITTEN = {
         '[profiles.a] # first\nmodel = "demo"\n\n[gateway]\nport = 0\n\n[profiles.b]\nmodel = "demo"\n'
         '[profiles.b.tools]\n"*" = "ask" # all of them\n[resume]\nattempts = 2\n[profiles.a.tools]\nread = "ask"\n'
     ),
-    "a table below comes first": '[profiles.a.tools]\nread = "ask"\n[gateway]\nport = 0\n[profiles.a]\nmodel = "demo"\n',
+    "a table below comes first": '[profiles.a.tools]\nread = "ask"\n[mcp]\n[profiles.a]\nmodel = "demo"\n',
     "dotted keys": 'profiles.a.model = "demo" # first\nprofiles.b.model = "demo"\n[gateway]\nport = 0\n',
     "dotted keys below": 'profiles.a.model = "demo"\nprofiles.a.tools.read = "ask" # why not\n[gateway]\nport = 0\n',
-    "dotted keys in a table": '[gateway]\nport = 0\n[profiles]\na.model = "demo" # first\na.tools.read = "ask"\n[mcp]\n',
+    "dotted keys in a table": '[board]\n[profiles]\na.model = "demo" # first\na.tools.read = "ask"\n[mcp]\n',
     "dotted tools": '[profiles.a]\nmodel = "demo"\ntools.write = "ask" # first\n[gateway]\nport = 0\n',
     "inline tables": '[profiles]\na = { model = "demo", tools = { write = "ask" } } # first\n',
     "inline tables only": 'profiles = { a = { model = "demo" } } # first\n[gateway]\nport = 0\n',

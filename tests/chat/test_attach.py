@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.chat import look
-from holdfast.cli.chat.attach import WINDOW, attach, missed
+from holdfast.cli.chat.ask import ask
+from holdfast.cli.chat.attach import WINDOW, Opening, attach, last_here, missed
 from holdfast.cli.chat.blocks import Remark
 from holdfast.cli.chat.keep import Cursors
+from holdfast.cli.chat.slash import Slash
 from holdfast.cli.gateway import Gateway
 from holdfast.config import Home
+from tests.e2e.board import create_card, until_card
 from tests.e2e.gateway import GatewayProcess
 
 LONG = '\n[profiles.long]\nmodel = "demo"\nmax_steps = 1000\n'
@@ -57,3 +60,28 @@ def test_an_export_that_cannot_be_written_says_so(gateway: GatewayProcess, door:
     (said,) = look.export(door, session, name)
     assert isinstance(said, Remark)
     assert said.tone == "bad"
+
+
+def test_the_last_session_of_a_directory_is_the_newest_that_no_card_owns(
+    gateway: GatewayProcess, door: Gateway, cwd: Path, tmp_path: Path
+) -> None:
+    """A pinned one stands first in the list, and is not the last."""
+    assert last_here(door, str(cwd)) is None
+    pinned, newest, elsewhere = (gateway.create(cwd=place) for place in (cwd, cwd, tmp_path))
+    gateway.command("POST", f"/v1/sessions/{pinned}/pin", {"pinned": True})
+    gateway.command("PATCH", f"/v1/sessions/{newest}", {"title": "here"})
+    card = create_card(gateway, "complete it is done", profile="demo", workspace=f"dir:{cwd}")
+    until_card(gateway, card, "done")
+    assert gateway.get("/v1/sessions", limit=5)["sessions"][1]["cwd"] == str(cwd), "the worker's"
+    assert last_here(door, str(cwd)) == newest
+    assert last_here(door, str(tmp_path)) == elsewhere
+
+
+def test_a_new_session_keeps_the_profile_of_the_one_that_is_left(
+    gateway: GatewayProcess, door: Gateway, cwd: Path, tmp_path: Path
+) -> None:
+    session = door.command("POST", "/v1/sessions", {"cwd": str(cwd), "profile": "careful"})["session"]
+    here = attach(door, session, Cursors(tmp_path))
+    new = ask(door, Cursors(tmp_path), here.place, here.view, Slash("new"))
+    assert isinstance(new, Opening)
+    assert (new.view.profile, new.place.profile) == ("careful", "careful")

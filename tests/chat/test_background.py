@@ -28,6 +28,7 @@ from holdfast.cli.chat.slash import Meaning, Slash, Wrong, meaning
         ("/bg stopping is hard, explain why", Slash("background", "stopping is hard, explain why")),
         ("/tasks", Slash("tasks", "list")),
         ("/tasks show 3bc3", Slash("tasks", "show 3bc3")),
+        ("/tasks show 3BC3", Slash("tasks", "show 3bc3")),
         ("/tasks wait 3bc3", Slash("tasks", "wait 3bc3")),
         ("/tasks pin 3bc3", Slash("tasks", "pin 3bc3")),
         ("/tasks prune --yes", Slash("tasks", "prune --yes")),

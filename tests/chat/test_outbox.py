@@ -8,12 +8,14 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from holdfast.cli.chat.outbox import Delivered, Letter, Outbox, Place, Receipt, Waiting
-from holdfast.cli.errors import Lost, NotRunning
-from holdfast.cli.gateway import Gateway
+from holdfast.cli.chat import outbox
+from holdfast.cli.chat.outbox import Delivered, Letter, Outbox, Place, Receipt, Returned, Waiting
+from holdfast.cli.errors import Lost, NotRunning, Refused
+from holdfast.cli.gateway import Gateway, Json
 from holdfast.config import Home
 from tests.e2e.gateway import GatewayProcess, of_kind, until
 from tests.eventually import PATIENCE
@@ -106,3 +108,46 @@ def has_heard(port: int) -> bool:
         if int(local.rpartition(":")[2], 16) == port and int(queues.rpartition(":")[2], 16) > 64:
             return True
     return False
+
+
+class FullDisk(Gateway):
+    """A gateway that refuses every message as one with a full disk does, and takes everything else."""
+
+    def command(self, method: str, target: str, body: Any = None, *, id: str | None = None, seconds: float = 1) -> Json:
+        if target.endswith("/messages"):
+            raise Refused(507, "The disk is full.")
+        return {"warning": "not for long" if target == "/v1/answers" else ""}
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[Post]:
+    post = Post(tmp_path)
+    post.outbox = Outbox(FullDisk(Home(tmp_path)), post.receipts.put)
+    post.outbox.start()
+    yield post
+    post.outbox.close()
+
+
+def test_a_stop_goes_before_a_message_that_a_full_disk_refuses(full: Post) -> None:
+    message = full.say("a" * 16, "say something")
+    assert isinstance(full.receipt(), Waiting)
+    stop = Letter("stop", Place("a" * 16), {"turn": 1}, "stop the turn", 0.0)
+    full.outbox.put(stop)
+    receipts = iter(full.receipt, None)
+    assert Delivered(stop) == next(receipt for receipt in receipts if not isinstance(receipt, Waiting))
+    assert full.outbox.unsent == [message]
+
+
+def test_a_message_that_a_full_disk_refuses_is_given_back(full: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "FULL_SECONDS", 0.1)
+    message = full.say("a" * 16, "say something")
+    receipts = iter(full.receipt, None)
+    returned = next(receipt for receipt in receipts if not isinstance(receipt, Waiting))
+    assert isinstance(returned, Returned) and returned.letter == message
+    assert full.outbox.unsent == []
+
+
+def test_what_the_gateway_warns_of_comes_back(full: Post) -> None:
+    letter = Letter("answer", Place("a" * 16), {"wait": "w", "answer": "always"}, "always", 0.0)
+    full.outbox.put(letter)
+    assert full.receipt() == Delivered(letter, "not for long")

@@ -45,7 +45,7 @@ class _Id(click.types.StringParamType):
         id = str(value).strip()
         if not id:
             self.fail(f"it is empty; `holdfast {self._lister}` lists the ids", param, ctx)
-        return id
+        return id.lower()
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Ids with their titles; nothing when no gateway runs."""

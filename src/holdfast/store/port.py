@@ -292,6 +292,10 @@ class Store(Protocol):
         """A page of the list, newest first; with a text, only those that have it in their title."""
         ...
 
+    async def sessions_in(self, cwd: str, *, limit: int) -> list[Row]:
+        """The sessions of a directory without those of cards, newest first."""
+        ...
+
     async def session(self, prefix: str) -> Row:
         """One session by id or unique prefix. NotFound, Gone, or Conflict if it fits several."""
         ...

@@ -137,6 +137,10 @@ class SqliteStore:
         }
         return await self._rows("list_sessions", where)
 
+    async def sessions_in(self, cwd: str, *, limit: int) -> list[Row]:
+        """The sessions of a directory without those of cards, newest first."""
+        return await self._rows("sessions_in", {"cwd": cwd, "limit": limit})
+
     async def session(self, prefix: str) -> Row:
         """One session by id or unique prefix."""
         return await self._by_prefix("session", prefix, get="get_session", find="find_sessions")

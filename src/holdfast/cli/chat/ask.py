@@ -70,7 +70,7 @@ def ask(gateway: Gateway, cursors: Cursors, place: Place, view: View, slash: Sla
             address = ensure(gateway)
             return [Remark(f"a gateway runs at {address.url} (pid {address.pid})")]
         case "resume":
-            return attach.attach(gateway, argument, cursors)
+            return attach.attach(gateway, argument.lower(), cursors)
         case "new":
             return _new(gateway, place, view, slash)
         case "profile" if not place.session:
@@ -122,7 +122,7 @@ def _new(gateway: Gateway, place: Place, view: View, slash: Slash) -> Done:
     if running and not slash.running:
         return _choose(running, slash, "k keep: it goes on in the old session · s stop · c cancel")
     stopped = tasks.stop_commands(gateway, running)
-    opening = attach.new(gateway, view.cwd, place.profile)
+    opening = attach.new(gateway, view.cwd, view.profile or place.profile)
     opening.blocks += [(0, block) for block in stopped]
     return opening
 

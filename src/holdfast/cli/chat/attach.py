@@ -21,8 +21,6 @@ LONGEST_WINDOW = 5_000
 PAGE = 2_000
 SEEN = 6
 """So many blocks are on the first screen, however small it is."""
-LIST_PAGE = 200
-LIST_PAGES = 5
 DEMO_HINT = "The demo agent is a script, no AI: say help. `holdfast models` shows how to get a real one."
 
 
@@ -41,15 +39,9 @@ class Opening:
 
 
 def last_here(gateway: Gateway, cwd: str) -> str | None:
-    """The session of this directory in which something happened last."""
-    before: str | None = None
-    for _ in range(LIST_PAGES):
-        page = gateway.get("/v1/sessions", limit=LIST_PAGE, before=before)
-        found = next((row["id"] for row in page["sessions"] if row["cwd"] == cwd), None)
-        before = page["next"]
-        if found is not None or before is None:
-            return found
-    return None
+    """The session of this directory in which something happened last; the sessions of cards do not count."""
+    found = gateway.get("/v1/sessions", cwd=cwd, limit=1)["sessions"]
+    return str(found[0]["id"]) if found else None
 
 
 def new(gateway: Gateway, cwd: str, profile: str | None) -> Opening:

@@ -105,6 +105,8 @@ def _checked(verb: str, about: str, name: str) -> Asked | Unclear:
             return Unclear(f"{name} {verb} needs the id of a task; /tasks lists them.")
         case "ID" if not ID.match(about):
             return Unclear(f"{name} {verb} takes the id of a task, and {about[:40]!r} is none; /tasks lists them.")
+        case "ID":
+            return Asked(verb, about.lower())
         case "TEXT" if not about:
             return Unclear(f"{name} {verb} needs a text.")
         case "[yes]" if about.lower().lstrip("-") not in ("", "yes"):

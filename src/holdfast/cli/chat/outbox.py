@@ -7,6 +7,7 @@ never waits.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from holdfast.cli.gateway import Gateway, Json, new_id
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 2.0
 DISK_FULL = 507
+FULL_SECONDS = 60.0
+"""How long a message is offered to a gateway whose disk is full, before it is given back."""
 Kind = Literal["message", "answer", "stop"]
 
 
@@ -45,9 +48,10 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The gateway has it on disk."""
+    """The gateway has it on disk; what it warns of, if anything."""
 
     letter: Letter
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,8 @@ class Outbox:
         self._something = threading.Condition()
         self._again = threading.Event()
         self._closed = False
+        self._tried_since: dict[str, float] = {}
+        """When each letter was refused or unheard for the first time, by its id."""
         self.in_doubt = ""
         """The id of the letter that was sent and not acknowledged: it may have arrived."""
 
@@ -105,72 +111,89 @@ class Outbox:
         return list(self._letters)
 
     def put(self, letter: Letter) -> None:
-        """Send it as soon as possible."""
+        """Send it as soon as possible. A stop goes before what is still waiting: it is about the turn that runs now."""
         with self._something:
             self._letters.append(letter)
             self._something.notify()
+        if letter.kind == "stop":
+            self._again.set()
 
     def try_now(self) -> None:
         """The gateway is back."""
         self._again.set()
 
     def _run(self) -> None:
+        pause = FIRST_PAUSE
         while True:
             with self._something:
                 self._something.wait_for(lambda: self._letters or self._closed)
             if self._closed:
                 return
-            self._deliver(self._letters[0])
-
-    def _deliver(self, letter: Letter) -> None:
-        pause, first = FIRST_PAUSE, True
-        while not self._closed:
             self._again.clear()
-            before, self.in_doubt = self.in_doubt, letter.id
-            try:
-                send(self._gateway, letter)
-            except CliError as error:
-                if not isinstance(error, Lost):
-                    self.in_doubt = before
-                if not _may_pass(error):
-                    self._done(Returned(letter, error))
-                    return
-                self._post(Waiting(letter, error, first))
-            except ValueError as error:
-                self._done(Returned(letter, CliError(f"What answered is not a gateway of ours: {error}.")))
-                return
+            if self._delivered(self._next()) or self._again.wait(pause):
+                pause = FIRST_PAUSE
             else:
-                self._done(Delivered(letter))
-                return
-            self._again.wait(pause)
-            pause, first = min(pause * 2, LONGEST_PAUSE), False
+                pause = min(pause * 2, LONGEST_PAUSE)
 
-    def _done(self, receipt: Delivered | Returned) -> None:
+    def _next(self) -> Letter:
+        """The oldest, but a stop first."""
+        return next((letter for letter in self._letters if letter.kind == "stop"), self._letters[0])
+
+    def _delivered(self, letter: Letter) -> bool:
+        """One try. Whether it is over with this letter, one way or the other."""
+        before, self.in_doubt = self.in_doubt, letter.id
+        now = time.monotonic()
+        try:
+            warning = send(self._gateway, letter)
+        except CliError as error:
+            if not isinstance(error, Lost):
+                self.in_doubt = before
+            first = letter.id not in self._tried_since
+            since = self._tried_since.setdefault(letter.id, now)
+            if not _may_pass(error) or (_disk_is_full(error) and now - since > FULL_SECONDS):
+                self._done(letter, Returned(letter, error))
+                return True
+            self._post(Waiting(letter, error, first))
+            return False
+        except ValueError as error:
+            self._done(letter, Returned(letter, CliError(f"What answered is not a gateway of ours: {error}.")))
+            return True
+        self.in_doubt = before
+        self._done(letter, Delivered(letter, warning))
+        return True
+
+    def _done(self, letter: Letter, receipt: Delivered | Returned) -> None:
         with self._something:
-            self._letters.popleft()
+            self._letters.remove(letter)
+            self._tried_since.pop(letter.id, None)
             self._something.notify_all()
         self._post(receipt)
 
 
+def _disk_is_full(error: CliError) -> bool:
+    return isinstance(error, Refused) and error.status == DISK_FULL
+
+
 def _may_pass(error: CliError) -> bool:
     """Whether the same letter may be taken later: nobody was there, or the disk was full."""
-    return isinstance(error, Lost | NotRunning) or (isinstance(error, Refused) and error.status == DISK_FULL)
+    return isinstance(error, Lost | NotRunning) or _disk_is_full(error)
 
 
-def send(gateway: Gateway, letter: Letter) -> None:
-    """One try. The first message to a new place begins its session."""
+def send(gateway: Gateway, letter: Letter) -> str:
+    """One try; what the gateway warns of. The first message to a new place begins its session."""
     place = letter.place
     match letter.kind:
         case "answer":
-            gateway.command("POST", "/v1/answers", letter.body, id=letter.id)
+            return str(gateway.command("POST", "/v1/answers", letter.body, id=letter.id).get("warning", ""))
         case "stop":
             gateway.command("POST", f"/v1/sessions/{place.session}/stop", letter.body, id=letter.id)
         case "message":
             with place.lock:
                 if not place.session:
                     begin(gateway, place, text=letter.text, id=letter.id)
-                    return
+                    return ""
             gateway.command("POST", f"/v1/sessions/{place.session}/messages", letter.body, id=letter.id)
+    return ""
 
 
 def begin(gateway: Gateway, place: Place, *, text: str | None = None, id: str | None = None) -> None:

@@ -35,6 +35,8 @@ CHOICES = "k keep · s stop · c cancel"
 DRAIN_SECONDS = 3.0
 CHANGES = ("resume", "new", "fork", "profile", "model", "rename", "undo", "reset", "undo-reset", "compact")
 """What is typed behind one of these is meant for what comes of it, so it waits."""
+AT_ONCE = ("quit", "stop", "help")
+"""But for these: leaving, stopping the turn and asking for help never wait."""
 
 
 class Screen(Protocol):
@@ -225,7 +227,9 @@ class Chat:
 
     def _receipt(self, receipt: Receipt) -> None:
         match receipt:
-            case Delivered(letter=letter):
+            case Delivered(letter=letter, warning=warning):
+                if warning:
+                    self._show([Remark(warning, "warning")])
                 if letter.place is self._place and self._follower is None:
                     self._follow()
             case Returned(letter=letter, error=error):
@@ -262,7 +266,7 @@ class Chat:
         if self._choice is not None:
             self._chosen(self._choice, MEANINGS.get(text.strip().lower()))
             return
-        if self._changing:
+        if self._changing and not _is_at_once(text):
             self._held.append(self._letter("message", {}, text))
             self._screen.refresh()
             return
@@ -390,6 +394,12 @@ class Chat:
             done = [Remark(_words(error), "bad")]
         finally:
             self._poster(self._did)((slash, done))
+
+
+def _is_at_once(text: str) -> bool:
+    """Whether it is a command that waits for nothing, whatever is going on."""
+    meant = meaning(text, None)
+    return isinstance(meant, Slash) and meant.name in AT_ONCE
 
 
 def _words(error: CliError) -> str:

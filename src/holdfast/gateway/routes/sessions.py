@@ -83,7 +83,9 @@ async def shown(at: Gateway, rows: list[Row], request: Request) -> list[Session]
     return [session_of(row, unread.get(str(row["id"]), 0)) for row in rows]
 
 
-def accepted(session: str, appended: Appended, caller: Caller, *, message: bool | None = None) -> Response:
+def accepted(
+    session: str, appended: Appended, caller: Caller, *, message: bool | None = None, warning: str = ""
+) -> Response:
     """202: it is on disk. A message has an id; one that became a comment, too."""
     shape = Accepted(
         session=session,
@@ -92,6 +94,7 @@ def accepted(session: str, appended: Appended, caller: Caller, *, message: bool 
         seq=appended.seq,
         input=COMMENT + caller.key.id if message is None else caller.key.id if message else None,
         duplicate=appended.duplicate,
+        warning=warning,
     )
     return answer(shape, status=202)
 
@@ -130,7 +133,7 @@ def is_directory(path: Path) -> bool:
 
 
 @router.get("/sessions", **returns(SessionPage))
-async def list_sessions(
+async def list_sessions(  # noqa: PLR0913, PLR0917 (one for each parameter of the query)
     at: At,
     request: Request,
     archived: bool = False,
@@ -138,8 +141,13 @@ async def list_sessions(
     before: Annotated[str, Query(pattern=PINNED_CURSOR, description="`next` of the page before.")] = "",
     text: Annotated[str, Query(max_length=500, description="In the title.")] = "",
     at_work: Annotated[bool, Query(description="All that are not at rest, and nothing else counts.")] = False,
+    cwd: Annotated[
+        str, Query(max_length=4096, description="Those of this directory without workers of cards, newest first.")
+    ] = "",
 ) -> Response:
     """A page of the list, pinned ones first, then newest first."""
+    if cwd:
+        return answer(SessionPage(await shown(at, await at.store.sessions_in(cwd, limit=limit), request), None))
     if at_work:
         return answer(SessionPage(await shown(at, await at.store.sessions_at_work(), request), None))
     at_ms, _, id = before.removeprefix("p").partition("-")

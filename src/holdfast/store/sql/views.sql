@@ -9,6 +9,12 @@ WHERE archived = :archived AND (pinned < :before_pinned OR (pinned = :before_pin
     AND (:text = '' OR instr(folded(title), :text) > 0)
 ORDER BY pinned DESC, updated_at DESC, id LIMIT :limit;
 
+-- name: sessions_in
+-- The sessions that were started in a directory, newest first. Those of a card belong to its workers.
+SELECT * FROM sessions WHERE archived = 0 AND cwd = :cwd
+    AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.id)
+ORDER BY updated_at DESC, id LIMIT :limit;
+
 -- name: get_session
 -- One session.
 SELECT * FROM sessions WHERE id = :session;
