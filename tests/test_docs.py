@@ -79,7 +79,7 @@ def test_every_event_and_command_is_documented_with_its_fields(kind: type[msgspe
 )
 def test_every_setting_is_documented(table: type) -> None:
     nested = {"gateway", "resume", "retention", "providers", "mcp", "profiles", "tools"}
-    nested |= {"session_reset", "compaction", "board"}
+    nested |= {"session_reset", "compaction", "board", "agents"}
     names = [field.name for field in fields(table) if field.name not in nested]
     missing = [name for name in names if not re.search(rf"^{name} = ", page("docs/config.md"), re.MULTILINE)]
     assert not missing

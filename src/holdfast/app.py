@@ -45,6 +45,7 @@ from holdfast.read_settings import load_settings
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.creation import Creation
 from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.live import Live
 from holdfast.runtime.mirror import Mirror
@@ -188,9 +189,10 @@ def _put_together(
     )
     shelf = Shelf(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=profiles.process_max_age_ms)
     delegation = Delegation(store, archive=archive, sessions=sessions, clock=clock)
+    creation = Creation(store, sessions=sessions, profiles=profiles)
     profiles.tools += [
         *command_tools(tasks, shelf, clock),
-        Delegate(delegation, shelf, profiles).tool,
+        Delegate(delegation, shelf, creation).tool,
         Recall(sessions).tool,
     ]
     runner = Runner(
@@ -206,7 +208,7 @@ def _put_together(
     still_running = StillRunning(store, shelf, tasks, awake)
     resets = Resets(store, sessions=sessions, running=still_running, profiles=profiles, clock=clock)
     cards = Cards(store, sessions=sessions, running=still_running, clock=clock, root=home.path / WORKSPACES)
-    profiles.worker_tools += WorkerTools(store, cards, sessions).tools
+    profiles.worker_tools += WorkerTools(store, cards, sessions, creation).tools
     pruning = Pruning(store, tasks.supervisor, clock)
     gateway = Gateway(
         store=store,

@@ -118,6 +118,16 @@ class BoardSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentsSettings:
+    """[agents]"""
+
+    max_depth: int = 3
+    """How many generations of agents and cards agents may create; 0 lets them create none."""
+    max_open: int = 20
+    """How many agents and cards that descend from one session may be open at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSettings:
     """[providers.NAME]"""
 
@@ -202,6 +212,7 @@ class Settings:
     session_reset: ResetSettings = field(default_factory=ResetSettings)
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
     board: BoardSettings = field(default_factory=BoardSettings)
+    agents: AgentsSettings = field(default_factory=AgentsSettings)
     providers: dict[str, ProviderSettings] = field(default_factory=dict)
     mcp: dict[str, McpSettings] = field(default_factory=dict)
     profiles: dict[str, ProfileSettings] = field(default_factory=dict)
@@ -222,7 +233,9 @@ BUILT_IN_PROVIDERS = {
     "llamacpp": ProviderSettings(base_url="http://127.0.0.1:8080/v1"),
     "vllm": ProviderSettings(base_url="http://127.0.0.1:8000/v1"),
 }
-DEMO_PROFILE = ProfileSettings(tools={"*": "allow"})
+OTHERS_TASKS = "process:others"
+"""The rule that opens tasks of other sessions to the tool `process`."""
+DEMO_PROFILE = ProfileSettings(tools={"*": "allow", OTHERS_TASKS: "allow"})
 
 
 SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}

@@ -37,12 +37,15 @@ from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.creation import Creation
+from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.live import Live
 from holdfast.runtime.profiles import WORKSPACES, Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Ground, Tasks
+from holdfast.runtime.tools.delegate import Delegate
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import Result
 from holdfast.store.port import Append, Appended, CommandKey, Lease, Write
@@ -94,9 +97,14 @@ class BoardRig:
         self.cards = Cards(
             self.store, sessions=self.sessions, running=self.running, clock=self.clock, root=home / WORKSPACES
         )
-        self.tools = {tool.name: tool for tool in WorkerTools(self.store, self.cards, self.sessions).tools}
+        creation = Creation(self.store, sessions=self.sessions, profiles=self.profiles)
+        self.tools = {tool.name: tool for tool in WorkerTools(self.store, self.cards, self.sessions, creation).tools}
         self.profiles.worker_tools += self.tools.values()
-        self.profiles.tools += command_tools(self.tasks, shelf, self.clock)
+        delegation = Delegation(self.store, archive=archive, sessions=self.sessions, clock=self.clock)
+        self.profiles.tools += [
+            *command_tools(self.tasks, shelf, self.clock),
+            Delegate(delegation, shelf, creation).tool,
+        ]
         self.dispatcher = Dispatcher(
             self.store,
             cards=self.cards,

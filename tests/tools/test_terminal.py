@@ -58,7 +58,7 @@ class Desk:
             self.store, tasks=self.tasks, sessions=self.sessions, clock=clock, max_age_ms=lambda _: 86_400_000
         )
         self.tools: dict[str, AnyTool] = {tool.name: tool for tool in command_tools(self.tasks, self.shelf, clock)}
-        self.place = Place(cwd, profile="demo", session=SESSION)
+        self.place = Place(cwd, profile="demo", session=SESSION, others=True)
         self._calls = 0
 
     async def open(self) -> Desk:

@@ -44,6 +44,7 @@ from holdfast.domain.events import (
 from holdfast.domain.fact import Happened
 from holdfast.domain.message import AgentMessage, ToolResult
 from holdfast.domain.queue import QueuedInput
+from holdfast.domain.rights import Rights
 from holdfast.domain.session import Session
 from holdfast.domain.task import PREVIEW, THE_BOARD, TaskFinished, TaskOutcome, task_stream
 from holdfast.domain.worker import WorkerReleased
@@ -85,8 +86,8 @@ class Cards:
 
     # --- commands -------------------------------------------------------------------------------
 
-    async def create(self, command: CreateCard, *, card: str, caller: Caller) -> Appended:
-        """Write work down; its board is made when it is the first."""
+    async def create(self, command: CreateCard, *, card: str, caller: Caller, rights: Rights | None = None) -> Appended:
+        """Write work down; its board is made when it is the first. `rights` limit it when an agent wants it."""
         known = await self._store.find_command(caller.key)
         if known is not None:
             return known
@@ -117,6 +118,7 @@ class Cards:
             max_runtime_ms=command.max_runtime_ms,
             max_attempts=command.max_attempts,
             session=command.session or "",
+            rights=rights,
         )
         events: list[AnyEvent] = [created]
         if status == "scheduled":
@@ -138,7 +140,9 @@ class Cards:
         except Conflict:
             if not also:
                 raise
-            return await self.create(command, card=card, caller=caller)  # somebody made the board just now
+            return await self.create(
+                command, card=card, caller=caller, rights=rights
+            )  # somebody made the board just now
 
     async def tell_board(self, name: str, command: BoardCommand, caller: Caller) -> Appended:
         """A command about a board as it is now."""

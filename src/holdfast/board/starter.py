@@ -212,16 +212,24 @@ class Starter:
             workspace=str(found.path),
             found=found.words,
             fresh_because=choice.fresh_because,
+            rights=card.rights,
         )
         begins: list[AnyEvent] = []
         if choice.resumes is None:
             title = title_from(card.title)
-            born = SessionCreated(session=session, profile=card.profile, cwd=str(found.path), title=title, by=THE_BOARD)
+            born = SessionCreated(
+                session=session,
+                profile=card.profile,
+                cwd=str(found.path),
+                title=title,
+                by=THE_BOARD,
+                rights=card.rights,
+            )
             begins.append(born)
         elif state.archived:
             begins.append(SessionRestored(by=THE_BOARD))
         begins += [
-            WorkerBound(card=card.id, run=number, cwd=str(found.path)),
+            WorkerBound(card=card.id, run=number, cwd=str(found.path), rights=card.rights),
             NoteReceived(text=said.note, task=task),
             InputReceived(input=f"run-{card.id}-{number}", text=said.text, mode="queue", by=THE_BOARD),
         ]

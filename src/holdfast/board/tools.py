@@ -21,6 +21,7 @@ from holdfast.domain.command import Name, Text, Title
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import Effect
 from holdfast.domain.session import Session
+from holdfast.runtime.creation import Creation
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, Done, Tool, bounded
@@ -103,10 +104,11 @@ class _Own:
 class WorkerTools:
     """The tools, over the cards of this gateway."""
 
-    def __init__(self, store: Store, cards: Cards, sessions: Sessions) -> None:
+    def __init__(self, store: Store, cards: Cards, sessions: Sessions, creation: Creation) -> None:
         self._store = store
         self._cards = cards
         self._sessions = sessions
+        self._creation = creation
 
     @property
     def tools(self) -> list[AnyTool]:
@@ -203,20 +205,25 @@ class WorkerTools:
 
     async def _create(self, place: Place, arguments: CreateArguments) -> Done:
         own = await self._own(place)
-        parents = [await self._named(parent, own) for parent in arguments.parents]
-        command = CreateCard(
-            title=arguments.title,
-            body=arguments.body,
-            board=own.card.board,
-            profile=arguments.profile or own.card.profile,
-            parents=parents,
-            priority=arguments.priority,
-        )
         caller = Caller(_key(place, arguments), _worker(own))
-        try:
-            appended = await self._cards.create(command, card=secrets.token_hex(4), caller=caller)
-        except HoldfastError as error:
-            raise ToolFailed(error.message) from error
+        appended = await self._store.find_command(caller.key)
+        if appended is None:
+            profile = arguments.profile or own.session.profile
+            command = CreateCard(
+                title=arguments.title,
+                body=arguments.body,
+                board=own.card.board,
+                profile=profile,
+                parents=[await self._named(parent, own) for parent in arguments.parents],
+                priority=arguments.priority,
+            )
+            try:
+                async with self._creation.granted(place.session, profile=profile) as rights:
+                    appended = await self._cards.create(
+                        command, card=secrets.token_hex(4), caller=caller, rights=rights
+                    )
+            except HoldfastError as error:
+                raise ToolFailed(error.message) from error
         return Done(f"Card {appended.stream.removeprefix('card/')} is on the board.")
 
     async def _link(self, place: Place, arguments: LinkArguments) -> Done:

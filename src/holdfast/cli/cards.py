@@ -199,6 +199,7 @@ def all_facts(found: Json) -> list[tuple[str, str]]:
     rows += [(clean(name), clean(value)) for name, value in found["metadata"].items()]
     if found["artifacts"]:
         rows.append(("artifacts", ", ".join(found["artifacts"])))
+    rows += [("limits", limit) for limit in found["limits"]]
     if found["why"] and card["status"] not in ("running", "done", "archived"):
         rows.append(("why", found["why"]))
     return rows

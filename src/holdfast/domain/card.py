@@ -286,6 +286,7 @@ class Card:
     version: int = 0
     updated_at: int = 0
     created: CardCreated | None = None
+    created_at: int = 0
     board: str = ""
     title: str = ""
     body: str = ""
@@ -322,6 +323,11 @@ class Card:
         return self.version > 0
 
     @property
+    def rights(self) -> Rights | None:
+        """What limits its workers besides their profile, when an agent created it."""
+        return None if self.created is None else self.created.rights
+
+    @property
     def run(self) -> Run | None:
         """The open one."""
         last = self.runs[-1] if self.runs else None
@@ -333,7 +339,7 @@ def evolve_card(card: Card, event: CardEvent, happened: Happened) -> None:
     card.version, card.updated_at = happened.version, happened.at
     match event:
         case CardCreated():
-            card.created = event
+            card.created, card.created_at = event, happened.at
             card.board, card.title, card.body, card.profile = event.board, event.title, event.body, event.profile
             card.workspace, card.priority, card.resume = event.workspace, event.priority, event.resume
             card.max_runtime_ms, card.max_attempts = event.max_runtime_ms, event.max_attempts

@@ -197,6 +197,7 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
         case SessionCreated() as e:
             session.title, session.profile, session.cwd, session.task = e.title, e.profile, e.cwd, e.task
             session.rights = e.rights or NO_LIMITS
+            session.limited = Happened(record.version, record.at) if e.rights is not None else None
         case SessionRenamed() as e:
             session.title = e.title
         case AgentChosen() as e:
@@ -223,6 +224,7 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
             session.card, session.run, session.cwd = e.card, e.run, e.cwd or session.cwd
             if e.rights is not None:
                 session.rights = intersect(session.rights, e.rights)
+                session.limited = Happened(record.version, record.at)
         case WorkerReleased():
             session.run = 0
             if session.turn is not None:

@@ -129,6 +129,8 @@ class Session:
     """The patterns that a person allowed for this session."""
     rights: Rights = NO_LIMITS
     """What limits it besides its profile: the rights of the agents that it descends from."""
+    limited: Happened | None = None
+    """The event that limited it last."""
     answered: dict[str, WaitAnswered] = field(default_factory=dict)
     """Every answer by its wait, so that a second one can be told who was first."""
     undone: set[int] = field(default_factory=set)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from holdfast.domain.duration import ago
 from holdfast.domain.events import WaitOpened
 from holdfast.domain.fact import Happened
+from holdfast.domain.rights import describe
 from holdfast.domain.sentence import Sentence, sentence
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.step import stop_reason
@@ -31,6 +32,8 @@ def why(session: Session, *, now: int) -> list[Sentence]:
         waits = f"Message {place} in the queue ({queued.event.mode}, from {queued.event.by})"
         text = f"{waits} waits since {ago(now - queued.received.at)}: {_shorten(queued.event.text)}"
         sentences.append(sentence(text, queued.received))
+    if session.limited is not None:
+        sentences += [sentence(text, session.limited) for text in describe(session.rights)]
     if session.put_away is not None:
         sentences.append(sentence("It is archived; a message brings it back.", session.put_away))
     return sentences

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.card import Card
 from holdfast.domain.duration import ago
+from holdfast.domain.rights import describe
 from holdfast.domain.sentence import Sentence, sentence
 from holdfast.domain.session import Session
 from holdfast.domain.why import why
@@ -26,6 +27,8 @@ def why_card(card: Card, reason: str, session: Session | None, *, now: int) -> l
         found.append(sentence(f"{reason} (Since {since}.)", card.moved))
     else:
         found.append(sentence("Nothing stands in its way; it is started now.", card.moved))
+    if card.rights is not None:
+        found += [Sentence(text, 1, card.created_at) for text in describe(card.rights)]
     if card.runs and card.runs[-1].started.fresh_because:
         text = f"Its last run began with a fresh session: {card.runs[-1].started.fresh_because}."
         found.append(sentence(text, card.runs[-1].at))

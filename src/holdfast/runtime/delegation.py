@@ -15,12 +15,13 @@ from holdfast.domain.decide import create
 from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import SessionCreated, TurnDetached, session_stream
 from holdfast.domain.message import UserMessage
+from holdfast.domain.rights import Rights
 from holdfast.domain.session import Session
 from holdfast.domain.task import TaskStarted, task_stream, title_of
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.sessions import TRIES, Caller, Sessions
-from holdfast.store.port import Append, Appended, Store, Write
+from holdfast.store.port import Append, Appended, CommandKey, Store, Write
 
 MOST_AGENTS = 32
 """Agents that start agents must end somewhere."""
@@ -35,8 +36,10 @@ class Delegation:
         self._sessions = sessions
         self._clock = clock
 
-    async def start(self, started: TaskStarted, *, profile: str, caller: Caller) -> Appended:
-        """Begin a session that works on it. Its id is the task's."""
+    async def start(
+        self, started: TaskStarted, *, profile: str, caller: Caller, rights: Rights | None = None
+    ) -> Appended:
+        """Begin a session that works on it. Its id is the task's; `rights` limit it when an agent wants it."""
         known = await self._store.find_command(caller.key)
         if known is not None:  # it works already, and how its directory looked before is not now
             return known
@@ -49,10 +52,14 @@ class Delegation:
         )
         born = events[0]
         assert isinstance(born, SessionCreated)
-        events[0] = msgspec.structs.replace(born, task=started.task)
+        events[0] = msgspec.structs.replace(born, task=started.task, rights=rights)
         await self._archive.changes.remember(started.task, Path(started.cwd))
         session = Write(session_stream(started.worker), tuple(events), expect=0)
         return await self._archive.begin(started, command=caller.key, also=(session,))
+
+    async def was_started(self, key: CommandKey) -> bool:
+        """Whether this very command has begun its session before."""
+        return await self._store.find_command(key) is not None
 
     async def detach(self, session: str, *, task: str, caller: Caller) -> Appended:
         """The running turn becomes a task; nothing else changes for it."""

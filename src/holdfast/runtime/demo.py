@@ -27,6 +27,7 @@ HELP = """I am the demo agent: a script, no AI. I read your message line by line
   tasks               what runs in the background
   wait TASK           wait until a task has ended
   delegate TEXT       let another demo agent do it in the background
+  call TOOL JSON      call any tool with these arguments
   complete TEXT       on a card: it is done
   block REASON        on a card: I need somebody
   heartbeat TEXT      on a card: I am alive, and do this
@@ -151,6 +152,9 @@ def _tool_call(line: Line) -> WantedCall | None:
             return WantedCall("kanban_heartbeat", json.dumps({"note": line.rest}))
         case "delegate" if line.rest:
             return WantedCall("delegate", json.dumps({"prompt": line.rest}))
+        case "call" if line.rest:
+            tool, _, arguments = line.rest.partition(" ")
+            return WantedCall(tool, arguments.strip() or "{}")
         case _:
             return None
 

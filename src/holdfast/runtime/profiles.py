@@ -22,6 +22,7 @@ from holdfast.domain.compaction import CompactionRules
 from holdfast.domain.errors import Rejected
 from holdfast.domain.fact import Problem
 from holdfast.domain.reset import ResetRules
+from holdfast.domain.rights import Rights, RightsLayer, inherit
 from holdfast.domain.session import Session
 from holdfast.domain.step import MINUTE_MS, Limits
 from holdfast.read_settings import load_settings
@@ -34,7 +35,17 @@ from holdfast.runtime.tools.mcp import McpServer, McpServers
 from holdfast.runtime.tools.place import KEPT, SYSTEM, Place
 from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.tool import AnyTool
-from holdfast.settings import DEMO, DEMO_PROFILE, Policy, ProfileSettings, ProviderSettings, Settings, Wire, span_ms
+from holdfast.settings import (
+    DEMO,
+    DEMO_PROFILE,
+    OTHERS_TASKS,
+    Policy,
+    ProfileSettings,
+    ProviderSettings,
+    Settings,
+    Wire,
+    span_ms,
+)
 from holdfast.store.port import Row
 
 SHOWN = 5
@@ -60,6 +71,8 @@ class Agent:
     closed: tuple[Path, ...] = SYSTEM
     workspaces: Path | None = None
     """Where those of cards are; each worker has its own, and no other directory becomes open by being chosen."""
+    ancestors: tuple[RightsLayer, ...] = ()
+    """What limits it besides its own profile: the profiles of the agents that it descends from."""
     kept: tuple[int, int] = KEPT
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """What must not be in the log, and how it is called."""
@@ -80,18 +93,26 @@ class Agent:
 
     def place(self, session: Session, call: str = "") -> Place:
         """Where its tools work, or one call of them."""
-        cwd = Path(session.cwd if session.card else self.cwd or session.cwd)  # a card has a workspace of its own
+        # a card has a workspace of its own, and what an agent created works where its creator could
+        given = session.card or session.rights.layers
         return Place(
-            cwd,
+            Path(session.cwd if given else self.cwd or session.cwd),
             self.also,
             self.closed,
             own=self.workspaces / session.card if session.card and self.workspaces is not None else None,
+            bounds=tuple(tuple(Path(path) for path in layer.paths) for layer in self.ancestors),
+            others=all(rules.get(OTHERS_TASKS) == "allow" for rules in self.all_rules),
             profile=session.profile,
             session=session.id,
             call=call,
             kept=self.kept,
             mark=f"{session.id}-{call}" if call else "",
         )
+
+    @property
+    def all_rules(self) -> list[dict[str, Policy]]:
+        """Its own rules and those of all that limit it; a call needs the consent of each."""
+        return [self.rules, *(layer.rules for layer in self.ancestors)]
 
     def hide(self, output: str) -> str:
         """The output of a tool without the keys that it came across."""
@@ -193,6 +214,7 @@ class Profiles:
                 own_tools=self.tools,  # to tidy up; none is allowed
                 closed=self._closed,
             )
+        ancestors = self._limits_of(session.rights, settings)
         return Agent(
             model=self._model(session.model or profile.model),
             limits=limits,
@@ -202,14 +224,35 @@ class Profiles:
             rules=profile.tools,
             own_tools=[*self.tools, *(self.worker_tools if session.card else ())],
             servers=self._servers,
-            server_names=tuple(profile.mcp),
+            server_names=tuple(name for name in profile.mcp if all(name in layer.mcp for layer in ancestors)),
             closed=self._closed,
             workspaces=self.path.parent.absolute() / WORKSPACES,
+            ancestors=ancestors,
             kept=(_blocks(profile.output_head_kib), _blocks(profile.output_tail_kib)),
             secrets=self._secrets,
             summarisers=(self._model(wanted),) if (wanted := settings.compaction.summary_model) else (),
             summary_seconds=settings.compaction.summary_timeout,
         )
+
+    def _limits_of(self, rights: Rights, settings: Settings) -> tuple[RightsLayer, ...]:
+        """The layers as they were written down, and again as their profiles are now: what was taken away is gone."""
+        found = list(rights.layers)
+        for layer in rights.layers:
+            now = settings.profiles.get(layer.profile)
+            if now is not None:
+                found.append(msgspec.structs.replace(layer, rules=now.tools, mcp=now.mcp))
+        return tuple(found)
+
+    def inherited_rights(self, session: Session) -> Rights:
+        """The rights of what this session creates: no more than its own."""
+        profile, place = self.settings.profiles.get(session.profile), self.agent(session).place(session)
+        layer = RightsLayer(
+            profile=session.profile,
+            rules={"*": "deny"} if profile is None else profile.tools,
+            paths=[str(path) for path in place.reachable],
+            mcp=[] if profile is None else profile.mcp,
+        )
+        return inherit(session.rights, session=session.id, layer=layer)
 
     def resume_of(self, profile: str) -> Literal["auto", "resume", "fresh"] | None:
         """Whether its workers on the board go on with the session of the last; None leaves it to [board]."""

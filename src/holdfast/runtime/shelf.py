@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
 
 from holdfast.domain.commands import StopTurn
-from holdfast.domain.errors import Conflict, NotFound, Rejected
+from holdfast.domain.errors import Conflict, Gone, NotFound, Rejected
 from holdfast.domain.stale import Owner
 from holdfast.domain.task import task_stream
 from holdfast.processes.activity import Activity, NotYet
@@ -50,10 +53,21 @@ class Shelf:
         """One task by id or unique prefix."""
         return await self._store.task(prefix)
 
-    async def running(self, *, foreground: bool = False) -> list[TaskView]:
-        """Everything that runs now, oldest first."""
+    async def running(self, *, foreground: bool = False, within: str = "") -> list[TaskView]:
+        """Everything that runs now, oldest first; with `within` only what that session and its descendants started."""
         rows = [row for row in await self._store.running_tasks() if foreground or not row["foreground"]]
-        return await self.views(rows)
+        return await self.views([row for row in rows if not within or await self.belongs_to(row, within)])
+
+    async def belongs_to(self, row: Row, session: str) -> bool:
+        """Whether a session, or one that descends from it, started the task or works on it."""
+        for id in {str(row["session"]), str(row["worker"])} - {""}:
+            if id == session:
+                return True
+            with suppress(NotFound, Gone):
+                ancestors = msgspec.json.decode(str((await self._store.session(id))["ancestors"]), type=list[str])
+                if session in ancestors:
+                    return True
+        return False
 
     async def page(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[TaskView]:
         """A page of the archive, newest first."""

@@ -183,6 +183,7 @@ function Policy({ detail }: { readonly detail: CardDetail }): ReactNode {
       <h3>Policy</h3>
       <p className="muted">Resume <b>{detail.resume ?? "as its profile says"}</b>, {detail.attempts}{most} attempts used{hours}.{" "}
         {detail.followers.length > 0 && <>Told of its end: {detail.followers.map((one, at) => <span key={one}>{at > 0 && ", "}<Link href={`/s/${one}`}>session {one.slice(0, 8)}</Link></span>)}.</>}</p>
+      {detail.limits.length > 0 && <><h3>Limits</h3>{detail.limits.map((limit) => <p key={limit} className="muted">{limit}</p>)}</>}
     </>
   );
 }

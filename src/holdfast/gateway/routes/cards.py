@@ -35,6 +35,7 @@ from holdfast.domain.card_commands import (
     UnlinkCard,
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
+from holdfast.domain.rights import describe
 from holdfast.domain.why_card import why_card
 from holdfast.gateway.answers import answer
 from holdfast.gateway.card_shapes import (
@@ -194,6 +195,7 @@ async def _detail(at: Gateway, id: str) -> CardDetail:
         runs=runs,
         why=await at.dispatcher.starter.why_not(card),
         kept=await at.cards.kept(card) if card.status == "archived" else "",
+        limits=[] if card.rights is None else describe(card.rights),
     )
 
 

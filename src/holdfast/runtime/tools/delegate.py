@@ -8,8 +8,8 @@ import msgspec
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.task import TaskStarted, agent_of, task_of_call, title_of
+from holdfast.runtime.creation import Creation
 from holdfast.runtime.delegation import Delegation
-from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.sessions import Caller
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tools.place import Place, ToolFailed
@@ -28,10 +28,10 @@ class DelegateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 class Delegate:
     """Starts agents for agents."""
 
-    def __init__(self, delegation: Delegation, shelf: Shelf, profiles: Profiles) -> None:
+    def __init__(self, delegation: Delegation, shelf: Shelf, creation: Creation) -> None:
         self._delegation = delegation
         self._shelf = shelf
-        self._profiles = profiles
+        self._creation = creation
 
     @property
     def tool(self) -> Tool[DelegateArguments]:
@@ -49,8 +49,6 @@ class Delegate:
         """Start it, unless this very call has started it before."""
         task = task_of_call(place.session, place.call)
         profile = arguments.profile or place.profile
-        if profile not in self._profiles.names:
-            raise ToolFailed(f"There is no profile {profile!r}; there is: {', '.join(self._profiles.names)}.")
         started = TaskStarted(
             task=task,
             of="agent",
@@ -64,8 +62,11 @@ class Delegate:
             notify=arguments.notify,
         )
         key = CommandKey(f"delegate-{task}", task)
+        caller = Caller(key, started.by)
         try:
-            await self._delegation.start(started, profile=profile, caller=Caller(key, started.by))
+            if not await self._delegation.was_started(key):
+                async with self._creation.granted(place.session, profile=profile) as rights:
+                    await self._delegation.start(started, profile=profile, caller=caller, rights=rights)
             row = await self._shelf.find(task)
         except HoldfastError as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error

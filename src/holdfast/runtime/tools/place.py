@@ -35,6 +35,10 @@ class Place:
     """Directories that stay closed even where they lie in open ones."""
     own: Path | None = None
     """The workspace of a card, which is open though it lies in a closed one."""
+    bounds: tuple[tuple[Path, ...], ...] = ()
+    """What the agents that created this one could reach: a path must lie in each of these, or in `own`."""
+    others: bool = False
+    """Whether tasks of other sessions may be looked at and ended."""
     only: str = ""
     """The path that was allowed, as the log names it; another one is refused. Empty is any."""
     profile: str = ""
@@ -56,6 +60,8 @@ class Place:
             raise ToolFailed(f"{path!r} is not a usable path: {error}.") from error
         self._root(target, path)
         own = self.own is not None and target.is_relative_to(self.own.resolve())
+        if not own and not all(any(target.is_relative_to(root) for root in bound) for bound in self.bounds):
+            raise ToolFailed(f"{path} is closed to you: the agent that created this work could not reach it either.")
         if any(target.is_relative_to(closed.resolve()) for closed in self.closed) and not own:
             raise ToolFailed(f"{path} is closed to tools: it holds what belongs to Holdfast or the system.")
         if self.only and self.shown(target) != self.only:
@@ -66,6 +72,11 @@ class Place:
         """A path that is inside, as the log names it: relative to the working directory if it lies in it."""
         root = self.cwd.resolve()
         return printable((target.relative_to(root) if target.is_relative_to(root) else target).as_posix())
+
+    @property
+    def reachable(self) -> list[Path]:
+        """The directories that are open, after all links are followed."""
+        return [path.resolve() for path in (self.cwd, *self.also)]
 
     def closed_below(self, directory: Path) -> list[str]:
         """What stays closed of a directory that is inside, relative to it."""

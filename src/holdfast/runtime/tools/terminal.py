@@ -22,6 +22,7 @@ from holdfast.runtime.tasks import Tasks, Wish
 from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Done, Tool
 from holdfast.runtime.views import TaskView, table
+from holdfast.settings import OTHERS_TASKS
 from holdfast.store.port import Row
 
 TIMEOUT_SECONDS = 120
@@ -181,14 +182,28 @@ class ProcessTool:
     async def run(self, place: Place, arguments: ProcessArguments) -> Done:
         """One action."""
         if arguments.action == "list":
-            return Done(table(await self._shelf.running(), session=place.session))
+            return Done(await self._list(place))
         if not arguments.task:
             raise ToolFailed(f"{arguments.action} needs the id of a task; `list` shows them.")
         try:
             row = await self._shelf.find(arguments.task)
+            if not place.others and not await self._shelf.belongs_to(row, place.session):
+                raise ToolFailed(
+                    f"Task {row['id']} belongs to another session, and this profile sees only tasks of this session "
+                    f'and of the agents that it started. The rule "{OTHERS_TASKS}" = "allow" would open it.'
+                )
             return Done(await self._act(place, row, arguments), task=str(row["id"]))
         except HoldfastError as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
+
+    async def _list(self, place: Place) -> str:
+        views = await self._shelf.running()
+        if place.others:
+            return table(views, session=place.session)
+        own = await self._shelf.running(within=place.session)
+        hidden = len(views) - len(own)
+        note = f"\n({hidden} more run in other sessions; this profile does not see them.)" if hidden else ""
+        return table(own, session=place.session) + note
 
     async def _act(self, place: Place, row: Row, arguments: ProcessArguments) -> str:
         task = str(row["id"])
@@ -214,7 +229,7 @@ class ProcessTool:
                 taken = await self._tasks.supervisor.write(task, data)
                 return f"It took {taken} of {len(data)} bytes."
             case "list":
-                return table(await self._shelf.running(), session="")
+                return await self._list(place)
             case _ as never:
                 assert_never(never)
 

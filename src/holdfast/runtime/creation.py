@@ -1,0 +1,55 @@
+"""What agents may create: other agents and cards, with no more rights than their own, and not without end.
+
+Every tool that begins new work asks here first. The answer is the rights of the new one, to be written into the event
+that begins it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from holdfast.domain.rights import Rights, root_of
+from holdfast.runtime.profiles import Profiles
+from holdfast.runtime.sessions import Sessions
+from holdfast.runtime.tools.place import ToolFailed
+from holdfast.settings import DEMO
+from holdfast.store.port import Store
+
+
+class Creation:
+    """Grants what agents create, within the limits of `[agents]`."""
+
+    def __init__(self, store: Store, *, sessions: Sessions, profiles: Profiles) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._profiles = profiles
+        self._counting = asyncio.Lock()
+
+    @asynccontextmanager
+    async def granted(self, creator: str, *, profile: str) -> AsyncIterator[Rights]:
+        """The rights of what this session creates with a profile; nobody else creates anything meanwhile.
+
+        `ToolFailed` says why it may not.
+        """
+        session = await self._sessions.get(creator)
+        limits = self._profiles.settings.agents
+        if profile not in self._profiles.names:
+            raise ToolFailed(f"There is no profile {profile!r}; there is: {', '.join(self._profiles.names)}.")
+        if profile == DEMO and session.profile != DEMO:
+            raise ToolFailed(f"Agents cannot create work for the profile {DEMO}: its script runs any command.")
+        if session.rights.depth >= limits.max_depth:
+            raise ToolFailed(
+                f"You were created by an agent yourself, {session.rights.depth} deep, and that is as deep as agents "
+                "may create agents or cards here (`max_depth` in [agents]). Do it yourself, or report what is left."
+            )
+        async with self._counting:
+            root = root_of(creator, session.rights)
+            running = await self._store.count_descendants(root)
+            if running >= limits.max_open:
+                raise ToolFailed(
+                    f"{running} agents and cards that descend from session {root} are open, and no more may be "
+                    "(`max_open` in [agents]). Wait until some are done, or do it yourself."
+                )
+            yield self._profiles.inherited_rights(session)
