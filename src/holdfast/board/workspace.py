@@ -5,15 +5,13 @@ Looked at before every run, and what was found is told to the worker. Nothing is
 
 from __future__ import annotations
 
-import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.config import command_environment
 from holdfast.domain.card import Card
 from holdfast.domain.errors import Rejected
-
-GIT_SECONDS = 60.0
+from holdfast.runtime.git import GitFailed, Repository, find_repository, look, manage_worktrees, shown, status
 
 
 class Unusable(Exception):
@@ -41,8 +39,15 @@ def check(workspace: str) -> None:
     place = Path(path).expanduser()
     if not place.is_absolute() or not place.is_dir():
         raise Rejected(f"{path!r} is not the absolute path of a directory.", hint="scratch, dir:PATH or worktree:REPO.")
-    if kind == "worktree" and not _git_says(place, "rev-parse", "--git-dir"):
+    if kind == "worktree" and not _is_repository(place):
         raise Rejected(f"{path} is not a git repository.", hint="Make it one (`git init`), or use dir:PATH.")
+
+
+def _is_repository(place: Path) -> bool:
+    try:
+        return find_repository(place) is not None
+    except GitFailed:
+        return False
 
 
 def prepare(card: Card, root: Path, *, anew: bool) -> Found:
@@ -69,30 +74,38 @@ def _worktree(card: Card, repository: Path, own: Path, *, anew: bool) -> Found:
     branch = branch_of(card.id)
     if not repository.is_dir():
         raise Unusable(f"the repository {repository} is gone")
+    origin = _repository(repository)
     if own.is_dir() and not card.runs:  # we were killed while it was made: it may be half there
-        _git(repository, "worktree", "prune")
-        _git_says(repository, "worktree", "remove", "--force", "--force", str(own))
+        _manage(origin, "prune")
+        with suppress(Unusable):
+            _manage(origin, "remove", str(own))
     if own.is_dir():
-        on = _git(own, "rev-parse", "--abbrev-ref", "HEAD")
+        on = _git(_repository(own), "rev-parse", "--abbrev-ref", "HEAD")
         if on != branch:
             raise Unusable(f"the worktree {own} is on branch {on}, not on {branch}")
         return Found(own, f"{own}, a worktree of {repository} on branch {branch}, {_state(own)}")
     own.parent.mkdir(parents=True, exist_ok=True)
-    _git(repository, "worktree", "prune")
-    known = _git_says(repository, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
+    _manage(origin, "prune")
+    known = _git_says(origin, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
     if not known and not anew:
         raise Unusable(f"the worktree {own} and its branch {branch} are gone")
-    _git(repository, "worktree", "add", str(own), *([branch] if known else ["-b", branch]))
+    _manage(origin, "add", str(own), *([branch] if known else ["-b", branch]))
+    _git(_repository(own), "read-tree", "--reset", "-u", "HEAD")
     gone = "it was gone and was made again; what was not committed is lost"
     made = "new" if not card.runs else gone if not anew else "made again"
     return Found(own, f"{own}, a worktree of {repository} on branch {branch} ({made})")
 
 
 def _state(place: Path) -> str:
-    if not _git_says(place, "rev-parse", "--git-dir"):
-        return "not under git"
-    on = _git(place, "rev-parse", "--abbrev-ref", "HEAD") if _git_says(place, "rev-parse", "HEAD") else "no commit yet"
-    changed = len(_git(place, "status", "--porcelain").splitlines())
+    try:
+        repository = find_repository(place)
+        if repository is None:
+            return "not under git"
+        committed = _git_says(repository, "rev-parse", "HEAD")
+        on = _git(repository, "rev-parse", "--abbrev-ref", "HEAD") if committed else "no commit yet"
+        changed = _uncommitted(repository)
+    except (GitFailed, Unusable) as error:
+        return f"under git, but not looked at: {error}"
     return f"branch {on}, " + (
         "clean" if not changed else f"{_some(changed, 'file', 'files')} changed and not committed"
     )
@@ -106,12 +119,18 @@ def diff(card: Card, root: Path, limit: int) -> str:
     """What is different in it from where it began, as far as git knows."""
     kind, _, path = card.workspace.partition(":")
     place = Path(path).expanduser() if kind == "dir" else root / card.id
-    if not place.is_dir() or not _git_says(place, "rev-parse", "HEAD"):
+    if not place.is_dir() or not _is_repository(place):
         return ""
-    since = _git(Path(path).expanduser(), "rev-parse", "HEAD") if kind == "worktree" else "HEAD"
-    base = _git(place, "merge-base", "HEAD", since) if kind == "worktree" else "HEAD"
-    text = _git(place, "diff", "--no-color", "--no-ext-diff", base)
-    extra = _git(place, "ls-files", "--others", "--exclude-standard")
+    repository = _repository(place)
+    if not _git_says(repository, "rev-parse", "HEAD"):
+        return ""
+    base = "HEAD"
+    if kind == "worktree":
+        origin = _repository(Path(path).expanduser())
+        base = _git(repository, "merge-base", "HEAD", _git(origin, "rev-parse", "HEAD"))
+    flags = ("--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+    text = _git(repository, "diff", *flags, base)
+    extra = _git(repository, "ls-files", "--others", "--exclude-standard")
     new = "".join(f"\nnew file: {name}" for name in extra.splitlines()[:200])
     return (text + new)[:limit]
 
@@ -126,12 +145,12 @@ def lost_with(card: Card, root: Path) -> str:
         names = sorted(entry.name for entry in own.iterdir())
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         return f"{', '.join(names[:5])}{more} in {own}" if names else ""
-    changed = _git(own, "status", "--porcelain").splitlines()
-    if changed:
-        return f"{_some(len(changed), 'file', 'files')} changed and not committed in {own}"
-    branch, head = branch_of(card.id), _git(own, "rev-parse", "HEAD")
+    repository = _repository(own)
+    if changed := _uncommitted(repository):
+        return f"{_some(changed, 'file', 'files')} changed and not committed in {own}"
+    branch, head = branch_of(card.id), _git(repository, "rev-parse", "HEAD")
     places = ("refs/heads", "refs/remotes", "refs/tags")
-    elsewhere = _git(own, "for-each-ref", "--contains", head, "--format=%(refname)", *places).splitlines()
+    elsewhere = _git(repository, "for-each-ref", "--contains", head, "--format=%(refname)", *places).splitlines()
     if any(name != f"refs/heads/{branch}" for name in elsewhere):
         return ""
     return f"commits on {branch} that are neither merged nor pushed"
@@ -144,30 +163,46 @@ def remove(card: Card, root: Path) -> None:
     if kind == "scratch" and own.is_dir():
         own.rmdir()  # which fails if something came into it since
     elif kind == "worktree" and own.is_dir():
-        _git(Path(path).expanduser(), "worktree", "remove", str(own))
+        if changed := _uncommitted(_repository(own)):
+            raise Unusable(f"{_some(changed, 'file', 'files')} changed and not committed in {own}")
+        _manage(_repository(Path(path).expanduser()), "remove", str(own))
 
 
-def _git(place: Path, *words: str) -> str:
+def _uncommitted(repository: Repository) -> int:
+    """How many files are changed or new; git's own list of them ends each with a NUL."""
     try:
-        done = subprocess.run(  # noqa: S603 (our own words, and no shell)
-            ["git", "-C", str(place), *words],  # noqa: S607
-            env=command_environment(set()),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=GIT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unusable(f"git does not answer: {error}") from error
-    if done.returncode:
-        raise Unusable(f"git {words[0]} failed: {' '.join(done.stderr.split())[-400:]}")
-    return done.stdout.strip()
+        return status(repository, "-z").count("\0")
+    except GitFailed as error:
+        raise Unusable(str(error)) from error
 
 
-def _git_says(place: Path, *words: str) -> bool:
+def _repository(place: Path) -> Repository:
     try:
-        _git(place, *words)
+        repository = find_repository(place)
+    except GitFailed as error:
+        raise Unusable(str(error)) from error
+    if repository is None:
+        raise Unusable(f"{place} is not in a git repository")
+    return repository
+
+
+def _git(repository: Repository, *words: str) -> str:
+    try:
+        return shown(look(repository, *words)).strip()
+    except GitFailed as error:
+        raise Unusable(str(error)) from error
+
+
+def _git_says(repository: Repository, *words: str) -> bool:
+    try:
+        _git(repository, *words)
     except Unusable:
         return False
     return True
+
+
+def _manage(repository: Repository, *words: str) -> None:
+    try:
+        manage_worktrees(repository, *words)
+    except GitFailed as error:
+        raise Unusable(str(error)) from error

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import subprocess
 from pathlib import Path
+
+from holdfast.runtime.git import GitFailed, Repository, find_repository, look, shown, status
 
 GIT_SECONDS = 5.0
 MANY = 500
@@ -43,7 +44,7 @@ class Changes:
         changed = {name for name in {*before, *after} if name and before.get(name) != after.get(name)}
         if before.get("") != after.get(""):
             changed |= _between(cwd, str(before[""][0]), str(after[""][0]))
-        return [_shown(name) for name in sorted(changed)[:MANY]]
+        return [shown(name) for name in sorted(changed)[:MANY]]
 
     def forget(self, task: str) -> None:
         """Its end is written."""
@@ -59,40 +60,39 @@ class Changes:
 
 def _look(cwd: Path) -> State | None:
     """Every file that differs from the last commit, with its size and time; under '' the commit itself."""
-    top = _git(cwd, "rev-parse", "--show-toplevel")
-    status = _git(cwd, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
-    if top is None or status is None:
+    try:
+        repository = find_repository(cwd)
+        if repository is None:
+            return None
+        text = status(repository, "-z", "--untracked-files=all", cwd=cwd, seconds=GIT_SECONDS)
+        found: State = {"": [_commit(repository)]}
+    except (GitFailed, OSError) as error:
+        log.info("%s is not looked at: %s", cwd, error)
         return None
-    root = Path(top.strip())
-    found: State = {"": [(_git(cwd, "rev-parse", "HEAD") or "").strip()]}
-    for entry in filter(None, status.split("\0")):
+    for entry in filter(None, text.split("\0")):
         name = entry[3:]
         try:
-            stat = (root / name).lstat()
+            stat = (repository.top / name).lstat()
             found[name] = [entry[:2], stat.st_size, stat.st_mtime_ns]
         except OSError:
             found[name] = [entry[:2]]
     return found
 
 
-def _shown(name: str) -> str:
-    """A name may be any bytes; what is written down is text."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def _commit(repository: Repository) -> str:
+    try:
+        return look(repository, "rev-parse", "HEAD", seconds=GIT_SECONDS).strip()
+    except GitFailed:
+        return ""  # there is none yet
 
 
 def _between(cwd: Path, old: str, new: str) -> set[str]:
     if not old or not new:
         return set()
-    names = _git(cwd, "diff", "--name-only", "-z", old, new)
-    return set(filter(None, (names or "").split("\0")))
-
-
-def _git(cwd: Path, *arguments: str) -> str | None:
-    command = ["git", "--no-optional-locks", "-C", str(cwd), *arguments]
     try:
-        done = subprocess.run(  # noqa: S603 - a fixed command
-            command, capture_output=True, timeout=GIT_SECONDS, check=False, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else None
+        repository = find_repository(cwd)
+        flags = ("--name-only", "-z", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+        names = look(repository, "diff", *flags, old, new, seconds=GIT_SECONDS) if repository is not None else ""
+    except (GitFailed, OSError):
+        return set()
+    return set(filter(None, names.split("\0")))
