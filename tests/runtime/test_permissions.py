@@ -85,8 +85,8 @@ def test_a_link_does_not_lead_around_a_rule(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "others", "fit"),
     [
-        ("notes.txt", ["plan.txt", "docs/a.md", ".env", ".git/hooks/pre-commit"], "plan.txt"),
-        (".env", [".netrc", "plan.txt", ".git/config"], ".netrc"),
+        ("notes.txt", ["plan.txt", "docs/a.md", ".env", ".hub/hooks/pre-commit"], "plan.txt"),
+        (".env", [".netrc", "plan.txt", ".hub/config"], ".netrc"),
         ("*/a", ["docs/a", "*/b", "*/.b"], "*/b"),
         ("[x]/a", ["x/a", "[x]/b"], "[x]/b"),
         ("?/**/a", ["d/e/b", "?/**/b"], "?/**/b"),

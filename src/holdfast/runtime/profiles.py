@@ -106,6 +106,7 @@ class Agent:
             session=session.id,
             call=call,
             kept=self.kept,
+            git_rules=tuple(rule for rule, policy in self.rules.items() if policy != "deny" and ".git" in rule),
             mark=f"{session.id}-{call}" if call else "",
         )
 

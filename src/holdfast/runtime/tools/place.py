@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -18,6 +19,7 @@ DIRECTORY_MODE = 0o755
 """Directories of the user are made like the user's own, not with the gateway's 077."""
 SYSTEM = (Path("/proc"),)
 """Never open, wherever one works: it shows the environment of the gateway."""
+GIT_PARTS = ("HEAD", "objects", "refs", "commondir")
 KEPT = (1 << 20, 4 << 20)
 
 
@@ -46,6 +48,8 @@ class Place:
     call: str = ""
     kept: tuple[int, int] = KEPT
     """How many bytes of the beginning and of the end of a command's output are kept."""
+    git_rules: tuple[str, ...] = ()
+    """Rules of the profile that speak of `.git`; without one that fits, file tools do not write there."""
     mark: str = ""
     """The name of the call, unique in the home: what it leaves behind when it is killed is found by it."""
 
@@ -67,6 +71,18 @@ class Place:
         if self.only and self.shown(target) != self.only:
             raise ToolFailed(f"{path} leads to {self.shown(target)} now; {self.only} was allowed.")
         return target
+
+    def check_writable(self, target: Path, tool: str) -> None:
+        """Refuse to change what git reads as its own: it can name programs that whoever uses git would run."""
+        name = self.shown(target)
+        rules = (rule.partition(":")[::2] for rule in self.git_rules)
+        if any(fnmatchcase(tool, whose) and fnmatchcase(name, pattern) for whose, pattern in rules):
+            return
+        if any(part.casefold() == ".git" for part in target.parts) or _in_git_directory(target):
+            raise ToolFailed(
+                f"{name} belongs to git, which runs programs that are named there; {tool} leaves it alone. Use git "
+                f'itself, or have the profile name it: "{tool}:.git/**" = "ask" in its tools.'
+            )
 
     def shown(self, target: Path) -> str:
         """A path that is inside, as the log names it: relative to the working directory if it lies in it."""
@@ -103,6 +119,15 @@ class Place:
             if target.is_relative_to(open_to_it):
                 return open_to_it
         raise ToolFailed(f"{name} lies outside of the working directory {root}.")
+
+
+def _in_git_directory(target: Path) -> bool:
+    """Whether it lies in a git directory without that name, or would make one: a bare repository, or a moved one."""
+    for above, below in zip(target.parents, (target, *target.parents), strict=False):
+        there = {name for name in GIT_PARTS if name == below.name or (above / name).exists()}
+        if {"HEAD", "objects", "refs"} <= there or {"HEAD", "commondir"} <= there:
+            return True
+    return False
 
 
 def _enter(above: int, name: str, *, make: bool) -> int:

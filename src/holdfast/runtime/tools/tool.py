@@ -110,6 +110,8 @@ class Tool(Generic[Arguments]):
     """Takes away what a call that was killed may have left behind."""
     effects: Callable[[Arguments], Effect] | None = None
     """For a tool that does several things: the effect of each call."""
+    writes_files: bool = False
+    """Whether it changes the file that it is about."""
     harmless: bool = False
     """Though it writes something, nobody is asked about it while no rule speaks of it."""
 
@@ -131,7 +133,12 @@ class Tool(Generic[Arguments]):
         path or a link must not get around a pattern.
         """
         value = str(getattr(self._parse(arguments), self.about, ""))
-        return place.shown(place.inside(value)) if self.about == "path" else value
+        if self.about != "path":
+            return value
+        target = place.inside(value)
+        if self.writes_files:
+            place.check_writable(target, self.name)
+        return place.shown(target)
 
     def tidy(self, place: Place, arguments: str) -> None:
         """Most leave nothing behind."""

@@ -50,6 +50,7 @@ class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 async def _write(place: Place, arguments: WriteArguments) -> Done:
     def work(stop: threading.Event) -> Done:
         path, data = place.inside(arguments.path), arguments.content.encode()
+        place.check_writable(path, "write")
         _check_room(path, arguments.path, stop)
         _replace(place, path, data)
         return Done(f"Wrote {len(data)} bytes to {arguments.path}.", [place.shown(path)])
@@ -60,6 +61,7 @@ async def _write(place: Place, arguments: WriteArguments) -> Done:
 async def _edit(place: Place, arguments: EditArguments) -> Done:
     def work(stop: threading.Event) -> Done:
         path = place.inside(arguments.path)
+        place.check_writable(path, "edit")
         return Done(_edit_file(place, path, arguments, stop), [place.shown(path)])
 
     return await in_thread(work)
@@ -198,6 +200,7 @@ WRITE = Tool(
     WriteArguments,
     _write,
     clean=_tidy,
+    writes_files=True,
 )
 EDIT = Tool(
     "edit",
@@ -207,4 +210,5 @@ EDIT = Tool(
     EditArguments,
     _edit,
     clean=_tidy,
+    writes_files=True,
 )

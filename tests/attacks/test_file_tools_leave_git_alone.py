@@ -1,0 +1,93 @@
+"""An agent tries to write what git would run, with the tools `write` and `edit`, by every name that leads there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.session import Session
+from holdfast.domain.step import Limits
+from holdfast.runtime.demo import DemoModel
+from holdfast.runtime.profiles import Agent
+from holdfast.runtime.tools.files import EDIT, WRITE
+from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.settings import Policy
+
+EVIL = "[core]\nfsmonitor = touch ran\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    place = tmp_path / "project"
+    for words in (["init", str(place)], ["init", "--bare", str(place / "bare")]):
+        subprocess.run(["git", *words], check=True, env={"PATH": "/usr/bin:/bin", "GIT_CONFIG_GLOBAL": "/dev/null"})
+    (place / "link").symlink_to(".git")
+    (place / "file-link").symlink_to(".git/config")
+    (place / "linked-worktree").mkdir()
+    (place / "linked-worktree" / "HEAD").write_text("ref: refs/heads/main\n")
+    (place / "linked-worktree" / "commondir").write_text("../.git\n")
+    (place / "half" / "objects").mkdir(parents=True)
+    (place / "half" / "refs").mkdir()
+    (place / "sub").mkdir()
+    return place
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/config",
+        ".git/hooks/post-checkout",
+        ".GIT/config",
+        "sub/../.git/config",
+        "link/config",
+        "link/hooks/post-checkout",
+        "file-link",
+        "sub/.git",
+        "sub/.git/config",
+        "bare/config",
+        "bare/hooks/post-checkout",
+        "linked-worktree/config.worktree",
+        "half/HEAD",
+    ],
+)
+async def test_a_file_tool_does_not_write_what_git_runs(project: Path, path: str) -> None:
+    place = Place(project)
+    result = await WRITE.call(place, json.dumps({"path": path, "content": EVIL}))
+    assert result.outcome == "failed" and "belongs to git" in result.output
+    with pytest.raises(ToolFailed, match="belongs to git"):  # so nobody is asked about it either
+        WRITE.subject(place, json.dumps({"path": path, "content": EVIL}))
+    target = project / path
+    if target.is_file():
+        old = target.read_text()
+        result = await EDIT.call(place, json.dumps({"path": path, "old": old, "new": EVIL}))
+        assert result.outcome == "failed" and "belongs to git" in result.output
+        assert target.read_text() == old
+    else:
+        assert not target.exists()
+
+
+@pytest.mark.parametrize("path", [".gitignore", "sub/.gitattributes", ".github/workflows/ci.yml", "HEAD", "refs/x"])
+async def test_other_files_can_be_written(project: Path, path: str) -> None:
+    result = await WRITE.call(Place(project), json.dumps({"path": path, "content": "x"}))
+    assert result.outcome == "done", result.output
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "done"),
+    [
+        ({"write:.git/**": "allow"}, ".git/config", True),
+        ({"write:.git/info/*": "ask"}, ".git/info/exclude", True),
+        ({"write:.git/info/*": "ask"}, ".git/config", False),
+        ({"edit:.git/**": "allow"}, ".git/config", False),
+        ({"write:.git/**": "deny"}, ".git/config", False),
+        ({"write": "allow", "*": "allow"}, ".git/config", False),
+    ],
+)
+async def test_a_rule_that_names_it_opens_it(project: Path, rules: dict[str, Policy], path: str, done: bool) -> None:
+    agent = Agent(DemoModel(), Limits(), rules=rules)
+    place = agent.place(Session("0", cwd=str(project)))
+    result = await WRITE.call(place, json.dumps({"path": path, "content": "x"}))
+    assert (result.outcome == "done") is done, result.output
