@@ -4,17 +4,15 @@ Rules are `allow`, `ask` or `deny` by pattern: `write`, `write:docs/*`, `github_
 pattern that fits wins; without a rule, what changes nothing is allowed and the rest is asked for, as is every tool
 of a server. They are looked up anew for every call, so a permission that was taken away is gone also after a crash.
 
-In the name of a tool `*` stands for anything. In the path of an `allow` it stands for one name that is not hidden, as
-in a shell, and `**` for any path below: who allows `docs/*` does not allow `docs/private/key` or `docs/.netrc`. In a
-`deny` or an `ask` it stands for anything, so what is closed is closed with all that lies below.
+How patterns are compared with paths: `rule_patterns.py`; with command lines: `command_rules.py`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from posixpath import join, split
 
 import msgspec
@@ -22,6 +20,9 @@ import msgspec
 from holdfast.domain.events import Call, WaitOpened
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.step import wait_id
+from holdfast.runtime.command_rules import line_policy, split_rules
+from holdfast.runtime.rule_patterns import fits, literally
+from holdfast.runtime.shell_line import Redirection
 from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.runtime.tools.question import QUESTION, QuestionArguments
 from holdfast.runtime.tools.tool import AnyTool, Result, Tool, bounded, effect_of, failure
@@ -30,6 +31,14 @@ from holdfast.settings import Policy
 SHOWN = 2_000
 NAME_SHOWN = 100
 ARGUMENTS_SHOWN = 300
+MOVES = re.compile(r"\b(cd|pushd|popd|chdir)\b")
+"""A command that changes the directory: what a relative path behind it means is not known."""
+
+
+class WorkingDirectory(msgspec.Struct, frozen=True):
+    """The argument of a command that says where it runs."""
+
+    cwd: str = "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,58 +64,88 @@ def permission(
     answer = turn.answers.get(call.call)
     if tool.name == QUESTION.name and answer is not None:
         return Result("done", "\n".join(filter(None, (answer.answer, answer.note))))
-    policy = _policy(tool, call, subject, rules)
+    policy = rule_policy(tool, call, subject, rules, place=place, granted=session.allowed)
     if policy == "deny":
         return Result("failed", f"The profile {session.profile!r} does not allow {_name(tool, subject)}.")
     if tool.name == QUESTION.name:
         return _question(session, turn, call)
-    allowed = policy == "allow" or any(fits(pattern, tool.name, subject) for pattern in session.allowed)
-    if not allowed and answer is None:
+    if policy != "allow" and answer is None:
         return _approval(session, turn, call, tool, subject)
-    if not allowed and answer is not None and answer.answer == "deny":
+    if policy != "allow" and answer is not None and answer.answer == "deny":
         return Result("failed", f"{answer.by} did not allow it. {answer.note}".strip())
     return Permitted(tool, replace(place, only=subject if isinstance(tool, Tool) and tool.about == "path" else ""))
 
 
-def _policy(tool: AnyTool, call: Call, subject: str, rules: dict[str, Policy]) -> Policy:
+def rule_policy(
+    tool: AnyTool,
+    call: Call,
+    subject: str,
+    rules: dict[str, Policy],
+    *,
+    place: Place,
+    granted: Collection[str] = (),
+) -> Policy:
+    """What one set of rules says of one call. `granted` are the patterns that a person allowed for the session."""
+    if isinstance(tool, Tool) and tool.about == "command":
+        return _command_policy(tool, call, subject, rules, place=place, granted=granted)
     fitting = [pattern for pattern, rule in rules.items() if fits(pattern, tool.name, subject, rule)]
-    if fitting:
-        return rules[max(fitting, key=lambda pattern: (":" in pattern, len(pattern)))]
+    policy = _longest(fitting, rules) if fitting else _usual(tool, call)
+    if policy == "ask" and any(fits(pattern, tool.name, subject) for pattern in granted):
+        return "allow"
+    return policy
+
+
+def _command_policy(
+    tool: AnyTool, call: Call, line: str, rules: dict[str, Policy], *, place: Place, granted: Collection[str]
+) -> Policy:
+    of_tool = [pattern for pattern in rules if ":" not in pattern and fnmatchcase(tool.name, pattern)]
+    otherwise = _longest(of_tool, rules) if of_tool else _usual(tool, call)
+    about = [(_about(pattern), rule) for pattern, rule in rules.items() if _speaks_of(pattern, tool.name)]
+    given = [_about(pattern) for pattern in granted if _speaks_of(pattern, tool.name)]
+    if tool.name in granted and otherwise == "ask":
+        otherwise = "allow"
+    known = split_rules(about, otherwise, given)
+    return line_policy(line, known, lambda found: _may_redirect(found, line, call, rules, place))
+
+
+def _speaks_of(pattern: str, tool: str) -> bool:
+    name, colon, _ = pattern.partition(":")
+    return bool(colon) and fnmatchcase(tool, name)
+
+
+def _about(pattern: str) -> str:
+    return pattern.partition(":")[2]
+
+
+def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Policy], place: Place) -> bool:
+    """Whether a command that is allowed may read or write this file by a redirection."""
+    target = found.target
+    if not target.exact:
+        return False
+    if target.text == "/dev/null":
+        return True
+    if MOVES.search(line):
+        return False
+    arguments = msgspec.json.decode(call.arguments, type=WorkingDirectory)
+    try:
+        path = place.shown(place.inside(join(arguments.cwd, target.text)))
+    except (ToolFailed, OSError):
+        return False
+    if ".git" in path.split("/"):
+        return False
+    tool = "write" if found.writes else "read"
+    fitting = [pattern for pattern, rule in rules.items() if fits(pattern, tool, path, rule)]
+    return (_longest(fitting, rules) if fitting else "ask" if found.writes else "allow") == "allow"
+
+
+def _longest(fitting: list[str], rules: dict[str, Policy]) -> Policy:
+    return rules[max(fitting, key=lambda pattern: (":" in pattern, len(pattern)))]
+
+
+def _usual(tool: AnyTool, call: Call) -> Policy:
     if tool.usual == "ask" and effect_of(tool, call.arguments) == "pure":
         return "allow" if isinstance(tool, Tool) else "ask"
     return tool.usual
-
-
-def fits(pattern: str, name: str, subject: str, rule: Policy = "allow") -> bool:
-    """Whether the pattern of a rule speaks of a call."""
-    tool, colon, about = pattern.partition(":")
-    if not fnmatchcase(name, tool):
-        return False
-    return not colon or (_narrow(about).fullmatch(subject) is not None if rule == "allow" else _wide(about, subject))
-
-
-def _wide(pattern: str, subject: str) -> bool:
-    return fnmatchcase(subject, pattern) or fnmatchcase(subject, pattern + "/*")
-
-
-@lru_cache(maxsize=1_000)
-def _narrow(pattern: str) -> re.Pattern[str]:
-    """`*` and `?` within one name and not for a leading dot, `**` for any path, `[x]` for the character itself."""
-    found = ""
-    for piece in re.findall(r"\*\*|\[.\]|.", pattern, re.DOTALL):
-        if piece == "**":
-            found += ".*"
-        elif piece in ("*", "?"):
-            visible = r"(?!\.)" if not found or found.endswith("/") else ""
-            found += visible + ("[^/]*" if piece == "*" else "[^/]")
-        else:
-            found += re.escape(piece[1] if len(piece) == 3 else piece)
-    return re.compile(found, re.DOTALL)
-
-
-def _literally(path: str) -> str:
-    """A path as a pattern that means just it, whatever its characters."""
-    return re.sub(r"[*?\[]", r"[\g<0>]", path)
 
 
 def _name(tool: AnyTool, subject: str) -> str:
@@ -130,9 +169,9 @@ def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: 
 def _neighbours(tool: AnyTool, subject: str) -> str:
     """Files of the same directory; of anything that is no path, such as a command, just this very one."""
     if not isinstance(tool, Tool) or tool.about != "path":
-        return _literally(subject)
+        return literally(subject)
     place, name = split(subject)
-    return join(_literally(place), ".*" if name.startswith(".") else "*")
+    return join(literally(place), ".*" if name.startswith(".") else "*")
 
 
 def _question(session: Session, turn: Turn, call: Call) -> WaitOpened | Result:

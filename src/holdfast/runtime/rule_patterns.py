@@ -1,0 +1,46 @@
+"""Patterns of rules: which tool they speak of, and which path.
+
+In the name of a tool `*` stands for anything. In the path of an `allow` it stands for one name that is not hidden, as
+in a shell, and `**` for any path below: who allows `docs/*` does not allow `docs/private/key` or `docs/.netrc`. In a
+`deny` or an `ask` it stands for anything, so what is closed is closed with all that lies below.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from holdfast.settings import Policy
+
+
+def fits(pattern: str, name: str, subject: str, rule: Policy = "allow") -> bool:
+    """Whether the pattern of a rule speaks of a call."""
+    tool, colon, about = pattern.partition(":")
+    if not fnmatchcase(name, tool):
+        return False
+    return not colon or (narrow(about).fullmatch(subject) is not None if rule == "allow" else _wide(about, subject))
+
+
+def _wide(pattern: str, subject: str) -> bool:
+    return fnmatchcase(subject, pattern) or fnmatchcase(subject, pattern + "/*")
+
+
+@lru_cache(maxsize=1_000)
+def narrow(pattern: str) -> re.Pattern[str]:
+    """`*` and `?` within one name and not for a leading dot, `**` for any path, `[x]` for the character itself."""
+    found = ""
+    for piece in re.findall(r"\*\*|\[.\]|.", pattern, re.DOTALL):
+        if piece == "**":
+            found += ".*"
+        elif piece in ("*", "?"):
+            visible = r"(?!\.)" if not found or found.endswith("/") else ""
+            found += visible + ("[^/]*" if piece == "*" else "[^/]")
+        else:
+            found += re.escape(piece[1] if len(piece) == 3 else piece)
+    return re.compile(found, re.DOTALL)
+
+
+def literally(path: str) -> str:
+    """A path as a pattern that means just it, whatever its characters."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", path)
