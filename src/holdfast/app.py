@@ -210,6 +210,8 @@ def _put_together(
     cards = Cards(store, sessions=sessions, running=still_running, clock=clock, root=home.path / WORKSPACES)
     profiles.worker_tools += WorkerTools(store, cards, sessions, creation).tools
     pruning = Pruning(store, tasks.supervisor, clock)
+    mirror = Mirror(store, sessions=sessions, root=home.tasks)
+    dispatcher = Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock)
     gateway = Gateway(
         store=store,
         sessions=sessions,
@@ -225,16 +227,17 @@ def _put_together(
         still_running=still_running,
         resets=resets,
         cards=cards,
-        dispatcher=Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock),
+        dispatcher=dispatcher,
         reset_clock=ResetClock(store, resets=resets, profiles=profiles, awake=awake, clock=clock),
         profiles=profiles,
         clock=clock,
+        followers=[runner.state, tasks.state, mirror.state, *dispatcher.states, store.search_state],
         home=str(home.path),
         url=f"http://127.0.0.1:{port}",
         started_at=clock.now(),
         goodbye=goodbye,
     )
-    return gateway, Mirror(store, sessions=sessions, root=home.tasks)
+    return gateway, mirror
 
 
 async def _warm_up(profiles: Profiles) -> None:

@@ -402,3 +402,13 @@ def test_unknown_routes_and_methods(gateway: GatewayProcess, method: str, path: 
         assert answer.headers["allow"]
     elif status == 404:
         refused(answer, 404, "openapi.json")
+
+
+def test_a_search_goes_on_when_what_it_finds_was_just_deleted(gateway: GatewayProcess) -> None:
+    session, other = (gateway.create(f"say quagga {name}") for name in ("one", "two"))
+    for id in (session, other):
+        gateway.until_rest(id)
+        until(partial(_found_by, gateway, "quagga", id), "the search finds it")
+    gateway.command("DELETE", f"/v1/sessions/{session}", {})
+    hits = gateway.get("/v1/search", q="quagga")["hits"]
+    assert {hit["session"] for hit in hits} == {other}

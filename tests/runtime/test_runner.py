@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from pathlib import Path
 
 import pytest
 
-from holdfast.domain.errors import Fenced
+from holdfast.domain.errors import Conflict, Corrupt, Fenced, Unavailable
 from holdfast.domain.events import (
     ModelInterrupted,
     ModelRequested,
@@ -18,7 +19,8 @@ from holdfast.domain.events import (
     WaitOpened,
 )
 from holdfast.domain.step import Limits
-from holdfast.store.port import Append, Lease, Write
+from holdfast.store.port import Append, Lease, PartialText, Write
+from holdfast.store.sqlite import SqliteStore
 from tests.domain.history import check, check_ended
 from tests.eventually import PATIENCE, eventually
 from tests.runtime.mortal import Fault, MortalStore
@@ -205,4 +207,102 @@ async def test_a_stop_that_nobody_heard_is_honoured_at_the_next_start(tmp_path: 
     records = await rig.rest()
     assert len(only(records, StopRequested)) == 1
     assert check_ended(records).turns[0].outcome == "stopped"
+    await rig.close()
+
+
+# --- whatever ends a worker, another one starts ---------------------------------------------------
+
+
+class Flaky(SqliteStore):
+    """Fails once, in the middle of what a worker does."""
+
+    def __init__(self, path: Path, error: Exception) -> None:
+        super().__init__(path)
+        self.errors = [error]
+
+    async def partial(self, stream: str) -> PartialText | None:
+        if self.errors:
+            raise self.errors.pop()
+        return await super().partial(stream)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Fenced("Another worker has it."),
+        Unavailable("The disk is full."),
+        Conflict("It stands somewhere else."),
+        Corrupt("It does not match."),
+        sqlite3.OperationalError("disk I/O error"),
+        RuntimeError("a bug"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_whatever_ends_a_worker_another_one_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr("holdfast.runtime.runner.RETRY_SECONDS", 0.01)
+    store = Flaky(tmp_path / "holdfast.db", error)
+    rig = await Rig(tmp_path, store=store).start()
+    await rig.create("say hello")
+    assert check_ended(await rig.rest()).turns[0].text == "hello"
+    assert store.errors == []
+    await rig.close()
+
+
+async def test_while_nobody_works_it_is_said_why_and_a_word_does_not_wait_for_the_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.runtime.runner.RETRY_SECONDS", 3600.0)
+    rig = await Rig(tmp_path, store=Flaky(tmp_path / "holdfast.db", Corrupt("It does not match."))).start()
+    await rig.create("say hello")
+
+    async def trouble() -> str:
+        found = rig.runner.trouble(ID)
+        return found.reason if found is not None else ""
+
+    assert await eventually(trouble) == "It does not match."
+    await rig.say("say again", "m2")
+    assert [turn.text for turn in check_ended(await rig.rest()).turns] == ["hello", "again"]
+    assert rig.runner.trouble(ID) is None
+    await rig.close()
+
+
+async def test_a_sweep_finds_what_is_open_and_nobody_works_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.runtime.runner.WAKING", frozenset())
+    monkeypatch.setattr("holdfast.runtime.runner.SWEEP_SECONDS", 0.05)
+    rig = await Rig(tmp_path).start()
+    await rig.create("say hello")
+    assert check_ended(await rig.rest()).turns[0].text == "hello"
+    await rig.close()
+
+
+async def test_after_a_start_open_turns_go_on_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.runtime.runner.RESUME_SECONDS", 3600.0)
+    monkeypatch.setattr("holdfast.runtime.runner.RESUME_AT_ONCE", 2)
+    ids = [f"{number:016x}" for number in range(5)]
+    rig = Rig(tmp_path)
+    for id in ids:
+        await rig.create("hold on", session=id)
+    await rig.close()
+
+    async def asked(rig: Rig) -> int:
+        return sum([seen(ModelRequested)(await rig.records(id)) for id in ids])
+
+    rig = await Rig(tmp_path).start()
+
+    async def two() -> bool:
+        return await asked(rig) == 2
+
+    await eventually(two)
+    assert len(rig.runner.working) == 2
+    await rig.say("hold more", "m2", session=ids[4])  # what somebody asks for does not wait in line
+
+    async def three() -> bool:
+        return await asked(rig) == 3
+
+    await eventually(three)
+    rig.model.go.set()
+    for id in ids:
+        await rig.rest(session=id)
     await rig.close()

@@ -546,6 +546,7 @@ export interface Health {
   readonly version: string;
   readonly pid: number;
   readonly problem: string;
+  readonly parts?: PartHealth[];
 }
 
 export interface HealthFinding {
@@ -734,6 +735,13 @@ export interface OwnDevice {
   readonly last_session: string;
   readonly cursors: Record<string, number>;
   readonly looked_at: number;
+}
+
+export interface PartHealth {
+  readonly name: string;
+  readonly problem: string;
+  readonly since: number;
+  readonly restarts: number;
 }
 
 export interface PauseBoard {

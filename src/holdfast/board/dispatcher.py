@@ -25,9 +25,11 @@ from holdfast.domain.session import Session
 from holdfast.domain.task import THE_BOARD
 from holdfast.lifecycle.rounds import Rounds
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.log_follower import LogFollower
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.sessions import Sessions
 from holdfast.settings import span_ms
+from holdfast.store.follower_state import FollowerState
 from holdfast.store.port import Store, Write
 
 SWEEP_SECONDS = 15.0
@@ -63,35 +65,36 @@ class Dispatcher:
         self._profiles = profiles
         self._clock = clock
         self._watch = watch or Watch()
-        self._rounds = Rounds(self.look, name="the board", every=SWEEP_SECONDS)
+        self._rounds = Rounds(self.look, name="the dispatcher", every=SWEEP_SECONDS)
         self.starter = Starter(
             store, cards=cards, sessions=sessions, profiles=profiles, clock=clock, wake=self._rounds.wake
         )
         self._looking = asyncio.Lock()
-        self._following: asyncio.Task[None] | None = None
+        self._follower = LogFollower(
+            store, self._react, name="the board", sweep=self._wake, sweep_seconds=SWEEP_SECONDS
+        )
 
     async def start(self) -> None:
         """Look at once, then whenever something happens."""
-        ready = asyncio.Event()
-        self._following = asyncio.create_task(self._follow(ready))
         self._rounds.start()
-        await ready.wait()
+        await self._follower.start()
 
     async def stop(self) -> None:
         """Until the next start; the workers are the runner's."""
         await self._rounds.stop()
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.gather(self._following, return_exceptions=True)
+        await self._follower.stop()
 
-    async def _follow(self, ready: asyncio.Event) -> None:
-        with self._store.subscribe(None) as changes:
-            ready.set()
-            while True:
-                await changes.wait()
-                for stream, kinds in changes.take().items():
-                    if stream.startswith(("card/", "board/")) or kinds & ENDS:
-                        self._rounds.wake()
+    @property
+    def states(self) -> list[FollowerState]:
+        """How the following of the log goes, and the looking."""
+        return [self._follower.state, self._rounds.state]
+
+    async def _react(self, stream: str, kinds: set[str]) -> None:
+        if stream.startswith(("card/", "board/")) or kinds & ENDS:
+            self._rounds.wake()
+
+    async def _wake(self) -> None:
+        self._rounds.wake()
 
     async def look(self) -> None:
         """One round: settle what has ended, promote what became ready, start what can be started."""

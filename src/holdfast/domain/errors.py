@@ -10,7 +10,7 @@ HoldfastError
 │   └── Fenced      a later worker holds the lease: stop working
 ├── Unavailable     may be retried: disk full, shutting down
 │   └── NotReady    for a moment: it is starting, or another program keeps the database locked
-└── Corrupt         stored bytes do not match their checksum: the stream stops here
+└── Corrupt         stored bytes do not match their checksum, or this version cannot read them: the stream stops here
 """
 
 from __future__ import annotations
@@ -69,4 +69,4 @@ class NotReady(Unavailable):
 
 
 class Corrupt(HoldfastError):
-    """Stored bytes do not match their checksum."""
+    """Stored bytes do not match their checksum, or this version cannot read them."""

@@ -17,7 +17,9 @@ import msgspec
 
 from holdfast.domain.card import BoardEvent, CardEvent
 from holdfast.domain.chapter import ChapterEvent
+from holdfast.domain.errors import Corrupt
 from holdfast.domain.fact import Event, Fact, Problem, Usage
+from holdfast.domain.location import unreadable_line
 from holdfast.domain.rights import Rights
 from holdfast.domain.system import SystemEvent
 from holdfast.domain.task import TaskEvent
@@ -356,13 +358,34 @@ def encode(event: AnyEvent) -> bytes:
 
 
 def decode(data: bytes) -> Record:
-    """Read one stored line."""
-    return _decode(data)
+    """Read one stored line. Corrupt when this version cannot: its stream stops here."""
+    try:
+        return _decode(data)
+    except msgspec.MsgspecError as error:
+        raise unreadable_line(data, error) from error
 
 
 def decode_many(lines: Sequence[bytes]) -> list[Record]:
-    """Read many stored lines at once; one call costs less than many."""
-    return _decode_many(b"[" + b",".join(lines) + b"]")
+    """Read many stored lines at once; one call costs less than many. Corrupt when one cannot be read."""
+    try:
+        return _decode_many(b"[" + b",".join(lines) + b"]")
+    except msgspec.MsgspecError:
+        return [decode(line) for line in lines]
+
+
+def decode_readable(lines: Sequence[bytes]) -> tuple[list[Record], list[Corrupt]]:
+    """Read all lines that can be read, and say which cannot."""
+    try:
+        return decode_many(lines), []
+    except Corrupt:
+        records: list[Record] = []
+        unreadable: list[Corrupt] = []
+        for line in lines:
+            try:
+                records.append(decode(line))
+            except Corrupt as error:
+                unreadable.append(error)
+        return records, unreadable
 
 
 def session_stream(session: str) -> str:

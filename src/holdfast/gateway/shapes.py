@@ -327,6 +327,15 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """How many run in the background."""
 
 
+class PartHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of the gateway that follows the log and has trouble, or had to be started again."""
+
+    name: str
+    problem: str
+    since: int
+    restarts: int
+
+
 class Health(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is up, for process managers."""
 
@@ -334,6 +343,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     pid: int
     problem: str
+    parts: list[PartHealth] = []
 
 
 class Goodbye(msgspec.Struct, frozen=True):

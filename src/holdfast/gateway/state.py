@@ -27,6 +27,7 @@ from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Tasks
+from holdfast.store.follower_state import FollowerState
 from holdfast.store.port import Store
 
 
@@ -52,6 +53,8 @@ class Gateway:
     retention: Retention
     profiles: Profiles
     clock: Clock
+    followers: list[FollowerState]
+    """Whatever follows the log, and how it is doing."""
     home: str
     url: str
     started_at: int

@@ -5,14 +5,17 @@ It reads beside a running gateway (through SQLite, read-only). A rebuild needs t
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 
 from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import Corrupt, HoldfastError
-from holdfast.domain.events import decode_many
+from holdfast.domain.events import decode, decode_readable
+from holdfast.domain.location import location
 from holdfast.read_settings import load_settings
 from holdfast.store.connection import connect_reader, connect_writer, prepare
 from holdfast.store.lock import HomeLock, owner
@@ -22,6 +25,7 @@ from holdfast.store.sqlite import checked, fetch
 
 PAGE = 2_000
 LOW_SPACE = 500_000_000
+ANSWER_SECONDS = 3.0
 WAL_RESET_FIXED = (3, 51, 3)
 
 
@@ -55,24 +59,39 @@ def rebuild(home: Home) -> str:
             db.execute("BEGIN IMMEDIATE")
             for query in REBUILT:
                 db.execute(queries()[query])
-            count = _replay(db)
+            count, stopped = _replay(db)
             db.execute("COMMIT")
-        return f"The projections were made anew from {count} events."
+        made = f"The projections were made anew from {count} events."
+        if stopped:
+            made += f" What follows an event that cannot be read was left out of: {', '.join(sorted(stopped))}."
+        return made
     finally:
         lock.release()
 
 
-def _replay(db: sqlite3.Connection) -> int:
+def _replay(db: sqlite3.Connection) -> tuple[int, set[str]]:
+    """How many events were used, and the streams that stop at one that cannot be read."""
     count = after = 0
-    while lines := checked(db, "read_all", {"after": after, "limit": PAGE}).lines:
-        for record in decode_many(lines):
+    stopped: set[str] = set()
+    skipped: list[bytes] = []
+    while lines := checked(db, "read_all", {"after": after, "limit": PAGE}, skipped=skipped).lines:
+        stopped |= {where.stream for line in skipped if (where := location(line)) is not None}
+        skipped.clear()
+        for line in lines:
+            where = location(line)
+            after = after + 1 if where is None else where.seq
+            try:
+                record = decode(line)
+            except Corrupt:
+                stopped |= set() if where is None else {where.stream}
+                continue
+            if record.stream in stopped:
+                continue
+            count += 1
             for query, parameters in project(record):
-                if query in NOT_REBUILT:
-                    continue
-                db.execute(queries()[query], parameters)
-            after = record.seq
-        count += len(lines)
-    return count
+                if query not in NOT_REBUILT:
+                    db.execute(queries()[query], parameters)
+    return count, stopped
 
 
 def _home(home: Home) -> Finding:
@@ -95,9 +114,29 @@ def _settings(home: Home) -> Finding:
 def _owner(home: Home) -> Finding:
     pid = owner(home.lock)
     if pid is not None:
-        return Finding("gateway", True, f"runs with pid {pid}")
+        problems = _problems(home)
+        hint = "It tries again by itself; `holdfast logs` has the details." if problems else ""
+        return Finding("gateway", not problems, "; ".join([f"runs with pid {pid}", *problems]), hint)
     left = " (it left its address behind: it was killed)" if home.address.exists() else ""
     return Finding("gateway", True, f"none runs{left}")
+
+
+def _problems(home: Home) -> list[str]:
+    """What a running gateway says of itself; nothing when it has not written its address yet."""
+    try:
+        host, _, port = str(json.loads(home.address.read_bytes())["url"]).removeprefix("http://").rpartition(":")
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    connection = HTTPConnection(host, int(port), timeout=ANSWER_SECONDS)
+    try:
+        connection.request("GET", "/healthz")
+        found = json.loads(connection.getresponse().read())
+        parts = [f"{part['name']}: {part['problem']}" for part in found["parts"] if part["problem"]]
+        return [*filter(None, [str(found["problem"]) if not parts else ""]), *parts]
+    except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
+        return [f"it does not answer: {error}"]
+    finally:
+        connection.close()
 
 
 def _space(home: Home) -> Finding:
@@ -138,12 +177,18 @@ def _integrity(db: sqlite3.Connection) -> Finding:
 
 def _checksums(db: sqlite3.Connection) -> Finding:
     count = after = 0
+    unreadable: list[Corrupt] = []
     try:
         while lines := checked(db, "read_all", {"after": after, "limit": PAGE}).lines:
             count += len(lines)
-            after = decode_many(lines[-1:])[0].seq
+            unreadable += decode_readable(lines)[1]
+            last = location(lines[-1])
+            after = after + len(lines) if last is None else last.seq
     except Corrupt as error:
         return Finding("events", False, error.message, "The stream stops there; restore a backup.")
+    if unreadable:
+        detail = f"{len(unreadable)} of {count} cannot be read, and their streams stop there. {unreadable[0].message}"
+        return Finding("events", False, detail, unreadable[0].hint)
     return Finding("events", True, f"{count} events, every checksum right")
 
 

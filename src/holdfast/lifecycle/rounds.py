@@ -7,7 +7,9 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from holdfast.domain.errors import HoldfastError
+from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.pen import happens
+from holdfast.store.follower_state import FollowerState
 
 log = logging.getLogger(__name__)
 
@@ -16,8 +18,8 @@ class Rounds:
     """One look after the other: when somebody wakes it, and else every so many seconds."""
 
     def __init__(self, look: Callable[[], Awaitable[object]], *, name: str, every: float, first: float = 0.0) -> None:
+        self.state = FollowerState(name)
         self._look = look
-        self._name = name
         self._every = every
         self._first = first
         self._woken = asyncio.Event()
@@ -41,10 +43,16 @@ class Rounds:
         await asyncio.sleep(self._first)
         while True:
             self._woken.clear()
+            problem = ""
             try:
                 await self._look()
             except (HoldfastError, OSError) as error:
-                log.warning("%s: again later, since: %s", self._name, error)
-            except Exception:
-                log.exception("%s: a bug; again later", self._name)
+                log.warning("%s: again later, since: %s", self.state.name, error)
+                problem = str(error)
+            except Exception as error:
+                log.exception("%s: a bug; again later", self.state.name)
+                problem = f"{type(error).__name__}: {error}"
+            if bool(problem) != bool(self.state.problem):
+                self.state.since = SystemClock().now()
+            self.state.problem = problem
             await happens(self._woken, within=self._every)

@@ -17,10 +17,13 @@ import msgspec
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import ToolCallFinished, ToolCallStarted, decode, session_stream
 from holdfast.runtime.changes import Changes
+from holdfast.runtime.log_follower import LogFollower
 from holdfast.runtime.sessions import Sessions
+from holdfast.store.follower_state import FollowerState
 from holdfast.store.port import Row, SessionCursor, Store, TaskFilter
 
 PAGE = 500
+SWEEP_SECONDS = 600.0
 RECENT = 50
 LOG, SUMMARY = "log.jsonl", "summary.txt"
 log = logging.getLogger(__name__)
@@ -40,33 +43,29 @@ class Mirror:
         self._workers: dict[str, str] = {}
         self._written: dict[str, int] = {}
         """Up to which version of its session the file of a running task is; else the file itself says it."""
-        self._follower: asyncio.Task[None] | None = None
+        self._follower = LogFollower(
+            store, self._react, name="the task files", sweep=self._catch_up, sweep_seconds=SWEEP_SECONDS
+        )
+
+    @property
+    def state(self) -> FollowerState:
+        """How the following of the log goes."""
+        return self._follower.state
 
     async def start(self) -> None:
         """Catch up, then follow."""
-        ready = asyncio.Event()
-        self._follower = asyncio.create_task(self._follow(ready))
-        await ready.wait()
+        await self._follower.start()
 
     async def stop(self) -> None:
         """Stop following; what is missing is added at the next start."""
-        if self._follower is not None:
-            self._follower.cancel()
-            await asyncio.gather(self._follower, return_exceptions=True)
+        await self._follower.stop()
 
-    async def _follow(self, ready: asyncio.Event) -> None:
-        with self._store.subscribe(None) as changes:
-            ready.set()
-            await self._catch_up()
-            while True:
-                await changes.wait()
-                for stream, kinds in changes.take().items():
-                    noun, _, id = stream.partition("/")
-                    with _going_on(stream):
-                        if noun == "session" and id in self._workers and "ToolCallFinished" in kinds:
-                            await self._write(self._workers[id], id)
-                        elif noun == "task" and kinds & {"TaskStarted", "TaskContinued", "TaskFinished"}:
-                            await self._look(await self._store.task(id))
+    async def _react(self, stream: str, kinds: set[str]) -> None:
+        noun, _, id = stream.partition("/")
+        if noun == "session" and id in self._workers and "ToolCallFinished" in kinds:
+            await self._write(self._workers[id], id)
+        elif noun == "task" and kinds & {"TaskStarted", "TaskContinued", "TaskFinished"}:
+            await self._look(await self._store.task(id))
 
     async def _catch_up(self) -> None:
         recent = await self._store.tasks(TaskFilter(kind="agent"), before=SessionCursor(), limit=RECENT)
@@ -138,5 +137,5 @@ def _append(file: Path, lines: list[bytes]) -> None:
 def _replace(file: Path, text: str) -> None:
     file.parent.mkdir(mode=0o700, exist_ok=True)
     new = file.with_suffix(".new")
-    new.write_text(text)
+    new.write_text(text, "utf-8")
     new.replace(file)

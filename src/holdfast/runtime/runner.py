@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 
 from holdfast.domain.chapter import CompactionFailed
-from holdfast.domain.errors import Fenced, HoldfastError, Unavailable
+from holdfast.domain.errors import HoldfastError, Unavailable
 from holdfast.domain.events import session_stream
 from holdfast.domain.fact import Problem
 from holdfast.domain.session import Session
@@ -14,17 +15,34 @@ from holdfast.domain.step import Finish, Rest, next_step
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.live import Live
-from holdfast.runtime.pen import Pen, happens
+from holdfast.runtime.log_follower import LogFollower, growing_pause
+from holdfast.runtime.pen import Pen
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.turn import Worker
+from holdfast.store.follower_state import FollowerState
 from holdfast.store.port import Store
 
 RETRY_SECONDS = 1.0
+SWEEP_SECONDS = 30.0
+RESUME_AT_ONCE = 8
+RESUME_SECONDS = 2.0
+"""After a start so many open turns go on at a time: the next ones when these are done, at the latest after so long."""
 WAKING = frozenset(
     {"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered", "CompactionRequested"}
 )
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What ended the last worker of a session; another one starts when the timer is over."""
+
+    reason: str
+    failures: int
+    pause: float
+    at: int
+    timer: asyncio.TimerHandle
 
 
 class Runner:
@@ -50,7 +68,15 @@ class Runner:
         self._holder = holder
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
-        self._watch: asyncio.Task[None] | None = None
+        self._troubles: dict[str, Trouble] = {}
+        self._at_rest: dict[str, int] = {}
+        """The version at which a session that is not idle had nothing to do: it waits for a person."""
+        self._to_resume: dict[str, None] = {}
+        """Open sessions that nobody works on yet, in order."""
+        self._resuming: asyncio.Task[None] | None = None
+        self._follower = LogFollower(
+            store, self._hear, name="the runner", sweep=self.sweep, sweep_seconds=SWEEP_SECONDS
+        )
         self._leaving = asyncio.Event()
 
     @property
@@ -58,31 +84,45 @@ class Runner:
         """The sessions that have a worker now."""
         return list(self._workers)
 
+    @property
+    def state(self) -> FollowerState:
+        """How the following of the log goes."""
+        return self._follower.state
+
+    def trouble(self, session: str) -> Trouble | None:
+        """Why nobody works on a session for a moment, if its last worker failed."""
+        return None if session in self._workers else self._troubles.get(session)
+
     async def start(self) -> None:
-        """Go on with everything that is open, then wait for words."""
-        ready = asyncio.Event()
-        self._watch = asyncio.create_task(self._follow(ready))
-        await ready.wait()
-        for row in await self._store.sessions_at_work():
-            self.wake(str(row["id"]))
+        """Find everything that is open, then wait for words. The open turns go on a few at a time."""
+        try:
+            await self.sweep()
+        except Unavailable as error:  # the follower's own sweep tries again
+            log.warning("what is open could not be read yet: %s", error)
+        await self._follower.start()
 
     async def stop(self) -> None:
         """Suspend every worker; what they were doing goes on at the next start."""
         self._leaving.set()
+        for trouble in self._troubles.values():
+            trouble.timer.cancel()
         tasks = [*self._workers.values()]
-        if self._watch is not None:
-            tasks.append(self._watch)
+        if self._resuming is not None:
+            tasks.append(self._resuming)
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(self._follower.stop(), *tasks, return_exceptions=True)
 
     def wake(self, session: str) -> None:
         """See to it that somebody looks at this session."""
         if self._leaving.is_set():
             return
+        self._to_resume.pop(session, None)
         if session in self._workers:
             self._again.add(session)
             return
+        if (trouble := self._troubles.get(session)) is not None:
+            trouble.timer.cancel()
         task = asyncio.create_task(self._work(session), name=f"worker {session}")
         self._workers[session] = task
         task.add_done_callback(lambda _: self._ended(session))
@@ -93,46 +133,73 @@ class Runner:
             self._again.discard(session)
             self.wake(session)
 
-    async def _follow(self, ready: asyncio.Event) -> None:
-        with self._store.subscribe(None) as changes:
-            ready.set()
-            while True:
-                await changes.wait()
-                for stream, kinds in changes.take().items():
-                    if stream.startswith("session/") and kinds & WAKING:
-                        self.wake(stream.removeprefix("session/"))
+    async def _hear(self, stream: str, kinds: set[str]) -> None:
+        if stream.startswith("session/") and kinds & WAKING:
+            self.wake(stream.removeprefix("session/"))
+
+    async def sweep(self) -> None:
+        """Find sessions that are open and that nobody works on."""
+        rows = await self._store.sessions_at_work()
+        versions = {str(row["id"]): int(str(row["version"])) for row in rows}
+        self._at_rest = {id: seen for id, seen in self._at_rest.items() if versions.get(id) == seen}
+        for id in versions:
+            if not (id in self._workers or id in self._at_rest or id in self._troubles):
+                self._to_resume[id] = None
+        if self._to_resume and (self._resuming is None or self._resuming.done()):
+            self._resuming = asyncio.create_task(self._resume())
+
+    async def _resume(self) -> None:
+        """A few at a time: many turns that ask their models at once would only fail together."""
+        while self._to_resume and not self._leaving.is_set():
+            some = [*self._to_resume][:RESUME_AT_ONCE]
+            for id in some:
+                self.wake(id)
+            await asyncio.wait([self._workers[id] for id in some], timeout=RESUME_SECONDS)
 
     async def _work(self, session_id: str) -> None:
-        stream = session_stream(session_id)
+        """Work on a session. Whatever ends a worker early, another one starts after a growing pause."""
         try:
-            session = await self._sessions.get(session_id)
-            step = next_step(session, self._profiles.agent(session).limits, now=self._clock.now())
-            if isinstance(step, Rest) and session.chapter.trying is None:  # else somebody died while at it
-                self._try_again_later(session)
-                return
-            lease = await self._store.claim(stream, holder=self._holder)
-            pen = Pen(
-                self._store,
-                sessions=self._sessions,
-                archive=self._archive,
-                live=self._live,
-                clock=self._clock,
-                lease=lease,
-                leaving=self._leaving,
-            )
-            try:
-                await self._run(session, pen)
-            finally:
-                await self._store.release(lease)
+            await self._attend(session_id)
+        except Exception as error:
+            self._failed(session_id, error)
+        else:
+            self._troubles.pop(session_id, None)
+
+    def _failed(self, session: str, error: Exception) -> None:
+        before = self._troubles.get(session)
+        failures = 1 if before is None else before.failures + 1
+        pause = growing_pause(failures, first=RETRY_SECONDS)
+        words = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
+        trouble = None if isinstance(error, HoldfastError) else error
+        log.warning("worker of %s ended, another one starts in %g s: %s", session, pause, words, exc_info=trouble)
+        timer = asyncio.get_running_loop().call_later(pause, self.wake, session)
+        self._troubles[session] = Trouble(words, failures, pause, self._clock.now(), timer)
+        if self._leaving.is_set():
+            timer.cancel()
+
+    async def _attend(self, session_id: str) -> None:
+        session = await self._sessions.get(session_id)
+        step = next_step(session, self._profiles.agent(session).limits, now=self._clock.now())
+        if isinstance(step, Rest) and session.chapter.trying is None:  # else somebody died while at it
+            if session.activity != "idle":
+                self._at_rest[session_id] = session.version
             self._try_again_later(session)
-        except Fenced as error:
-            log.warning("worker of %s gave up: %s", session_id, error)
-        except Unavailable as error:
-            log.warning("worker of %s tries again in %g s: %s", session_id, RETRY_SECONDS, error)
-            if not await happens(self._leaving, within=RETRY_SECONDS):
-                self._again.add(session_id)
-        except HoldfastError as error:
-            log.error("worker of %s stopped: %s", session_id, error)
+            return
+        lease = await self._store.claim(session_stream(session_id), holder=self._holder)
+        pen = Pen(
+            self._store,
+            sessions=self._sessions,
+            archive=self._archive,
+            live=self._live,
+            clock=self._clock,
+            lease=lease,
+            leaving=self._leaving,
+        )
+        try:
+            await self._run(session, pen)
+        finally:
+            await self._store.release(lease)
+        self._try_again_later(session)
 
     def _try_again_later(self, session: Session) -> None:
         """A summary that failed is tried again when its time has come; after a restart, at the next turn's end."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
+from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, Unavailable
 from holdfast.domain.task import (
     INLINE,
     NEVER_STARTED,
@@ -35,12 +35,15 @@ from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.endings import Hide, end_of
+from holdfast.runtime.log_follower import LogFollower
 from holdfast.runtime.sessions import Sessions
+from holdfast.store.follower_state import FollowerState
 from holdfast.store.port import Appended, CommandKey, Row, Store
 
 STOP_GRACE_SECONDS = 5.0
 RETRY_SECONDS = 2.0
 CLOCK_SECONDS = 30.0
+SWEEP_SECONDS = 60.0
 RUNTIME = "the runtime"
 log = logging.getLogger(__name__)
 
@@ -96,29 +99,31 @@ class Tasks:
         self._kills: dict[str, asyncio.Task[KillReport]] = {}
         self._foreground: dict[str, str] = {}
         """The commands that a turn waits for, with their sessions."""
-        self._follower: asyncio.Task[None] | None = None
+        self._follower = LogFollower(
+            store, self._react, name="the tasks", sweep=self._stop_orphans, sweep_seconds=SWEEP_SECONDS
+        )
         self._remembered = archive.changes.remembered()  # before anybody can start something new
+
+    @property
+    def state(self) -> FollowerState:
+        """How the following of the log goes."""
+        return self._follower.state
 
     async def start(self) -> None:
         """Find out what became of everything that ran, then listen for turns and sessions that end."""
-        ready = asyncio.Event()
-        self._follower = asyncio.create_task(self._follow(ready))
-        await ready.wait()
+        await self._follower.start()
         await self._clear()
         for row in await self._store.running_tasks():
             ours = str(row["id"]) in self._starting or str(row["id"]) in self._watched  # somebody was quick
             if row["kind"] == "process" and not ours:
-                self._watch(row)
-                await self._stop_if_over(row)
+                self._watch(row)  # whether it should have ended meanwhile is the follower's first question
 
     async def stop(self) -> None:
         """Let go; the commands run on."""
         tasks: list[asyncio.Task[Any]] = [*self._starting.values(), *self._watched.values(), *self._kills.values()]
-        if self._follower is not None:
-            tasks.append(self._follower)
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(self._follower.stop(), *tasks, return_exceptions=True)
         await self.supervisor.close()
 
     # --- beginnings -----------------------------------------------------------------------------
@@ -296,21 +301,10 @@ class Tasks:
 
     # --- what ends with something else ----------------------------------------------------------
 
-    async def _follow(self, ready: asyncio.Event) -> None:
+    async def _react(self, stream: str, kinds: set[str]) -> None:
         """A turn that ended takes the command with it that it waited for; a session its own ones."""
-        with self._store.subscribe(None) as changes:
-            ready.set()
-            while True:
-                await changes.wait()
-                for stream, kinds in changes.take().items():
-                    try:
-                        await self._react(stream.removeprefix("session/"), kinds)
-                    except (HoldfastError, OSError) as error:
-                        log.error("what ends with %s could not be ended: %s", stream, error)
-
-    async def _react(self, session: str, kinds: set[str]) -> None:
         if "TurnFinished" in kinds:
-            await self._stop_waited_for(session)
+            await self._stop_waited_for(stream.removeprefix("session/"))
         if kinds & {"SessionArchived", "SessionDeleted"}:
             await self._stop_orphans()
 
@@ -331,9 +325,10 @@ class Tasks:
             return  # it is nobody's, or its end is wanted already: on whose word stays
         try:
             state = await self._sessions.get(session)
-        except HoldfastError:
-            state = None
-        if state is None or not state.exists:
+        except Corrupt as error:  # nothing is known of its session, so nothing ends because of it
+            log.warning("task %s runs on: %s", task, error)
+            return
+        if not state.exists:
             await self._end_by_rule(task, "its session was deleted")
         elif state.archived:
             await self._end_by_rule(task, "its session was archived")

@@ -11,6 +11,7 @@ from typing import Protocol, Self
 
 from holdfast.domain.events import AnyEvent, Record
 from holdfast.store.card_port import Cards
+from holdfast.store.follower_state import FollowerState
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +382,11 @@ class Store(Protocol):
     @property
     def health(self) -> Health:
         """Whether it takes writes."""
+        ...
+
+    @property
+    def search_state(self) -> FollowerState:
+        """How the search index is doing."""
         ...
 
     @property

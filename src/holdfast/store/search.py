@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from holdfast.domain.errors import Conflict, Corrupt, Unavailable
+from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
 from holdfast.domain.events import (
     InputReceived,
     InputRevised,
@@ -25,10 +26,12 @@ from holdfast.domain.events import (
     ModelResponded,
     Record,
     ToolCallFinished,
-    decode_many,
+    decode_readable,
 )
+from holdfast.domain.location import location
 from holdfast.domain.system import SessionDeleted
 from holdfast.domain.task import TaskFinished, TaskPruned, task_stream
+from holdfast.store.follower_state import FollowerState
 from holdfast.store.port import Hit, OutputFound, Page
 from holdfast.store.tail import Tail
 
@@ -94,6 +97,7 @@ class SearchIndex:
         self._closing = threading.Event()
         self._lock = threading.Lock()
         self._unusable = ""
+        self.state = FollowerState("the search index")
         self._db = _open(path)
         self._cursor = int(self._db.execute("SELECT seq FROM cursor").fetchone()[0])
         self._thread = threading.Thread(target=self._follow, name="holdfast-search", daemon=True)
@@ -139,17 +143,27 @@ class SearchIndex:
     # --- on the index's thread ------------------------------------------------------------------
 
     def _follow(self) -> None:
+        """Whatever goes wrong, it is tried again: without this thread nobody could find anything new."""
         while not self._closing.is_set():
             self._tail.ticked.clear()
             try:
                 while self._catch_up() and not self._closing.is_set():
                     pass
-            except (sqlite3.Error, Corrupt) as error:
-                log.warning("search index stands still at seq %d: %s", self._cursor, error)
+                self._note("")
+            except Exception as error:
+                known = isinstance(error, sqlite3.Error | HoldfastError)
+                log.warning("search index stands still at seq %d", self._cursor, exc_info=None if known else error)
+                self.state.restarts += not known
+                self._note(f"it stands still at seq {self._cursor} and tries again: {error}")
                 self._closing.wait(RETRY_SECONDS)
                 self._tail.ticked.set()
             self._tail.ticked.wait()
             self._closing.wait(COALESCE_SECONDS)
+
+    def _note(self, problem: str) -> None:
+        if bool(problem) != bool(self.state.problem):
+            self.state.since = time.time_ns() // 1_000_000
+        self.state.problem = problem
 
     def _catch_up(self) -> bool:
         if self._unusable:
@@ -161,18 +175,22 @@ class SearchIndex:
             return True
         if not page.lines:
             return False
-        records = decode_many(page.lines)
+        records, unreadable = decode_readable(page.lines)
+        for corrupt in unreadable:
+            log.warning("search passes over an event: %s", corrupt)
+        last = location(page.lines[-1])
+        seq = last.seq if last is not None else records[-1].seq
         try:
             with self._lock, self._db:
                 self._db.execute("BEGIN")
                 self._index(records)
-                self._db.execute("UPDATE cursor SET seq = ?", (records[-1].seq,))
+                self._db.execute("UPDATE cursor SET seq = ?", (seq,))
         except sqlite3.DatabaseError as error:
             if not _damaged(error):
                 raise
             self._unusable = str(error)
             return True
-        self._cursor = records[-1].seq
+        self._cursor = seq
         return page.more
 
     def _begin_anew(self) -> None:

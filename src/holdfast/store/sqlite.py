@@ -10,7 +10,6 @@ import asyncio
 import sqlite3
 import zlib
 from pathlib import Path
-from typing import NoReturn
 
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound
 from holdfast.domain.events import Record, decode_many
@@ -18,6 +17,7 @@ from holdfast.domain.system import SYSTEM
 from holdfast.store.cards import SqliteCards
 from holdfast.store.connection import connect_impatient_writer, connect_reader, explained, prepare
 from holdfast.store.devices import SqliteDevices
+from holdfast.store.follower_state import FollowerState
 from holdfast.store.operations import (
     DoAppend,
     DoClaim,
@@ -246,6 +246,11 @@ class SqliteStore:
         """The ended tasks in whose output a text occurs, newest first."""
         return await asyncio.to_thread(self._index.search_outputs, text, limit)
 
+    @property
+    def search_state(self) -> FollowerState:
+        """How the search index is doing."""
+        return self._index.state
+
     async def indexed(self) -> int:
         """How far the search index has come, for those who must wait for it."""
         return await asyncio.to_thread(lambda: self._index.cursor)
@@ -309,7 +314,12 @@ class SqliteStore:
         return {"events": self._counted[0], "seq": self._counted[1]}
 
     def _read_log(self, after: int, limit: int) -> Page:
-        return self._page_all(self._followed, after, limit)
+        """For the search index, which goes on after a damaged line."""
+        skipped: list[bytes] = []
+        page = checked(self._followed, "read_all", {"after": after, "limit": limit}, skipped=skipped)
+        if not page.lines and not skipped:
+            _not_ahead("the log", after, self._followed.execute(queries()["last_seq"]).fetchone()[0])
+        return page
 
     def _load(self, db: sqlite3.Connection, stream: str, after: int) -> list[Record]:
         records: list[Record] = []
@@ -328,20 +338,29 @@ def _not_ahead(what: str, after: int, end: int) -> None:
         raise Conflict(f"The cursor {after} is ahead of {what}, which ends at {end}.", hint="Begin again with after=0.")
 
 
-def checked(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -> Page:
-    """Stored lines, each compared with its CRC; in handfuls that stay in the cache, since replay goes through here."""
+def checked(
+    db: sqlite3.Connection, query: str, parameters: dict[str, object], *, skipped: list[bytes] | None = None
+) -> Page:
+    """Stored lines, each compared with its CRC; in handfuls that stay in the cache, since replay goes through here.
+
+    A damaged line is Corrupt; with `skipped` it is put there and left out.
+    """
     cursor = db.execute(queries()[query], parameters)
     lines: list[bytes] = []
-    size, handful = 0, 8
+    size, handful, seen = 0, 8, 0
     while size < PAGE_BYTES and (rows := cursor.fetchmany(handful)):
-        some = [line if zlib.crc32(line) == crc else _damaged(line) for line, crc in rows]
-        lines += some
-        size += sum(map(len, some))
-        handful = min(FETCH, 1 + (PAGE_BYTES - size) * len(lines) // size)  # large events come one by one
-    return Page(tuple(lines), more=size >= PAGE_BYTES or len(lines) == parameters["limit"])
+        some = [line if zlib.crc32(line) == crc else _damaged(line, skipped) for line, crc in rows]
+        lines += filter(None, some) if skipped else some
+        seen += len(some)
+        size += sum(map(len, some)) or 1
+        handful = min(FETCH, 1 + (PAGE_BYTES - size) * seen // size)  # large events come one by one
+    return Page(tuple(lines), more=size >= PAGE_BYTES or seen == parameters["limit"])
 
 
-def _damaged(line: bytes) -> NoReturn:
+def _damaged(line: bytes, skipped: list[bytes] | None) -> bytes:
+    if skipped is not None:
+        skipped.append(line)
+        return b""
     raise Corrupt(
         f"A stored event does not match its checksum: {line[:80]!r}…",
         hint="Stop the gateway and run `holdfast doctor`.",

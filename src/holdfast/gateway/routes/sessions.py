@@ -302,7 +302,11 @@ async def statements(at: Gateway, session: str) -> list[Statement]:
     state, now = await at.sessions.get(session), at.clock.now()
     sentences = why(state, now=now) + why_chapter(state, at.reset_clock.outlook(state), now=now)
     stream = session_stream(session)
-    return [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
+    shown = [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
+    if (trouble := at.runner.trouble(session)) is not None:
+        text = f"Its worker ended: {trouble.reason.rstrip('.')}. Another one starts {trouble.pause:g} s after that."
+        shown.insert(0, Statement(text=text, stream=stream, version=state.version, at=trouble.at))
+    return shown
 
 
 @router.get("/sessions/{id}/export", **returns(Why, media=("text/markdown", "application/jsonl")))
@@ -328,7 +332,7 @@ async def search(
         if hit.session not in titles:
             try:
                 titles[hit.session] = str((await at.store.session(hit.session))["title"])
-            except NotFound:
+            except Rejected:  # deleted, and the index has not come so far yet
                 continue
     shown = [
         SearchHit(

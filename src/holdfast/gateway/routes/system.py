@@ -8,13 +8,15 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from holdfast import __version__
+from holdfast.domain.errors import Corrupt
+from holdfast.domain.events import session_stream
 from holdfast.domain.system import SYSTEM
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import describe, returns
 from holdfast.gateway.metrics import exposition
 from holdfast.gateway.routes.sessions import statements
 from holdfast.gateway.routes.tasks import task_statements
-from holdfast.gateway.shapes import Goodbye, Health, Statement, Status, Why
+from holdfast.gateway.shapes import Goodbye, Health, PartHealth, Statement, Status, Why
 from holdfast.gateway.state import At
 
 router = APIRouter(tags=["system"])
@@ -24,8 +26,15 @@ router = APIRouter(tags=["system"])
 async def health(at: At) -> Response:
     """Whether it is up, without a credential."""
     found = at.store.health
-    word = "ok" if found.writable else "degraded"
-    return answer(Health(status=word, version=__version__, pid=os.getpid(), problem=found.problem))
+    parts = [
+        PartHealth(name=part.name, problem=part.problem, since=part.since, restarts=part.restarts)
+        for part in at.followers
+        if part.problem or part.restarts
+    ]
+    problems = [found.problem, *(f"{part.name}: {part.problem}" for part in parts if part.problem)]
+    problem = next(filter(None, problems), "")
+    word = "degraded" if problem else "ok"
+    return answer(Health(status=word, version=__version__, pid=os.getpid(), problem=problem, parts=parts))
 
 
 @router.get("/v1/status", **returns(Status))
@@ -58,7 +67,10 @@ async def why(at: At) -> Response:
         sentences.append(Statement(text=found.problem, stream=SYSTEM, version=0, at=found.since))
     for row in await at.store.sessions_at_work():
         session = str(row["id"])
-        first = (await statements(at, session))[:1]
+        try:
+            first = (await statements(at, session))[:1]
+        except Corrupt as error:  # its stream stops; the others are told all the same
+            first = [Statement(text=error.message, stream=session_stream(session), version=0, at=0)]
         sentences += [
             Statement(text=f"{session} “{row['title']}”: {s.text}", stream=s.stream, version=s.version, at=s.at)
             for s in first

@@ -1,0 +1,137 @@
+"""Following the log: trouble with one stream keeps no other waiting, and whatever ends is started again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.errors import Gone, Unavailable
+from holdfast.runtime.log_follower import LogFollower, growing_pause
+from holdfast.store.port import Append, Subscription, Write
+from holdfast.store.sqlite import SqliteStore
+from tests.eventually import eventually
+from tests.store.conformance import created
+
+A, B = "a" * 16, "b" * 16
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.runtime.log_follower.growing_pause", lambda failures: 0.01)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "holdfast.db")
+    yield store
+    await store.close()
+
+
+class Listener:
+    """Remembers what it was told; the next errors are raised first."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.heard: list[tuple[str, set[str]]] = []
+        self.swept = 0
+        self.errors: dict[str, list[Exception]] = {}
+        self.follower = LogFollower(store, self.handle, name="the listener", sweep=self.sweep, sweep_seconds=3600)
+
+    async def handle(self, stream: str, kinds: set[str]) -> None:
+        if errors := self.errors.get(stream):
+            raise errors.pop(0)
+        self.heard.append((stream, kinds))
+
+    async def sweep(self) -> None:
+        if errors := self.errors.get("sweep"):
+            raise errors.pop(0)
+        self.swept += 1
+
+    async def has_heard(self, session: str) -> bool:
+        return (f"session/{session}", {"SessionCreated"}) in self.heard
+
+
+async def create(store: SqliteStore, session: str) -> None:
+    await store.append(Append((Write(f"session/{session}", (created(session),)),), 1))
+
+
+async def test_a_stream_that_fails_is_tried_again_and_keeps_no_other_waiting(store: SqliteStore) -> None:
+    listener = Listener(store)
+    listener.errors[f"session/{A}"] = [Unavailable("The disk is full."), RuntimeError("a bug")]
+    await listener.follower.start()
+    await create(store, A)
+    await create(store, B)
+    await eventually(lambda: listener.has_heard(B))
+    await eventually(lambda: listener.has_heard(A))
+
+    async def well() -> bool:
+        return not listener.follower.state.problem
+
+    await eventually(well)
+    assert listener.errors[f"session/{A}"] == []
+    assert listener.follower.state.since > 0, "there was a problem"
+    await listener.follower.stop()
+
+
+async def test_the_problem_is_named_while_it_lasts(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.runtime.log_follower.growing_pause", lambda failures: 3600)
+    listener = Listener(store)
+    listener.errors["sweep"] = [RuntimeError("a bug")]
+    await listener.follower.start()
+
+    async def named() -> bool:
+        return listener.follower.state.problem == "its sweep is tried again: RuntimeError: a bug"
+
+    await eventually(named)
+    await create(store, A)
+    await eventually(lambda: listener.has_heard(A))
+    assert listener.follower.state.problem
+    await listener.follower.stop()
+
+
+async def test_what_was_deleted_is_not_tried_again(store: SqliteStore) -> None:
+    listener = Listener(store)
+    listener.errors[f"session/{A}"] = [Gone("It was deleted.")]
+    await listener.follower.start()
+    await create(store, A)
+    await create(store, B)
+    await eventually(lambda: listener.has_heard(B))
+    assert not await listener.has_heard(A)
+    assert listener.follower.state.problem == ""
+    await listener.follower.stop()
+
+
+async def test_a_following_that_ends_is_started_again_and_sweeps(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listener = Listener(store)
+    await listener.follower.start()
+
+    async def swept() -> bool:
+        return listener.swept > 0
+
+    await eventually(swept)
+    once = [RuntimeError("the subscription broke")]
+    take = type(store.subscribe(None)).take
+
+    def broken(subscription: Subscription) -> dict[str, set[str]]:
+        if once:
+            raise once.pop()
+        return take(subscription)
+
+    monkeypatch.setattr(type(store.subscribe(None)), "take", broken)
+    await create(store, A)
+
+    async def again() -> bool:
+        return listener.swept > 1
+
+    await eventually(again)
+    assert listener.follower.state.restarts == 1
+    await create(store, B)
+    await eventually(lambda: listener.has_heard(B))
+    await listener.follower.stop()
+
+
+def test_the_pause_grows_up_to_a_minute() -> None:
+    assert [growing_pause(failures) for failures in (1, 2, 3, 99)] == [0.5, 1.0, 2.0, 60.0]
