@@ -212,7 +212,7 @@ export interface CardDetail {
   readonly runs: RunView[];
   readonly why: string;
   readonly kept?: string;
-  readonly limits?: string[];
+  readonly limits: string[];
 }
 
 export interface CardDiff {

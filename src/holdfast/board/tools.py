@@ -16,7 +16,7 @@ import msgspec
 
 from holdfast.board.cards import TRIES, Cards
 from holdfast.domain.card import BlockKind, Card, CardBlocked, CardCompleted, CardEvent, Run, RunFinished, RunNoted
-from holdfast.domain.card_commands import Body, CommentCard, CreateCard, LinkCard
+from holdfast.domain.card_commands import Body, CommentCard, CreateCard, LinkCard, UnblockCard
 from holdfast.domain.command import Name, Text, Title
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import Effect
@@ -70,6 +70,13 @@ class CommentArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     card: Annotated[str, msgspec.Meta(max_length=32, description="Its id; by default your own card.")] = ""
 
 
+class UnblockArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which card may go on, and what its worker is told."""
+
+    card: Annotated[str, msgspec.Meta(min_length=4, max_length=32, description="Its id.")]
+    text: Annotated[str, msgspec.Meta(max_length=100_000, description="Your answer to what it asked.")] = ""
+
+
 class CreateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """More work."""
 
@@ -118,8 +125,30 @@ class WorkerTools:
             _tool("kanban_complete", "Your card is done.", "keyed", CompleteArguments, self._complete),
             _tool("kanban_block", "Your card cannot go on without somebody.", "keyed", BlockArguments, self._block),
             _tool("kanban_heartbeat", "Say that you are alive and at what.", "keyed", NoteArguments, self._heartbeat),
-            _tool("kanban_comment", "Comment on a card.", "keyed", CommentArguments, self._comment),
-            _tool("kanban_create", "Write more work down on your board.", "keyed", CreateArguments, self._create),
+            _tool(
+                "kanban_comment",
+                "Comment on a card.",
+                "keyed",
+                CommentArguments,
+                self._comment,
+                other_profile=self._profile_of_card,
+            ),
+            _tool(
+                "kanban_unblock",
+                "Let a blocked card go on, with what you answer.",
+                "keyed",
+                UnblockArguments,
+                self._unblock,
+                other_profile=self._profile_of_card,
+            ),
+            _tool(
+                "kanban_create",
+                "Write more work down on your board.",
+                "keyed",
+                CreateArguments,
+                self._create,
+                other_profile=self._profile_of_new_card,
+            ),
             _tool("kanban_link", "Let one card wait for another.", "keyed", LinkArguments, self._link),
             _tool("kanban_list", "The cards of your board.", "pure", ListArguments, self._list),
         ]
@@ -203,6 +232,23 @@ class WorkerTools:
         await self._tell(card, CommentCard(text=arguments.text), place, arguments, own)
         return Done(f"Commented on card {card}.")
 
+    async def _unblock(self, place: Place, arguments: UnblockArguments) -> Done:
+        own = await self._own(place)
+        card = await self._named(arguments.card, own)
+        await self._tell(card, UnblockCard(text=arguments.text or None), place, arguments, own)
+        return Done(f"Card {card} goes on.")
+
+    async def _profile_of_card(self, place: Place, arguments: CommentArguments | UnblockArguments) -> str:
+        if not arguments.card:
+            return place.profile
+        try:
+            return str((await self._store.cards.card(arguments.card))["profile"])
+        except HoldfastError as error:
+            raise ToolFailed(error.message) from error
+
+    async def _profile_of_new_card(self, place: Place, arguments: CreateArguments) -> str:
+        return arguments.profile or place.profile
+
     async def _create(self, place: Place, arguments: CreateArguments) -> Done:
         own = await self._own(place)
         caller = Caller(_key(place, arguments), _worker(own))
@@ -233,7 +279,12 @@ class WorkerTools:
         return Done(f"Card {card} waits for {parent}.")
 
     async def _tell(
-        self, card: str, command: CommentCard | LinkCard, place: Place, arguments: msgspec.Struct, own: _Own
+        self,
+        card: str,
+        command: CommentCard | LinkCard | UnblockCard,
+        place: Place,
+        arguments: msgspec.Struct,
+        own: _Own,
     ) -> None:
         try:
             await self._cards.tell(card, command, Caller(_key(place, arguments), _worker(own)))
@@ -271,9 +322,10 @@ def _tool(
     effect: Effect,
     arguments: type[A],
     run: Callable[[Place, A], Coroutine[None, None, Done]],
+    other_profile: Callable[[Place, A], Coroutine[None, None, str]] | None = None,
 ) -> Tool[A]:
     """About a card and not about a path; a worker asks nobody whether it may say that it is done."""
-    return Tool(name, description, effect, arguments, run, about="card", harmless=True)
+    return Tool(name, description, effect, arguments, run, about="card", harmless=True, other_profile=other_profile)
 
 
 def _worker(own: _Own) -> str:

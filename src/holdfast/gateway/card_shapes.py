@@ -119,7 +119,7 @@ class CardDetail(msgspec.Struct, frozen=True, kw_only=True):
     """Why it is not started; empty when nothing stands in the way."""
     kept: str = ""
     """Of an archived card: what would have been lost with its workspace, which is why that was kept."""
-    limits: list[str] = []
+    limits: list[str]
     """What limits its workers besides their profile, in words; empty when a person created it."""
 
 

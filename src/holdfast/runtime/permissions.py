@@ -10,7 +10,7 @@ How patterns are compared with paths: `rule_patterns.py`; with command lines: `c
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from posixpath import join, split
@@ -18,6 +18,7 @@ from posixpath import join, split
 import msgspec
 
 from holdfast.domain.events import Call, WaitOpened
+from holdfast.domain.rights import RightsLayer, strictest
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.step import wait_id
 from holdfast.runtime.command_rules import line_policy, split_rules
@@ -50,9 +51,20 @@ class Permitted:
 
 
 def permission(
-    session: Session, call: Call, *, tools: dict[str, AnyTool], rules: dict[str, Policy], place: Place
+    session: Session,
+    call: Call,
+    *,
+    tools: dict[str, AnyTool],
+    rules: dict[str, Policy],
+    place: Place,
+    limits: Sequence[RightsLayer] = (),
+    handed_to: str = "",
 ) -> Permitted | Result | WaitOpened:
-    """The tool to run, the result without running it, or the wait for a person."""
+    """The tool to run, the result without running it, or the wait for a person.
+
+    `limits` are the rules of the agents that this one descends from: the strictest of all wins. `handed_to` is the
+    other profile that would act because of this call, if there is one.
+    """
     turn = session.turn
     tool = tools.get(call.tool)
     if tool is None or turn is None:
@@ -64,13 +76,19 @@ def permission(
     answer = turn.answers.get(call.call)
     if tool.name == QUESTION.name and answer is not None:
         return Result("done", "\n".join(filter(None, (answer.answer, answer.note))))
-    policy = rule_policy(tool, call, subject, rules, place=place, granted=session.allowed)
-    if policy == "deny":
-        return Result("failed", f"The profile {session.profile!r} does not allow {_name(tool, subject)}.")
+    policy: Policy = "allow"
+    for profile, known in [(session.profile, rules), *((layer.profile, layer.rules) for layer in limits)]:
+        found = rule_policy(tool, call, subject, known, place=place, granted=session.allowed)
+        if handed_to:
+            found = strictest((found, _hand_over_policy(tool, handed_to, known, session.allowed)))
+        if found == "deny":
+            whose = "" if profile == session.profile else ", which created this work,"
+            return Result("failed", f"The profile {profile!r}{whose} does not allow {_name(tool, subject)}.")
+        policy = strictest((policy, found))
     if tool.name == QUESTION.name:
         return _question(session, turn, call)
     if policy != "allow" and answer is None:
-        return _approval(session, turn, call, tool, subject)
+        return _approval(session, turn, call, tool, handed_to or subject)
     if policy != "allow" and answer is not None and answer.answer == "deny":
         return Result("failed", f"{answer.by} did not allow it. {answer.note}".strip())
     return Permitted(tool, replace(place, only=subject if isinstance(tool, Tool) and tool.about == "path" else ""))
@@ -91,6 +109,15 @@ def rule_policy(
     fitting = [pattern for pattern, rule in rules.items() if fits(pattern, tool.name, subject, rule)]
     policy = _longest(fitting, rules) if fitting else _usual(tool, call)
     if policy == "ask" and any(fits(pattern, tool.name, subject) for pattern in granted):
+        return "allow"
+    return policy
+
+
+def _hand_over_policy(tool: AnyTool, profile: str, rules: dict[str, Policy], granted: Collection[str]) -> Policy:
+    """Work for another profile is asked for, unless a rule names that profile: `"kanban_create:reviewer" = "allow"`."""
+    naming = [pattern for pattern, rule in rules.items() if ":" in pattern and fits(pattern, tool.name, profile, rule)]
+    policy = _longest(naming, rules) if naming else "ask"
+    if policy == "ask" and any(":" in pattern and fits(pattern, tool.name, profile) for pattern in granted):
         return "allow"
     return policy
 

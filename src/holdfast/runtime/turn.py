@@ -59,7 +59,7 @@ from holdfast.runtime.pen import Pen
 from holdfast.runtime.permissions import Permitted, permission
 from holdfast.runtime.profiles import Agent, Profiles
 from holdfast.runtime.prompt import prompt, responded
-from holdfast.runtime.tools.tool import CommandEnd, Result, effect_of, second_try
+from holdfast.runtime.tools.tool import CommandEnd, Result, Tool, effect_of, second_try
 from holdfast.store.port import PartialText, Subscription
 
 SAVE_SECONDS = 0.25
@@ -167,7 +167,16 @@ class Worker:
             opened = self._session.open_call(call.call) or OpenCall(call)
             started, cut_before = opened.started or self._clock.now(), opened.effect
             place = agent.place(self._session, call.call)
-            result = permission(self._session, call, tools=tools, rules=agent.rules, place=place)
+            tool = tools.get(call.tool)
+            result = permission(
+                self._session,
+                call,
+                tools=tools,
+                rules=agent.rules,
+                place=place,
+                limits=agent.ancestors,
+                handed_to=await tool.handed_to(place, call.arguments) if isinstance(tool, Tool) else "",
+            )
             if isinstance(result, WaitOpened):
                 await self._write(result)
                 return

@@ -114,6 +114,8 @@ class Tool(Generic[Arguments]):
     """Whether it changes the file that it is about."""
     harmless: bool = False
     """Though it writes something, nobody is asked about it while no rule speaks of it."""
+    other_profile: Callable[[Place, Arguments], Coroutine[None, None, str]] | None = None
+    """For a tool that hands work to other agents: the profile that would get it, when it is not the caller's own."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -139,6 +141,16 @@ class Tool(Generic[Arguments]):
         if self.writes_files:
             place.check_writable(target, self.name)
         return place.shown(target)
+
+    async def handed_to(self, place: Place, arguments: str) -> str:
+        """The other profile that would act because of this call; empty for the caller's own, or none."""
+        if self.other_profile is None:
+            return ""
+        try:
+            profile = await self.other_profile(place, self._parse(arguments))
+        except ToolFailed:
+            return ""  # the call itself will say what is wrong
+        return "" if profile == place.profile else profile
 
     def tidy(self, place: Place, arguments: str) -> None:
         """Most leave nothing behind."""
