@@ -37,6 +37,8 @@ class Command:
     """What is kept of a long output; with `None` nothing is dropped unless somebody discards it."""
     stdin: Literal["nothing", "pipe"] = "nothing"
     stderr: Literal["output", "apart"] = "output"
+    sandbox: tuple[str, ...] = ()
+    """The program that builds a sandbox and what it is told; it is followed by the command. Empty is none."""
 
     @property
     def argv(self) -> list[str]:

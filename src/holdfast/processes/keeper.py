@@ -43,6 +43,16 @@ OOM_SCORE = "500"
 PIPE_BYTES = 1 << 20
 DESCRIPTORS = 1 << 16
 PR_SET_CHILD_SUBREAPER = 36
+F_DUPFD_CLOEXEC = 1030
+GATE = """
+never() { printf 'never %s' "$1" >&5; exit 127; }
+echo $$ >&4
+exec 4>&-
+read -r go <&3 || never '0 the keeper died before the gate opened'
+command -v "$1" >/dev/null || never "2 $1: No such file or directory"
+exec "$@" 3<&- 5>&- 6>&-
+"""
+"""For the shell in a sandbox: say who the command will be, wait at the gate, be it; or say why not."""
 FS_IOC_UNRESVSP64 = 0x4030582B
 
 
@@ -129,14 +139,19 @@ class Keeper:
         """Fork the command behind its gate, claim the directory, open the gate."""
         subreaper()
         reader, gate = os.pipe()
+        said, says = os.pipe()
         command = os.fork()
         if command == 0:
             os.close(gate)
-            self._become(reader)
+            self._become(reader, says, report)
         os.close(reader)
+        os.close(says)
+        if self._order["sandbox"]:
+            command = self._sandboxed(command, said)
+        os.close(said)
         if self._claim(command):
             self._command = command
-            tell(gate, "g")
+            tell(gate, "g\n")
         os.close(gate)
         os.close(report)
 
@@ -165,12 +180,32 @@ class Keeper:
         sync_directory("..")
         return True
 
-    def _become(self, gate: int) -> NoReturn:
+    def _sandboxed(self, builder: int, said: int) -> int:
+        """Wait until the sandbox is built and the shell in it stands at the gate; its pid.
+
+        The program that builds it stays as the parent of the command and would tell its end in words of its own, so
+        it is killed: then the command is our child, as any other. If it fails, it stands for the command.
+        """
+        pid = b""
+        while not pid.endswith(b"\n") and (piece := os.read(said, 32)):
+            pid += piece
+        if pid.endswith(b"\n"):
+            os.kill(builder, _signal.SIGKILL)
+            os.waitpid(builder, 0)
+            return int(pid)
+        os.waitid(os.P_PID, builder, os.WEXITED | os.WNOWAIT)
+        if not os.pread(self._entry, 6, 0).startswith(b"never "):
+            with open("output.log", "rb") as file:
+                words = file.read(ENTRY_BYTES).decode("utf-8", "replace")
+            self._enter(f"the sandbox could not be set up: {words}", 0)
+        return builder
+
+    def _become(self, gate: int, says: int, report: int) -> NoReturn:
         """In the child: wait at the gate, then be the command; whatever prevents it goes into the exit record."""
-        order = self._order
+        order, argv = self._order, self._order["argv"]
         try:
             os.setsid()
-            if os.read(gate, 1) != b"g":
+            if not order["sandbox"] and os.read(gate, 1) != b"g":
                 self._never("the keeper died before the gate opened", 0)
             stdin = os.open("stdin" if self._stdin >= 0 else os.devnull, os.O_RDONLY)
             for file, number in ((stdin, 0), (self._outputs[0].file, 1), (self._outputs[-1].file, 2)):
@@ -182,17 +217,26 @@ class Keeper:
                 os.chdir(order["cwd"])
             except OSError as error:
                 self._never(f"the working directory {order['cwd']}: {error.strerror}", error.errno)
-            os.execvpe(order["argv"][0], order["argv"], order["env"])
+            if order["sandbox"]:
+                files = [fcntl.fcntl(file, F_DUPFD_CLOEXEC, 10) for file in (gate, says, self._entry, report)]
+                self._entry = files[2]
+                for number, file in enumerate(files, 3):
+                    os.dup2(file, number)
+                argv = [*order["sandbox"], "--", "/bin/sh", "-c", GATE, "sh", *argv]
+            os.execvpe(argv[0], argv, order["env"])
         except OSError as error:
-            self._never(f"{order['argv'][0]}: {error.strerror}", error.errno)
+            self._never(f"{argv[0]}: {error.strerror}", error.errno)
         except BaseException as error:
             self._never(f"{type(error).__name__}: {error}", 0)
 
     def _never(self, reason: str, number: int | None) -> NoReturn:
         """The command did not begin: no exit code will be told, but this."""
+        self._enter(reason, number)
+        os._exit(127)
+
+    def _enter(self, reason: str, number: int | None) -> None:
         text = f"never {number or 0} " + " ".join(reason.split())
         os.pwrite(self._entry, text.encode("utf-8", "replace")[: ENTRY_BYTES - 1], 0)
-        os._exit(127)
 
     # --- the wait -------------------------------------------------------------------------------
 

@@ -58,6 +58,7 @@ def _order(command: Command) -> int:
         "cwd": str(command.cwd),
         "env": {**command.env, TASK_VARIABLE: task},
         "head": command.head,
+        "sandbox": list(command.sandbox),
         "stderr": command.stderr,
         "stdin": command.stdin,
         "tail": command.tail if command.tail is not None else -1,

@@ -1,0 +1,68 @@
+"""A command in a sandbox is kept, ended and told of like any other: its keeper is its parent, its end is its own."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.errors import Rejected
+from holdfast.processes.command import Ended
+from tests.bubblewrap import BUBBLEWRAP, needs_bubblewrap
+from tests.eventually import eventually
+from tests.processes.house import House, code
+
+pytestmark = needs_bubblewrap
+
+
+@pytest.fixture
+def sandbox(house: House) -> tuple[str, ...]:
+    return (*BUBBLEWRAP, "--bind", str(house.cwd), str(house.cwd))
+
+
+async def test_its_end_is_its_own(house: House, sandbox: tuple[str, ...]) -> None:
+    over, output = await house.run("echo $HOLDFAST_TASK | cut -c1-4; touch /etc/no; exit 42", sandbox=sandbox)
+    assert code(over) == 42 and b"Read-only file system" in output
+    over, _ = await house.run("kill -9 $$", sandbox=sandbox)
+    assert isinstance(over, Ended) and over.signal == signal.SIGKILL
+
+
+async def test_it_hears_the_signal_that_asks_it_to_end(house: House, sandbox: tuple[str, ...]) -> None:
+    trap = "trap 'echo bye; exit 3' TERM; echo ready; while true; do sleep 0.01; done"
+    running = await house.start(trap, sandbox=sandbox)
+
+    async def ready() -> bool:
+        return house.everything(running.id) == b"ready\n"
+
+    await eventually(ready)
+    report = await house.supervisor.kill(running.id)
+    assert report.survivors == ()
+    assert code(await house.supervisor.wait(running.id)) == 3
+    assert house.everything(running.id) == b"ready\nbye\n"
+
+
+@pytest.mark.parametrize("victim", ["keeper", "understudy"])
+async def test_promise_3_in_a_sandbox_it_outlives_a_keeper_and_the_gateway(
+    house: House, sandbox: tuple[str, ...], victim: str
+) -> None:
+    running = await house.start("read -r word; echo $word; exit 42", sandbox=sandbox, stdin="pipe")
+    house.kill_keepers(running.id, victim)
+    await house.keepers_gone(running.id, victim)
+    supervisor = await house.restart()
+    assert await supervisor.attach(running.id) == running
+    await supervisor.write(running.id, b"hello\n")
+    over = await supervisor.wait(running.id)
+    assert isinstance(over, Ended)
+    assert (over.code, over.by) == (42, "understudy" if victim == "keeper" else "keeper")
+    assert house.everything(running.id) == b"hello\n"
+
+
+async def test_a_sandbox_that_cannot_be_built_is_no_failure_of_the_command(house: House, tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    with pytest.raises(Rejected, match=f"the sandbox could not be set up: bwrap: .*{missing}"):
+        await house.start("true", sandbox=(*BUBBLEWRAP, "--bind", missing, missing))
+    with pytest.raises(Rejected, match="no-such-program: No such file or directory"):
+        await house.start(("no-such-program",), sandbox=BUBBLEWRAP)
+    with pytest.raises(Rejected, match="no-bwrap: No such file or directory"):
+        await house.start("true", sandbox=("no-bwrap",))
