@@ -212,6 +212,7 @@ def _put_together(
     pruning = Pruning(store, tasks.supervisor, clock)
     mirror = Mirror(store, sessions=sessions, root=home.tasks)
     dispatcher = Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock)
+    profiles.tools.append(dispatcher.inbox.tool)
     gateway = Gateway(
         store=store,
         sessions=sessions,

@@ -466,6 +466,10 @@ export interface DeviceList {
   readonly devices: Device[];
 }
 
+export interface DismissFailure {
+  readonly command?: "DismissFailure";
+}
+
 export interface Dropped {
   readonly start: number;
   readonly end: number;
@@ -504,6 +508,12 @@ export interface EventPage {
   readonly events: LogRecord[];
   readonly cursor: number;
   readonly more: boolean;
+}
+
+export interface FailureDismissed {
+  readonly kind: "FailureDismissed";
+  readonly turn: number;
+  readonly by: string;
 }
 
 export interface Findings {
@@ -557,7 +567,22 @@ export interface HealthFinding {
 }
 
 export interface Inbox {
+  readonly entries: InboxEntry[];
+  readonly total: number;
   readonly waits: Waiting[];
+}
+
+export interface InboxEntry {
+  readonly kind: "blocked_card" | "card_in_review" | "card_not_startable" | "approval" | "compaction" | "failed_turn" | "question" | "resume";
+  readonly id: string;
+  readonly title: string;
+  readonly what: string;
+  readonly since: number;
+  readonly commands: string[];
+  readonly link: string;
+  readonly stream: string;
+  readonly version: number;
+  readonly session: string;
 }
 
 export interface InputReceived {
@@ -825,7 +850,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionRequested | CompactionStarted | ContextCompacted | CompactionFailed | WorkerBound | WorkerReleased | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskKept | TaskStopRequested | TaskPinned | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunNudged | RunNoted | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionRequested | CompactionStarted | ContextCompacted | CompactionFailed | WorkerBound | WorkerReleased | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskKept | TaskStopRequested | TaskPinned | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunNudged | RunNoted | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
 }
 
 export interface RenameSession {
@@ -1183,6 +1208,7 @@ export interface Status {
   readonly seq: number;
   readonly working: string[];
   readonly tasks: number;
+  readonly inbox: Record<string, number>;
 }
 
 export interface StopCard {
@@ -1589,6 +1615,7 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/compact": { readonly takes: CompactSession; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/context": { readonly takes: undefined; readonly gives: ModelContext };
   readonly "POST /v1/sessions/{id}/detach": { readonly takes: DetachTurn; readonly gives: TaskAccepted };
+  readonly "POST /v1/sessions/{id}/dismiss": { readonly takes: DismissFailure; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/events": { readonly takes: undefined; readonly gives: EventPage };
   readonly "GET /v1/sessions/{id}/export": { readonly takes: undefined; readonly gives: Why };
   readonly "POST /v1/sessions/{id}/fork": { readonly takes: ForkSession; readonly gives: Accepted };

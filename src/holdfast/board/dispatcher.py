@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from holdfast.board.cards import Cards
+from holdfast.board.inbox import Inbox
 from holdfast.board.starter import Starter
 from holdfast.board.watch import Watch
 from holdfast.domain.card import Card, CardBlocked, CardEvent, Run, RunFinished, RunNudged, RunOutcome
@@ -69,6 +70,7 @@ class Dispatcher:
         self.starter = Starter(
             store, cards=cards, sessions=sessions, profiles=profiles, clock=clock, wake=self._rounds.wake
         )
+        self.inbox = Inbox(store, cards=cards, starter=self.starter, profiles=profiles, clock=clock)
         self._looking = asyncio.Lock()
         self._follower = LogFollower(
             store, self._react, name="the board", sweep=self._wake, sweep_seconds=SWEEP_SECONDS

@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 from holdfast.board import workspace
 from holdfast.board.cards import Cards
-from holdfast.domain.card import Card, CardBlocked, CardMoved, Run, RunStarted, card_stream
+from holdfast.domain.card import Card, CardBlocked, CardMoved, ResumePolicy, Run, RunStarted, card_stream
+from holdfast.domain.card_advice import Advice, Parent, advice
 from holdfast.domain.compaction import digest
 from holdfast.domain.decide import title_from
 from holdfast.domain.dispatch import Choice, Words, World, choose, how_runs_ended, resumable, standing, words
@@ -49,7 +50,7 @@ class Room:
         self._on_board = Counter(str(row["board"]) for row in running)
         self._with_profile = Counter(str(row["profile"]) for row in running)
 
-    def world(self, card: Card, *, waits_for: list[str], not_gone: str) -> World:
+    def world(self, card: Card, *, waits_for: list[str], not_gone: str, policy: ResumePolicy, refused: str) -> World:
         """What a card stands in."""
         board = self._boards.get(card.board)
         return World(
@@ -64,6 +65,8 @@ class Room:
             with_profile=self._with_profile[card.profile],
             max_per_profile=self._rules.max_per_profile,
             not_gone=not_gone,
+            policy=policy,
+            refused=refused,
         )
 
     def wanted(self, *, but: list[str]) -> Startable | None:
@@ -127,7 +130,29 @@ class Starter:
 
     async def _standing(self, card: Card, room: Room) -> str:
         waits, not_gone = await self._waits_for(card), await self._cards.not_gone(card)
-        return standing(card, room.world(card, waits_for=waits, not_gone=not_gone), now=self._clock.now())
+        refused = await self.refused(card)
+        world = room.world(card, waits_for=waits, not_gone=not_gone, policy=self._policy(card), refused=refused)
+        return standing(card, world, now=self._clock.now())
+
+    async def advice(self, card: Card) -> Advice | None:
+        """What a person can do about it; None for one that goes on by itself."""
+        parents = await self._store.cards.parents(card.id)
+        dead = [
+            Parent(str(row["id"]), str(row["title"]))
+            for row in parents
+            if row["status"] == "archived" and not row["done"]
+        ]
+        profiles = frozenset(self._profiles.names)
+        return advice(card, profiles=profiles, dead_parents=dead, refused=await self.refused(card))
+
+    async def refused(self, card: Card) -> str:
+        """Why a blocked card would only be blocked again by its policy `resume`, if it would."""
+        if card.status != "blocked":
+            return ""
+        return choose(card, self._policy(card), missing=await self._missing(resumable(card))).refused
+
+    def _policy(self, card: Card) -> ResumePolicy:
+        return card.resume or self._profiles.resume_of(card.profile) or self._profiles.settings.board.resume
 
     async def _waits_for(self, card: Card) -> list[str]:
         parents = await self._store.cards.parents(card.id)
@@ -144,7 +169,7 @@ class Starter:
         return choice, said
 
     async def _choose(self, card: Card) -> tuple[Choice, str]:
-        policy = card.resume or self._profiles.resume_of(card.profile) or self._profiles.settings.board.resume
+        policy = self._policy(card)
         last = resumable(card)
         choice = choose(card, policy, missing=await self._missing(last))
         if choice.resumes is not None or not card.runs:

@@ -21,7 +21,7 @@ SECTIONS = {
         "start": "Run a command that outlives this terminal and the gateway.",
         "board": "The cards that agents work on, by column; watch, pause and resume it.",
         "card": "Write work down for an agent; comment, unblock, retry, and why it is not started.",
-        "inbox": "List everything that waits for a person.",
+        "inbox": "List everything that waits for you, and what to do about it.",
         "answer": "Answer a question or an approval, from anywhere.",
     },
     "Look": {

@@ -193,6 +193,8 @@ def remark(event: Json) -> tuple[str, str]:
             return "session", f"goes on with profile {event['profile']}{model}, by {event['by']}"
         case "TurnUndone":
             return "session", f"turn {event['turn']} undone by {event['by']}: the model does not see it any more"
+        case "FailureDismissed":
+            return "session", f"the failure of turn {event['turn']} was dismissed by {event['by']}"
         case "SessionRenamed":
             return "session", f"renamed to “{event['title']}” by {event['by']}"
         case "SessionPinned":

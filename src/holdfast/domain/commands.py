@@ -79,6 +79,10 @@ class UndoTurn(Command, frozen=True):
     """Take the last turn out of what the model sees. It stays in the log; effects are not taken back."""
 
 
+class DismissFailure(Command, frozen=True):
+    """Take the failed turn of a session out of the inbox; nothing else changes."""
+
+
 class ForkSession(Command, frozen=True):
     """Begin a new session with everything up to a version of this one, by default all of it."""
 
@@ -212,6 +216,7 @@ SessionCommand = (
     | AnswerWait
     | ChooseAgent
     | UndoTurn
+    | DismissFailure
     | RenameSession
     | ArchiveSession
     | RestoreSession

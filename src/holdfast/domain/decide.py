@@ -21,6 +21,7 @@ from holdfast.domain.commands import (
     ChooseAgent,
     CompactSession,
     CreateSession,
+    DismissFailure,
     PinSession,
     RenameSession,
     RestoreSession,
@@ -37,6 +38,7 @@ from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import (
     AgentChosen,
     AnyEvent,
+    FailureDismissed,
     InputReceived,
     InputRevised,
     InputWithdrawn,
@@ -135,6 +137,8 @@ def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -
         copy.queue.clear()
         finish = Finish(copy.turn.number, "stopped", "the session was forked here")
         events += [(parent[-1].at, event) for event in close(copy, finish, Partial(), now=parent[-1].at)]
+    if copy.turn is None and copy.last_turn is not None and copy.last_turn.outcome == "failed":
+        events.append((now, FailureDismissed(turn=copy.last_turn.number, by=by)))  # it failed there, not here
     events.append((now, ResetPolicySet(policy=copy.policy, by=by)))
     return events
 
@@ -159,10 +163,7 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> li
         case ReviseInput():
             return [_revise(session, command, by)]
         case WithdrawInput(input=input):
-            _queued(session, input)
-            if session.task and session.turns == 0:
-                raise Conflict("This is what its task was started with.", hint=f"`holdfast tasks stop {session.task}`")
-            return [InputWithdrawn(input=input, by=by)]
+            return [_withdraw(session, input, by)]
         case StopTurn(turn=wanted):
             if session.turn is None:
                 raise Conflict("No turn is running, so there is nothing to stop.")
@@ -179,6 +180,8 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> li
             return [AgentChosen(profile=chosen, model=kept if model is None else model, by=by)]
         case UndoTurn():
             return [TurnUndone(turn=_last_turn(session), by=by)]
+        case DismissFailure():
+            return [_dismiss(session, by)]
         case RenameSession(title=title):
             _title_not_blank(title)
             return [SessionRenamed(title=title, by=by)]
@@ -206,11 +209,25 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> li
             assert_never(never)
 
 
+def _dismiss(session: Session, by: str) -> FailureDismissed:
+    last = session.last_turn
+    if session.turn is not None or last is None or last.outcome != "failed" or last.dismissed:
+        raise Conflict(f"No failed turn of session {session.id} is in the inbox.")
+    return FailureDismissed(turn=last.number, by=by)
+
+
 def _queued(session: Session, input: str) -> QueuedInput:
     queued = find(session.queue, input)
     if queued is None:
         raise Conflict("This message is not in the queue any more: a turn has taken it, or it was withdrawn.")
     return queued
+
+
+def _withdraw(session: Session, input: str, by: str) -> InputWithdrawn:
+    _queued(session, input)
+    if session.task and session.turns == 0:
+        raise Conflict("This is what its task was started with.", hint=f"`holdfast tasks stop {session.task}`")
+    return InputWithdrawn(input=input, by=by)
 
 
 def _revise(session: Session, command: ReviseInput, by: str) -> InputRevised:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.domain.card import BlockKind, Card, Comment, Failure, ResumePolicy, Run
+from holdfast.domain.card_advice import what_unblocking_does
 from holdfast.domain.duration import ago
 from holdfast.domain.fact import Problem
 
@@ -32,6 +33,10 @@ class World:
     max_per_board: int = 0
     with_profile: int = 0
     max_per_profile: int = 0
+    policy: ResumePolicy = "auto"
+    """What holds for the card: its own policy, or else its profile's, or else that of the settings."""
+    refused: str = ""
+    """Why the policy `resume` keeps it from going on, if it does."""
     not_gone: str = ""
     """What is known of an old worker that has not ended yet."""
 
@@ -46,7 +51,10 @@ def standing(card: Card, world: World, *, now: int) -> str:
         case "blocked":
             kind = card.block.of if card.block is not None else "needs_input"
             end = "" if card.reason.endswith((".", "!", "?")) else "."
-            return f"It is blocked ({kind}): {card.reason}{end} `holdfast card unblock {card.id}` lets it go on."
+            then = what_unblocking_does(card.id, world.policy, refused=world.refused)
+            if world.refused and world.refused in card.reason:  # which says all of it already
+                then = then[then.index("`holdfast") :]
+            return f"It is blocked ({kind}): {card.reason}{end} {then}"
         case "review":
             return f"It is in review: `holdfast card complete {card.id}` or `retry` ends that."
         case "running" | "done" | "archived":

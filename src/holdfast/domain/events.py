@@ -101,6 +101,13 @@ class SessionPinned(Event, frozen=True):
     by: str
 
 
+class FailureDismissed(Event, frozen=True):
+    """A person has seen that this turn failed; it leaves the inbox."""
+
+    turn: int
+    by: str
+
+
 class InputReceived(Event, frozen=True):
     """Somebody said something. `input` is the id of the command that carried it."""
 
@@ -327,6 +334,7 @@ SessionEvent = (
     | TurnDetached
     | TurnUndone
     | AgentChosen
+    | FailureDismissed
     | Shelved
     | InputRevised
     | InputWithdrawn

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from holdfast.domain.card import BoardEvent, CardEvent
 from holdfast.domain.chapter import (
     Chapter,
@@ -23,6 +25,7 @@ from holdfast.domain.chapter import (
 )
 from holdfast.domain.events import (
     AgentChosen,
+    FailureDismissed,
     InputReceived,
     InputRevised,
     InputsJoined,
@@ -174,6 +177,7 @@ Other = (
     | TurnDetached
     | AgentChosen
     | TurnUndone
+    | FailureDismissed
     | InputRevised
     | InputWithdrawn
     | WorkerBound
@@ -207,6 +211,10 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
             session.undone.add(e.turn)
             session.messages = [message for message in session.messages if message.turn != e.turn]
             session.size = _estimate(session)
+            _dismiss(session, e.turn)
+            _acted(session, record, e.by)
+        case FailureDismissed() as e:
+            _dismiss(session, e.turn)
             _acted(session, record, e.by)
         case SessionArchived():
             session.put_away = Happened(record.version, record.at)
@@ -274,6 +282,13 @@ def _acted(session: Session, record: Record, by: str, *, begins: bool = False) -
         session.begun = happened
     if session.begun is not None:
         session.fresh, session.postponed = happened, None
+
+
+def _dismiss(session: Session, turn: int) -> None:
+    """It is known that this turn failed."""
+    last = session.last_turn
+    if last is not None and last.number == turn:
+        session.last_turn = msgspec.structs.replace(last, dismissed=True)
 
 
 def _estimate(session: Session) -> int:

@@ -111,6 +111,8 @@ class LastTurn(Part, frozen=True):
     reason: str
     problem: Problem | None
     ended: Happened
+    dismissed: bool = False
+    """A person has seen that it failed."""
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from holdfast.board.inbox import InboxEntry
 from holdfast.domain.command import Text
 from holdfast.domain.events import Mode, Record
 from holdfast.gateway.answers import Error
@@ -229,10 +230,14 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     opened_at: int
 
 
-class Inbox(msgspec.Struct, frozen=True):
+class Inbox(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that waits for a person."""
 
+    entries: list[InboxEntry]
+    """The first 500, longest waiting first."""
+    total: int
     waits: list[Waiting]
+    """Those of the entries that a turn waits for, with all that is needed to answer them."""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
@@ -325,6 +330,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     working: list[str]
     tasks: int
     """How many run in the background."""
+    inbox: dict[str, int]
+    """What waits for a person: how many of each kind."""
 
 
 class PartHealth(msgspec.Struct, frozen=True, kw_only=True):

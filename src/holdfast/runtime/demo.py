@@ -25,6 +25,7 @@ HELP = """I am the demo agent: a script, no AI. I read your message line by line
   sh COMMAND          run it with the tool `terminal`, and wait
   bg COMMAND          run it in the background
   tasks               what runs in the background
+  inbox               what waits for a person
   wait TASK           wait until a task has ended
   delegate TEXT       let another demo agent do it in the background
   call TOOL JSON      call any tool with these arguments
@@ -140,6 +141,8 @@ def _tool_call(line: Line) -> WantedCall | None:
             return WantedCall("terminal", json.dumps({"command": line.rest, "background": True}))
         case "tasks" if not line.rest:
             return WantedCall("process", json.dumps({"action": "list"}))
+        case "inbox" if not line.rest:
+            return WantedCall("inbox", "{}")
         case "wait" if line.rest:
             return WantedCall("process", json.dumps({"action": "wait", "task": line.rest, "timeout": 86_400}))
         case "recall" if line.rest:

@@ -50,6 +50,13 @@ class Cards(Protocol):
         """One card by id or unique prefix. NotFound, or Conflict if it fits several."""
         ...
 
+    async def for_people(self, profiles: list[str]) -> list[Row]:
+        """Cards that only a person can move, longest waiting first: blocked, in review, or never started as they are.
+
+        `profiles` are those that there are.
+        """
+        ...
+
     async def to_promote(self, now: int) -> list[str]:
         """Whose time has come, and what waits for nothing any more."""
         ...

@@ -46,6 +46,10 @@ class SqliteCards:
             raise Conflict(f"{prefix} fits several cards: {listed}.", hint="Give more characters.")
         return exact[0]
 
+    async def for_people(self, profiles: list[str]) -> list[Row]:
+        """Cards that only a person can move, longest waiting first."""
+        return await self._rows("cards_for_people", {"profiles": json.dumps(profiles)})
+
     async def to_promote(self, now: int) -> list[str]:
         """Whose time has come, and what waits for nothing any more."""
         return [str(row["id"]) for row in await self._rows("cards_to_promote", {"now": now})]

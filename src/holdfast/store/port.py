@@ -317,6 +317,12 @@ class Store(Protocol):
         """The inbox: everything that waits for a person, oldest first."""
         ...
 
+    async def failed_turns(self) -> list[Row]:
+        """Sessions whose last turn failed and nobody has dealt with that, oldest first: with `turn`, `reason` and
+        `finished_at` of that turn. Not those of a card's run, nor of an agent that another agent had started.
+        """
+        ...
+
     async def wait(self, prefix: str) -> Row:
         """One wait by id or unique prefix. NotFound, or Conflict if it fits several."""
         ...

@@ -25,6 +25,7 @@ from holdfast.domain.chapter import (
 from holdfast.domain.decide import title_from
 from holdfast.domain.events import (
     AgentChosen,
+    FailureDismissed,
     InputReceived,
     InputRevised,
     InputsJoined,
@@ -166,7 +167,9 @@ def project(record: Record) -> list[Change]:
             return [("pin_session", base | {"pinned": int(e.pinned)})]
         case InputWithdrawn() as e:
             return [("input_withdrawn", base), *_acted(base, e.by)]
-        case StopRequested() | TurnUndone() | InputRevised() as e:
+        case TurnUndone() | FailureDismissed() as e:
+            return [("touch_session", base), ("dismiss_failure", base | {"turn": e.turn}), *_acted(base, e.by)]
+        case StopRequested() | InputRevised() as e:
             return [("touch_session", base), *_acted(base, e.by)]
         case SessionDeleted() as e:
             gone: dict[str, object] = {"session": e.session, "stream": session_stream(e.session), "at": record.at}
@@ -200,7 +203,7 @@ def project(record: Record) -> list[Change]:
             policy = msgspec.json.encode(e.policy).decode()
             return [("set_reset_policy", base | {"policy": policy}), *_acted(base, e.by)]
         case ChapterOpened() as e:
-            return [("open_chapter", base | {"chapter": e.chapter})]
+            return [("open_chapter", base | {"chapter": e.chapter, "by_person": e.rule == "person"})]
         case ChapterRejoined() as e:
             return [("rejoin_chapter", base | {"chapter": e.chapter, "since": e.since})]
         case CompactionRequested() as e:

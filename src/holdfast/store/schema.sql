@@ -34,7 +34,7 @@ CREATE TABLE commands (
     at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Projection: one row per session.
+-- Projection: one row per session. `failed_turn` is its last turn if that failed and no person has dealt with it, else 0.
 CREATE TABLE sessions (
     id TEXT PRIMARY KEY,
     title TEXT NOT NULL,
@@ -60,10 +60,12 @@ CREATE TABLE sessions (
     asked_turn INTEGER NOT NULL DEFAULT 0,
     compacting INTEGER NOT NULL DEFAULT 0 CHECK (compacting BETWEEN 0 AND 3),
     reset_policy TEXT NOT NULL DEFAULT '{}',
-    ancestors TEXT NOT NULL DEFAULT '[]'
+    ancestors TEXT NOT NULL DEFAULT '[]',
+    failed_turn INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX sessions_in_order ON sessions (archived, pinned DESC, updated_at DESC, id);
 CREATE INDEX sessions_begun ON sessions (id) WHERE begun_at > 0 AND archived = 0;
+CREATE INDEX sessions_failed ON sessions (id) WHERE failed_turn > 0;
 
 -- Projection: one row per turn. The partial index is promise 2 as the database sees it.
 CREATE TABLE turns (

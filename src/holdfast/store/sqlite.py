@@ -211,6 +211,10 @@ class SqliteStore:
         """The inbox: everything that waits for a person, oldest first."""
         return await self._rows("open_waits", {})
 
+    async def failed_turns(self) -> list[Row]:
+        """Sessions whose last turn failed, and nobody has dealt with that; oldest first."""
+        return await self._rows("failed_turns", {})
+
     async def wait(self, prefix: str) -> Row:
         """One wait by id or unique prefix; an open one wins."""
         found = await self._rows("find_waits", {"prefix": prefix, "beyond": prefix + "g"})

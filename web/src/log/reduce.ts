@@ -80,6 +80,8 @@ function fold(view: Draft, record: LogRecord): void {
     case "TurnUndone":
       remark(view, record, `Turn ${event.turn} was taken back: the model does not see it any more`);
       break;
+    case "FailureDismissed":
+      break;
     case "InputReceived":
       if (!view.title) view.title = event.text.split("\n", 1)[0]?.slice(0, 80) ?? "";
       view.queue.push({ input: event.input, version, at, text: event.text, mode: event.mode, by: event.by });

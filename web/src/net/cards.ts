@@ -40,10 +40,6 @@ async function all(board: string, status: string): Promise<readonly CardView[]> 
 export const useCards = (board: string, status = ""): UseQueryResult<readonly CardView[]> =>
   useQuery({ queryKey: ["cards", board, status], queryFn: () => all(board, status), staleTime: Infinity });
 
-/** What waits for a person's word. */
-export const useNeeding = (): readonly CardView[] =>
-  (useCards("", "blocked").data ?? NOTHING).filter((card) => card.block_kind === "needs_input");
-
 /** By its title, on any board. */
 export const useCardSearch = (text: string): readonly CardView[] =>
   useQuery({

@@ -96,20 +96,25 @@ function told(record: LogRecord): void {
   if (kind === "card") {
     cardTold(record);
     changed(`card/${id}`);
+    if (event.kind !== "CardCommented" && event.kind !== "RunNoted") changed("inbox");
   }
   switch (event.kind) {
     case "SessionRenamed":
     case "SessionPinned":
     case "SessionArchived":
     case "SessionRestored":
-      changed(`a-session/${id}`, "stale");
+      changed(`a-session/${id}`, "stale", "inbox");
+      break;
+    case "TurnUndone":
+    case "FailureDismissed":
+      changed("inbox");
       break;
     case "WaitOpened":
       changed("inbox", "overview");
       if (news && event.purpose !== "retry") say(seq, "waiting", "A session waits for you", event.reason, `/s/${id}`);
       break;
     case "ChapterOpened":
-      changed("stale");
+      changed("stale", "inbox");
       if (news && event.notify !== false && event.rule !== "person") say(seq, "idle", `Chapter ${event.chapter} of a session began`, event.reason, `/s/${id}`);
       break;
     case "StaleListed":
@@ -119,11 +124,11 @@ function told(record: LogRecord): void {
     case "CardCreated":
     case "BoardCreated":
     case "BoardArchived":
-      changed("boards");
+      changed("boards", "inbox");
       break;
     case "BoardPaused":
     case "BoardResumed":
-      changed("boards", "card");
+      changed("boards", "card", "inbox");
       break;
     case "RunStarted":
     case "RunFinished": // one that failed is tried again by itself, or blocks its card and is told as that
@@ -152,6 +157,7 @@ function told(record: LogRecord): void {
       runs.set(id, false);
       break;
     case "TurnStarted":
+      changed("inbox");
       if (runs.get(id) === false) runs.delete(id); // somebody talks to it after its run
       break;
     case "TurnFinished":

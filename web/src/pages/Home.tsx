@@ -1,18 +1,19 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { Session, TaskView } from "../api.gen";
+import type { InboxEntry, Session, TaskView, Waiting } from "../api.gen";
 import { Banners } from "../chat/Banner";
 import { newSession } from "../chat/newSession";
 import { Answers } from "../chat/WaitCard";
 import { useCell } from "../net/cell";
 import { lookedAt, markLooked } from "../net/cursors";
+import { call, newId } from "../net/http";
 import { useSessions, useTasks } from "../net/lists";
 import { useAtWork, useEnded, useInbox, useRunning, useStatus } from "../net/queries";
 import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
 import { useTitle } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
-import { cardState, rowState, taskState, waitState } from "../parts/states";
+import { entryState, rowState, taskState } from "../parts/states";
 import { Since, Time } from "../parts/Time";
 import { Why } from "../parts/Why";
 import { complain } from "../parts/toasts";
@@ -20,7 +21,6 @@ import { DrawerButton, howItEnded } from "../shell/drawer";
 import { floating } from "../shell/floating";
 import { moment, plural } from "../words";
 import { LastDay } from "./LastDay";
-import { useNeeding } from "../net/cards";
 import { StaleCommands } from "./Stale";
 
 export default function Home(): ReactNode {
@@ -29,9 +29,7 @@ export default function Home(): ReactNode {
   useTitle("Home");
   const running = useRunning();
   const working = useAtWork().filter((row) => row.state !== "waiting" && !isWorker(row, running));
-  const waits = inbox.data?.waits ?? [];
-  const cards = useNeeding();
-  const needs = waits.length + cards.length;
+  const needs = inbox.data?.total ?? 0;
   return (
     <div className="page">
       <div className="bar">
@@ -47,21 +45,9 @@ export default function Home(): ReactNode {
         <div className="stack-v">
           <section className="panel" aria-label="Needs you">
             <header><h2>Needs you</h2><span className="faint">{needs || ""}</span></header>
-            {inbox.isLoading ? <Loading rows={1} /> : needs === 0 && <p className="muted">Nothing waits for you. Questions and approvals of every session come here, and cards that need a word.</p>}
-            {waits.map((wait) => (
-              <div key={wait.id} className="need" data-why={`session/${wait.session}`}>
-                <Chip state={waitState(wait)} /><span className="q">{wait.reason}</span>
-                <span className="sub"><Link href={`/s/${wait.session}#${wait.version}`}>{wait.title}</Link> · since {moment(wait.opened_at)}{wait.until ? ` · until ${moment(wait.until)}` : ""}</span>
-                <span className="acts"><Answers few wait={{ ...wait, wait: wait.id }} /></span>
-              </div>
-            ))}
-            {cards.map((card) => (
-              <div key={card.id} className="need" data-why={`card/${card.id}`}>
-                <Chip state={cardState(card)} /><span className="q">{card.reason}</span>
-                <span className="sub"><Link href={`/board/${card.board}/${card.id}`}>{card.title}</Link> · since {moment(card.moved_at)}</span>
-                <span className="acts"><Link className="btn small" href={`/board/${card.board}/${card.id}`}>Answer</Link></span>
-              </div>
-            ))}
+            {inbox.isLoading ? <Loading rows={1} /> : needs === 0 && <p className="muted">Nothing waits for you. Questions, approvals and failed turns of every session come here, and cards that cannot go on without you.</p>}
+            {inbox.data?.entries.map((entry) => <Need key={entry.kind + entry.id} entry={entry} wait={inbox.data.waits.find((wait) => wait.id === entry.id)} />)}
+            {inbox.data && inbox.data.entries.length < needs && <p className="muted">{needs - inbox.data.entries.length} more are not shown.</p>}
           </section>
           <Ended />
         </div>
@@ -83,6 +69,26 @@ export default function Home(): ReactNode {
           <Health />
         </div>
       </div>
+    </div>
+  );
+}
+
+/** One entry of the inbox: what it is, and what can be done about it here. */
+function Need({ entry, wait }: { readonly entry: InboxEntry; readonly wait: Waiting | undefined }): ReactNode {
+  const [busy, setBusy] = useState(false);
+  const dismiss = (): void => {
+    setBusy(true);
+    call("POST /v1/sessions/{id}/dismiss", { path: { id: entry.id }, body: {}, key: newId() }).catch((error: unknown) => { complain(error); setBusy(false); });
+  };
+  const failed = entry.kind === "failed_turn";
+  return (
+    <div className="need" data-why={entry.stream}>
+      <Chip state={entryState(entry)} /><span className="q">{entry.what}</span>
+      <span className="sub"><Link href={entry.link}>{entry.title || "New session"}</Link> · since {moment(entry.since)}{wait?.until ? ` · until ${moment(wait.until)}` : ""}</span>
+      <span className="acts">
+        {wait ? <Answers few wait={{ ...wait, wait: wait.id }} /> : <Link className="btn small" href={entry.link}>{entry.kind === "blocked_card" ? "Answer" : "Open"}</Link>}
+        {failed && <button type="button" className="btn quiet small" disabled={busy} onClick={dismiss}>Dismiss</button>}
+      </span>
     </div>
   );
 }

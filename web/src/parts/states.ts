@@ -1,5 +1,5 @@
 /** A state is colour, shape and word, in the same order, everywhere. */
-import type { CardView, Session, TaskView, Waiting } from "../api.gen";
+import type { CardView, InboxEntry, Session, TaskView, Waiting } from "../api.gen";
 
 export interface State {
   /** The colour's name. */
@@ -82,6 +82,17 @@ export function runState(outcome: string): State {
 }
 
 export const STALE = make("waiting", "Stale", "clock");
+
+/** What waits for a person, by its kind. */
+export function entryState({ kind }: Pick<InboxEntry, "kind">): State {
+  switch (kind) {
+    case "blocked_card": return make("blocked", "Blocked");
+    case "card_in_review": return make("waiting", "Review");
+    case "card_not_startable": return make("blocked", "Cannot start");
+    case "failed_turn": return make("failed", "Failed");
+    default: return waitState({ purpose: kind });
+  }
+}
 
 export function waitState(wait: Pick<Waiting, "purpose">): State {
   if (wait.purpose === "question") return make("waiting", "Question");

@@ -5,7 +5,6 @@ import { line } from "../net/link";
 import { lastSession } from "../net/cursors";
 import { useSessions } from "../net/lists";
 import { useInbox } from "../net/queries";
-import { useNeeding } from "../net/cards";
 import { useMedia } from "../parts/hooks";
 import { Icon, Logo } from "../parts/Icon";
 import { Toasts } from "../parts/toasts";
@@ -51,19 +50,19 @@ function Rail(): ReactNode {
   const [place] = useLocation();
   const state = useCell(line).state;
   const last = useCell(lastSession);
-  const waits = useInbox().data?.waits.length ?? 0;
+  const inbox = useInbox().data;
   const unread = useSessions(false).rows.reduce((sum, row) => sum + (place === `/s/${row.id}` ? 0 : (row.unread ?? 0)), 0);
-  const needing = useNeeding().length;
+  const cards = inbox?.entries.filter((entry) => entry.stream.startsWith("card/")).length ?? 0;
   const phone = useMedia("(max-width: 720px)");
   const chats = last && !phone ? `/s/${last}` : "/s";
   return (
     <nav className="rail" aria-label="Main">
       <a className="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the content</a>
       <Link className="logo" href="/home" aria-label="Holdfast home"><Logo /></Link>
-      <Entry to="/home" icon="home" word="Home" here={place === "/home"} count={waits} what="need you" />
+      <Entry to="/home" icon="home" word="Home" here={place === "/home"} count={inbox?.total ?? 0} what="need you" />
       <Entry to={chats} icon="chat" word="Chats" here={place.startsWith("/s/") || place === "/s"} count={unread} what="unread" />
       <Entry to="/tasks" icon="tasks" word="Tasks" here={place.startsWith("/tasks")} count={0} what="" />
-      <Entry to="/board" icon="board" word="Board" here={place.startsWith("/board")} count={needing} what="need you" />
+      <Entry to="/board" icon="board" word="Board" here={place.startsWith("/board")} count={cards} what="need you" />
       <Entry to="/settings" icon="settings" word="Settings" here={place.startsWith("/settings")} count={0} what="" />
       <span className="grow" />
       <button className="theme" type="button" onClick={switchTheme}><Icon name="theme" /><span>Theme</span></button>

@@ -10,7 +10,7 @@ import { useEnded, useInbox, useOverview, useRunning } from "../net/queries";
 import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
 import { Icon } from "../parts/Icon";
-import { STALE, taskIcon, taskState, waitState } from "../parts/states";
+import { STALE, entryState, taskIcon, taskState } from "../parts/states";
 import { Since } from "../parts/Time";
 import { complain } from "../parts/toasts";
 import { moment, plural, size } from "../words";
@@ -47,7 +47,7 @@ export function Drawer(): ReactNode {
   const running = live.filter(fits);
   const fresh = late.filter(fits);
   const earlier = tasks.rows.filter((task) => task.finished_at !== null && task.finished_at <= since && fits(task));
-  const waits = inbox.data?.waits ?? [];
+  const needs = inbox.data?.entries ?? [];
   return (
     <aside className="drawer" aria-label="Background tasks">
       <div className="bar">
@@ -63,16 +63,16 @@ export function Drawer(): ReactNode {
       </div>
       <div className="scroll">
         {tasks.isLoading && <Loading />}
-        {tasks.loaded && running.length + fresh.length + earlier.length + waits.length === 0 && (
+        {tasks.loaded && running.length + fresh.length + earlier.length + needs.length === 0 && (
           <Empty title="Nothing in the background">“Run in background” beside Send starts one. It outlives this tab and the gateway.</Empty>
         )}
-        {waits.length > 0 && (
+        {needs.length > 0 && (
           <>
-            <div className="sect"><span>Needs you {waits.length}</span></div>
-            {waits.map((wait) => (
-              <Link key={wait.id} className="trow" data-why={`session/${wait.session}`} href={`/s/${wait.session}#${wait.version}`}>
-                <span className="name say-so cut">{wait.reason}</span><Chip state={waitState(wait)} />
-                <span className="info"><Icon name="chat" /><span className="cut">{wait.title} · since {moment(wait.opened_at)}</span></span>
+            <div className="sect"><span>Needs you {inbox.data?.total}</span></div>
+            {needs.map((entry) => (
+              <Link key={entry.kind + entry.id} className="trow" data-why={entry.stream} href={entry.link}>
+                <span className="name say-so cut">{entry.what}</span><Chip state={entryState(entry)} />
+                <span className="info"><Icon name={entry.stream.startsWith("card/") ? "card" : "chat"} /><span className="cut">{entry.title || "New session"} · since {moment(entry.since)}</span></span>
               </Link>
             ))}
           </>

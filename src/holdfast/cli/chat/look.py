@@ -10,6 +10,7 @@ from holdfast.cli.chat.paint import argument_lines, tidy
 from holdfast.cli.chat.slash import VERBS
 from holdfast.cli.chat.view import Call, View
 from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.inbox import word
 from holdfast.cli.screen import SHORT_ID, Column, ago, clean, dim, moment, one_line, plural, table, terminal_width, wrap
 
 LISTED = 20
@@ -63,20 +64,25 @@ def _standing(row: Json) -> str:
 
 def inbox(gateway: Gateway, here: str) -> list[Block]:
     """Everything that waits for a person."""
-    waits = gateway.get("/v1/inbox")["waits"]
-    if not waits:
+    entries = gateway.get("/v1/inbox")["entries"]
+    if not entries:
         return [Remark("Nothing waits for you.")]
-    columns = (Column("SESSION"), Column("WHAT"), Column("SINCE"), Column("ABOUT", flexible=True))
+    columns = (Column("WHERE"), Column("WHAT"), Column("SINCE"), Column("ABOUT", flexible=True))
     cells = [
         [
-            "this one" if wait["session"] == here else wait["session"][:SHORT_ID],
-            wait["purpose"],
-            ago(wait["opened_at"]),
-            one_line(wait["reason"]),
+            "this one" if entry["stream"] == f"session/{here}" else _where(entry["stream"]),
+            word(entry["kind"]),
+            ago(entry["since"]),
+            one_line(entry["what"]),
         ]
-        for wait in waits
+        for entry in entries
     ]
-    return [listing(columns, cells, "/resume SESSION goes there")]
+    return [listing(columns, cells, "/resume SESSION goes to a session, /card show ID shows a card")]
+
+
+def _where(stream: str) -> str:
+    noun, _, id = stream.partition("/")
+    return f"{noun} {id[:SHORT_ID]}"
 
 
 def why(gateway: Gateway, session: str) -> list[Block]:

@@ -19,6 +19,7 @@ from holdfast.domain.commands import (
     ChooseAgent,
     CreateSession,
     DeleteSession,
+    DismissFailure,
     ForkSession,
     PinSession,
     RenameSession,
@@ -218,6 +219,12 @@ async def choose_agent(at: At, id: str, request: Request) -> Response:
 async def undo_turn(at: At, id: str, request: Request) -> Response:
     """Take the last turn out of what the model sees; it stays in the log."""
     return await tell(at, id, request, UndoTurn)
+
+
+@router.post("/sessions/{id}/dismiss", **takes(DismissFailure))
+async def dismiss_failure(at: At, id: str, request: Request) -> Response:
+    """Take the failed turn of a session out of the inbox."""
+    return await tell(at, id, request, DismissFailure)
 
 
 @router.post("/sessions/{id}/fork", **takes(ForkSession))

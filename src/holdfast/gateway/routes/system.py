@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from holdfast import __version__
+from holdfast.board.inbox import in_words
 from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import session_stream
 from holdfast.domain.system import SYSTEM
@@ -52,6 +54,7 @@ async def status(at: At) -> Response:
         writable=found.writable,
         problem=found.problem,
         working=at.runner.working,
+        inbox=Counter(entry.kind for entry in await at.dispatcher.inbox.entries()),
         tasks=sum(not row["foreground"] for row in await at.store.running_tasks()),
         **{name: int(str(counts[name])) for name in ("sessions", "archived", "messages", "events", "seq")},
     )
@@ -60,13 +63,20 @@ async def status(at: At) -> Response:
 
 @router.get("/v1/why", **returns(Why))
 async def why(at: At) -> Response:
-    """What is at work or waits: all sessions, all tasks."""
+    """What waits for a person, as in the inbox, and what else is at work: all sessions, all tasks, all cards."""
     sentences: list[Statement] = []
     found = at.store.health
     if not found.writable:
         sentences.append(Statement(text=found.problem, stream=SYSTEM, version=0, at=found.since))
+    now, told = at.clock.now(), set[str]()
+    for entry in await at.dispatcher.inbox.entries():
+        told.add(entry.stream)
+        text = in_words(entry, now=now)
+        sentences.append(Statement(text=text, stream=entry.stream, version=entry.version, at=entry.since))
     for row in await at.store.sessions_at_work():
         session = str(row["id"])
+        if session_stream(session) in told:
+            continue
         try:
             first = (await statements(at, session))[:1]
         except Corrupt as error:  # its stream stops; the others are told all the same

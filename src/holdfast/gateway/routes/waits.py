@@ -22,14 +22,16 @@ from holdfast.gateway.state import At, Gateway
 from holdfast.store.port import Row
 
 WAIT_ID = re.compile(r"[0-9a-f]{4,12}\Z")
+SHOWN = 500
 log = logging.getLogger(__name__)
 router = APIRouter(prefix="/v1", tags=["waits"])
 
 
 @router.get("/inbox", **returns(Inbox))
 async def inbox(at: At) -> Response:
-    """Everything that waits for a person, oldest first."""
-    return answer(Inbox([_waiting(row) for row in await at.store.waits()]))
+    """Everything that waits for a person, longest waiting first."""
+    entries, waits = await at.dispatcher.inbox.entries(), await at.store.waits()
+    return answer(Inbox(entries=entries[:SHOWN], total=len(entries), waits=[_waiting(row) for row in waits[:SHOWN]]))
 
 
 @router.post("/answers", **takes(AnswerWait))

@@ -116,6 +116,16 @@ WHERE (:board = '' OR board = :board) AND (:status = '' OR status = :status) AND
     AND (:archived OR status <> 'archived') AND (:text = '' OR instr(lower(title), :text) > 0)
 ORDER BY priority DESC, created_at, id LIMIT :limit OFFSET :offset;
 
+-- name: cards_for_people
+-- The inbox: cards that only a person can move, longest waiting first. Blocked, in review, or never started as they are:
+-- for a profile that there is not, or behind a card that was archived before it was done.
+SELECT c.* FROM cards c
+WHERE c.board IN (SELECT id FROM boards WHERE NOT archived) AND (c.status IN ('blocked', 'review')
+    OR (c.status IN ('todo', 'ready') AND (c.profile NOT IN (SELECT value FROM json_each(:profiles)) OR EXISTS
+        (SELECT 1 FROM card_links l JOIN cards p ON p.id = l.parent
+        WHERE l.child = c.id AND p.status = 'archived' AND NOT p.done))))
+ORDER BY c.moved_at, c.id;
+
 -- name: find_cards
 -- Cards by prefix of their id.
 SELECT * FROM cards WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;

@@ -45,7 +45,13 @@ UPDATE sessions SET title = :title, version = :version WHERE id = :session;
 
 -- name: archive_session
 -- Out of the default list, or back in.
-UPDATE sessions SET archived = :archived, version = :version WHERE id = :session;
+UPDATE sessions SET archived = :archived, failed_turn = CASE WHEN :archived THEN 0 ELSE failed_turn END,
+    version = :version
+WHERE id = :session;
+
+-- name: dismiss_failure
+-- A person has seen that its last turn failed, or took that turn back.
+UPDATE sessions SET failed_turn = 0 WHERE id = :session AND failed_turn = :turn;
 
 -- name: input_received
 -- One more message, one more in the queue.
@@ -81,11 +87,13 @@ UPDATE sessions SET message_count = message_count - 1, queued = queued - 1, vers
 
 -- name: session_turn
 -- The session's own view of its latest turn.
-UPDATE sessions SET turn = :turn, turn_state = :state, updated_at = :at, version = :version WHERE id = :session;
+UPDATE sessions SET turn = :turn, turn_state = :state, failed_turn = 0, updated_at = :at, version = :version
+WHERE id = :session;
 
 -- name: session_turn_over
 -- The same at its end; a turn that a person asked for keeps the session fresh.
-UPDATE sessions SET turn_state = :state, updated_at = :at, version = :version,
+UPDATE sessions SET turn_state = :state, failed_turn = CASE :state WHEN 'failed' THEN :turn ELSE 0 END,
+    updated_at = :at, version = :version,
     fresh_at = CASE WHEN asked_turn = :turn AND begun_at > 0 THEN :at ELSE fresh_at END
 WHERE id = :session;
 
@@ -102,7 +110,7 @@ WHERE id = :session;
 -- name: open_chapter
 -- An empty chapter: nothing in it that a reset could be about.
 UPDATE sessions SET chapter = :chapter, chapter_at = :at, begun_at = 0, fresh_at = 0, asked_turn = 0, compacting = 0,
-    version = :version
+    failed_turn = CASE WHEN :by_person THEN 0 ELSE failed_turn END, version = :version
 WHERE id = :session;
 
 -- name: rejoin_chapter

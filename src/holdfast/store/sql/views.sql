@@ -50,6 +50,17 @@ ORDER BY updated_at, id;
 SELECT w.*, s.title FROM waits w JOIN sessions s ON s.id = w.session
 WHERE w.state = 'open' AND w.purpose <> 'retry' ORDER BY w.opened_at, w.id;
 
+-- name: failed_turns
+-- The inbox: sessions whose last turn failed and nobody has dealt with that, oldest first. Not those whose failure
+-- somebody else was told: the card of a run, the agent that had started an agent.
+SELECT s.id, s.title, s.version, t.turn, t.reason, t.finished_at
+FROM sessions s JOIN turns t ON t.session = s.id AND t.turn = s.failed_turn
+WHERE s.failed_turn > 0
+    AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.session = s.id AND s.failed_turn > r.after_turn
+        AND (r.until_turn IS NULL OR s.failed_turn <= r.until_turn))
+    AND NOT EXISTS (SELECT 1 FROM tasks k WHERE k.id = s.task AND k.call <> '')
+ORDER BY t.finished_at, s.id;
+
 -- name: find_waits
 -- Waits by prefix of their id, open ones first.
 SELECT w.*, s.title FROM waits w JOIN sessions s ON s.id = w.session

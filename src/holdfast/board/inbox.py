@@ -1,0 +1,173 @@
+"""The inbox: everything that waits for a person, as one list of rows that every client shows.
+
+An entry is there for as long as what it speaks of is so: a wait until it is answered, a card until somebody moves it.
+A failed turn leaves with the next turn of its session, or when a person takes the turn back, resets or archives the
+session, or dismisses it (`FailureDismissed`).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from holdfast.board.cards import Cards
+from holdfast.board.starter import Starter
+from holdfast.domain.card import card_stream
+from holdfast.domain.card_advice import Advice, NeedsPerson
+from holdfast.domain.duration import ago
+from holdfast.domain.errors import Corrupt
+from holdfast.domain.events import session_stream
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.profiles import Profiles
+from holdfast.runtime.tools.place import Place
+from holdfast.runtime.tools.tool import AnyTool, Done, Tool, bounded
+from holdfast.store.port import Row, Store
+
+EntryKind = NeedsPerson | Literal["approval", "question", "resume", "compaction", "failed_turn"]
+
+
+class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that waits for a person."""
+
+    kind: EntryKind
+    id: str
+    """What the commands take: the id of the wait, of the card or of the session."""
+    title: str
+    """The title of the session or the card."""
+    what: str
+    since: int
+    commands: list[str]
+    """What to do about it; any one of them."""
+    link: str
+    """Where the dashboard shows it."""
+    stream: str
+    version: int
+    """The stream that it is about, and the event that it rests on."""
+    session: str
+    """The session that waits or failed, or the one of a card's last run; empty when there is none."""
+
+
+class Inbox:
+    """Reads what waits for a person."""
+
+    def __init__(self, store: Store, *, cards: Cards, starter: Starter, profiles: Profiles, clock: Clock) -> None:
+        self._store = store
+        self._cards = cards
+        self._starter = starter
+        self._profiles = profiles
+        self._clock = clock
+
+    async def entries(self) -> list[InboxEntry]:
+        """All of them, longest waiting first."""
+        found = [_of_wait(row) for row in await self._store.waits()]
+        found += [_of_failed_turn(row) for row in await self._store.failed_turns()]
+        for row in await self._store.cards.for_people(list(self._profiles.names)):
+            try:
+                advice = await self._starter.advice(await self._cards.get(str(row["id"])))
+            except Corrupt as error:  # its stream stops; the others are told all the same
+                advice = Advice("card_not_startable", error.message, ["holdfast doctor"])
+            if advice is not None:
+                found.append(_of_card(row, advice))
+        return sorted(found, key=lambda entry: (entry.since, entry.id))
+
+    @property
+    def tool(self) -> AnyTool:
+        """The same list for an agent."""
+        text = "List everything that waits for a person, in all sessions and on all boards, with what to do about it."
+        return Tool("inbox", text, "pure", NoArguments, self._call, about="text")
+
+    async def _call(self, _: Place, __: NoArguments) -> Done:
+        entries, now = await self.entries(), self._clock.now()
+        if not entries:
+            return Done("Nothing waits for a person.")
+        return Done(bounded("\n".join([f"{len(entries)} in all:", *(in_words(one, now=now) for one in entries)])))
+
+
+class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Nothing to say."""
+
+
+WORDS: dict[EntryKind, str] = {
+    "approval": "approval",
+    "question": "question",
+    "resume": "interrupted turn",
+    "compaction": "context without a summary",
+    "blocked_card": "blocked card",
+    "card_in_review": "card in review",
+    "card_not_startable": "card that cannot start",
+    "failed_turn": "failed turn",
+}
+
+
+def in_words(entry: InboxEntry, *, now: int) -> str:
+    """One sentence and the commands: for `why` and for agents."""
+    what = entry.what if entry.what.endswith((".", "!", "?")) else f"{entry.what}."
+    commands = " or ".join(f"`{command}`" for command in entry.commands)
+    return f"{WORDS[entry.kind].capitalize()}, for {ago(now - entry.since)}: {_subject(entry)}: {what} {commands}"
+
+
+def _subject(entry: InboxEntry) -> str:
+    return f"{entry.stream.replace('/', ' ')} “{entry.title}”"
+
+
+def _of_wait(row: Row) -> InboxEntry:
+    wait, session, kind = str(row["id"]), str(row["session"]), _kind(str(row["purpose"]))
+    answers = {
+        "approval": ["--allow", "--deny"],
+        "question": ["TEXT"],
+        "compaction": ["'try again'", "digest"],
+    }.get(kind, ["'go on'"])
+    commands = [f"holdfast answer {wait} {answer}" for answer in answers]
+    return InboxEntry(
+        kind=kind,
+        id=wait,
+        title=str(row["title"]),
+        what=str(row["reason"]),
+        since=int(str(row["opened_at"])),
+        commands=commands if kind != "resume" else [*commands, f"holdfast stop {session}"],
+        link=f"/s/{session}#{row['version']}",
+        stream=session_stream(session),
+        version=int(str(row["version"])),
+        session=session,
+    )
+
+
+def _kind(purpose: str) -> EntryKind:
+    match purpose:
+        case "approval" | "question" | "compaction":
+            return purpose
+        case _:
+            return "resume"
+
+
+def _of_failed_turn(row: Row) -> InboxEntry:
+    session = str(row["id"])
+    return InboxEntry(
+        kind="failed_turn",
+        id=session,
+        title=str(row["title"]),
+        what=f"Turn {row['turn']} failed: {row['reason']}",
+        since=int(str(row["finished_at"])),
+        commands=[f"holdfast send {session} TEXT", f"holdfast inbox --dismiss {session}"],
+        link=f"/s/{session}",
+        stream=session_stream(session),
+        version=int(str(row["version"])),
+        session=session,
+    )
+
+
+def _of_card(row: Row, advice: Advice) -> InboxEntry:
+    card = str(row["id"])
+    return InboxEntry(
+        kind=advice.kind,
+        id=card,
+        title=str(row["title"]),
+        what=advice.what,
+        since=int(str(row["moved_at"])),
+        commands=advice.commands,
+        link=f"/board/{row['board']}/{card}",
+        stream=card_stream(card),
+        version=int(str(row["version"])),
+        session=str(row["session"]),
+    )

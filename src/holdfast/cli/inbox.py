@@ -1,0 +1,58 @@
+"""What waits for a person, as text."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.gateway import Json
+from holdfast.cli.screen import ago, clean, dim, one_line, plural, terminal_width, wrap
+
+WORDS = {
+    "approval": "approval",
+    "question": "question",
+    "resume": "interrupted turn",
+    "compaction": "context without a summary",
+    "blocked_card": "blocked card",
+    "card_in_review": "card in review",
+    "card_not_startable": "card that cannot start",
+    "failed_turn": "failed turn",
+}
+PLURALS = {
+    "compaction": "contexts without a summary",
+    "card_in_review": "cards in review",
+    "card_not_startable": "cards that cannot start",
+}
+
+
+def entry_lines(entry: Json) -> list[str]:
+    """An entry: what it is and since when, what it says, and the commands that answer it."""
+    kind = click.style(word(entry["kind"]), fg="red" if entry["kind"] == "failed_turn" else "yellow")
+    subject = entry["stream"].replace("/", " ")
+    head = f"{kind}, {ago(entry['since'])}: {subject} “{one_line(entry['title'])}”"
+    room = max(20, terminal_width() - 2)
+    return [
+        head,
+        *(f"  {line}" for line in wrap(clean(entry["what"]), room)),
+        *(dim(f"  {command}") for command in entry["commands"]),
+    ]
+
+
+def word(kind: str) -> str:
+    """A kind of entry for people; one that only a newer gateway knows is shown as it is."""
+    return WORDS.get(kind, kind.replace("_", " "))
+
+
+def counted(counts: dict[str, int]) -> str:
+    """How many of each kind: 9 blocked cards, 1 question."""
+    parts = [
+        f"{count:,} {PLURALS[kind]}" if count != 1 and kind in PLURALS else plural(count, word(kind))
+        for kind, count in counts.items()
+    ]
+    return ", ".join(parts)
+
+
+def summary(found: Json) -> str:
+    """The last line of the list."""
+    shown, total = len(found["entries"]), found["total"]
+    more = f", {shown:,} shown" if shown < total else ""
+    return f"{total:,} {'entry' if total == 1 else 'entries'}{more}"

@@ -1,0 +1,151 @@
+"""The inbox: what waits for a person is there, and leaves when it does not wait any more."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.board.inbox import Inbox
+from holdfast.domain.card import RunStarted
+from holdfast.domain.card_commands import ArchiveBoard, ArchiveCard, BlockCard, MoveCard, UnblockCard
+from holdfast.domain.commands import ArchiveSession, DismissFailure, ForkSession, SendMessage, UndoTurn
+from holdfast.domain.errors import Conflict
+from tests.board.rig import BoardRig, Hand
+
+CARD, OTHER, SESSION = "c0ffee01", "c0ffee02", "ab12ab12ab12ab12"
+
+
+@pytest.fixture
+def inbox(rig: BoardRig) -> Inbox:
+    return rig.dispatcher.inbox
+
+
+async def kinds(inbox: Inbox) -> list[tuple[str, str]]:
+    return [(entry.kind, entry.id) for entry in await inbox.entries()]
+
+
+async def failed(rig: BoardRig, session: str = SESSION) -> Hand:
+    """A session whose turn failed."""
+    if not (await rig.sessions.get(session)).exists:
+        await rig.new_session(session)
+    await rig.say(session, SendMessage(text="say hello"))
+    hand = await Hand(rig, a_run(session)).take()
+    await hand.begin()
+    await hand.end("failed", "network")
+    return hand
+
+
+def a_run(session: str) -> RunStarted:
+    return RunStarted(
+        card="", run=0, session=session, task="", profile="demo", resumes=0, after_turn=0, workspace="", found=""
+    )
+
+
+async def test_a_blocked_card_is_there_until_it_is_unblocked(rig: BoardRig, inbox: Inbox) -> None:
+    await rig.create(CARD)
+    await rig.tell(CARD, BlockCard(reason="Which one?"))
+    (entry,) = await inbox.entries()
+    assert (entry.kind, entry.id, entry.title, entry.what) == ("blocked_card", CARD, f"card {CARD}", "Which one?")
+    assert entry.commands == [f"holdfast card unblock {CARD} -m TEXT"]
+    assert entry.link == f"/board/default/{CARD}"
+    assert entry.since == rig.clock.now()
+    await rig.tell(CARD, UnblockCard(text="This one."))
+    assert await inbox.entries() == []
+
+
+async def test_a_block_that_only_a_fresh_session_can_end_says_so(rig: BoardRig, inbox: Inbox) -> None:
+    """Unblocking a card of policy `resume` whose session is gone would only block it again."""
+    await rig.create(CARD, resume="resume")
+    await rig.look()
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await hand.calls("kanban_block", reason="Which one?")
+    await hand.end()
+    run = (await rig.card(CARD)).runs[-1].started
+    await rig.sessions.delete(run.session, rig.caller())
+    (entry,) = await inbox.entries()
+    assert entry.commands == [f"holdfast card unblock {CARD} --fresh", f"holdfast card edit {CARD} --resume auto"]
+    why = await rig.dispatcher.starter.why_not(await rig.card(CARD))
+    assert f"holdfast card unblock {CARD} --fresh" in why and "was deleted" in why
+
+
+async def test_cards_that_never_start_as_they_are(rig: BoardRig, inbox: Inbox) -> None:
+    await rig.create(CARD, profile="nobody")
+    await rig.create(OTHER)
+    await rig.create("c0ffee03", parents=[OTHER])
+    assert await kinds(inbox) == [("card_not_startable", CARD)]
+    await rig.tell(OTHER, ArchiveCard())
+    first, second = await inbox.entries()
+    assert first.what == "There is no profile 'nobody'."
+    assert first.commands == [f"holdfast card assign {CARD} PROFILE"]
+    assert second.what == f"It waits for card {OTHER} “card {OTHER}”, which was archived and never done."
+    assert second.commands == [f"holdfast card unlink c0ffee03 {OTHER}"]
+
+
+async def test_a_card_in_review_and_one_on_an_archived_board(rig: BoardRig, inbox: Inbox) -> None:
+    await rig.create(CARD)
+    await rig.tell(CARD, MoveCard(status="review"))
+    assert await kinds(inbox) == [("card_in_review", CARD)]
+    await rig.cards.tell_board("default", ArchiveBoard(), rig.caller())
+    assert await kinds(inbox) == []
+
+
+async def test_a_failed_turn_is_there_until_it_is_dismissed(rig: BoardRig, inbox: Inbox) -> None:
+    await failed(rig)
+    (entry,) = await inbox.entries()
+    assert (entry.kind, entry.id, entry.what) == ("failed_turn", SESSION, "Turn 1 failed: It was network.")
+    assert entry.commands == [f"holdfast send {SESSION} TEXT", f"holdfast inbox --dismiss {SESSION}"]
+    await rig.say(SESSION, DismissFailure())
+    assert await inbox.entries() == []
+    with pytest.raises(Conflict):
+        await rig.say(SESSION, DismissFailure())
+
+
+@pytest.mark.parametrize("command", [UndoTurn(), ArchiveSession()])
+async def test_a_failed_turn_leaves_when_a_person_deals_with_it(
+    rig: BoardRig, inbox: Inbox, command: UndoTurn | ArchiveSession
+) -> None:
+    await failed(rig)
+    await rig.say(SESSION, command)
+    assert await inbox.entries() == []
+
+
+async def test_a_failed_turn_leaves_with_the_next_turn(rig: BoardRig, inbox: Inbox) -> None:
+    hand = await failed(rig)
+    await rig.say(SESSION, SendMessage(text="say again"))
+    assert await kinds(inbox) == [("failed_turn", SESSION)]
+    await hand.begin()
+    assert await inbox.entries() == []
+    await hand.end()
+    assert await inbox.entries() == []
+
+
+async def test_the_failed_turn_of_a_run_is_told_by_its_card(rig: BoardRig, inbox: Inbox) -> None:
+    await rig.create(CARD)
+    await rig.look()
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await hand.end("failed", "wrong_key")
+    assert await inbox.entries() == []
+    await rig.look()
+    assert await kinds(inbox) == [("blocked_card", CARD)]
+    await failed(rig, hand.session)  # what a person asks of that session later is no part of the run
+    assert ("failed_turn", hand.session) in await kinds(inbox)
+
+
+async def test_a_fork_does_not_fail_again(rig: BoardRig, inbox: Inbox) -> None:
+    await failed(rig)
+    await rig.sessions.fork(SESSION, ForkSession(), session="cd34cd34cd34cd34", caller=rig.caller())
+    assert await kinds(inbox) == [("failed_turn", SESSION)]
+
+
+async def test_an_agent_reads_the_same_rows(rig: BoardRig, inbox: Inbox) -> None:
+    await failed(rig)
+    await rig.create(CARD)
+    await rig.tell(CARD, BlockCard(reason="Which one?"))
+    place = rig.profiles.agent(await rig.sessions.get(SESSION)).place(await rig.sessions.get(SESSION))
+    told = (await inbox.tool.call(place, "{}")).output
+    assert told.splitlines()[0] == "2 in all:"
+    assert f"Failed turn, for 0 s: session {SESSION}" in told
+    assert (
+        f"Blocked card, for 0 s: card {CARD} “card {CARD}”: Which one? `holdfast card unblock {CARD} -m TEXT`" in told
+    )

@@ -1,0 +1,49 @@
+"""What waits for a person: every client says the same."""
+
+from __future__ import annotations
+
+import re
+
+from tests.cli.commandline import CommandLine
+from tests.e2e.gateway import GatewayProcess, until
+
+NINE = 9
+
+
+def blocked(gateway: GatewayProcess) -> set[str]:
+    return {card["id"] for card in gateway.get("/v1/cards", status="blocked")["cards"]}
+
+
+def test_promise_5_nine_blocked_cards_are_the_same_nine_everywhere(gateway: GatewayProcess) -> None:
+    for number in range(NINE):
+        body = {"title": f"number {number}", "profile": "demo", "body": f"block question {number}?"}
+        gateway.command("POST", "/v1/cards", body)
+    until(lambda: len(blocked(gateway)) == NINE, "all of them are blocked")
+    nine = blocked(gateway)
+
+    found = gateway.get("/v1/inbox")
+    assert {entry["id"] for entry in found["entries"]} == nine
+    assert found["total"] == NINE
+    assert gateway.get("/v1/status")["inbox"] == {"blocked_card": NINE}
+
+    cli = CommandLine(gateway.home)
+    assert set(re.findall(r"blocked card, .*: card (\w+) ", cli.ok("inbox"))) == nine
+    assert re.search(r"waits for you +9 blocked cards \(holdfast inbox\)", cli.ok("status"))
+    assert set(re.findall(r"^Blocked card, .*: card (\w+) ", cli.ok("why"), re.M)) == nine
+
+    session = gateway.create("inbox")
+    gateway.until_rest(session)
+    (told,) = [r["event"]["output"] for r in gateway.events(session) if r["event"]["kind"] == "ToolCallFinished"]
+    assert set(re.findall(r"^Blocked card, .*: card (\w+) ", told, re.M)) == nine
+
+
+def test_a_failed_turn_is_dismissed_from_the_command_line(gateway: GatewayProcess) -> None:
+    session = gateway.create("fail")
+    gateway.until_rest(session)
+    cli = CommandLine(gateway.home)
+    assert f"holdfast inbox --dismiss {session}" in cli.ok("inbox")
+    assert f"session {session}" in cli.ok("why")
+    assert "dismissed" in cli.ok("inbox", "--dismiss", session[:8])
+    assert session not in cli.ok("inbox")
+    assert session not in cli.ok("why")
+    assert cli("inbox", "--dismiss", session).returncode == 5
