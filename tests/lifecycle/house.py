@@ -21,7 +21,7 @@ from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.sessions import Caller
 from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Ground, Tasks, Wish
+from holdfast.runtime.tasks import Ground, Tasks
 from holdfast.store.port import Appended, CommandKey, Row
 from holdfast.store.sqlite import SqliteStore
 from tests.runtime.rig import ID, Rig, ScriptedProfiles, StoppedClock
@@ -135,5 +135,5 @@ class House(Rig):
             session=session,
             lifetime=lifetime,
         )
-        await self.tasks.run(started, Wish())
+        await self.tasks.run(started)
         return await self.store.task(task)

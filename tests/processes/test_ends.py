@@ -14,7 +14,7 @@ from holdfast.domain.errors import Conflict, NotFound
 from holdfast.processes.command import Ended, Lost, NeverStarted, Running
 from holdfast.processes.proc import Identity, alive, process, send
 from holdfast.processes.spool import Spool, clear_removed
-from tests.eventually import eventually
+from tests.eventually import PATIENCE, eventually
 from tests.processes.house import PYTHON, House, code
 
 UNTIL = "until [ -e go ]; do sleep 0.01; done; echo done; exit 42"
@@ -261,6 +261,38 @@ async def test_an_unreadable_claim_is_lost_with_its_evidence(house: House) -> No
     assert "cannot be read" in found.evidence
     (spool.path / "claim").write_text("cancelled\n")
     assert isinstance(await house.supervisor.attach(id), NeverStarted)
+
+
+@pytest.mark.parametrize("record", ["ended what 1.0 keeper", "ended 0 never keeper", "never x because", "\0\0\0"])
+async def test_promise_7_a_damaged_record_of_an_end_is_lost_with_its_evidence(house: House, record: str) -> None:
+    running = await house.start("exit 3")
+    await house.supervisor.wait(running.id)
+    await house.keepers_gone(running.id)
+    (house.spool(running.id).path / "exit").write_text(record)
+    found = await (await house.restart()).attach(running.id)
+    assert isinstance(found, Lost) and "record" in found.evidence
+
+
+@pytest.mark.parametrize("name", ["output.log", "exit", "exit.pre", "claim"])
+@pytest.mark.parametrize("instead", ["pipe", "link"])
+async def test_promise_7_what_a_command_puts_in_the_place_of_its_files_is_not_read(
+    house: House, tmp_path: Path, name: str, instead: str
+) -> None:
+    """A pipe without a writer would be waited for without end, and a link would show the file of somebody else."""
+    (tmp_path / "precious").write_text("precious")
+    running = await house.start("read go; exit 0", stdin="pipe")
+    file = house.spool(running.id).path / name
+    file.unlink(missing_ok=True)
+    os.mkfifo(file) if instead == "pipe" else file.symlink_to(tmp_path / "precious")
+    await house.supervisor.write(running.id, b"go\n")
+    async with asyncio.timeout(PATIENCE):
+        over = await house.supervisor.wait(running.id)
+        assert house.everything(running.id) == b""
+        assert isinstance(await (await house.restart()).attach(running.id), Ended | Lost)
+    assert isinstance(over, Ended | Lost)
+    file.unlink(missing_ok=True)
+    if name == "claim":
+        house.spool(running.id).remove()
 
 
 async def test_many_that_end_at_once(house: House) -> None:

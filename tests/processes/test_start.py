@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 
 from holdfast.domain.errors import Conflict, Rejected, Unavailable
 from holdfast.processes.command import Ended, NeverStarted, Running
+from holdfast.processes.launch import KEEPER
+from holdfast.processes.proc import table
 from holdfast.processes.supervisor import Limits, Supervisor
+from tests.eventually import eventually
 from tests.processes.house import ENV, PYTHON, House, code, fresh
 
 
@@ -108,13 +112,46 @@ async def test_an_id_is_used_once(house: House) -> None:
     assert (house.cwd / "ran").read_text() == "once\n"
 
 
-async def test_a_cancelled_one_never_runs(house: House) -> None:
+async def test_a_start_that_was_cancelled_can_be_made_anew_once(house: House) -> None:
     command = house.command("echo once >> ran")
-    assert isinstance(await house.supervisor.attach(command.id), NeverStarted)
+    found = await house.supervisor.attach(command.id)
+    assert isinstance(found, NeverStarted) and found.cancelled
+    await house.supervisor.start(command)
     with pytest.raises(Conflict):
         await house.supervisor.start(command)
-    assert isinstance(await house.supervisor.attach(command.id), NeverStarted)
-    assert not (house.cwd / "ran").exists()
+    assert code(await house.supervisor.wait(command.id)) == 0
+    assert (house.cwd / "ran").read_text() == "once\n"
+
+
+async def test_promise_3_a_keeper_that_comes_late_does_not_run_a_command_that_was_started_anew(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was stopped before it claimed its directory; that was put away meanwhile, and its claim was deleted first."""
+    monkeypatch.setattr("holdfast.processes.spool._clear", lambda path: (path / "claim").unlink())
+    stopping = tmp_path / "stopping_keeper.py"
+    link = 'os.link("claim.new", "claim")'
+    stopping.write_text(KEEPER.read_text().replace(link, f"os.kill(os.getpid(), 19); {link}"))
+    command = house.command("echo once >> ran")
+    late = Supervisor(house.root, keeper=stopping)
+    starting = asyncio.create_task(late.start(command))
+
+    async def stopped() -> int:
+        found = (one.pid for one in table().values() if one.state == "T")
+        return next((pid for pid in found if str(stopping) in Path(f"/proc/{pid}/cmdline").read_text()), 0)
+
+    keeper = await eventually(stopped)
+    await house.supervisor.attach(command.id)
+    await house.supervisor.start(command)
+    await house.supervisor.wait(command.id)
+    os.kill(keeper, signal.SIGCONT)
+    await starting
+    await late.close()
+
+    async def gone() -> bool:
+        return not Path(f"/proc/{keeper}").exists()
+
+    await eventually(gone)
+    assert (house.cwd / "ran").read_text() == "once\n"
 
 
 @pytest.mark.parametrize("id", ["", "..", "../../etc", "a" * 7, "A" * 16, "a" * 65, "abcdefgh\n", "/etc/passwd"])

@@ -6,7 +6,7 @@ import asyncio
 import errno
 import json
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 
 import msgspec
@@ -15,16 +15,27 @@ import pytest
 from holdfast.config import Home
 from holdfast.domain.commands import ArchiveSession
 from holdfast.domain.errors import Conflict, Unavailable
-from holdfast.domain.events import AnyEvent, InputReceived, session_stream
+from holdfast.domain.events import (
+    AnyEvent,
+    Call,
+    InputReceived,
+    ModelRequested,
+    ModelResponded,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnFinished,
+    TurnStarted,
+    session_stream,
+)
+from holdfast.domain.fact import Usage
 from holdfast.domain.task import TaskDetached, TaskFinished, TaskStarted, TaskStopRequested, task_stream
 from holdfast.processes.command import Command, Running
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.prune import Pruning, Rule
 from holdfast.runtime.sessions import Caller
-from holdfast.runtime.tasks import Wish
-from holdfast.store.port import Append, Appended, CommandKey
-from tests.tools.test_terminal import SESSION, Desk, opened
+from holdfast.store.port import Append, Appended, CommandKey, Write
+from tests.tools.test_terminal import SECRET, SESSION, Desk, opened
 
 DAY_MS = 86_400_000
 
@@ -168,7 +179,7 @@ async def test_a_time_that_passed_while_the_machine_slept_is_noticed_soon_after(
     monkeypatch.setattr("holdfast.runtime.tasks.CLOCK_SECONDS", 0.02)
     now = SystemClock().now()
     started = intent(desk, "sleep 60", until=now + DAY_MS)
-    await desk.tasks.run(started, Wish())
+    await desk.tasks.run(started)
     assert (await desk.shelf.find(started.task))["stop_by"] == ""
     monkeypatch.setattr(SystemClock, "now", lambda _: now + DAY_MS)
     row = await desk.shelf.ended(started.task)
@@ -177,7 +188,7 @@ async def test_a_time_that_passed_while_the_machine_slept_is_noticed_soon_after(
 
 async def test_the_timer_of_a_command_that_has_ended_is_dropped(desk: Desk) -> None:
     started = intent(desk, "sleep 60", until=SystemClock().now() + DAY_MS)
-    await desk.tasks.run(started, Wish())
+    await desk.tasks.run(started)
     (timer,) = (task for task in asyncio.all_tasks() if task.get_name() == f"the time of task {started.task}")
     await desk.shelf.end(await desk.shelf.find(started.task), by="me", reason="", force=True)
     await asyncio.wait({timer})
@@ -205,8 +216,9 @@ async def test_a_file_whose_name_is_no_text_does_not_keep_an_end_from_being_writ
 # --- beginnings -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("lifetime", ["session", "persist"])
 async def test_a_turn_that_is_stopped_while_its_command_starts_leaves_none_behind(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, lifetime: str
 ) -> None:
     start, reached, go = desk.tasks.supervisor.start, asyncio.Event(), asyncio.Event()
 
@@ -216,7 +228,7 @@ async def test_a_turn_that_is_stopped_while_its_command_starts_leaves_none_behin
         return await start(command)
 
     monkeypatch.setattr(desk.tasks.supervisor, "start", slow)
-    call = asyncio.create_task(desk.call("terminal", command="sleep 60"))
+    call = asyncio.create_task(desk.call("terminal", command="sleep 60", lifetime=lifetime))
     await reached.wait()
     call.cancel()
     await asyncio.wait({call})
@@ -231,7 +243,7 @@ async def test_a_command_starts_also_when_nobody_can_remember_what_was_there_bef
 ) -> None:
     subprocess.run(["git", "init", "-q", desk.place.cwd], check=True)
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "no space")
 
     monkeypatch.setattr(Path, "write_text", full)
@@ -246,9 +258,9 @@ async def test_an_intent_that_nobody_carried_out_is_found_by_the_retry(desk: Des
     key = CommandKey("start-it", "digest")
     await desk.tasks.archive.begin(started, command=key)
     retry = msgspec.structs.replace(started, task="cd" * 8)
-    assert (await desk.tasks.run(retry, Wish(), command=key)).duplicate
+    assert (await desk.tasks.run(retry, command=key)).duplicate
     row = await desk.tasks.ended(started.task)
-    assert (row["state"], row["reason"]) == ("failed", "never started: cancelled before it began")
+    assert (row["state"], row["reason"]) == ("done", "exit code 0")
 
 
 async def test_promise_7_a_command_that_began_before_that_was_written_is_said_to_run(desk: Desk) -> None:
@@ -297,6 +309,188 @@ async def test_what_was_remembered_of_tasks_that_are_over_is_cleared_at_the_next
     await second.tasks.start()
     assert changes.remembered() == {running}
     await second.close()
+
+
+# --- commands and their turns -----------------------------------------------------------------------
+
+
+async def write(desk: Desk, *events: AnyEvent) -> None:
+    await desk.store.append(Append((Write(session_stream(SESSION), events),), SystemClock().now()))
+
+
+async def begin_turn(desk: Desk, turn: int) -> str:
+    """A turn that has asked for one command; the id of the call."""
+    call = Call(call=f"{turn}.1.0", tool="terminal", arguments="{}")
+    answer = ModelResponded(
+        turn=turn, step=1, text="", thinking="", calls=[call], finish="", usage=Usage(), duration_ms=0
+    )
+    asked = ModelRequested(turn=turn, step=1, attempt=1, model="m", context_version=1)
+    await write(desk, TurnStarted(turn=turn, inputs=[], profile="demo"), asked, answer)
+    await write(desk, ToolCallStarted(turn=turn, call=call.call, tool="terminal", effect="keyed"))
+    return call.call
+
+
+async def end_turn(desk: Desk, turn: int) -> None:
+    call = f"{turn}.1.0"
+    cut = ToolCallFinished(turn=turn, call=call, tool="terminal", outcome="failed", output="", duration_ms=0)
+    await write(desk, cut, TurnFinished(turn=turn, outcome="stopped", reason="stopped by me"))
+
+
+async def begun(desk: Desk) -> str:
+    """The command that runs, once it does."""
+    while not (rows := [row for row in await desk.store.running_tasks() if row["pid"] is not None]):
+        await asyncio.sleep(0.01)
+    return str(rows[-1]["id"])
+
+
+async def test_the_end_of_a_turn_that_is_heard_late_does_not_end_the_command_of_the_next_turn(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    react, go, heard = desk.tasks._follower._handle, asyncio.Event(), asyncio.Event()
+
+    async def late(stream: str, kinds: set[str]) -> None:
+        await go.wait()
+        await react(stream, kinds)
+        if "TurnFinished" in kinds:
+            heard.set()
+
+    monkeypatch.setattr(desk.tasks._follower, "_handle", late)
+    await begin_turn(desk, 1)
+    await end_turn(desk, 1)
+    call = asyncio.create_task(desk.call_as(await begin_turn(desk, 2), "terminal", command="sleep 60"))
+    task = await begun(desk)
+    while task not in desk.tasks._watched:
+        await asyncio.sleep(0.01)
+    go.set()
+    await heard.wait()
+    assert (await desk.shelf.find(task))["stop_by"] == ""
+    call.cancel()
+    await end_turn(desk, 2)
+    row = await desk.tasks.ended(task)
+    assert (row["state"], row["stop_reason"]) == ("stopped", "its turn ended")
+
+
+# --- commands that a killed gateway had accepted ----------------------------------------------------
+
+
+class Killed:
+    """A gateway that was killed when it had written the intent and not started the command."""
+
+    def __init__(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.desk = desk
+        self._patch = monkeypatch
+        self._reached = asyncio.Event()
+        monkeypatch.setattr(desk.tasks.supervisor, "start", self._start)
+
+    async def _start(self, command: Command) -> Running:
+        self._reached.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def accepts(self, work: Coroutine[None, None, object]) -> None:
+        """Take a command, and be killed."""
+        starting = asyncio.create_task(work)
+        await self._reached.wait()
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        self.desk.tasks._abandoned.clear()
+
+    async def follow(self) -> None:
+        """The next gateway begins."""
+        await self.desk.tasks.stop()
+        await self.desk.store.close()
+        self._patch.undo()
+        again = Desk(Home(self.desk.place.cwd.parent / "home"), self.desk.place.cwd)
+        vars(self.desk).update(vars(again))
+        await again.tasks.start()
+
+
+@pytest.fixture
+def killed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Killed:
+    return Killed(desk, monkeypatch)
+
+
+async def test_promise_1_a_command_that_was_accepted_is_started_by_the_next_gateway(desk: Desk, killed: Killed) -> None:
+    started = msgspec.structs.replace(intent(desk, "read a; echo $a $SECRET; echo x >> ran; pwd"), stdin=True)
+    await killed.accepts(desk.tasks.run(started, env={"PATH": "/usr/bin:/bin", "SECRET": SECRET}))
+    await killed.follow()
+    await desk.tasks.begun(started.task)
+    await desk.tasks.supervisor.write(started.task, b"given\n")
+    row = await desk.tasks.ended(started.task)
+    assert (row["state"], row["exit_code"]) == ("done", 0)
+    output = (await desk.shelf.window(row, offset=0, limit=1000)).data.decode()
+    assert output == f"given {SECRET}\n{desk.place.cwd}\n"
+    assert (desk.place.cwd / "ran").read_text() == "x\n"
+    log = b"\n".join((await desk.store.read_all(after=0, limit=100)).lines)
+    assert SECRET.encode() not in log
+    kept = [path for path in (desk.place.cwd.parent / "home").rglob("*") if path.name == started.task]
+    assert kept == [desk.place.cwd.parent / "home" / "tasks" / started.task], "its environment is gone"
+
+
+async def test_promise_7_a_command_is_not_started_with_another_environment_than_its_own(
+    desk: Desk, killed: Killed
+) -> None:
+    started = intent(desk, "echo x >> ran")
+    await killed.accepts(desk.tasks.run(started, env={"PATH": "/usr/bin:/bin"}))
+    (desk.place.cwd.parent / "home" / "tasks" / ".environments" / started.task).unlink()
+    await killed.follow()
+    row = await desk.tasks.ended(started.task)
+    assert row["state"] == "failed" and "its environment is lost" in str(row["reason"])
+    assert not (desk.place.cwd / "ran").exists()
+
+
+async def test_an_accepted_command_that_was_cancelled_is_not_started_by_the_next_gateway(
+    desk: Desk, killed: Killed
+) -> None:
+    started = intent(desk, "echo x >> ran")
+    await killed.accepts(desk.tasks.run(started))
+    await desk.tasks.archive.add(TaskStopRequested(task=started.task, by="ann", reason="", force=False))
+    await killed.follow()
+    row = await desk.tasks.ended(started.task)
+    assert (row["state"], row["reason"]) == ("stopped", "never started: stopped by ann")
+    assert not (desk.place.cwd / "ran").exists()
+
+
+async def test_an_accepted_command_whose_time_is_over_is_not_started(desk: Desk, killed: Killed) -> None:
+    started = intent(desk, "echo x >> ran", until=SystemClock().now() + 50)
+    await killed.accepts(desk.tasks.run(started))
+    while SystemClock().now() < (started.until or 0):
+        await asyncio.sleep(0.01)
+    await killed.follow()
+    row = await desk.tasks.ended(started.task)
+    assert (row["state"], row["reason"]) == ("stopped", "never started: its time was over")
+
+
+@pytest.mark.parametrize("background", [False, True])
+async def test_the_command_of_a_call_begins_when_the_call_is_carried_out_again(
+    desk: Desk, killed: Killed, background: bool
+) -> None:
+    call = await begin_turn(desk, 1)
+    arguments = {"command": "echo x >> ran; exit 5", "background": background}
+    await killed.accepts(desk.call_as(call, "terminal", **arguments))
+    await killed.follow()
+    (waiting,) = await desk.store.running_tasks()
+    while desk.tasks._watched:
+        await asyncio.sleep(0.01)
+    assert not (desk.place.cwd / "ran").exists(), "its turn may wait for a person first"
+    result = await desk.call_as(call, "terminal", **arguments)
+    row = await desk.tasks.ended(result.task)
+    assert (row["id"], row["exit_code"]) == (waiting["id"], 5)
+    assert (desk.place.cwd / "ran").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("background", [False, True])
+async def test_the_command_of_a_call_whose_turn_was_stopped_before_it_began_never_begins(
+    desk: Desk, killed: Killed, background: bool
+) -> None:
+    call = await begin_turn(desk, 1)
+    await killed.accepts(desk.call_as(call, "terminal", command="echo x >> ran", background=background))
+    (waiting,) = await desk.store.running_tasks()
+    await killed.follow()
+    await end_turn(desk, 1)
+    row = await desk.tasks.ended(str(waiting["id"]))
+    assert (row["state"], "never started" in str(row["reason"])) == ("stopped", True), row["reason"]
+    assert not (desk.place.cwd / "ran").exists()
 
 
 # --- pruning ----------------------------------------------------------------------------------------

@@ -65,6 +65,10 @@ class Desk:
         caller = Caller(CommandKey("create-it", "digest"), "test")
         await self.sessions.create(CreateSession(), session=SESSION, profile="demo", cwd="/", caller=caller)
         await self.tasks.start()
+        while (
+            not self.tasks._follower._next_sweep
+        ):  # the first look at what runs; no turn is open for what we call here
+            await asyncio.sleep(0)
         return self
 
     async def close(self) -> None:

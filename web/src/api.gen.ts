@@ -1336,6 +1336,10 @@ export interface TaskStarted {
   readonly lifetime?: "chapter" | "persist" | "session" | "until";
   readonly until?: number | null;
   readonly notify?: boolean;
+  readonly stdin?: boolean;
+  readonly head?: number | null;
+  readonly tail?: number | null;
+  readonly own_environment?: boolean;
   readonly sandbox?: SandboxSpec | null;
   readonly no_sandbox?: string;
 }

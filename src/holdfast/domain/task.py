@@ -60,6 +60,13 @@ class TaskStarted(Event, frozen=True):
     until: int | None = None
     notify: bool = False
     """Whether its end wakes the session that started it."""
+    stdin: bool = False
+    """Whether its input stays open for whoever writes to it; else there is nothing to read."""
+    head: int | None = None
+    tail: int | None = None
+    """How many bytes are kept of a long output; null is the usual."""
+    own_environment: bool = False
+    """It has the environment of whoever started it; else the gateway's own, without keys. Neither is written here."""
     sandbox: SandboxSpec | None = None
     """The sandbox in which the command runs; null is none."""
     no_sandbox: str = ""
@@ -163,9 +170,9 @@ def task_stream(task: str) -> str:
     return "task/" + task
 
 
-def task_of_call(session: str, call: str, attempt: int = 1) -> str:
+def task_of_call(session: str, call: str) -> str:
     """The task of a tool call, the same for whoever computes it: so a call is found again and not repeated."""
-    return blake2s(f"{session}/{call}/{attempt}".encode(), digest_size=8).hexdigest()
+    return blake2s(f"{session}/{call}/1".encode(), digest_size=8).hexdigest()
 
 
 def title_of(text: str) -> str:

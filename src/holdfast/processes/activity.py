@@ -294,6 +294,6 @@ def _text(path: str) -> str:
 
 def _size(path: Path) -> int:
     try:
-        return path.stat().st_size
+        return path.lstat().st_size
     except OSError:
         return 0

@@ -98,11 +98,13 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class NeverStarted:
-    """Nothing of it ever ran, and never will."""
+    """Nothing of it ever ran, and nothing will unless it is started anew."""
 
     id: str
     reason: str
     errno: int = 0
+    cancelled: bool = False
+    """No keeper got so far as to try it, and none will."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@
 The supervisor starts this file with the order on stdin (never on disk: it holds the environment). It
 prepares the spool directory and forks the keeper, which forks the command behind a gate. The gate opens
 when the `claim` is durable. It says who the command is, and it is linked into place, which succeeds once:
-a reconciler that links its own first has cancelled the command for good.
+a supervisor that links its own first has cancelled this start. It may then put the directory away and start the
+command anew in another one of the same name, which is why a keeper also looks whether its directory still has it.
 
 The command holds the output itself, so that no byte goes through us. Keeper and understudy are both
 subreapers: what a command leaves behind becomes their child, and if the keeper is killed, the command
@@ -42,6 +43,8 @@ RETRIES = 600
 OOM_SCORE = "500"
 PIPE_BYTES = 1 << 20
 DESCRIPTORS = 1 << 16
+DIRECTORY = 3
+"""The descriptor of the spool directory: a path may name another one by the time that we look."""
 PR_SET_CHILD_SUBREAPER = 36
 F_DUPFD_CLOEXEC = 1030
 GATE = """
@@ -113,8 +116,9 @@ class Output:
 class Keeper:
     """What keeper and understudy have in common: they hold the files, reap, cap and record."""
 
-    def __init__(self, order: dict[str, Any]) -> None:
+    def __init__(self, order: dict[str, Any], path: str) -> None:
         self._order = order
+        self._path = path
         self._command = 0
         """The pid; the understudy learns it from the claim."""
         self._understudy = os.getpid()
@@ -178,7 +182,14 @@ class Keeper:
         os.unlink("claim.new")
         os.fsync(self._directory)
         sync_directory("..")
-        return True
+        return self._in_place()
+
+    def _in_place(self) -> bool:
+        """Whether our directory still has its name. One that was put away held another's claim before."""
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self._directory))
+        except OSError:
+            return False
 
     def _sandboxed(self, builder: int, said: int) -> int:
         """Wait until the sandbox is built and the shell in it stands at the gate; its pid.
@@ -295,9 +306,11 @@ class Keeper:
     def _claimed(self, keeper: int) -> int:
         """The pid of the command, if our keeper has claimed the directory."""
         try:
-            with open("claim") as file:
-                lines = dict(line.split(" ", 1) for line in file)
-        except OSError:
+            file = os.open("claim", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            text = os.read(file, BLOCK).decode("utf-8", "replace")
+            os.close(file)
+            lines = dict(line.split(" ", 1) for line in text.splitlines())
+        except (OSError, ValueError):
             return 0
         if lines.get("keeper", "").split(" ")[0] != str(keeper):
             return 0
@@ -367,17 +380,17 @@ def tell(pipe: int, text: str) -> bool:
 
 def main(directory: str) -> None:
     """Become understudy and keeper."""
+    os.fchdir(DIRECTORY)
     os.closerange(3, DESCRIPTORS)  # what somebody let the gateway inherit is not for the command
     with open(0, "rb", closefd=False) as file:
         order = marshal.load(file)
     report = quiet_stdio()
     os.umask(0o077)
-    os.chdir(directory)
     _signal.pthread_sigmask(_signal.SIG_SETMASK, _signal.valid_signals())
     try:
         if os.path.exists("claim"):
             return
-        kept = Keeper(order)
+        kept = Keeper(order, directory)
         subreaper()
         gc.disable()  # it would write to pages that keeper and understudy share
         keeper = os.fork()

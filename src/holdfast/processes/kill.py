@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import stat
 from dataclasses import dataclass
 
 from holdfast.processes.command import TASK_VARIABLE
@@ -106,6 +107,7 @@ def _members(spool: Spool, claim: Claim) -> list[Process]:
     mark = f"{TASK_VARIABLE}={claim.task}".encode()
     output = _inode(spool)
     ours = {os.getpid(), *(keeper.pid for keeper in claim.keepers)}
+    found.pop(os.getpid(), None)  # a gateway that was started by a command does not end itself
     others = [one for pid, one in everybody.items() if pid not in found and pid not in ours and not one.dead]
     strays = [one for one in others if one.start >= claim.command.start and marked(one.pid, mark, output)]
     found.update((one.pid, one) for one in strays)
@@ -114,8 +116,9 @@ def _members(spool: Spool, claim: Claim) -> list[Process]:
 
 
 def _inode(spool: Spool) -> tuple[int, int] | None:
+    """Of its output; `None` if that is gone, or something else stands in its place that others may write to."""
     try:
-        found = (spool.path / "output.log").stat()
-    except FileNotFoundError:
+        found = (spool.path / "output.log").lstat()
+    except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None

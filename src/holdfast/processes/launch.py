@@ -10,6 +10,7 @@ from pathlib import Path
 
 from holdfast.domain.errors import Conflict
 from holdfast.processes.command import TASK_VARIABLE, Command
+from holdfast.processes.keeper import DIRECTORY
 from holdfast.processes.spool import Spool
 
 KEEPER = Path(__file__).with_name("keeper.py")
@@ -18,10 +19,7 @@ REPORT_BYTES = 65_536
 
 def launch(spool: Spool, command: Command, keeper: Path) -> tuple[int, str]:
     """Start it; its pid and its complaint. Returns when the command has begun or will not: the report is closed."""
-    try:
-        spool.path.mkdir(mode=0o700, parents=True)
-    except FileExistsError:
-        raise Conflict(f"The task {spool.id} was started before.") from None
+    directory = _directory(spool)
     order = _order(command)
     reader, writer = os.pipe()
     with os.fdopen(reader, "rb") as report:
@@ -30,14 +28,30 @@ def launch(spool: Spool, command: Command, keeper: Path) -> tuple[int, str]:
                 sys.executable,
                 [sys.executable, "-I", "-S", str(keeper), str(spool.path)],
                 {},
-                file_actions=[(os.POSIX_SPAWN_DUP2, file, at) for file, at in ((order, 0), (writer, 1), (writer, 2))],
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, file, at)
+                    for file, at in ((order, 0), (writer, 1), (writer, 2), (directory, DIRECTORY))
+                ],
                 setsid=True,
             )
         finally:
+            os.close(directory)
             os.close(order)
             os.close(writer)
         complaint = report.read(REPORT_BYTES)
     return pid, complaint.decode("utf-8", "replace").strip()
+
+
+def _directory(spool: Spool) -> int:
+    """A new directory, opened. One of a start that was cancelled before anything ran is put away."""
+    try:
+        spool.path.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        if not spool.cancel():
+            raise Conflict(f"The task {spool.id} was started before.") from None
+        spool.remove()
+        spool.path.mkdir(mode=0o700, parents=True)
+    return os.open(spool.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
 def reap(children: set[int]) -> None:

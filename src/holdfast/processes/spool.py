@@ -3,6 +3,8 @@
 The output is only ever appended to, and our punching gives back blocks from its head on. So the one hole
 that is ours begins exactly at the head; any other is a sparse file that the command made itself, and its
 zeros are shown as what they are.
+
+A command runs as the same user and may put a link or a pipe in the place of a file: nothing is read through it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -72,17 +75,34 @@ class Output:
 
     def size(self) -> int:
         """How much was ever written."""
-        return self.path.stat().st_size if self.path.exists() else 0
+        found = self._stat()
+        return found.st_size if found is not None else 0
 
     def on_disk(self) -> int:
         """What it takes of the disk."""
-        return self.path.stat().st_blocks * 512 if self.path.exists() else 0
+        found = self._stat()
+        return found.st_blocks * 512 if found is not None else 0
+
+    @property
+    def replaced(self) -> bool:
+        """Whether something else stands in its place, of which nothing is read."""
+        try:
+            return not stat.S_ISREG(self.path.lstat().st_mode)
+        except OSError:
+            return False
+
+    def _stat(self) -> os.stat_result | None:
+        try:
+            found = self.path.lstat()
+        except OSError:
+            return None
+        return found if stat.S_ISREG(found.st_mode) else None
 
     def read(self, offset: int, limit: int) -> Window:
         """From an offset on, at most so many bytes."""
         try:
-            file = os.open(self.path, os.O_RDONLY)
-        except FileNotFoundError:
+            file = open_regular(self.path, os.O_RDONLY)
+        except (FileNotFoundError, Corrupt):
             return Window(offset, 0, b"", 0)
         try:
             while True:
@@ -112,7 +132,7 @@ class Output:
         """Give back what lies between the head and this offset."""
         end = min(before, self.size()) // BLOCK * BLOCK
         if end > self.head:
-            file = os.open(self.path, os.O_WRONLY)
+            file = open_regular(self.path, os.O_WRONLY)
             try:
                 punch(file, self.head, end)
             finally:
@@ -152,7 +172,10 @@ class Spool:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             new = self.path / "claim.cancel"
-            new.write_text(CANCELLED)
+            new.unlink(missing_ok=True)
+            file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            os.write(file, CANCELLED.encode())
+            os.close(file)
             os.link(new, self.path / "claim")
             new.unlink()
             sync_directory(str(self.path))
@@ -215,18 +238,52 @@ class Spool:
     def _parse(self, text: str | None) -> Ended | NeverStarted | None:
         match (text or "").strip().split(" ", 3):
             case ["ended", status, at, by] if by in WITNESSES:
-                return Ended(self.id, int(status), WITNESSES[by], float(at))
+                return Ended(self.id, _number(self.id, status), WITNESSES[by], _time(self.id, at))
             case ["never", number, *reason]:
-                return NeverStarted(self.id, f"could not start: {' '.join(reason)}", int(number))
+                return NeverStarted(self.id, f"could not start: {' '.join(reason)}", _number(self.id, number))
             case _:
                 return None
 
     def _text(self, name: str) -> str | None:
         try:
-            with (self.path / name).open("rb") as file:
-                return file.read(2 * ENTRY_BYTES).decode("utf-8", "replace")
+            file = open_regular(self.path / name, os.O_RDONLY)
         except FileNotFoundError:
             return None
+        try:
+            return os.read(file, 2 * ENTRY_BYTES).decode("utf-8", "replace")
+        finally:
+            os.close(file)
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """Open a file of a command; what was put in its place, a link or a pipe, is refused and never waited for."""
+    try:
+        file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise Corrupt(f"{path.name} of {path.parent.name} is no regular file.") from error
+        raise
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise Corrupt(f"{path.name} of {path.parent.name} is no regular file.")
+    return file
+
+
+def _number(id: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise Corrupt(f"The record of the end of {id} is damaged: {text!r} is no number.") from None
+
+
+def _time(id: str, text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < 1e11:
+        raise Corrupt(f"The record of the end of {id} is damaged: {text!r} is no time.")
+    return found
 
 
 def _seek(file: int, offset: int, whence: int) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import stat
 from pathlib import Path
 
 from holdfast.domain.errors import Conflict, Rejected
@@ -46,7 +47,11 @@ def close(spool: Spool, claim: Claim) -> None:
 
 def _open(spool: Spool) -> int:
     try:
-        return os.open(spool.stdin, os.O_WRONLY | os.O_NONBLOCK)
+        file = os.open(spool.stdin, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        if not stat.S_ISFIFO(os.fstat(file).st_mode):
+            os.close(file)
+            raise Conflict(f"Something else stands in the place of the input of {spool.id}.")
+        return file
     except FileNotFoundError:
         if _closed(spool).exists():
             raise Conflict(f"The input of {spool.id} was closed.") from None

@@ -1,6 +1,7 @@
 """What became of a command, by the evidence, best first: the record, the processes, the kernel's memory, nothing.
 
-Nothing is invented: without evidence it is lost, and the verdict says what was looked at.
+Nothing is invented: without evidence it is lost, and the verdict says what was looked at. A record that is damaged is
+evidence of nothing; a command that lives is running whatever its files say.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ def find(spool: Spool) -> Found | None:
 
     A directory without a claim is claimed here and now, so that a keeper on its way finds it taken.
     """
-    end = spool.end()
+    end, _ = _end(spool)
     if end is not None:
         return end
-    if spool.cancel():
-        return NeverStarted(spool.id, CANCELLED)
     try:
+        if spool.cancel():
+            return NeverStarted(spool.id, CANCELLED, cancelled=True)
         claim = spool.claim()
     except Corrupt as error:
         return Lost(spool.id, error.message)
     if claim is None:
-        return NeverStarted(spool.id, CANCELLED)
+        return NeverStarted(spool.id, CANCELLED, cancelled=True)
     if claim.boot == boot_id() and alive(claim.command):
         return Running(spool.id, claim.command.pid, claim.began)
     return judge(spool, claim)
@@ -38,10 +39,10 @@ def find(spool: Spool) -> Found | None:
 def judge(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> Over | None:
     """How a command that is gone came to its end; `None` if a keeper still lives that will say so."""
     waiting = claim.boot == boot_id() and any(map(alive, claim.keepers))
-    end = spool.end()  # after the look at the keepers: one that was gone has written before
+    end, damage = _end(spool)  # after the look at the keepers: one that was gone has written before
     if end is not None:
         return end
-    return None if waiting else decide(spool, claim, pidfd=pidfd)
+    return None if waiting and not damage else decide(spool, claim, pidfd=pidfd)
 
 
 def decide(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> Over:
@@ -55,4 +56,14 @@ def decide(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> Over:
     if status is not None:
         return Ended(spool.id, status, "pidfd", None)
     keepers = " and ".join(f"{one.pid} {'lives' if alive(one) else 'is dead'}" for one in claim.keepers)
-    return Lost(spool.id, f"pid {claim.command.pid} is gone without a record; of its keepers {keepers}")
+    _, damage = _end(spool)
+    without = f"; {damage.rstrip('.')}" if damage else " without a record"
+    return Lost(spool.id, f"pid {claim.command.pid} is gone{without}; of its keepers {keepers}")
+
+
+def _end(spool: Spool) -> tuple[Ended | NeverStarted | None, str]:
+    """The record of its end, or what is wrong with it."""
+    try:
+        return spool.end(), ""
+    except Corrupt as error:
+        return None, error.message

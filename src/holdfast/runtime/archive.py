@@ -54,6 +54,12 @@ class Archive:
         last = next((r.event for r in reversed(records) if isinstance(r.event, TaskFinished)), None)
         return None if last is None else last.output
 
+    async def started(self, task: str) -> TaskStarted:
+        """The intent of a task."""
+        first = (await self._store.load(task_stream(task), after=0))[0].event
+        assert isinstance(first, TaskStarted)
+        return first
+
     async def begin(
         self, started: TaskStarted, *, command: CommandKey | None = None, also: tuple[Write, ...] = ()
     ) -> Appended:

@@ -42,6 +42,8 @@ def end_of(
             evidence = lost = over.evidence
         case _ as never:
             assert_never(never)
+    if output.replaced:
+        evidence += f"; {output.path.name} is no regular file any more, so nothing of it is shown"
     outcome, reason = verdict(code=code, signal=name, lost=lost, stopped=stopped)
     size = output.size()
     return TaskFinished(

@@ -2,8 +2,9 @@
 
     intent in the log → keeper → ProcessStarted … the command runs, whatever becomes of us … TaskFinished
 
-After a restart every task that the log calls running is looked up: it is followed on, or its end is
-written down as it was found, or that it is lost. Whoever wants its end says so in the log first.
+After a restart every task that the log calls running is looked up: it is followed on, or its end is written down as it
+was found, or that it is lost. One that had not begun is started then: the intent holds all that a start needs, and the
+claim in its directory decides that it happens once. That of a tool call begins when its call is carried out again.
 Not here: what is written when a task ends (`archive.py`, `endings.py`), how a process is kept (`processes`).
 """
 
@@ -17,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, Unavailable
 from holdfast.domain.task import (
-    INLINE,
     NEVER_STARTED,
     ProcessStarted,
     TaskDetached,
@@ -29,14 +31,17 @@ from holdfast.domain.task import (
     TaskStopRequested,
     task_stream,
 )
-from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Running
+from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Found, NeverStarted, Running
 from holdfast.processes.kill import KillReport
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.endings import Hide, end_of
+from holdfast.runtime.environments import Environments
 from holdfast.runtime.log_follower import LogFollower
 from holdfast.runtime.sessions import Sessions
+from holdfast.runtime.task_cleanup import clear_left_over
+from holdfast.runtime.task_lifetimes import TaskLifetimes
 from holdfast.store.follower_state import FollowerState
 from holdfast.store.port import Appended, CommandKey, Row, Store
 
@@ -46,19 +51,6 @@ CLOCK_SECONDS = 30.0
 SWEEP_SECONDS = 60.0
 RUNTIME = "the runtime"
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """How a command is to be started, beyond what is written down about it."""
-
-    env: Mapping[str, str] | None = None
-    """By default the gateway's own, without its keys."""
-    stdin: bool = False
-    """Whether its input stays open for whoever writes to it; else there is nothing to read."""
-    head: int = HEAD_BYTES
-    tail: int = TAIL_BYTES
-    """What is kept of a long output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +81,7 @@ class Tasks:
         self.archive = archive
         self.supervisor = supervisor
         self._store = store
-        self._sessions = sessions
+        self._lifetimes = TaskLifetimes(sessions, clock)
         self._clock = clock
         self._ground = ground
         self._watched: dict[str, asyncio.Task[None]] = {}
@@ -97,8 +89,9 @@ class Tasks:
         self._abandoned: set[str] = set()
         """Those being started whose caller has given up: a turn that was stopped, say."""
         self._kills: dict[str, asyncio.Task[KillReport]] = {}
-        self._foreground: dict[str, str] = {}
-        """The commands that a turn waits for, with their sessions."""
+        self._to_begin: set[str] = set()
+        """Those being looked up that are to begin if they have not."""
+        self._environments = Environments(ground.root)
         self._follower = LogFollower(
             store, self._react, name="the tasks", sweep=self._stop_orphans, sweep_seconds=SWEEP_SECONDS
         )
@@ -112,11 +105,19 @@ class Tasks:
     async def start(self) -> None:
         """Find out what became of everything that ran, then listen for turns and sessions that end."""
         await self._follower.start()
-        await self._clear()
+        await clear_left_over(
+            self._store,
+            self.archive,
+            self.supervisor,
+            self._environments,
+            remembered=self._remembered,
+            root=self._ground.root,
+        )
         for row in await self._store.running_tasks():
             ours = str(row["id"]) in self._starting or str(row["id"]) in self._watched  # somebody was quick
             if row["kind"] == "process" and not ours:
-                self._watch(row)  # whether it should have ended meanwhile is the follower's first question
+                # whether it should have ended meanwhile is the follower's first question
+                self._watch(row, begin=not row["call"])
 
     async def stop(self) -> None:
         """Let go; the commands run on."""
@@ -128,18 +129,15 @@ class Tasks:
 
     # --- beginnings -----------------------------------------------------------------------------
 
-    async def run(self, started: TaskStarted, wish: Wish, *, command: CommandKey | None = None) -> Appended:
-        """Write the intent, then start the command, also when the caller gives up. What goes wrong then is its end."""
-        order = Command(
-            id=started.task,
-            run=tuple(started.argv) or started.command,
-            cwd=Path(started.cwd),
-            env=self._ground.environment() if wish.env is None else wish.env,
-            umask=self._ground.umask,
-            stdin="pipe" if wish.stdin else "nothing",
-            head=wish.head,
-            tail=wish.tail,
-        )
+    async def run(
+        self, started: TaskStarted, *, env: Mapping[str, str] | None = None, command: CommandKey | None = None
+    ) -> Appended:
+        """Write the intent, then start the command, also when the caller gives up. What goes wrong then is its end.
+
+        `env` is by default the gateway's own, without its keys.
+        """
+        started = msgspec.structs.replace(started, own_environment=env is not None)
+        order = self._order(started, env)
         order.check()
         starting = self._starting[order.id] = asyncio.create_task(self._begin(order, started, command))
         starting.add_done_callback(lambda _: self._starting.pop(order.id, None))
@@ -150,10 +148,26 @@ class Tasks:
                 self._abandoned.add(order.id)
             raise
 
+    def _order(self, started: TaskStarted, env: Mapping[str, str] | None) -> Command:
+        """What the keeper gets, all from the intent but the environment."""
+        return Command(
+            id=started.task,
+            run=tuple(started.argv) or started.command,
+            cwd=Path(started.cwd),
+            env=self._ground.environment() if env is None else env,
+            umask=self._ground.umask,
+            stdin="pipe" if started.stdin else "nothing",
+            head=HEAD_BYTES if started.head is None else started.head,
+            tail=TAIL_BYTES if started.tail is None else started.tail,
+        )
+
     async def _begin(self, order: Command, started: TaskStarted, command: CommandKey | None) -> Appended:
         try:
+            if started.own_environment:
+                await self._keep_environment(order)
             appended = await self.archive.begin(started, command=command)
             if appended.duplicate:
+                self._environments.drop(order.id)
                 row = await self.archive.find(appended.stream.removeprefix("task/"))
                 if row is not None:
                     self.look_after(row)
@@ -167,11 +181,22 @@ class Tasks:
         finally:
             self._abandoned.discard(order.id)
 
+    async def _keep_environment(self, order: Command) -> None:
+        try:
+            await asyncio.to_thread(self._environments.keep, order.id, order.env)
+        except OSError as error:
+            raise Unavailable(f"Its environment could not be kept for the start: {error.strerror}.") from error
+
     def look_after(self, row: Row) -> None:
-        """Find out what became of one that is called running, unless somebody does: its start may have been cut."""
+        """Find out what became of one that is called running, unless somebody does; if it has not begun, start it."""
         task = str(row["id"])
-        if row["state"] == "running" and task not in self._watched and task not in self._starting:
+        if row["state"] != "running" or task in self._starting:
+            return
+        watch = self._watched.get(task)
+        if watch is None or watch.done():
             self._watch(row)
+        else:
+            self._to_begin.add(task)  # it was only being looked up
 
     async def _launch(self, command: Command) -> None:
         task = command.id
@@ -184,8 +209,35 @@ class Tasks:
         except OSError as error:  # it may run or not: that is found out as after a restart
             log.error("the start of task %s was cut: %s", task, error)
         else:
-            await self._write(lambda: self.archive.add(ProcessStarted(task=task, pid=running.pid)))
+            await self._began(running)
         self._watch(await self._store.task(task))
+
+    async def _began(self, running: Running) -> None:
+        await self._write(lambda: self.archive.add(ProcessStarted(task=running.id, pid=running.pid)))
+        self._environments.drop(running.id)
+
+    async def _start_late(self, row: Row) -> Found:
+        """Start one whose intent was all that a gateway had written when it was killed."""
+        task = str(row["id"])
+        started = await self.archive.started(task)
+        env = await asyncio.to_thread(self._environments.read, task) if started.own_environment else None
+        if started.own_environment and env is None:
+            return NeverStarted(task, "the gateway was killed before it began, and its environment is lost")
+        log.info("task %s begins now: the gateway was killed before it could", task)
+        try:
+            return await self.supervisor.start(self._order(started, env))
+        except Conflict:
+            return await self.supervisor.attach(task)
+        except HoldfastError as error:
+            return NeverStarted(task, f"{error.message} {error.hint}".strip().rstrip("."))
+
+    async def begun(self, task: str) -> Row:
+        """The task, once its command has begun or never will."""
+        with self._store.subscribe(task_stream(task)) as changes:
+            while (row := await self._store.task(task))["state"] == "running" and row["pid"] is None:
+                await changes.wait()
+                changes.take()
+        return row
 
     # --- ends -----------------------------------------------------------------------------------
 
@@ -205,7 +257,6 @@ class Tasks:
         while (row := await self._store.task(task))["state"] == "running" and row["foreground"]:
             with suppress(Conflict):  # something happened to it: look again
                 await self.archive.add(TaskDetached(task=task, reason=reason), expect=int(str(row["version"])))
-        self._foreground.pop(task, None)
         return row
 
     async def end(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
@@ -216,6 +267,7 @@ class Tasks:
         request = TaskStopRequested(task=task, by=by, reason=reason, force=force)
         appended = await self.archive.add(request, command=command)
         self.enforce(task, force=force)
+        self.look_after(row)  # one that has not begun has nobody yet who writes its end
         return appended
 
     async def pin(self, row: Row, *, pinned: bool, by: str, command: CommandKey | None = None) -> Appended:
@@ -233,12 +285,11 @@ class Tasks:
         kill = self._kills[task] = asyncio.create_task(self.supervisor.kill(task, grace=grace))
         kill.add_done_callback(lambda _: self._kills.pop(task) if self._kills.get(task) is kill else None)
 
-    def _watch(self, row: Row) -> None:
+    def _watch(self, row: Row, *, begin: bool = True) -> None:
+        """Follow it to its end. Without `begin` one that has not begun is left to whoever carries its call out."""
         task = str(row["id"])
-        if row["foreground"]:
-            self._foreground[task] = str(row["session"])
-        watch = self._watched[task] = asyncio.create_task(self._until_over(row), name=f"task {task}")
-        watch.add_done_callback(lambda _: self._forget(task))
+        watch = self._watched[task] = asyncio.create_task(self._follow_task(row, begin=begin), name=f"task {task}")
+        watch.add_done_callback(lambda _: self._forget(task, watch))
         if row["stop_by"]:
             self.enforce(task, force=False)
         if row["until"] is not None:
@@ -247,9 +298,10 @@ class Tasks:
             )
             watch.add_done_callback(lambda _: timer.cancel())
 
-    def _forget(self, task: str) -> None:
-        self._watched.pop(task, None)
-        self._foreground.pop(task, None)
+    def _forget(self, task: str, watch: asyncio.Task[None]) -> None:
+        if self._watched.get(task) is watch:
+            del self._watched[task]
+            self._to_begin.discard(task)
 
     async def _at_its_time(self, task: str, until: int) -> None:
         """By the wall clock, looked at again and again: the loop's own stands still while the machine sleeps."""
@@ -267,12 +319,32 @@ class Tasks:
         except HoldfastError as error:
             log.info("task %s was not stopped: %s", task, error)
 
-    async def _until_over(self, row: Row) -> None:
-        task, found = str(row["id"]), await self.supervisor.attach(str(row["id"]))
+    async def _follow_task(self, row: Row, *, begin: bool) -> None:
+        """Whatever goes wrong, it is not called running for ever."""
+        while True:
+            try:
+                return await self._until_over(row, begin=begin)
+            except Corrupt as error:
+                task = str(row["id"])
+                return await self._finish(TaskFinished(task=task, outcome="lost", reason=error.message, files=None))
+            except (Unavailable, OSError) as error:
+                log.error("task %s cannot be followed now: %s", row["id"], error)
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _until_over(self, row: Row, *, begin: bool) -> None:
+        task = str(row["id"])
+        found = await self.supervisor.attach(task)
+        if isinstance(found, NeverStarted) and found.cancelled:
+            row = await self._store.task(task)
+            if unwanted := await self._lifetimes.why_not_begin(row):
+                reason = f"{NEVER_STARTED}: {unwanted}"
+                return await self._finish(TaskFinished(task=task, outcome="stopped", reason=reason, files=[]))
+            if not begin and task not in self._to_begin:
+                return None
+            found = await self._start_late(row)
         if isinstance(found, Running) and row["pid"] is None:  # we were killed before this was written
-            event = ProcessStarted(task=task, pid=found.pid)
-            await self._write(lambda: self.archive.add(event))
-        over = await self.supervisor.wait(task)
+            await self._began(found)
+        over = await self.supervisor.wait(task) if isinstance(found, Running) else found
         while (kill := self._kills.get(task)) is not None and not kill.done():
             await asyncio.wait({kill})  # one by force may have taken its place
         left = await self.supervisor.members(task)
@@ -282,10 +354,12 @@ class Tasks:
         await self._finish(finished)
         if finished.output is not None:  # then the log has all of it
             await self.supervisor.remove(task)
+        return None
 
     async def _finish(self, finished: TaskFinished) -> None:
         await self._write(lambda: self.archive.finish(finished))
         self.archive.changes.forget(finished.task)
+        self._environments.drop(finished.task)
         log.info("task %s ended: %s, %s", finished.task, finished.outcome, finished.reason)
 
     async def _write(self, append: Callable[[], Awaitable[object]]) -> None:
@@ -304,53 +378,21 @@ class Tasks:
     async def _react(self, stream: str, kinds: set[str]) -> None:
         """A turn that ended takes the command with it that it waited for; a session its own ones."""
         if "TurnFinished" in kinds:
-            await self._stop_waited_for(stream.removeprefix("session/"))
+            await self._stop_orphans(stream.removeprefix("session/"))
         if kinds & {"SessionArchived", "SessionDeleted"}:
             await self._stop_orphans()
 
-    async def _stop_waited_for(self, session: str) -> None:
-        for task in [task for task, waiting in self._foreground.items() if waiting == session]:
-            await self._end_by_rule(task, "its turn ended")
-
-    async def _stop_orphans(self) -> None:
-        """Which session was put away or deleted matters less than that none is missed."""
+    async def _stop_orphans(self, session: str = "") -> None:
+        """Of one session or of all: which was put away or deleted matters less than that none is missed."""
         for row in await self._store.running_tasks():
-            if row["kind"] == "process":
+            if row["kind"] == "process" and session in ("", row["session"]):
                 await self._stop_if_over(row)
 
     async def _stop_if_over(self, row: Row) -> None:
         """What should have ended while nobody was there to end it."""
-        session, task = str(row["session"]), str(row["id"])
-        if not session or row["lifetime"] in ("persist", "until") or row["stop_by"]:
-            return  # it is nobody's, or its end is wanted already: on whose word stays
-        try:
-            state = await self._sessions.get(session)
-        except Corrupt as error:  # nothing is known of its session, so nothing ends because of it
-            log.warning("task %s runs on: %s", task, error)
-            return
-        if not state.exists:
-            await self._end_by_rule(task, "its session was deleted")
-        elif state.archived:
-            await self._end_by_rule(task, "its session was archived")
-        elif row["foreground"] and state.open_call(str(row["call"])) is None:
-            await self._end_by_rule(task, "its turn ended")
-
-    async def _clear(self) -> None:
-        """What we were kept from removing: the output of a pruned task, or one that is in the log as a whole."""
-        for task in self._remembered - {str(row["id"]) for row in await self._store.running_tasks()}:
-            self.archive.changes.forget(task)
-        known = await self._store.task_ids()
-        for name in await asyncio.to_thread(self._names):
-            if name not in known or (known[name] and await self._is_in_the_log(name)):
-                log.info("removing what was left behind: %s", name)
-                try:
-                    await self.supervisor.remove(name)
-                except (HoldfastError, OSError) as error:  # it runs, or is none of ours; no reason not to start
-                    log.error("%s stays in %s, and no task is known for it: %s", name, self._ground.root, error)
-
-    def _names(self) -> list[str]:
-        return [path.name for path in self._ground.root.iterdir() if path.is_dir() and not path.name.startswith(".")]
-
-    async def _is_in_the_log(self, task: str) -> bool:
-        size = await asyncio.to_thread(self.supervisor.output(task).size)
-        return size <= INLINE and await self.archive.output(task) is not None
+        task = str(row["id"])
+        if row["stop_by"]:
+            return  # its end is wanted already: on whose word stays
+        waiting = row["pid"] is None and task not in self._starting and task not in self._watched
+        if reason := await self._lifetimes.why_over(row, begun=not waiting):
+            await self._end_by_rule(task, reason)

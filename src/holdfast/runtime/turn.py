@@ -26,7 +26,6 @@ from holdfast.domain.events import (
     Call,
     InputsJoined,
     ModelRequested,
-    ToolCallFinished,
     ToolCallStarted,
     TurnStarted,
     TurnSuspended,
@@ -59,7 +58,7 @@ from holdfast.runtime.pen import Pen
 from holdfast.runtime.permissions import Permitted, permission
 from holdfast.runtime.profiles import Agent, Profiles
 from holdfast.runtime.prompt import prompt, responded
-from holdfast.runtime.tools.tool import CommandEnd, Result, Tool, effect_of, second_try
+from holdfast.runtime.tools.tool import Result, Tool, effect_of, finished, second_try
 from holdfast.store.port import PartialText, Subscription
 
 SAVE_SECONDS = 0.25
@@ -183,21 +182,8 @@ class Worker:
             if isinstance(result, Permitted):
                 result = await self._carry_out(result, call)
             result = second_try(result, cut_before)
-            end = result.end or CommandEnd()
-            finished = ToolCallFinished(
-                turn=turn,
-                call=call.call,
-                tool=call.tool,
-                outcome=result.outcome,
-                output=agent.hide(result.output),
-                files=result.files,
-                task=result.task,
-                duration_ms=self._clock.now() - started,
-                exit_code=end.exit_code,
-                signal=end.signal,
-                stopped=end.stopped,
-            )
-            await self._write(finished)
+            took = self._clock.now() - started
+            await self._write(finished(call, result, turn=turn, duration_ms=took, hide=agent.hide))
 
     async def _carry_out(self, permitted: Permitted, call: Call) -> Result:
         """The intent first, then the effect. After a crash the intent is there already."""

@@ -44,7 +44,6 @@ from holdfast.gateway.shapes import (
 from holdfast.gateway.state import At, Gateway
 from holdfast.runtime.plain import coloured, whole
 from holdfast.runtime.prune import Rule, kept_bytes
-from holdfast.runtime.tasks import Wish
 from holdfast.runtime.views import TaskView
 from holdfast.store.port import Appended, Row, SessionCursor, TaskFilter
 
@@ -117,9 +116,9 @@ async def start_command(at: At, request: Request) -> Response:
         lifetime=command.lifetime,
         until=command.until,
         notify=command.notify,
+        stdin=command.stdin,
     )
-    wish = Wish(env=command.env, stdin=command.stdin)
-    appended = await at.tasks.run(started, wish, command=caller.key)
+    appended = await at.tasks.run(started, env=command.env, command=caller.key)
     return accepted(appended.stream.removeprefix("task/"), appended, session=started.session)
 
 

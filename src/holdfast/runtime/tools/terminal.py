@@ -15,10 +15,9 @@ import msgspec
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import Effect
 from holdfast.domain.task import NEVER_STARTED, Lifetime, TaskStarted, agent_of, task_of_call, title_of
-from holdfast.processes.verdict import CANCELLED
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Tasks, Wish
+from holdfast.runtime.tasks import Tasks
 from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Done, Tool
 from holdfast.runtime.views import TaskView, table
@@ -27,8 +26,6 @@ from holdfast.store.port import Row
 
 TIMEOUT_SECONDS = 120
 LONGEST_SECONDS = 86_400
-ATTEMPTS = 5
-"""A command that a crash kept from starting is started anew; it never ran before."""
 
 
 class TerminalArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,17 +106,16 @@ class Terminal:
 
     async def run(self, place: Place, arguments: TerminalArguments) -> Done:
         """Start it, unless this very call has started it before; then wait, or say where it is."""
-        attempt = 1
-        while True:
-            task = task_of_call(place.session, place.call, attempt)
-            row = await self._tasks.archive.find(task)
-            if row is None:
-                await self._start(task, place, arguments)
-                row = await self._shelf.find(task)
-            self._tasks.look_after(row)
-            if not self._kept_from_starting(row) or attempt == ATTEMPTS:
-                return await self._outcome(row, arguments)
-            attempt += 1
+        task = task_of_call(place.session, place.call)
+        row = await self._tasks.archive.find(task)
+        if row is None:
+            await self._start(task, place, arguments)
+            row = await self._shelf.find(task)
+        since = int(str(row["started_at"]))
+        if row["state"] == "running" and row["pid"] is None:  # a crash came before its beginning
+            since = self._clock.now()
+        self._tasks.look_after(row)
+        return await self._outcome(await self._tasks.begun(task), arguments, since=since)
 
     async def _start(self, task: str, place: Place, arguments: TerminalArguments) -> None:
         cwd = place.inside(arguments.cwd)
@@ -138,26 +134,25 @@ class Terminal:
             foreground=not arguments.background,
             lifetime=lifetime,
             notify=arguments.notify,
+            stdin=arguments.stdin,
+            head=place.kept[0],
+            tail=place.kept[1],
         )
         try:
-            await self._tasks.run(started, Wish(stdin=arguments.stdin, head=place.kept[0], tail=place.kept[1]))
+            await self._tasks.run(started)
         except Rejected as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
         except Conflict as error:
             text = f"It was started before, as task {task}, and that was pruned: what came of it is not known any more."
             raise ToolFailed(text) from error
 
-    def _kept_from_starting(self, row: Row) -> bool:
-        """A crash came first, and it will never run under this id; unlike one that cannot be started at all."""
-        return row["reason"] == f"{NEVER_STARTED}: {CANCELLED}"
-
-    async def _outcome(self, row: Row, arguments: TerminalArguments) -> Done:
+    async def _outcome(self, row: Row, arguments: TerminalArguments, *, since: int) -> Done:
         task = str(row["id"])
         if arguments.background:
             if row["state"] != "running":
                 return Done(await self._shelf.told(row), task=task, end=_end(row))
             return Done(f"It runs in the background as task {task}, pid {row['pid']}.", task=task)
-        left = int(str(row["started_at"])) / 1000 + arguments.timeout - self._clock.now() / 1000
+        left = since / 1000 + arguments.timeout - self._clock.now() / 1000
         try:
             async with asyncio.timeout(max(0.0, left)):
                 row = await self._tasks.ended(task)

@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from holdfast.domain.events import CallOutcome, Effect
+from holdfast.domain.events import Call, CallOutcome, Effect, ToolCallFinished
 from holdfast.runtime.model import ToolSpec
 from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.settings import Policy
@@ -188,6 +188,26 @@ def failure(error: ToolFailed | OSError) -> Result:
     if isinstance(error, ToolFailed):
         return Result("failed", bounded(str(error)))
     return Result("failed", bounded(f"{error.strerror or error}: {error.filename or ''}".strip(": ")))
+
+
+def finished(
+    call: Call, result: Result, *, turn: int, duration_ms: int, hide: Callable[[str], str]
+) -> ToolCallFinished:
+    """The event of a call that was carried out."""
+    end = result.end or CommandEnd()
+    return ToolCallFinished(
+        turn=turn,
+        call=call.call,
+        tool=call.tool,
+        outcome=result.outcome,
+        output=hide(result.output),
+        duration_ms=duration_ms,
+        files=result.files,
+        task=result.task,
+        exit_code=end.exit_code,
+        signal=end.signal,
+        stopped=end.stopped,
+    )
 
 
 def second_try(result: Result, effect: Effect | None) -> Result:
