@@ -99,7 +99,7 @@ class Agent:
             Path(session.cwd if given else self.cwd or session.cwd),
             self.also,
             self.closed,
-            own=self.workspaces / session.card if session.card and self.workspaces is not None else None,
+            own=self._workspace(session),
             bounds=tuple(tuple(Path(path) for path in layer.paths) for layer in self.ancestors),
             others=all(rules.get(OTHERS_TASKS) == "allow" for rules in self.all_rules),
             profile=session.profile,
@@ -109,6 +109,17 @@ class Agent:
             git_rules=tuple(rule for rule, policy in self.rules.items() if policy != "deny" and ".git" in rule),
             mark=f"{session.id}-{call}" if call else "",
         )
+
+    def _workspace(self, session: Session) -> Path | None:
+        """The workspace of its card, or of the card whose worker created it."""
+        if self.workspaces is None:
+            return None
+        if session.card:
+            return self.workspaces / session.card
+        cwd = Path(session.cwd)
+        if session.rights.layers and cwd != self.workspaces and cwd.is_relative_to(self.workspaces):
+            return self.workspaces / cwd.relative_to(self.workspaces).parts[0]
+        return None
 
     @property
     def all_rules(self) -> list[dict[str, Policy]]:
