@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import secrets
+import shlex
 import signal
 import sys
 import threading
@@ -23,7 +24,7 @@ from holdfast import __version__
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.tools import WorkerTools
-from holdfast.config import ConfigError, Home, command_environment, has_screen
+from holdfast.config import ConfigError, Home, command_environment, find_home, has_screen
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.system import SYSTEM, GatewayStarted, GatewayStopped
@@ -308,10 +309,11 @@ def _who_answers(profiles: Profiles) -> str:
     return f"New sessions use the profile {name} with {model}: {how}."
 
 
-def _program() -> str:
-    """What to type: out of a checkout its own path, since `make run` alone has it on the path."""
+def _program(home: Home) -> str:
+    """What to type: out of a checkout its own path, which is not on the PATH; with the home if it has to be named."""
     here, program = Path.cwd(), Path(sys.argv[0]).absolute()
-    return str(program.relative_to(here)) if program.is_relative_to(here) else "holdfast"
+    name = str(program.relative_to(here)) if program.is_relative_to(here) else "holdfast"
+    return name if home == find_home() else f"{name} --home {shlex.quote(str(home.path))}"
 
 
 async def _link(gateway: Gateway) -> str:
@@ -343,17 +345,17 @@ def _announce(home: Home, gateway: Gateway, public_urls: list[str]) -> None:
 
 def _greet(home: Home, gateway: Gateway, link: str) -> None:
     """Say to whoever sits in front what can be done now."""
-    program = _program()
+    program = _program(home)
     dashboard = f"In a browser, once and within 10 minutes: {link}\nLater: " if link else "In a browser: "
     sys.stdout.write(
         f"Holdfast {__version__} is running at {gateway.url} (home {home.path}).\n"
         f"{_who_answers(gateway.profiles)}\n"
         f"{dashboard}{program} open\n"
-        "Try this in another terminal:\n"
-        f'  {program} run "say hello"\n'
-        f'  {program} run "slow 30 one two three four five six" --detach\n'
+        "Try this in another terminal, with the demo agent:\n"
+        f'  {program} run --profile demo "say hello"\n'
+        f'  {program} run --profile demo --detach "slow 30 one two three four five six"\n'
         "then kill this gateway (kill -9), start it again, and look:\n"
         f"  {program} sessions log ID\n"
-        "Ctrl-C ends the gateway; what runs goes on at the next start.\n"
+        "Ctrl-C ends the gateway. Agent turns resume at the next start; commands keep running meanwhile.\n"
     )
     sys.stdout.flush()

@@ -188,7 +188,7 @@ def test_a_context_is_made_shorter(gateway: GatewayProcess, cli: CommandLine, cw
         shown = seat.until("→ digest · cli", "── digest of the turns up to 4 · ", "\n\nmore\n")
         assert "\n   made by a rule, without a model; a summary takes its place" in shown
         seat.enter("/context")
-        seat.until("chapter 1; a digest stands for the turns up to 4; ", "of 300, past which it is made shorter")
+        seat.until("chapter 1; a digest replaces the turns up to 4; ", "; summarised above 300, at most")
 
 
 # --- without one ------------------------------------------------------------------------------------

@@ -292,7 +292,7 @@ def test_compact_says_what_came_of_it(cli: CommandLine, gateway: GatewayProcess,
     assert "compact   demo writes a summary of the turns up to 1: cli asked for it" in log
     assert "compact   summary of the turns up to 1 · " in log
     assert "*A summary of the turns up to 1, " in cli.ok("sessions", "export", session)
-    assert "a summary stands for the turns up to 1; " in cli.ok("sessions", "context", session)
+    assert "a summary replaces the turns up to 1; " in cli.ok("sessions", "context", session)
     gateway.send(session, "summary fail")
     gateway.until_event(session, "TurnFinished", count=3)
     cli.ok("sessions", "compact", session)

@@ -655,6 +655,7 @@ export interface ModelContext {
   readonly characters: number;
   readonly tokens: number;
   readonly used: number;
+  readonly counted?: boolean;
   readonly threshold: number;
   readonly limit: number;
   readonly chapter: number;

@@ -29,6 +29,9 @@ class Watch:
     reason: str = ""
     problem: Json | None = None
     version: int = 0
+    profile: str = ""
+    model: str = ""
+    """Who answers; empty until it is known."""
     texts: list[str] = field(default_factory=list)
 
     @property
@@ -41,12 +44,15 @@ class Watch:
         event = seen.event
         if event["kind"] in ("TurnStarted", "InputsJoined") and self.input in event["inputs"]:
             self.turn = event["turn"]
+            self.profile = event.get("profile", self.profile)
         if event["kind"] == "InputWithdrawn" and event["input"] == self.input:
             self.outcome, self.reason = "stopped", f"{event['by']} withdrew the message before a turn took it"
             self.version = seen.record["version"]
         if self.turn is None or event.get("turn") != self.turn:
             return False
         self.version = seen.record["version"]
+        if event["kind"] == "ModelRequested":
+            self.model = event["model"]
         if event["kind"] == "ModelResponded" and event["text"].strip():
             self.texts.append(event["text"])
         if event["kind"] == "TurnFinished":

@@ -7,6 +7,7 @@ import click
 from holdfast.cli.cards import STATUSES, WARNING, in_short, listed, reasons, since
 from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.hints import program, with_home
 from holdfast.cli.screen import STATE_COLORS, UNLIMITED, dim, one_line, pad, plural, shorten, width, wrap
 
 WIDE = 100
@@ -59,7 +60,11 @@ def picture(found: Json, columns: int) -> list[str]:
     lines = [*_heading(board, columns), *_counts(found["columns"], columns), ""]
     if not used:
         name = "" if board is None or board["id"] == "default" else f" --board {board['id']}"
-        lines += ["There is no card here yet. Try:", f"  {EMPTY}{name}", "and then: holdfast board watch"]
+        lines += [
+            "There is no card here yet. Try:",
+            f"  {with_home(EMPTY)}{name}",
+            f"and then: {program()} board watch",
+        ]
     elif WIDE <= columns < UNLIMITED:
         lines += _side_by_side(used, columns)
     else:
@@ -81,7 +86,7 @@ def _heading(board: Json | None, room: int) -> list[str]:
     rest = shorten(f"{title}{DOT}{plural(board['cards'], 'card')}{archived}", room - len(board["id"]))
     lines = [click.style(board["id"], bold=True) + rest]
     if board["paused_by"]:
-        said = f"paused by {one_line(board['paused_by'])}: nothing is started (holdfast board resume {board['id']})"
+        said = f"paused by {one_line(board['paused_by'])}: nothing is started ({program()} board resume {board['id']})"
         lines += [click.style(line, fg="yellow") for line in wrap(said, room)]
     return lines
 
@@ -142,7 +147,7 @@ def _rest(column: Json, columns: int) -> list[str]:
     more = column["count"] - _most(column["status"])
     if more <= 0:
         return []
-    said = f"… {more} more: holdfast card list --status {column['status']}"
+    said = f"… {more} more: {program()} card list --status {column['status']}"
     return [dim(said if columns == UNLIMITED else pad(shorten(said, columns), columns))]
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 
 from holdfast.cli.gateway import Gateway, Json, quote
+from holdfast.cli.hints import program
 from holdfast.cli.screen import (
     SHORT_ID,
     Column,
@@ -179,7 +180,7 @@ def all_facts(found: Json) -> list[tuple[str, str]]:
         ("title", one_line(card["title"])),
         ("board", card["board"]),
         ("status", _status(card)),
-        ("profile", card["profile"] or f"none: holdfast card assign {card['id']} PROFILE"),
+        ("profile", card["profile"] or f"none: {program()} card assign {card['id']} PROFILE"),
         ("workspace", _workspace(found)),
         ("priority", str(card["priority"])),
         ("resume", found["resume"] or "as the profile and [board] say"),

@@ -227,11 +227,12 @@ def _survivor(word: str, one: Json) -> list[tuple[str, str]]:
 
 
 def context_line(found: Json) -> str:
-    """How much of its room a context takes, and what stands in the place of what it does not hold."""
-    summary = "" if found["summary"] is None else f"; a {_source(found)} stands for the turns up to {found['covers']}"
-    limits = f" of {found['threshold']:,}, past which it is made shorter" if found["threshold"] else ""
-    most = f"; at most {found['limit']:,}" if found["limit"] else ""
-    return f"chapter {found['chapter']}{summary}; {plural(found['used'], 'token')} used{limits}{most}"
+    """How large a context is, when it is summarised, and what takes the place of what it does not hold."""
+    summary = "" if found["summary"] is None else f"; a {_source(found)} replaces the turns up to {found['covers']}"
+    how = f"counted by {one_line(found['model'])}" if found.get("counted", True) else "estimated"
+    limits = f"; summarised above {found['threshold']:,}" if found["threshold"] else "; never summarised"
+    most = f", at most {found['limit']:,}" if found["limit"] else ""
+    return f"chapter {found['chapter']}{summary}; {plural(found['tokens'], 'token')} ({how}){limits}{most}"
 
 
 def _source(found: Json) -> str:

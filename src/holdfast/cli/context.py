@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from holdfast.cli.errors import USAGE, CliError
+from holdfast.cli.hints import use_home
 
 if TYPE_CHECKING:
     from holdfast.cli.gateway import Gateway
@@ -24,6 +25,8 @@ class Cli:
     def __init__(self, home: str | None = None) -> None:
         self.chosen_home = home
         self.json = False
+        if home:
+            use_home(home)
 
     @cached_property
     def home(self) -> Home:
@@ -68,6 +71,7 @@ class Cli:
 def _set_home(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is not None:
         ctx.ensure_object(Cli).chosen_home = value
+        use_home(value)
 
 
 def _set_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -9,9 +9,10 @@ import click
 
 from holdfast.cli.answer import LiveAnswer, Watch
 from holdfast.cli.context import Cli
-from holdfast.cli.errors import FAILED, CliError, Lost, NotRunning
+from holdfast.cli.errors import FAILED, INTERRUPTED, CliError, Lost, NotRunning
 from holdfast.cli.follow import PATIENCE_SECONDS, Away, Back, Happened, Spoken, follow
 from holdfast.cli.gateway import Json, new_id
+from holdfast.cli.hints import program
 from holdfast.cli.screen import clock
 from holdfast.cli.start import ensure
 
@@ -58,7 +59,7 @@ def tell_accepted(cli: Cli, accepted: Json) -> None:
     card = card_of(accepted)
     if card:
         print(f"a comment on card {card}: its worker hears it at its next step", file=sys.stderr)
-    print(f"the answer: holdfast sessions log {session} --follow", file=sys.stderr)
+    print(f"the answer: {program()} sessions log {session} --follow", file=sys.stderr)
 
 
 def card_of(accepted: Json) -> str:
@@ -76,8 +77,8 @@ def tell_task(cli: Cli, accepted: Json) -> None:
         cli.print_json(kept | {"input": first["event"]["input"], "version": first["version"]})
         return
     print(session)
-    print(f"the answer: holdfast sessions log {session} --follow", file=sys.stderr)
-    print(f"its end:    holdfast tasks wait {session}", file=sys.stderr)
+    print(f"the answer: {program()} sessions log {session} --follow", file=sys.stderr)
+    print(f"its end:    {program()} tasks wait {session}", file=sys.stderr)
 
 
 def _first_message(cli: Cli, session: str) -> Json:
@@ -95,19 +96,14 @@ def tell_answer(cli: Cli, accepted: Json, *, patience: float) -> int:
         after = 0 if card_of(accepted) else int(accepted["version"])
         _follow(cli, session, after, watch, live, patience)
     except KeyboardInterrupt:
-        print(f"\ndetached; the work goes on: holdfast sessions log {session} --follow", file=sys.stderr)
-        return 0
+        print(f"\ndetached; the work goes on: {program()} sessions log {session} --follow", file=sys.stderr)
+        if not cli.json:
+            return 0
+        watch.reason = "detached by Ctrl-C; the work goes on"
+        cli.print_json(_as_json(session, watch))
+        return INTERRUPTED
     if cli.json:
-        cli.print_json(
-            {
-                "session": session,
-                "turn": watch.turn,
-                "outcome": watch.outcome,
-                "reason": watch.reason,
-                "text": watch.text,
-                "version": watch.version,
-            }
-        )
+        cli.print_json(_as_json(session, watch))
     elif live is None and watch.text:
         print(watch.text)
     if watch.outcome != "done":
@@ -115,11 +111,27 @@ def tell_answer(cli: Cli, accepted: Json, *, patience: float) -> int:
     return 0
 
 
+def _as_json(session: str, watch: Watch) -> Json:
+    return {
+        "session": session,
+        "turn": watch.turn,
+        "outcome": watch.outcome,
+        "reason": watch.reason,
+        "text": watch.text,
+        "version": watch.version,
+        "profile": watch.profile,
+        "model": watch.model,
+    }
+
+
 def _follow(cli: Cli, session: str, after: int, watch: Watch, live: LiveAnswer | None, patience: float) -> None:
     for seen in follow(cli.gateway, session, after=after, patience=patience):
         match seen:
             case Happened():
+                known = watch.model
                 if watch.see(seen):
+                    if watch.model != known:
+                        _remark(live, who_answers(watch.profile, watch.model))
                     _tell(live, session, seen.event)
                 if watch.outcome is not None:
                     return
@@ -130,6 +142,12 @@ def _follow(cli: Cli, session: str, after: int, watch: Watch, live: LiveAnswer |
                 _remark(live, f"the gateway is away; waiting for it up to {seen.seconds:.0f} s")
             case Back():
                 _remark(live, "the gateway is back")
+
+
+def who_answers(profile: str, model: str) -> str:
+    """The agent and the model that a person talks to."""
+    of = f" (profile {profile})" if profile else ""
+    return f"the demo agent answers{of}: a script, no AI" if model == "demo" else f"{model} answers{of}"
 
 
 def _tell(live: LiveAnswer | None, session: str, event: Json) -> None:
@@ -147,14 +165,14 @@ def _waits(session: str, event: Json) -> str:
             return f"the turn tries again by itself at {clock(event['until'])}: {event['reason']}"
         case "question":
             choices = f" ({', '.join(event['choices'])})" if event["choices"] else ""
-            return f"the agent asks: {event['reason']}{choices}\nanswer with: holdfast answer {event['wait']} TEXT"
+            return f"the agent asks: {event['reason']}{choices}\nanswer with: {program()} answer {event['wait']} TEXT"
         case "compaction":
-            choices = f"holdfast answer {event['wait']} 'try again' or holdfast answer {event['wait']} digest"
+            choices = f"{program()} answer {event['wait']} 'try again' or {program()} answer {event['wait']} digest"
             return f"the turn waits for you: {event['reason']}\nanswer with: {choices}"
         case "approval":
-            return f"{event['reason']}; answer with: holdfast answer {event['wait']} --allow or --deny"
+            return f"{event['reason']}; answer with: {program()} answer {event['wait']} --allow or --deny"
         case _:
-            return f"the turn waits for you: {event['reason']}; to go on: holdfast send {session} TEXT"
+            return f"the turn waits for you: {event['reason']}; to go on: {program()} send {session} TEXT"
 
 
 def _remark(live: LiveAnswer | None, text: str) -> None:

@@ -7,6 +7,7 @@ import click
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import CONFLICT, CliError
 from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.hints import program
 from holdfast.cli.tasks import find, in_words
 
 PATIENCE_SECONDS = 12
@@ -37,7 +38,7 @@ def end(cli: Cli, id: str, *, force: bool) -> None:
     else:
         click.echo(f"{task['id']}: {how_it_ended(task)}")
     if task["state"] == "running":
-        hint = "" if force else f"`holdfast tasks kill {task['id']}` ends it at once."
+        hint = "" if force else f"`{program()} tasks kill {task['id']}` ends it at once."
         raise CliError("It has not ended yet.", hint=hint or f"`holdfast why {task['id']}` says more.", code=CONFLICT)
 
 

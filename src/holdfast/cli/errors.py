@@ -1,6 +1,7 @@
 """What can go wrong on the way to the gateway, and the exit code of each.
 
-0 is good. 1 failed, 2 usage, 3 the gateway cannot be reached, 4 not found, 5 conflict.
+0 is good. 1 failed, 2 usage, 3 the gateway cannot be reached, 4 not found, 5 conflict, 124 the time was over (as with
+`timeout`), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ USAGE = 2
 UNREACHABLE = 3
 NOT_FOUND = 4
 CONFLICT = 5
+TIMED_OUT = 124
+INTERRUPTED = 130
 
 
 class CliError(Exception):
@@ -34,6 +37,16 @@ class Lost(CliError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, hint="`holdfast status` shows whether it runs.", code=UNREACHABLE)
+
+
+class Misunderstood(CliError):
+    """An answer without something that this version expects."""
+
+    def __init__(self, key: object) -> None:
+        super().__init__(
+            f"The answer of the gateway has no {key!r}: it may be of another version than this command line.",
+            hint="`holdfast restart` starts the gateway of this version.",
+        )
 
 
 class Refused(CliError):

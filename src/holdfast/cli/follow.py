@@ -7,14 +7,13 @@ the chat all follow like this.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.cli.errors import UNREACHABLE, CliError, Lost, NotRunning
-from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.errors import UNREACHABLE, CliError, Lost, Misunderstood, NotRunning
+from holdfast.cli.gateway import Gateway, Json, parsed
 
 PATIENCE_SECONDS = 60.0
 FIRST_PAUSE = 0.1
@@ -120,7 +119,7 @@ def _stream(gateway: Gateway, session: str, after: int) -> Iterator[Happened | S
 
 def _seen(kind: str, data: bytes, after: int) -> Happened | Spoken | None:
     try:
-        found = json.loads(data)
+        found = parsed(data)
         if kind == "delta":
             thinking = (found.get("thinking_offset", 0), found.get("thinking", ""))
             return Spoken(found["turn"], found["step"], found["offset"], found["text"], *thinking)
@@ -130,7 +129,7 @@ def _seen(kind: str, data: bytes, after: int) -> Happened | Spoken | None:
             return None
         if found["version"] > after + 1:
             raise Lost(f"Event {after + 1} is missing in the stream.")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, Misunderstood, TypeError) as error:
         raise Lost("What came is not an event stream of ours.") from error
     return Happened(found)
 

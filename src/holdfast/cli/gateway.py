@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import __version__
-from holdfast.cli.errors import Lost, NotRunning, Refused
+from holdfast.cli.errors import Lost, Misunderstood, NotRunning, Refused
+from holdfast.cli.hints import program
 from holdfast.cli.wire import Answer, Connection, Request
 from holdfast.config import Home
 
@@ -69,6 +70,18 @@ def alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
+class Row(Json):
+    """An object in an answer. What is missing in it is an error that names the remedy, and no traceback."""
+
+    def __missing__(self, key: str) -> Any:
+        raise Misunderstood(key)
+
+
+def parsed(body: bytes) -> Any:
+    """An answer of the gateway."""
+    return json.loads(body, object_hook=Row)
+
+
 class Gateway:
     """The gateway of a home. Reads its address anew for every request, because it may have moved."""
 
@@ -106,7 +119,7 @@ class Gateway:
 
     def get(self, target: str, **query: object) -> Any:
         """The JSON that is found there."""
-        return json.loads(self.text(target, **query))
+        return parsed(self.text(target, **query))
 
     def text(self, target: str, **query: object) -> bytes:
         """The bytes that are found there."""
@@ -135,7 +148,7 @@ class Gateway:
         lost: Lost | None = None
         for tries_left in reversed(range(TRIES)):
             try:
-                answer = json.loads(self._ask(Request(method, target, headers, data), seconds))
+                answer = parsed(self._ask(Request(method, target, headers, data), seconds))
             except Lost as error:
                 if tries_left == 0:
                     raise
@@ -210,7 +223,7 @@ class Gateway:
     def _compare(self, version: str) -> None:
         if version != __version__ and not self._warned:
             self._warned = True
-            warning = f"the gateway is {version}, this command line is {__version__}: run `holdfast restart`"
+            warning = f"the gateway is {version}, this command line is {__version__}: run `{program()} restart`"
             print(f"warning: {warning}", file=sys.stderr)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.gateway import Json
+from holdfast.cli.hints import with_home
 from holdfast.cli.screen import ago, clean, dim, one_line, plural, terminal_width, wrap
 
 WORDS = {
@@ -32,8 +33,8 @@ def entry_lines(entry: Json) -> list[str]:
     room = max(20, terminal_width() - 2)
     return [
         head,
-        *(f"  {line}" for line in wrap(clean(entry["what"]), room)),
-        *(dim(f"  {command}") for command in entry["commands"]),
+        *(f"  {line}" for line in wrap(clean(with_home(entry["what"])), room)),
+        *(dim(f"  {with_home(command)}") for command in entry["commands"]),
     ]
 
 

@@ -48,11 +48,22 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Without a verb the default one is meant."""
+        """Without a verb the default one is meant. Options that every verb has may stand before it."""
+        if self._default is not None:
+            args = self._verb_first(ctx, args)
         bare = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
         if self._default is not None and bare and not ctx.resilient_parsing:
             args = [self._default, *args]
         return super().parse_args(ctx, args)
+
+    def _verb_first(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`--json show X` and `--home DIR show X` as `show --json X` and `show --home DIR X`."""
+        place = 0
+        while place < len(args) and (args[place] in ("--json", "--home") or args[place].startswith("--home=")):
+            place += 2 if args[place] == "--home" else 1
+        if 0 < place < len(args) and args[place] in self.list_commands(ctx):
+            return [args[place], *args[:place], *args[place + 1 :]]
+        return args
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table, without importing anything."""

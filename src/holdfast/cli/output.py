@@ -16,6 +16,7 @@ from typing import TypeVar
 from holdfast.cli.errors import UNREACHABLE, CliError, Lost, NotRunning
 from holdfast.cli.follow import FIRST_PAUSE, LONGEST_PAUSE, Away, Back
 from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.hints import program
 
 LIMIT = 1 << 20
 POLL_SECONDS = 20
@@ -74,7 +75,7 @@ def follow(gateway: Gateway, task: str, *, raw: bool, offset: int, tail: int, pa
     """What there is and what comes, until the task has ended."""
     while True:
         ask = partial(read, gateway, task, raw=raw, offset=offset, tail=tail, wait=0 if tail else POLL_SECONDS)
-        back = f"holdfast tasks log {task} --follow --since {offset}"
+        back = f"{program()} tasks log {task} --follow --since {offset}"
         for found in patiently(ask, patience=patience, back=back):
             yield found
             if isinstance(found, Piece):
@@ -116,7 +117,7 @@ def wait(gateway: Gateway, task: str, *, seconds: float | None, patience: float)
     while True:
         left = math.ceil(max(0.0, min(POLL_SECONDS, deadline - time.monotonic())))
         ask = partial(gateway.get, f"/v1/tasks/{task}/wait", seconds=left)
-        for found in patiently(ask, patience=patience, back=f"holdfast tasks wait {task}"):
+        for found in patiently(ask, patience=patience, back=f"{program()} tasks wait {task}"):
             yield found
             if not isinstance(found, Away | Back) and (found["state"] != "running" or time.monotonic() >= deadline):
                 return

@@ -97,7 +97,7 @@ def _usage(error: click.UsageError) -> int:
         click.echo(message, err=True)
         return USAGE
     path = error.ctx.command_path if error.ctx is not None else "holdfast"
-    return _tell(message, f"`{path} --help` shows how.", USAGE)
+    return _tell(message, f"See `{path} --help`.", USAGE)
 
 
 def _must_be_utf8(arguments: list[str]) -> None:
@@ -110,9 +110,11 @@ def _must_be_utf8(arguments: list[str]) -> None:
 
 
 def _tell(message: str, hint: str, code: int = FAILED) -> int:
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {message}", err=True, color=_color())
+    from holdfast.cli.hints import with_home
+
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {with_home(message)}", err=True, color=_color())
     if hint:
-        click.echo(f"  {click.style('hint:', bold=True)} {hint}", err=True, color=_color())
+        click.echo(f"  {click.style('hint:', bold=True)} {with_home(hint)}", err=True, color=_color())
     return code
 
 

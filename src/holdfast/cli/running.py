@@ -12,6 +12,7 @@ from holdfast.cli.chapters import RUNNING, outlook, running_cells
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import CONFLICT, FAILED, CliError
 from holdfast.cli.gateway import Json
+from holdfast.cli.hints import with_home
 from holdfast.cli.screen import SHORT_ID, age, dim, one_line, table
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,7 +49,7 @@ def choose(cli: Cli, row: Json, running: str | None, *, ask: bool = True) -> Jso
         )
     click.echo(table(RUNNING, running_cells(tasks)), err=True)
     if any(one["kind"] != "process" for one in tasks):
-        click.echo(dim(AGENTS), err=True)
+        click.echo(dim(with_home(AGENTS)), err=True)
     return {"running": _asked()}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.cli.gateway import Gateway, Json, quote
+from holdfast.cli.hints import program
 from holdfast.cli.screen import (
     SHORT_ID,
     Column,
@@ -261,7 +262,7 @@ def _files(task: Json) -> str:
 def _links(task: Json) -> list[tuple[str, str]]:
     rows = []
     if task["session"]:
-        rows.append(("session", f"holdfast sessions show {task['session']}"))
+        rows.append(("session", f"{program()} sessions show {task['session']}"))
     if task["worker"]:
-        rows.append(("worker", f"holdfast sessions log {task['worker']}"))
-    return [*rows, ("log", f"holdfast tasks log {task['id']}"), ("why", f"holdfast why {task['id']}")]
+        rows.append(("worker", f"{program()} sessions log {task['worker']}"))
+    return [*rows, ("log", f"{program()} tasks log {task['id']}"), ("why", f"{program()} why {task['id']}")]

@@ -14,6 +14,7 @@ from holdfast.cli import chapters
 from holdfast.cli.answer import LiveText, arguments_line, from_task
 from holdfast.cli.follow import Spoken
 from holdfast.cli.gateway import Json
+from holdfast.cli.hints import program
 from holdfast.cli.screen import SHORT_ID, clean, clock, day, dim, duration, pad, terminal_width, width, wrap
 
 WHO = len("suspended") + 1
@@ -95,7 +96,7 @@ class Transcript:
         who, text = remark(record["event"])
         first, *more = text.split("\n")
         if record["event"]["kind"] == "ChapterOpened":
-            more.append(f"undo: holdfast sessions undo-reset {record['stream'].removeprefix('session/')[:SHORT_ID]}")
+            more.append(f"undo: {program()} sessions undo-reset {record['stream'].removeprefix('session/')[:SHORT_ID]}")
         if first:
             self._entry(record, who, "", first)
         for line in more:

@@ -56,7 +56,9 @@ class _Id(click.types.StringParamType):
 
         del param
         homes = (context.params.get("home") for context in _ancestry(ctx))
-        cli = Cli(next((home for home in homes if home), None))
+        found = ctx.find_object(Cli)  # of a `--home` behind the verb
+        after = found.chosen_home if found is not None else None
+        cli = Cli(after or next((home for home in homes if home), None))
         try:
             rows = cli.gateway.get(f"/v1/{self.name}s", limit=200)[f"{self.name}s"]
         except CliError:

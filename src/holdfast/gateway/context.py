@@ -21,14 +21,17 @@ def context(session: Session, agent: Agent, tools: list[ToolSpec], *, window: in
     shown = [_shown(message) for message in request.messages]
     described = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in tools)
     characters = len(request.instructions) + described + sum(message.characters for message in shown)
+    counted = any(isinstance(message, AgentMessage) for message in request.messages) and session.size > 0
+    tokens = session.size if counted else characters // CHARACTERS_A_TOKEN
     return ModelContext(
         model=agent.model.name,
         instructions=request.instructions,
         tools=[tool.name for tool in tools],
         messages=shown,
         characters=characters,
-        tokens=characters // CHARACTERS_A_TOKEN,
-        used=session.size,
+        tokens=tokens,
+        used=tokens,
+        counted=counted,
         threshold=agent.limits.compaction.threshold,
         limit=agent.limits.compaction.limit,
         chapter=session.chapter.number,

@@ -295,9 +295,11 @@ class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
     messages: list[ContextMessage]
     characters: int
     tokens: int
-    """Estimated as a quarter of the characters."""
+    """As the model counted at its last answer, and about what came since; before it, a quarter of the characters."""
     used: int
-    """As the model counted at its last answer, and about what came since."""
+    """The same number."""
+    counted: bool = True
+    """Whether the model has counted them; otherwise it is an estimate."""
     threshold: int
     """Past so many it is made shorter; 0 is never."""
     limit: int

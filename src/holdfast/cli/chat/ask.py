@@ -17,6 +17,7 @@ from holdfast.cli.chat.slash import Slash
 from holdfast.cli.chat.view import View
 from holdfast.cli.errors import CONFLICT, NOT_FOUND, Refused
 from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.hints import program
 from holdfast.cli.start import ensure
 
 NEEDS_WORDS = ("why", "context", "export", "undo", "fork", "reset", "undo-reset", "compact")
@@ -157,7 +158,7 @@ def _choose(running: list[Json], slash: Slash, hint: str) -> Choose:
 
 def _fork(gateway: Gateway, cursors: Cursors, session: str, version: str) -> Done:
     if version and not (version.isascii() and version.isdecimal()):
-        return [Remark(f"{version!r} is not a version; `holdfast sessions log` shows them.", "warning")]
+        return [Remark(f"{version!r} is not a version; `{program()} sessions log` shows them.", "warning")]
     body = {"version": int(version)} if version else {}
     fork = gateway.command("POST", f"/v1/sessions/{session}/fork", body)["session"]
     return attach.attach(gateway, fork, cursors)

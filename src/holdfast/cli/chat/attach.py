@@ -14,6 +14,7 @@ from holdfast.cli.chat.paint import Painter
 from holdfast.cli.chat.view import View, Wait, while_away, working
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.gateway import Gateway, Json, quote
+from holdfast.cli.hints import program, with_home
 from holdfast.cli.screen import SHORT_ID, one_line, shorten
 
 WINDOW = 600
@@ -50,7 +51,7 @@ def new(gateway: Gateway, cwd: str, profile: str | None) -> Opening:
     if not chosen:
         raise CliError(f"There is no profile {profile}.", hint="`holdfast profiles` lists them.", code=USAGE)
     view = View(time.monotonic, profile=chosen["name"], model=chosen["model"], cwd=cwd)
-    return Opening(Place(cwd=cwd, profile=profile), view, hint=DEMO_HINT if view.model == "demo" else "")
+    return Opening(Place(cwd=cwd, profile=profile), view, hint=with_home(DEMO_HINT) if view.model == "demo" else "")
 
 
 def attach(gateway: Gateway, id: str, cursors: Cursors) -> Opening:
@@ -157,7 +158,7 @@ def screenful(opening: Opening, painter: Painter, rows: int) -> tuple[list[str],
     if marker is not None and marker < first:
         lines = [*painter.block(blocks[marker]), "", *lines]
     if is_cut:
-        said = f"earlier: holdfast sessions log {opening.view.session[:SHORT_ID]}"
+        said = f"earlier: {program()} sessions log {opening.view.session[:SHORT_ID]}"
         lines = [*painter.block(Remark(said)), "", *lines]
     return lines, blocks[-1] if blocks else None
 

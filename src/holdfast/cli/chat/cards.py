@@ -20,6 +20,7 @@ from holdfast.cli.chat.look import LISTED, listing
 from holdfast.cli.chat.outbox import Place, begin
 from holdfast.cli.chat.view import View
 from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.hints import program
 from holdfast.cli.screen import clean, dim, facts, terminal_width, wrap
 from holdfast.cli.sentences import in_lines
 from holdfast.cli.told import command
@@ -67,7 +68,7 @@ def _list(gateway: Gateway) -> list[Block]:
     if not cards:
         return [Remark("No card yet. /card add TEXT writes one; an agent works on it beside this session.")]
     hint = "/card show ID · why ID · comment ID TEXT · unblock ID TEXT"
-    more = f"; {len(cards) - LISTED} more: holdfast card list" if len(cards) > LISTED else ""
+    more = f"; {len(cards) - LISTED} more: {program()} card list" if len(cards) > LISTED else ""
     cards = cards[:LISTED]
     return [listing(CARDS, card_cells(cards, reasons(gateway, cards)), hint + more)]
 

@@ -12,6 +12,7 @@ from holdfast.cli.chat.attach import Opening
 from holdfast.cli.chat.keep import Cursors, Typed, folder
 from holdfast.cli.chat.talk import Chat, Screen
 from holdfast.cli.context import Cli
+from holdfast.cli.hints import program
 from holdfast.cli.screen import SHORT_ID, clean, dim, plural
 from holdfast.cli.start import ensure
 from holdfast.config import environment, no_color
@@ -61,7 +62,7 @@ def _screen(cli: Cli, typed: Typed) -> Screen:
 def _what_goes_on(chat: Chat) -> str:
     view = chat.view
     if view.wait is not None and view.wait.wants_answer:
-        return "it waits for your answer (holdfast inbox)"
+        return f"it waits for your answer ({program()} inbox)"
     if view.at_work:
         return f"the work goes on ({view.state})"
     return "the work goes on" if chat.sent_last else "nothing is at work"
@@ -70,13 +71,13 @@ def _what_goes_on(chat: Chat) -> str:
 def _goodbye(chat: Chat) -> None:
     """What becomes of the work, how to come back, and what was never sent."""
     if chat.session and not chat.ended:
-        click.echo(dim(f"\ndetached; {_what_goes_on(chat)}\nback: holdfast chat {chat.session[:SHORT_ID]}"))
+        click.echo(dim(f"\ndetached; {_what_goes_on(chat)}\nback: {program()} chat {chat.session[:SHORT_ID]}"))
         if chat.detached:
-            click.echo(dim(f"the turn is a task now: holdfast tasks show {chat.detached[:SHORT_ID]}"))
+            click.echo(dim(f"the turn is a task now: {program()} tasks show {chat.detached[:SHORT_ID]}"))
     for letter in chat.unsent:
         in_doubt = letter.id == chat.in_doubt
         click.echo(f"{'perhaps sent' if in_doubt else 'not sent'}: {clean(letter.text)}")
         if in_doubt:
-            click.echo(dim("No answer came. `holdfast sessions` shows it if it arrived."))
+            click.echo(dim(f"No answer came. `{program()} sessions` shows it if it arrived."))
     if chat.unsent:
         click.echo(dim(f"{plural(len(chat.unsent), 'message')} could not be sent: no gateway answered."))

@@ -11,6 +11,7 @@ from holdfast.cli.chat.slash import VERBS
 from holdfast.cli.chat.view import Call, View
 from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.inbox import word
+from holdfast.cli.hints import program, with_home
 from holdfast.cli.screen import SHORT_ID, Column, ago, clean, dim, moment, one_line, plural, table, terminal_width, wrap
 
 LISTED = 20
@@ -89,7 +90,7 @@ def why(gateway: Gateway, session: str) -> list[Block]:
     """What it is doing or waiting for; each sentence names the event that it rests on."""
     lines: list[str] = []
     for sentence in gateway.get(f"/v1/sessions/{session}/why")["sentences"]:
-        lines += wrap(clean(sentence["text"]), terminal_width())
+        lines += wrap(clean(with_home(sentence["text"])), terminal_width())
         lines.append(dim(f"  version {sentence['version']}, {moment(sentence['at'])}"))
     return [Listing(lines)]
 
@@ -102,9 +103,8 @@ def context(gateway: Gateway, session: str) -> list[Block]:
     cells = [["", "system", f"{len(found['instructions']):,}", found["instructions"]]]
     cells += [[str(m["turn"]), m["role"], f"{m['characters']:,}", m["text"]] for m in messages[-LISTED:]]
     left_out = f"{plural(len(messages) - LISTED, 'earlier message')} not listed; " if len(messages) > LISTED else ""
-    size = f"{found['characters']:,} characters, about {plural(found['tokens'], 'token')}"
     tools = one_line(", ".join(found["tools"]))
-    hint = f"{left_out}{size}; model {one_line(found['model'])}; tools: {tools}\n{context_line(found)}"
+    hint = f"{left_out}model {one_line(found['model'])}; tools: {tools}\n{context_line(found)}"
     return [listing(columns, cells, hint)]
 
 
@@ -112,7 +112,7 @@ def models(gateway: Gateway) -> list[Block]:
     """The models that were detected."""
     found = gateway.get("/v1/models")["detected"]
     if not found:
-        return [Remark("No model was detected, so there is the demo agent; `holdfast models` says how to get one.")]
+        return [Remark(f"No model was detected, so there is the demo agent; `{program()} models` says how to get one.")]
     columns = (Column("MODEL", flexible=True), Column("BECAUSE"))
     cells = [[f"{known['provider']}:{model}", known["how"]] for known in found for model in known["models"][:LISTED]]
     return [listing(columns, cells, "/model NAME goes on with another, /model default with the profile's own")]
@@ -196,5 +196,5 @@ def _inside(call: Call) -> list[str]:
 def _indented(lines: list[str]) -> list[str]:
     shown = [part for line in lines for part in wrap(line, terminal_width() - 2)]
     more = len(shown) - MOST_LINES
-    cut = [f"… {plural(more, 'more line')}; `holdfast sessions export` has all"] if more > 0 else []
+    cut = [f"… {plural(more, 'more line')}; `{program()} sessions export` has all"] if more > 0 else []
     return [dim(f"  {line}") for line in [*shown[:MOST_LINES], *cut]]

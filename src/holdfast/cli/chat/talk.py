@@ -27,6 +27,7 @@ from holdfast.cli.chat.slash import Answer, Message, Slash, Wrong, meaning
 from holdfast.cli.errors import CliError, NotRunning, Refused
 from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken
 from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.hints import with_home
 from holdfast.cli.running import MEANINGS
 from holdfast.cli.transcript import COMMENT
 
@@ -403,4 +404,4 @@ def _is_at_once(text: str) -> bool:
 
 
 def _words(error: CliError) -> str:
-    return f"{error.message} {error.hint}".strip()
+    return with_home(f"{error.message} {error.hint}".strip())

@@ -12,6 +12,7 @@ from holdfast.cli.chat.view import View
 from holdfast.cli.errors import CliError
 from holdfast.cli.follow import Away, Back
 from holdfast.cli.gateway import Gateway, Json
+from holdfast.cli.hints import program
 from holdfast.cli.screen import SHORT_ID, clean, dim, facts, one_line, plural, size, terminal_width, wrap
 from holdfast.cli.tasks import ENDED, HITS, RUNNING
 
@@ -67,7 +68,7 @@ def stale(gateway: Gateway) -> list[Block]:
     found = tasks.stale(gateway)
     if not found:
         return [Remark(tasks.NOTHING_STALE)]
-    hint = "/tasks stop ID ends one, /tasks pin ID keeps it; all of them: holdfast tasks stale --stop"
+    hint = f"/tasks stop ID ends one, /tasks pin ID keeps it; all of them: {program()} tasks stale --stop"
     return [Listing([*tasks.stale_lines(found), *map(dim, wrap(hint, terminal_width()))])]
 
 
@@ -93,7 +94,7 @@ def _history(gateway: Gateway) -> list[Block]:
     page = gateway.get("/v1/tasks", limit=LISTED)
     if not page["tasks"]:
         return [Remark("No tasks yet. /bg PROMPT starts an agent in the background.")]
-    more = "; more: holdfast tasks history" if page["next"] else ""
+    more = f"; more: {program()} tasks history" if page["next"] else ""
     return [listing(ENDED, tasks.ended_cells(page["tasks"]), f"/tasks log ID · show ID · pin ID{more}")]
 
 
@@ -107,7 +108,7 @@ def _search(gateway: Gateway, text: str) -> list[Block]:
 def _prune(gateway: Gateway, *, yes: bool) -> list[Block]:
     told = gateway.command("POST", "/v1/tasks/prune", {"older_than_ms": WEEK, "confirm": yes})
     if not told["count"]:
-        return [Remark("No task ended more than 7 days ago; `holdfast tasks prune --help` has other conditions.")]
+        return [Remark(f"No task ended more than 7 days ago; `{program()} tasks prune --help` has other conditions.")]
     what = f"{plural(told['count'], 'task')} that ended more than 7 days ago"
     if yes:
         return [Remark(f"deleted {what} and freed {size(told['bytes'])}")]
@@ -148,10 +149,11 @@ def _log(gateway: Gateway, task: Json) -> list[Block]:
     text = clean(_without_colours(piece.data.decode("utf-8", "replace")))
     lines = [part for line in text.rstrip("\n").split("\n") for part in wrap(line, terminal_width())]
     if task["kind"] != "process":
-        rest = f"all of it: /resume {task['worker'][:SHORT_ID]}, or holdfast sessions log {task['worker'][:SHORT_ID]}"
+        worker = task["worker"][:SHORT_ID]
+        rest = f"all of it: /resume {worker}, or {program()} sessions log {worker}"
     else:
         whole = "" if piece.offset == 0 else f"the last {plural(LOG_LINES, 'line')} of {size(piece.size)}; "
-        rest = f"{whole}all of it: holdfast tasks log {task['id'][:SHORT_ID]}"
+        rest = f"{whole}all of it: {program()} tasks log {task['id'][:SHORT_ID]}"
     shown = lines if text.strip() else [dim("no output")]
     return [Listing([*shown, *map(dim, wrap(f"{tasks.in_words(task)}; {rest}", terminal_width()))])]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
+from holdfast.cli.agents import models
 from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.hints import with_home
 from holdfast.cli.screen import Column, table
 
 COLUMNS = (Column("PROVIDER"), Column("BECAUSE"), Column("MODELS", flexible=True))
@@ -18,11 +20,11 @@ NOTHING = """No model was found, so the demo agent answers. To get a real one, e
 @pass_cli
 def command(cli: Cli) -> None:
     """Show the models that can be used without configuration: by keys and by local servers."""
-    found = cli.gateway.get("/v1/models")
+    found = models(cli)
     if cli.json:
         cli.print_json(found)
     elif found["detected"]:
         rows = [[known["provider"], known["how"], ", ".join(known["models"])] for known in found["detected"]]
         click.echo(table(COLUMNS, rows))
     else:
-        click.echo(NOTHING)
+        click.echo(with_home(NOTHING))

@@ -9,10 +9,11 @@ import click
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option, say, tell_answer, tell_task
 from holdfast.cli.gateway import Json
+from holdfast.cli.unquoted import TextCommand
 from holdfast.cli.values import TEXT
 
 
-@click.command("run")
+@click.command("run", cls=TextCommand)
 @click.argument("prompt", type=TEXT)
 @click.option("--profile", metavar="NAME", help="Which agent; by default the one in the settings.")
 @click.option(

@@ -9,10 +9,11 @@ from holdfast.cli.conversation import patience_option, say, tell_accepted, tell_
 from holdfast.cli.errors import NOT_FOUND, Refused
 from holdfast.cli.gateway import Json, quote
 from holdfast.cli.naming import worker_of
+from holdfast.cli.unquoted import TextCommand
 from holdfast.cli.values import SESSION, TEXT
 
 
-@click.command("send")
+@click.command("send", cls=TextCommand)
 @click.argument("session", type=SESSION)
 @click.argument("text", type=TEXT)
 @click.option(

@@ -12,14 +12,16 @@ from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import say
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.gateway import Json, quote
+from holdfast.cli.hints import program
 from holdfast.cli.tasks import find
+from holdfast.cli.unquoted import CommandCommand
 from holdfast.cli.values import SESSION, UNTIL
 
 PLAIN = re.compile(r"[\w./+@%:,-]+\Z")
 """A word that means the same to a shell and without one."""
 
 
-@click.command("start")
+@click.command("start", cls=CommandCommand)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD…")
 @click.option("--name", metavar="N", help="Its title; by default the command.")
 @click.option(
@@ -59,8 +61,8 @@ def command(
         raise CliError(f"{found['reason']}.", hint=found["evidence"] or f"`holdfast why {task}` says more.")
     if cli.json:
         return
-    print(f"its output: holdfast tasks log {task} --follow", file=sys.stderr)
-    print(f"its end:    holdfast tasks wait {task}, or holdfast tasks stop {task}", file=sys.stderr)
+    print(f"its output: {program()} tasks log {task} --follow", file=sys.stderr)
+    print(f"its end:    {program()} tasks wait {task}, or {program()} tasks stop {task}", file=sys.stderr)
 
 
 def _body(cli: Cli, words: tuple[str, ...], lifetime: str | None, until: int | None, more: Json) -> Json:

@@ -7,6 +7,7 @@ import click
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import Json
 from holdfast.cli.inbox import counted
+from holdfast.cli.hints import program
 from holdfast.cli.screen import duration, moment, pairs, plural
 
 
@@ -37,7 +38,7 @@ def _facts(found: Json) -> list[tuple[str, str]]:
             f"{plural(found['sessions'], 'session')}{archived}, {plural(found['messages'], 'message')}, "
             f"{plural(found['events'], 'event')}",
         ),
-        ("waits for you", f"{counted(found['inbox'])} (holdfast inbox)" if found["inbox"] else "nothing"),
+        ("waits for you", f"{counted(found['inbox'])} ({program()} inbox)" if found["inbox"] else "nothing"),
         ("at work", ", ".join(found["working"]) or "nothing"),
-        ("tasks", f"{found['tasks']:,} running (holdfast tasks)" if found["tasks"] else "none running"),
+        ("tasks", f"{found['tasks']:,} running ({program()} tasks)" if found["tasks"] else "none running"),
     ]

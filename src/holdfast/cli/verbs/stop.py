@@ -7,6 +7,7 @@ import click
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import NOT_FOUND, CliError, Refused
 from holdfast.cli.gateway import Json, quote
+from holdfast.cli.hints import program
 from holdfast.cli.screen import one_line, shorten
 from holdfast.cli.tasks import find, running
 from holdfast.cli.values import SESSION
@@ -34,7 +35,7 @@ def command(cli: Cli, session: str) -> None:
     for task in ends:
         click.echo(f"  ends with it: {_named(task)}")
     for task in goes_on:
-        click.echo(f"  goes on:      {_named(task)} (holdfast tasks stop {task['id'][:8]})")
+        click.echo(f"  goes on:      {_named(task)} ({program()} tasks stop {task['id'][:8]})")
 
 
 def _named(task: Json) -> str:

@@ -9,6 +9,7 @@ from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import returns
 from holdfast.gateway.shapes import DetectedModel, ModelList, Profile, ProfileList
 from holdfast.gateway.state import At
+from holdfast.runtime.profiles import Profiles
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
@@ -16,9 +17,14 @@ router = APIRouter(prefix="/v1", tags=["agents"])
 @router.get("/profiles", **returns(ProfileList))
 async def profiles(at: At) -> Response:
     """Every agent that a session can have."""
-    settings = at.profiles.settings
-    detected = {found.provider for found in at.profiles.detected}
-    configured = at.profiles.configured
+    return answer(profile_list(at.profiles))
+
+
+def profile_list(profiles: Profiles) -> ProfileList:
+    """Every agent, with where it comes from; also for the command line when no gateway is running."""
+    settings = profiles.settings
+    detected = {found.provider for found in profiles.detected}
+    configured = profiles.configured
     shown = [
         Profile(
             name=name,
@@ -31,16 +37,21 @@ async def profiles(at: At) -> Response:
             max_tokens=profile.max_tokens,
             max_minutes=profile.max_minutes,
             origin="config" if name in configured else "detected" if name in detected else "built in",
-            default=name == at.profiles.default,
+            default=name == profiles.default,
         )
         for name, profile in sorted(settings.profiles.items())
     ]
-    return answer(ProfileList(shown, at.profiles.problem))
+    return ProfileList(shown, profiles.problem)
 
 
 @router.get("/models", **returns(ModelList))
 async def models(at: At) -> Response:
     """What this machine offers now: keys in the environment, model servers on loopback."""
-    found = await at.profiles.detect()
+    return answer(await model_list(at.profiles))
+
+
+async def model_list(profiles: Profiles) -> ModelList:
+    """Look again at what this machine offers."""
+    found = await profiles.detect()
     shown = [DetectedModel(provider=known.provider, how=known.how, models=list(known.models)) for known in found]
-    return answer(ModelList(shown))
+    return ModelList(shown)

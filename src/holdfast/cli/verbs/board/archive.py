@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import quote
+from holdfast.cli.hints import program
 from holdfast.cli.told import about_board
 from holdfast.cli.values import BOARD
 
@@ -21,5 +22,5 @@ def command(cli: Cli, board: str) -> None:
     about_board(
         cli,
         cli.gateway.command("POST", f"/v1/boards/{quote(board)}/archive", {}),
-        f"archived; its cards stay (holdfast board resume {board} brings it back)",
+        f"archived; its cards stay ({program()} board resume {board} brings it back)",
     )

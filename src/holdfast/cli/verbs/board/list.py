@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.hints import program
 from holdfast.cli.screen import Column, ago, table
 
 COLUMNS = (
@@ -28,7 +29,7 @@ def command(cli: Cli, archived: bool) -> None:
     elif found["boards"]:
         click.echo(table(COLUMNS, [_cells(board) for board in found["boards"]]))
     else:
-        click.echo('No board yet; the first card makes one. Try: holdfast card add "Say hello" --profile demo')
+        click.echo(f'No board yet; the first card makes one. Try: {program()} card add "Say hello" --profile demo')
 
 
 def _cells(board: dict[str, object]) -> list[str]:

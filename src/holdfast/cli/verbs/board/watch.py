@@ -17,7 +17,7 @@ from holdfast.cli.gateway import Json
 from holdfast.cli.screen import clock, dim, shorten, terminal_width
 from holdfast.cli.values import BOARD
 from holdfast.cli.watching import Changes
-from holdfast.config import environment
+from holdfast.config import environment, no_color
 
 REDRAW_SECONDS = 10.0
 """The ages move on their own."""
@@ -77,6 +77,8 @@ def _draw(found: Json, *, away: bool) -> None:
     if len(lines) > room:
         said = f"{len(lines) - room} more lines below; {said}"
     shown = [*lines[:room], "", dim(shorten(said, columns))]
+    if no_color():
+        shown = [click.unstyle(line) for line in shown]
     print(HOME + "\n".join(line + CLEAR_LINE for line in shown) + CLEAR_BELOW, end="", flush=True)
 
 

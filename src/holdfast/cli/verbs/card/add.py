@@ -11,6 +11,7 @@ from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import say
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.gateway import Json
+from holdfast.cli.hints import program
 from holdfast.cli.values import BOARD, CARD, SESSION, TEXT, UNTIL
 from holdfast.cli.verbs.card.options import card_options, given
 from holdfast.settings import span_ms
@@ -60,7 +61,7 @@ def command(
     if triage and start is not None:
         raise CliError("--triage and --at exclude each other.", hint="Promote it, then schedule it.", code=USAGE)
     body = given(wanted) | {"triage": triage, "parents": list(parents)} | (start or {})
-    accepted = say(cli, "/v1/cards", body, id=key, shown_by="holdfast card list")
+    accepted = say(cli, "/v1/cards", body, id=key, shown_by=f"{program()} card list")
     if cli.json:
         cli.print_json({key: accepted[key] for key in ("card", "version", "seq", "duplicate")})
         return
@@ -73,4 +74,4 @@ def _where(accepted: Json, found: Json) -> str:
     card = found["card"]
     known = "it was there already; " if accepted["duplicate"] else ""
     stands = found["why"] or "It is started now."
-    return f"{known}{stands}\nlook: holdfast card log {card['id']} --follow"
+    return f"{known}{stands}\nlook: {program()} card log {card['id']} --follow"

@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli.cards import CARDS, STATUSES, card_cells, listed, reasons
 from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.hints import program
 from holdfast.cli.screen import table
 from holdfast.cli.values import BOARD
 
@@ -29,6 +30,6 @@ def command(
     elif cards:
         click.echo(table(CARDS, card_cells(cards, reasons(cli.gateway, cards))))
     elif any((board, status, profile, text, archived)):
-        click.echo("No card fits. `holdfast card list` lists all of them.")
+        click.echo(f"No card fits. `{program()} card list` lists all of them.")
     else:
-        click.echo('No card yet. Try: holdfast card add "Say hello" --body "say hello" --profile demo')
+        click.echo(f'No card yet. Try: {program()} card add "Say hello" --body "say hello" --profile demo')

@@ -14,6 +14,7 @@ from holdfast.cli.conversation import patience_option
 from holdfast.cli.errors import NOT_FOUND, CliError, Lost, NotRunning
 from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken, follow
 from holdfast.cli.gateway import Json
+from holdfast.cli.hints import program
 from holdfast.cli.screen import moment
 from holdfast.cli.transcript import Transcript
 from holdfast.cli.values import CARD
@@ -38,7 +39,7 @@ def command(cli: Cli, card: str, number: int | None, stay: bool, patience: float
     found = find(cli.gateway, card)
     runs = [run for run in found["runs"] if number in (None, run["run"])]
     if number is not None and not runs:
-        hint = f"`holdfast card runs {found['card']['id']}` lists them."
+        hint = f"`{program()} card runs {found['card']['id']}` lists them."
         raise CliError(f"Card {found['card']['id']} has no run {number}.", hint=hint, code=NOT_FOUND)
     reader = Reader(cli, str(found["card"]["id"]), patience)
     if not stay:

@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import Json
+from holdfast.cli.hints import program
 from holdfast.cli.told import tell
 from holdfast.cli.values import CARD, TEXT
 
@@ -20,4 +21,4 @@ def command(cli: Cli, card: str, text: str | None, fresh: bool) -> None:
     """Let CARD go on: its worker is resumed in the session of its last run, and your words are its next turn."""
     body: Json = {"fresh": fresh} | ({"text": text} if text is not None else {})
     how = "with a fresh session" if fresh else "in the session of its last run, if it can"
-    tell(cli, card, "/unblock", body, done=f"may go on, {how} (holdfast card why {card})")
+    tell(cli, card, "/unblock", body, done=f"may go on, {how} ({program()} card why {card})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.hints import program
 from holdfast.cli.screen import Column, ago, table
 
 COLUMNS = (Column("ID"), Column("NAME", flexible=True), Column("SIGNED IN"), Column("SEEN"), Column("OPEN", right=True))
@@ -21,7 +22,7 @@ def command(cli: Cli) -> None:
     elif found["devices"]:
         click.echo(table(COLUMNS, [_cells(device) for device in found["devices"]]))
     else:
-        click.echo("No browser is signed in. Try: holdfast open")
+        click.echo(f"No browser is signed in. Try: {program()} open")
 
 
 def _cells(device: dict[str, object]) -> list[str]:

@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import USAGE, CliError
+from holdfast.cli.hints import program
 from holdfast.cli.values import TEXT
 
 
@@ -31,4 +32,4 @@ def command(cli: Cli, name: str, model: str, instructions: str | None, cwd: str 
     if cli.json:
         cli.print_json({"profile": name, **chosen})
     else:
-        click.echo(f"added {name} to {cli.home.config}; try: holdfast run --profile {name} …")
+        click.echo(f"added {name} to {cli.home.config}; try: {program()} run --profile {name} …")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from holdfast.cli.agents import profiles
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.screen import Column, table
 
@@ -15,7 +16,7 @@ COLUMNS = (Column("NAME"), Column("MODEL", flexible=True), Column("FROM"), Colum
 @pass_cli
 def command(cli: Cli) -> None:
     """List the profiles, with where they come from."""
-    found = cli.gateway.get("/v1/profiles")
+    found = profiles(cli)
     if cli.json:
         cli.print_json(found)
         return

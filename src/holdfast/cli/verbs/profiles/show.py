@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from holdfast.cli.agents import profiles
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.screen import pairs
@@ -15,7 +16,7 @@ from holdfast.cli.screen import pairs
 @pass_cli
 def command(cli: Cli, name: str) -> None:
     """Show all of the profile NAME."""
-    known = {profile["name"]: profile for profile in cli.gateway.get("/v1/profiles")["profiles"]}
+    known = {profile["name"]: profile for profile in profiles(cli)["profiles"]}
     if name not in known:
         raise CliError(f"There is no profile {name}.", hint=f"There is: {', '.join(known)}.", code=NOT_FOUND)
     profile = known[name]

@@ -7,6 +7,7 @@ import click
 from holdfast.cli.commands import tell
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import quote
+from holdfast.cli.hints import program
 from holdfast.cli.running import choose, running_option
 from holdfast.cli.values import SESSION
 
@@ -23,4 +24,4 @@ def command(cli: Cli, session: str, running: str | None) -> None:
     """
     row = cli.gateway.get(f"/v1/sessions/{quote(session)}")["session"]
     body = choose(cli, row, running)
-    tell(cli, "POST", row["id"], "/archive", body, done="archived; `holdfast sessions restore` brings it back")
+    tell(cli, "POST", row["id"], "/archive", body, done=f"archived; `{program()} sessions restore` brings it back")

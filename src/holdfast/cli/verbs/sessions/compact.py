@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli.commands import tell
 from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.hints import program
 from holdfast.cli.values import SESSION, TEXT
 
 
@@ -20,5 +21,5 @@ def command(cli: Cli, session: str, instructions: str | None) -> None:
     INSTRUCTIONS tell whoever writes it what matters. The originals stay in the log and in the search.
     """
     body = {"instructions": instructions} if instructions else {}
-    done = "a summary was asked for; `holdfast why` says what becomes of it, `sessions context` what the model sees"
+    done = f"a summary was asked for; `{program()} why` says what becomes of it, `sessions context` what the model sees"
     tell(cli, "POST", session, "/compact", body, done=done)

@@ -20,7 +20,7 @@ COLUMNS = (Column("TURN", right=True), Column("ROLE"), Column("CHARS", right=Tru
 def command(cli: Cli, session: str) -> None:
     """Show what the model sees of SESSION, and about how large it is.
 
-    Also its chapter, whether a summary or a digest stands for older turns, and how much room is left.
+    Also its chapter, whether a summary or a digest replaces older turns, and when it is summarised.
     """
     found = cli.gateway.get(f"/v1/sessions/{quote(session)}/context")
     if cli.json:
@@ -30,5 +30,4 @@ def command(cli: Cli, session: str) -> None:
     rows += [[str(m["turn"]), m["role"], str(m["characters"]), one_line(m["text"])] for m in found["messages"]]
     click.echo(table(COLUMNS, rows))
     click.echo(dim(f"model {found['model']}; tools: {', '.join(found['tools'])}"))
-    click.echo(f"{found['characters']} characters, about {found['tokens']} tokens")
     click.echo(context_line(found))

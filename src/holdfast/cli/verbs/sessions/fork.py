@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import quote
+from holdfast.cli.hints import program
 from holdfast.cli.values import SESSION, TEXT
 
 
@@ -23,4 +24,4 @@ def command(cli: Cli, session: str, version: int | None, title: str | None) -> N
         cli.print_json({key: accepted[key] for key in ("session", "version", "seq")})
     else:
         click.echo(accepted["session"])
-        click.echo(f"go on with: holdfast chat {accepted['session']}", err=True)
+        click.echo(f"go on with: {program()} chat {accepted['session']}", err=True)

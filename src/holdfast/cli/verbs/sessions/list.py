@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import Json
+from holdfast.cli.hints import program
 from holdfast.cli.screen import Column, ago, dim, table, unique_length
 
 COLUMNS = (
@@ -33,13 +34,13 @@ def command(cli: Cli, archived: bool, limit: int, before: str | None) -> None:
         click.echo(table(COLUMNS, _cells(rows)))
         if page["next"]:
             flag = " --archived" if archived else ""
-            click.echo(dim(f"more: holdfast sessions list{flag} --before {page['next']}"), err=True)
+            click.echo(dim(f"more: {program()} sessions list{flag} --before {page['next']}"), err=True)
     elif archived:
         click.echo("No session is archived.")
     elif before:
         click.echo("No more sessions.")
     else:
-        click.echo('No sessions yet. Try: holdfast run "say hello"')
+        click.echo(f'No sessions yet. Try: {program()} run "say hello"')
 
 
 def standing(row: Json) -> str:

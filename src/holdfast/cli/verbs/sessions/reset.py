@@ -7,6 +7,7 @@ import click
 from holdfast.cli.chapters import NOTE_SECONDS, what_became
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import quote
+from holdfast.cli.hints import program
 from holdfast.cli.running import choose, running_option
 from holdfast.cli.screen import SHORT_ID, dim, terminal_width, wrap
 from holdfast.cli.values import SESSION
@@ -39,4 +40,4 @@ def command(cli: Cli, session: str, running: str | None, note: bool, yes: bool) 
     click.echo(f"{id}: chapter {event['chapter']} begins")
     for line in what_became(event):
         click.echo("\n    ".join(wrap(f"  {line}", max(20, terminal_width() - 4))))
-    click.echo(dim(f"undo: holdfast sessions undo-reset {id[:SHORT_ID]}"), err=True)
+    click.echo(dim(f"undo: {program()} sessions undo-reset {id[:SHORT_ID]}"), err=True)

@@ -7,6 +7,7 @@ import click
 from holdfast.cli.chapters import outlook, outlook_facts
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import Json, quote
+from holdfast.cli.hints import program
 from holdfast.cli.screen import Column, dim, duration, moment, pairs, plural, table, when
 from holdfast.cli.values import SESSION
 from holdfast.cli.verbs.sessions.list import standing
@@ -42,7 +43,7 @@ def command(cli: Cli, session: str) -> None:
     if found["turns"]:
         click.echo(table(TURNS, [_turn(turn) for turn in found["turns"]]))
     else:
-        click.echo(f'No turns yet. Try: holdfast send {row["id"]} "say hello"')
+        click.echo(f'No turns yet. Try: {program()} send {row["id"]} "say hello"')
     if found["queue"]:
         click.echo(f"\n{dim('waiting in the queue')}")
         cells = [[item["mode"], when(item["at"]), item["by"], item["text"]] for item in found["queue"]]
@@ -51,7 +52,7 @@ def command(cli: Cli, session: str) -> None:
 
 def _facts(row: Json) -> list[tuple[str, str]]:
     archived = ", archived" if row["archived"] else ""
-    task = [("task", f"{row['task']} (holdfast tasks show {row['task'][:8]})")] if row["task"] else []
+    task = [("task", f"{row['task']} ({program()} tasks show {row['task'][:8]})")] if row["task"] else []
     return [
         ("session", row["id"]),
         ("title", row["title"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.hints import program
 from holdfast.cli.screen import dim, table
 from holdfast.cli.tasks import ENDED, KINDS, ended_cells
 from holdfast.cli.values import SESSION, SINCE
@@ -37,6 +38,6 @@ def command(cli: Cli, /, everything: bool, search: str | None, before: str | Non
         click.echo("No more tasks.")
     elif search or any(value is not None for name, value in wanted.items() if name != "limit"):
         hint = "" if everything else "; --all also looks at commands that a turn waited for"
-        click.echo(f"No task fits{hint}. `holdfast tasks search TEXT` looks into their output.")
+        click.echo(f"No task fits{hint}. `{program()} tasks search TEXT` looks into their output.")
     else:
-        click.echo("No tasks yet. Try: holdfast start -- sleep 60")
+        click.echo(f"No tasks yet. Try: {program()} start -- sleep 60")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.hints import program
 from holdfast.cli.screen import table
 from holdfast.cli.tasks import KINDS, NOTHING_RUNS, RUNNING, running, running_cells
 
@@ -22,6 +23,6 @@ def command(cli: Cli, kind: str | None, everything: bool) -> None:
     elif tasks:
         click.echo(table(RUNNING, running_cells(tasks)))
     elif kind is not None:
-        click.echo(f"No {kind} runs in the background; what ran before: holdfast tasks history --kind {kind}")
+        click.echo(f"No {kind} runs in the background; what ran before: {program()} tasks history --kind {kind}")
     else:
-        click.echo(f"{NOTHING_RUNS} Try: holdfast start -- sleep 60; what ran before: holdfast tasks history")
+        click.echo(f"{NOTHING_RUNS} Try: {program()} start -- sleep 60; what ran before: {program()} tasks history")

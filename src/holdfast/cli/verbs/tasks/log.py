@@ -14,6 +14,7 @@ from holdfast.cli.conversation import patience_option
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.follow import Away, Back
 from holdfast.cli.gateway import Json
+from holdfast.cli.hints import program
 from holdfast.cli.output import Piece, Seen
 from holdfast.cli.screen import clean, dim
 from holdfast.cli.tasks import find, in_words
@@ -124,10 +125,10 @@ class Printer:
     def _end_of_agent(self, task: Json) -> None:
         if task["state"] == "running":
             self.remark(f"the agent is {in_words(task)}")
-            self.remark(f"watch it: holdfast sessions log {task['worker']} --follow")
+            self.remark(f"watch it: {program()} sessions log {task['worker']} --follow")
         else:
             self.remark(in_words(task) + (", without a word" if self._empty else ""))
-            self.remark(f"all of it: holdfast sessions log {task['worker']}")
+            self.remark(f"all of it: {program()} sessions log {task['worker']}")
 
     def remark(self, text: str) -> None:
         """To standard error."""

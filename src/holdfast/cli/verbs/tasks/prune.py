@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.hints import program
 from holdfast.cli.screen import dim, plural, size, table
 from holdfast.cli.tasks import ENDED, ended_cells
 from holdfast.cli.values import SIZE, SPAN
@@ -45,4 +46,4 @@ def command(
     what = plural(told["count"], "task") + rule
     click.echo(f"{'deleted' if yes else 'would delete'} {what} and {'freed' if yes else 'free'} {size(told['bytes'])}")
     if not yes:
-        click.echo(dim("delete them, for good: the same with --yes; keep one: holdfast tasks pin ID"), err=True)
+        click.echo(dim(f"delete them, for good: the same with --yes; keep one: {program()} tasks pin ID"), err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.hints import program
 from holdfast.cli.screen import dim, table
 from holdfast.cli.tasks import HITS, hit_cells
 from holdfast.cli.values import TEXT
@@ -22,6 +23,6 @@ def command(cli: Cli, text: str, limit: int) -> None:
         cli.print_json(found)
     elif found["hits"]:
         click.echo(table(HITS, hit_cells(found["hits"])))
-        click.echo(dim("read one: holdfast tasks log ID"), err=True)
+        click.echo(dim(f"read one: {program()} tasks log ID"), err=True)
     else:
         click.echo("Nothing found. The search is for the text as it is; fewer letters find more.")

@@ -10,6 +10,7 @@ from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.ending import PATIENCE_SECONDS, how_it_ended
 from holdfast.cli.errors import CONFLICT, FAILED, USAGE, CliError
 from holdfast.cli.gateway import Json
+from holdfast.cli.hints import program
 from holdfast.cli.screen import SHORT_ID, dim, plural
 from holdfast.cli.tasks import NOTHING_STALE, stale, stale_lines
 
@@ -34,7 +35,8 @@ def command(cli: Cli, stop: bool, yes: bool) -> None:
         click.echo("\n".join(stale_lines(tasks)) if tasks else NOTHING_STALE)
     if tasks and not stop:
         click.echo(
-            dim("end them: holdfast tasks stale --stop · one: holdfast tasks stop ID · keep one: pin ID"), err=True
+            dim(f"end them: {program()} tasks stale --stop · one: tasks stop ID · keep one: tasks pin ID"),
+            err=True,
         )
     if stop:
         _end(cli, tasks, yes=yes)

@@ -9,21 +9,24 @@ import click
 from holdfast.cli import output
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option
-from holdfast.cli.errors import FAILED
+from holdfast.cli.errors import FAILED, INTERRUPTED, TIMED_OUT
 from holdfast.cli.follow import Away, Back
 from holdfast.cli.gateway import Json
+from holdfast.cli.hints import program
 from holdfast.cli.tasks import find, in_words
 from holdfast.cli.values import SPAN, TASK
 
 
 @click.command("wait")
 @click.argument("task", type=TASK)
-@click.option("--timeout", type=SPAN, metavar="TIME", help="Not longer than this: 90s, 30m, 2h.")
+@click.option("--timeout", type=SPAN, metavar="TIME", help="Wait no longer than this: 90s, 30m, 2h.")
 @patience_option
 @shared_options
 @pass_cli
 def command(cli: Cli, task: str, timeout: int | None, patience: float) -> int:
-    """Wait until TASK has ended. The exit code is 0 when it is done, 1 when it failed, was stopped, is lost or runs on.
+    """Wait until TASK has ended. The exit code is 0 if it is done, 1 if it failed, was stopped or is lost.
+
+    It is 124 if TASK is still running after the --timeout.
 
     Ctrl-C stops waiting and nothing else. A gateway that goes away is waited for.
     """
@@ -41,9 +44,11 @@ def command(cli: Cli, task: str, timeout: int | None, patience: float) -> int:
                 case _:
                     found = seen
     except KeyboardInterrupt:
-        print(f"\nit goes on: holdfast tasks show {found['id']}", file=sys.stderr)
-        return 130
+        print(f"\nit goes on: {program()} tasks show {found['id']}", file=sys.stderr)
+        return INTERRUPTED
     _tell(cli, found)
+    if found["state"] == "running":
+        return TIMED_OUT
     return 0 if found["state"] == "done" else FAILED
 
 

@@ -1,0 +1,35 @@
+"""Commands that a message names: they repeat the `--home` that was given, so that they work as printed."""
+
+from __future__ import annotations
+
+import re
+
+VERBS = (
+    "answer|board|card|chat|completion|config|devices|doctor|inbox|logs|models|open|profiles|restart|run|send|serve|"
+    "sessions|shutdown|start|status|stop|tasks|why"
+)
+COMMAND = re.compile(rf"(?<![\w/.-])holdfast (?=(?:{VERBS})\b)")
+_program = "holdfast"
+
+
+def use_home(given: str | None) -> None:
+    """Remember the home of this call. One that every other call finds by itself need not be repeated."""
+    global _program  # noqa: PLW0603 (one call of the command line has one home)
+    from holdfast.config import find_home
+
+    if not given or find_home(given) == find_home():
+        _program = "holdfast"
+    else:
+        import shlex
+
+        _program = f"holdfast --home {shlex.quote(given)}"
+
+
+def program() -> str:
+    """`holdfast`, with the home if it has to be named."""
+    return _program
+
+
+def with_home(text: str) -> str:
+    """A text with the home in every command that it names."""
+    return text if _program == "holdfast" else COMMAND.sub(lambda _: f"{_program} ", text)
