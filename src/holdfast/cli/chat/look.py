@@ -10,8 +10,8 @@ from holdfast.cli.chat.paint import argument_lines, tidy
 from holdfast.cli.chat.slash import VERBS
 from holdfast.cli.chat.view import Call, View
 from holdfast.cli.gateway import Gateway, Json
-from holdfast.cli.inbox import word
 from holdfast.cli.hints import program, with_home
+from holdfast.cli.inbox import word
 from holdfast.cli.screen import SHORT_ID, Column, ago, clean, dim, moment, one_line, plural, table, terminal_width, wrap
 
 LISTED = 20

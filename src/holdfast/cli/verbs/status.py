@@ -6,8 +6,8 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import Json
-from holdfast.cli.inbox import counted
 from holdfast.cli.hints import program
+from holdfast.cli.inbox import counted
 from holdfast.cli.screen import duration, moment, pairs, plural
 
 
