@@ -31,6 +31,7 @@ from holdfast.domain.system import SYSTEM, GatewayStarted, GatewayStopped
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.guard import Guard
 from holdfast.gateway.logs import start_logging
+from holdfast.gateway.revocations import Revocations
 from holdfast.gateway.server import Server, listen
 from holdfast.gateway.site import Site
 from holdfast.gateway.state import Gateway
@@ -218,7 +219,7 @@ def _put_together(
         store=store,
         sessions=sessions,
         streams=streams,
-        devices=Devices(store.devices, streams, clock),
+        devices=Devices(store.devices, streams, clock, Revocations(home.revocations)),
         site=Site(),
         runner=runner,
         tasks=tasks,

@@ -50,6 +50,11 @@ class Home:
         return self.run / "gateway.json"
 
     @property
+    def revocations(self) -> Path:
+        """Devices whose revocation the database could not take yet. Not in `run`, which may be swept away."""
+        return self.path / "revoked"
+
+    @property
     def log(self) -> Path:
         """The gateway's log, one JSON object a line."""
         return self.path / "logs" / "gateway.log"

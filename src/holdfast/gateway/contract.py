@@ -41,7 +41,6 @@ ERRORS = {
     410: "it was deleted",
     413: "over a limit",
     421: "a foreign host",
-    429: "too many attempts",
     500: "our fault",
     503: "not yet: it is starting, or another program keeps the database locked",
     507: "the disk takes no writes now",

@@ -10,12 +10,12 @@ import asyncio
 import hashlib
 import logging
 import secrets
-import time
 from collections.abc import Coroutine
 from dataclasses import replace
 
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthorized, Unavailable
 from holdfast.gateway.door_shapes import Device, SignInCode
+from holdfast.gateway.revocations import Revocations
 from holdfast.gateway.stream import Streams
 from holdfast.runtime.clock import Clock
 from holdfast.store.port import DeviceRow
@@ -28,11 +28,10 @@ YEAR_MS = 365 * 24 * 3600 * 1000
 """Browsers keep the cookie so long; whoever was not here for so long does not get in with it either."""
 NAME_LIMIT = 80
 SHORTEST = 4
-TRIES = 10
-SECONDS_A_TRY = 3.0
 USED = "This sign-in code was used or is older than 10 min. Run `holdfast open` for a new one."
-NOT_WRITTEN = (
-    "It is tried again until it is. A gateway that ends before would let the device in again: then revoke it again."
+NOT_STORED = (
+    "It is tried again until it is stored. A gateway that ends before that would accept the device again: then "
+    "revoke it again."
 )
 AGAIN_SECONDS = 2.0
 NO_DEVICE = "The bearer token is no device."
@@ -46,63 +45,54 @@ def hashed(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-class Tries:
-    """How often somebody may try a wrong code: a few at once, then one every few seconds."""
-
-    def __init__(self) -> None:
-        self._left = float(TRIES)
-        self._at = time.monotonic()
-
-    @property
-    def wait(self) -> int:
-        """For how many seconds nobody may try; 0 is now."""
-        now = time.monotonic()
-        self._left = min(float(TRIES), self._left + (now - self._at) / SECONDS_A_TRY)
-        self._at = now
-        return 0 if self._left >= 1 else 1 + int((1 - self._left) * SECONDS_A_TRY)
-
-    def begin(self) -> None:
-        """Every try counts until it turns out to be right: many may be under way at once."""
-        self._left -= 1
-
-    def succeeded(self) -> None:
-        """It was right."""
-        self._left += 1
-
-
 class Devices:
     """Who may look in from a browser."""
 
-    def __init__(self, kept: Kept, streams: Streams, clock: Clock) -> None:
+    def __init__(self, kept: Kept, streams: Streams, clock: Clock, revocations: Revocations) -> None:
         self._kept = kept
         self._streams = streams
         self._clock = clock
+        self._revocations = revocations
         self._by_hash: dict[str, DeviceRow] = {}
+        self._codes: dict[str, int] = {}
+        """Hash and expiry of the codes that can be used: a wrong one is refused without asking the database."""
         self._writing: set[asyncio.Task[None]] = set()
-        self.tries = Tries()
 
     async def load(self) -> None:
-        """Those that the last gateway let in."""
-        self._by_hash = {row.hash: row for row in await self._kept.all()}
+        """Those that the last gateway let in; a revocation that it could not store is stored now."""
+        pending = await asyncio.to_thread(self._revocations.open)
+        self._by_hash = {row.hash: row for row in await self._kept.all() if row.id not in pending}
+        self._codes = await self._kept.codes(at=self._clock.now())
+        for device in pending:
+            self._beside(self._drop_later(device))
 
     # --- coming in ------------------------------------------------------------------------------
 
-    async def mint(self) -> SignInCode:
-        """A code that lets one browser in, once."""
+    async def mint(self, *, device: str = "") -> SignInCode:
+        """A code that lets one browser in, once; it ends with the device that asked for it."""
         code, now = secrets.token_urlsafe(24), self._clock.now()
-        await self._kept.mint(hashed(code), expires_at=now + CODE_MS, at=now)
-        return SignInCode(code, now + CODE_MS)
+        expires_at = now + CODE_MS
+        await self._kept.mint(hashed(code), expires_at=expires_at, at=now, device=device)
+        self._codes = {hash: until for hash, until in self._codes.items() if until > now}
+        self._codes[hashed(code)] = expires_at
+        return SignInCode(code, expires_at)
+
+    def is_code(self, code: str) -> bool:
+        """Whether a code looks right. A code has 192 random bits: nobody guesses one, however often they try."""
+        return self._codes.get(hashed(code), 0) > self._clock.now()
 
     async def log_in(self, code: str, name: str, *, known: str) -> tuple[DeviceRow, str]:
         """The device, and the value of its cookie. One that is known stays what it is, with its cursors."""
+        if not self.is_code(code):
+            raise Unauthorized(USED)
         secret, now = secrets.token_urlsafe(32), self._clock.now()
         device = DeviceRow(secrets.token_hex(8), hashed(secret), name, now, now)
         if known:
             device = replace(self.get(known), hash=device.hash, name=name, seen_at=now)
-        self.tries.begin()
-        if not await self._kept.log_in(hashed(code), device):
+        used = await self._kept.log_in(hashed(code), device, revoked=self._revocations.pending)
+        self._codes.pop(hashed(code), None)
+        if not used:
             raise Unauthorized(USED)
-        self.tries.succeeded()
         if known and not self.knows(known):  # revoked while it came in again
             await self._kept.drop(known)
             raise Unauthorized(USED)
@@ -181,20 +171,23 @@ class Devices:
         try:
             await self._kept.drop(device)
         except Unavailable as error:
+            stored = await asyncio.to_thread(self._revocations.add, device)
             self._beside(self._drop_later(device))
-            message = f"{row.name} is signed out and cut off, but that is not written down yet. {error.message}"
-            raise Unavailable(message, hint=NOT_WRITTEN, retry_after=error.retry_after) from error
+            if not stored:
+                message = f"{row.name} is signed out and cut off, but that is not stored yet. {error.message}"
+                raise Unavailable(message, hint=NOT_STORED, retry_after=error.retry_after) from error
         return row
 
     async def _drop_later(self, device: str) -> None:
-        log.warning("that device %s was revoked is not written down yet", device)
+        log.warning("the revocation of device %s is not in the database yet", device)
         while True:
-            await asyncio.sleep(AGAIN_SECONDS)
             try:
                 await self._kept.drop(device)
             except Unavailable:
+                await asyncio.sleep(AGAIN_SECONDS)
                 continue
-            log.info("that device %s was revoked is written down now", device)
+            await asyncio.to_thread(self._revocations.done, device)
+            log.info("the revocation of device %s is in the database now", device)
             return
 
 

@@ -26,11 +26,12 @@ class DoMint:
     hash: str
     expires_at: int
     at: int
+    device: str
 
     def run(self, tx: Transaction) -> None:
         """Both in one go."""
         tx.run("drop_old_codes", {"at": self.at})
-        tx.run("mint_code", {"hash": self.hash, "expires_at": self.expires_at})
+        tx.run("mint_code", {"hash": self.hash, "expires_at": self.expires_at, "device": self.device})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +40,31 @@ class DoLogIn:
 
     code: str
     device: DeviceRow
+    revoked: frozenset[str]
+    """Devices whose revocation is not in the database yet: it is written first."""
 
     def run(self, tx: Transaction) -> bool:
         """Whether the code was good."""
         device = self.device
+        for id in self.revoked:
+            DoDrop(id).run(tx)
         if not tx.run("use_code", {"hash": self.code, "at": device.seen_at}).fetchall():
             return False
         row = {"id": device.id, "hash": device.hash, "name": device.name, "at": device.seen_at}
         tx.run("add_device", row)
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class DoDrop:
+    """Delete a device with its cursors and the codes that it created."""
+
+    device: str
+
+    def run(self, tx: Transaction) -> None:
+        """Both in one transaction."""
+        tx.run("drop_codes_of", {"device": self.device})
+        tx.run("drop_device", {"id": self.device})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +123,21 @@ class SqliteDevices:
         self._writer = writer
         self._rows = rows
 
-    async def mint(self, hash: str, *, expires_at: int, at: int) -> None:
-        """Keep a one-time code, by its hash."""
-        await self._writer.do(DoMint(hash, expires_at, at))
+    async def mint(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:
+        """Keep a one-time code, by its hash, with the device that created it."""
+        await self._writer.do(DoMint(hash, expires_at, at, device))
 
-    async def log_in(self, code: str, device: DeviceRow) -> bool:
-        """Use a code up and keep the device; False when the code is wrong, used or too old."""
-        return await self._writer.do(DoLogIn(code, device))
+    async def codes(self, *, at: int) -> dict[str, int]:
+        """The hash of every code that can still be used, with the time when it expires."""
+        return {str(row["hash"]): int(str(row["expires_at"])) for row in await self._rows("list_codes", {"at": at})}
+
+    async def log_in(self, code: str, device: DeviceRow, *, revoked: frozenset[str] = frozenset()) -> bool:
+        """Use a code up and keep the device; False when the code is wrong, used, too old or of a revoked device."""
+        return await self._writer.do(DoLogIn(code, device, revoked))
 
     async def drop(self, device: str) -> None:
-        """Forget a device with its cursors."""
-        await self._writer.do(DoChange("drop_device", {"id": device}))
+        """Forget a device with its cursors and the codes that it created."""
+        await self._writer.do(DoDrop(device))
 
     async def touch(self, device: str, *, at: int) -> None:
         """It was here."""

@@ -167,16 +167,23 @@ class WhileAway:
 class Devices(Protocol):
     """Beside the log: who may look in from a browser, and how far each has read."""
 
-    async def mint(self, hash: str, *, expires_at: int, at: int) -> None:
-        """Keep a one-time code, by its hash."""
+    async def mint(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:
+        """Keep a one-time code, by its hash, with the device that created it; the owner's token is none."""
         ...
 
-    async def log_in(self, code: str, device: DeviceRow) -> bool:
-        """Use a code up and keep the device; False when the code is wrong, used or too old."""
+    async def codes(self, *, at: int) -> dict[str, int]:
+        """The hash of every code that can still be used, with the time when it expires."""
+        ...
+
+    async def log_in(self, code: str, device: DeviceRow, *, revoked: frozenset[str] = frozenset()) -> bool:
+        """Use a code up and keep the device; False when the code is wrong, used, too old or of a revoked device.
+
+        `revoked` are devices whose revocation could not be written yet; it is written first.
+        """
         ...
 
     async def drop(self, device: str) -> None:
-        """Forget a device with its cursors."""
+        """Forget a device with its cursors and the codes that it created."""
         ...
 
     async def touch(self, device: str, *, at: int) -> None:

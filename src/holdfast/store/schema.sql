@@ -185,7 +185,8 @@ INSERT INTO counters (name, value) VALUES ('fence', 0);
 -- Not in the log: who may look in from a browser, and how far each has read. Of secrets only the hash is kept.
 CREATE TABLE codes (
     hash TEXT PRIMARY KEY,
-    expires_at INTEGER NOT NULL
+    expires_at INTEGER NOT NULL,
+    device TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE devices (
     id TEXT PRIMARY KEY,

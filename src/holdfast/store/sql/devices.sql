@@ -2,15 +2,24 @@
 
 -- name: mint_code
 -- A new way in, known by its hash only.
-INSERT INTO codes (hash, expires_at) VALUES (:hash, :expires_at);
+INSERT INTO codes (hash, expires_at, device) VALUES (:hash, :expires_at, :device);
+
+-- name: list_codes
+-- Those that can still be used.
+SELECT hash, expires_at FROM codes WHERE expires_at > :at;
+
+-- name: drop_codes_of
+-- The device that created them was revoked.
+DELETE FROM codes WHERE device = :device;
 
 -- name: drop_old_codes
 -- Nobody can use them any more.
 DELETE FROM codes WHERE expires_at <= :at;
 
 -- name: use_code
--- Once: a row when it was there and is not too old; then it is gone.
-DELETE FROM codes WHERE hash = :hash AND expires_at > :at RETURNING expires_at;
+-- Once: a row when it was there, is not too old and its device (if a device created it) is still signed in.
+DELETE FROM codes WHERE hash = :hash AND expires_at > :at
+AND (device = '' OR EXISTS (SELECT 1 FROM devices d WHERE d.id = codes.device)) RETURNING expires_at;
 
 -- name: add_device
 -- Somebody came in, or came in again: then with a new cookie.
