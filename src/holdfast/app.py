@@ -7,10 +7,8 @@ SIGHUP say goodbye; SIGKILL differs only by the missing goodbye.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
-import secrets
 import shlex
 import signal
 import sys
@@ -34,12 +32,14 @@ from holdfast.gateway.logs import start_logging
 from holdfast.gateway.revocations import Revocations
 from holdfast.gateway.server import Server, listen
 from holdfast.gateway.site import Site
-from holdfast.gateway.state import Gateway
+from holdfast.gateway.state import Again, Gateway
 from holdfast.gateway.stream import Streams
 from holdfast.lifecycle.awake import Awake
 from holdfast.lifecycle.reset import Resets
 from holdfast.lifecycle.reset_clock import ResetClock
+from holdfast.lifecycle.restart import restart_program
 from holdfast.lifecycle.retention import Retention
+from holdfast.lifecycle.run_files import RunFiles
 from holdfast.lifecycle.running import StillRunning
 from holdfast.lifecycle.stale_list import StaleList
 from holdfast.processes.supervisor import Supervisor
@@ -51,6 +51,7 @@ from holdfast.runtime.creation import Creation
 from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.live import Live
 from holdfast.runtime.mirror import Mirror
+from holdfast.runtime.pen import happens
 from holdfast.runtime.profiles import WORKSPACES, Profiles
 from holdfast.runtime.provider import warm_up
 from holdfast.runtime.prune import Pruning
@@ -67,6 +68,7 @@ from holdfast.store.port import Append, Store, Write
 from holdfast.store.sqlite import SqliteStore
 
 SUSPEND_SECONDS = 1.5
+BEGIN_AGAIN_SECONDS = 1.0
 DEFAULT_PORT = 4690
 DOCTOR = "`holdfast doctor` examines the home."
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -77,7 +79,11 @@ log = logging.getLogger(__name__)
 def serve(
     home: Home, *, port: int | None, background: bool, browser: bool = False, open_store: OpenStore = SqliteStore
 ) -> int:
-    """Run a gateway until somebody says goodbye. Returns the exit code of the process."""
+    """Run a gateway until somebody says goodbye. Returns the exit code of the process.
+
+    A restart replaces the program in the same process: whoever started the gateway keeps its child, and a gateway
+    that an agent restarts does not become part of the agent's command.
+    """
     try:
         umask = home.prepare()
         settings = load_settings(home.config)
@@ -91,17 +97,24 @@ def serve(
     try:
         start_logging(home.log, settings.gateway.log_bytes)
         greeting = None if background else _Greeting(browser=browser)
-        asyncio.run(_run(_Place(home, settings, umask), port=port, greeting=greeting, open_store=open_store))
-        return 0
+        place = _Place(home, settings, umask, lock)
+        again = Again()
+        used = asyncio.run(_run(place, port=port, greeting=greeting, open_store=open_store, again=again))
     except HoldfastError as error:
-        log.error("the gateway could not start: %s", error)
-        return _explain(error.message, error.hint, 1)
+        return _could_not_start(error.message, error.hint)
     except OSError as error:
-        log.error("the gateway could not start: %s", error)
-        return _explain(f"{error}.", DOCTOR, 1)
+        return _could_not_start(f"{error}.", DOCTOR)
     finally:
-        home.address.unlink(missing_ok=True)
         lock.release()
+    if again.wanted:
+        os.umask(umask)
+        restart_program(home, port=used, background=background, environment=again.environment)
+    return 0
+
+
+def _could_not_start(message: str, hint: str) -> int:
+    log.error("the gateway could not start: %s", message, extra={"hint": hint})
+    return _explain(message, hint, 1)
 
 
 def _explain(message: str, hint: str, code: int) -> int:
@@ -116,6 +129,7 @@ class _Place:
     home: Home
     settings: Settings
     umask: int
+    lock: HomeLock
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,23 +144,32 @@ class _Greeting:
         return self.browser or sys.stdout.isatty()
 
 
-async def _run(place: _Place, *, port: int | None, greeting: _Greeting | None, open_store: OpenStore) -> None:
+async def _run(
+    place: _Place, *, port: int | None, greeting: _Greeting | None, open_store: OpenStore, again: Again
+) -> int:
+    """Until the goodbye. The port that it listened on."""
     home = place.home
     goodbye = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(name, goodbye.set)
-    bound = _bind(port if port is not None else place.settings.gateway.port)
+    bound = _bind(port, place.settings.gateway.port)
     store = open_store(home.database)
     profiles = Profiles(home.config)
+    files = RunFiles(home, place.lock, lost=goodbye.set)
     try:
-        number = bound.getsockname()[1]
-        gateway, mirror = _put_together(place, store, profiles, port=number, goodbye=goodbye)
-        await _note(gateway, GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id()))
+        number = int(bound.getsockname()[1])
+        gateway, mirror = _put_together(place, store, profiles, port=number, goodbye=goodbye, again=again)
+        started = await _begin(gateway, wait=False)
         await gateway.devices.load()
         public_urls = place.settings.gateway.public_urls
-        guard = Guard(port=number, token=_token(home), devices=gateway.devices, public_urls=public_urls)
+        guard = Guard(port=number, token=files.token, devices=gateway.devices, public_urls=public_urls)
         server = Server(gateway, guard)
         serving = asyncio.create_task(server.serve(sockets=[bound]))
+        if not started:  # it serves reads; the rest begins when the disk takes writes
+            _announce(home, gateway, files, public_urls)
+            if not await _begin(gateway, wait=True):
+                await serving
+                return number
         await profiles.detect()
         await gateway.tasks.start()
         await mirror.start()
@@ -156,7 +179,8 @@ async def _run(place: _Place, *, port: int | None, greeting: _Greeting | None, o
         await gateway.runner.start()
         await gateway.reset_clock.start()
         await gateway.dispatcher.start()
-        _announce(home, gateway, public_urls)
+        if started:
+            _announce(home, gateway, files, public_urls)
         if greeting is not None:
             link = await _link(gateway) if greeting.link else ""
             _greet(home, gateway, link)
@@ -169,14 +193,16 @@ async def _run(place: _Place, *, port: int | None, greeting: _Greeting | None, o
         await stale.stop()
         await mirror.stop()
         await warming
+        return number
     finally:
+        await files.stop()
         await profiles.close()
         await store.close()
         log.info("gateway ended")
 
 
 def _put_together(
-    place: _Place, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event
+    place: _Place, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event, again: Again
 ) -> tuple[Gateway, Mirror]:
     """Every part with what it works with, nothing started yet."""
     home, clock = place.home, SystemClock()
@@ -239,6 +265,7 @@ def _put_together(
         url=f"http://127.0.0.1:{port}",
         started_at=clock.now(),
         goodbye=goodbye,
+        again=again,
     )
     return gateway, mirror
 
@@ -265,6 +292,22 @@ async def _say_goodbye(gateway: Gateway, serving: asyncio.Task[None]) -> None:
         log.warning("the goodbye could not be written: %s", error)
 
 
+async def _begin(gateway: Gateway, *, wait: bool) -> bool:
+    """Write that a gateway has started; whether that is done. On a full disk it waits for space, or for the goodbye."""
+    started = GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id())
+    while not gateway.goodbye.is_set():
+        try:
+            await _note(gateway, started)
+        except Unavailable as error:
+            if not wait:
+                log.warning("the gateway serves reads only until the disk takes writes: %s", error)
+                return False
+            await happens(gateway.goodbye, within=BEGIN_AGAIN_SECONDS)
+        else:
+            return True
+    return False
+
+
 async def _note(gateway: Gateway, event: AnyEvent) -> None:
     await gateway.store.append(Append((Write(SYSTEM, (event,)),), gateway.clock.now()))
 
@@ -274,30 +317,17 @@ def _boot_id() -> str:
     return BOOT_ID.read_text().strip() if BOOT_ID.exists() else "unknown"
 
 
-def _bind(port: int | None) -> Socket:
+def _bind(asked: int | None, configured: int | None) -> Socket:
     """The port that was asked for; without a wish the usual one, or any when that is taken."""
+    port = configured if asked is None else asked
     try:
         return listen(DEFAULT_PORT if port is None else port)
     except OSError as error:
         if port is None:
             return listen(0)
-        hint = "Choose another with --port; 0 takes any free one."
-        raise Unavailable(f"Port {port} cannot be had: {error.strerror}.", hint=hint) from error
-
-
-def _token(home: Home) -> str:
-    """The owner's token; it stays the same over restarts, so that clients stay logged in."""
-    try:
-        token = home.token.read_text().strip()
-    except FileNotFoundError:
-        token = ""
-    if len(token) < 43:
-        token = secrets.token_urlsafe(32)
-        home.token.unlink(missing_ok=True)
-        file = os.open(home.token, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(file, "w") as stream:
-            stream.write(token + "\n")
-    return token
+        where = "with --port" if asked is not None else "as `port` in [gateway] of config.toml"
+        hint = f"End the program that uses it, or choose another port {where}; 0 takes any free one."
+        raise Unavailable(f"Port {port} cannot be used: {error.strerror}.", hint=hint) from error
 
 
 def _who_answers(profiles: Profiles) -> str:
@@ -334,13 +364,10 @@ def _open(link: str) -> None:
         threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
 
 
-def _announce(home: Home, gateway: Gateway, public_urls: list[str]) -> None:
-    """Write the address where every client looks for it."""
+def _announce(home: Home, gateway: Gateway, files: RunFiles, public_urls: list[str]) -> None:
+    """Tell every client where it is."""
     address = {"pid": os.getpid(), "url": gateway.url, "version": __version__, "started_at": gateway.started_at}
-    address |= {"public_urls": public_urls}
-    temporary = home.address.with_suffix(".tmp")
-    temporary.write_text(json.dumps(address) + "\n")
-    temporary.replace(home.address)
+    files.announce(address | {"public_urls": public_urls})
     log.info("gateway %s listens on %s, home %s", __version__, gateway.url, home.path)
 
 

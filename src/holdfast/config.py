@@ -110,6 +110,11 @@ def has_screen() -> bool:
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
+def in_task() -> bool:
+    """Whether this process belongs to a command that a gateway keeps."""
+    return bool(os.environ.get("HOLDFAST_TASK"))
+
+
 def environment(name: str) -> str | None:
     """A variable of the environment, if it is set and not empty."""
     return os.environ.get(name) or None
@@ -125,6 +130,20 @@ def command_environment(without: set[str]) -> dict[str, str]:
     return {
         name: value for name, value in os.environ.items() if name not in hidden and not name.startswith("HOLDFAST_")
     }
+
+
+def sendable_environment() -> dict[str, str]:
+    """What a gateway that is started again from this terminal is given: all but our own names and what is no UTF-8."""
+    given = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+    return {name: value for name, value in given.items() if _is_utf8(name + value)}
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def own_environment() -> dict[str, str]:

@@ -31,7 +31,6 @@ EVERYTHING_ELSE = [
     ["why"],
     ["status"],
     ["shutdown"],
-    ["restart"],
 ]
 
 
@@ -93,8 +92,9 @@ def test_a_gateway_that_cannot_start_says_why(alone: CommandLine) -> None:
         (alone.home / "config.toml").write_text(f"[gateway]\nport = {port}\n")
         done = alone("run", "say x")
     assert done.returncode == 1
-    assert "error: The gateway could not be started" in done.stderr
-    assert "Address already in use" in done.stderr
+    assert done.stderr.startswith(f"error: The gateway could not be started: Port {port} cannot be used: Address")
+    assert done.stderr.count("in use") == 1 and "--port" not in done.stderr
+    assert "`port` in [gateway] of config.toml" in done.stderr
     (alone.home / "config.toml").write_text("[gateway]\nprot = 1\n")
     done = alone("run", "say x")
     assert done.returncode == 2
@@ -106,16 +106,56 @@ def test_restart_keeps_the_port_and_what_runs(gateway: GatewayProcess, tmp_path:
     session = cli.json("run", f"sh {wait_for(gate)}\nsay a b c", "--detach")["session"]
     gateway.until_event(session, "ToolCallStarted")
     port, pid = gateway.port, gateway.pid
-    ended = threading.Thread(target=gateway.wait_for_end)
-    ended.start()
+    started = gateway.address["started_at"]
     done = cli.json("restart")
-    ended.join()
-    assert done == {"pid": pid_of(gateway.home), "stopped": pid, "url": f"http://127.0.0.1:{port}"}
+    assert done == {"pid": pid, "stopped": pid, "url": f"http://127.0.0.1:{port}"}
+    assert gateway.address["started_at"] > started
     gate.touch()
     until(lambda: cli.json("sessions", "show", session)["session"]["state"] == "idle", "the turn ends")
     log = cli.ok("sessions", "log", session)
     assert "a b c" in log
     assert "suspended" in log
+
+
+def test_restart_with_wrong_settings_keeps_the_running_gateway(gateway: GatewayProcess) -> None:
+    cli = CommandLine(gateway.home)
+    before = gateway.address
+    (gateway.home / "config.toml").write_text("[gateway]\nprot = 1\n")
+    done = cli("restart")
+    assert done.returncode == 2
+    assert "goes on as it is" in done.stderr and "config.toml:2: gateway.prot is not a setting" in done.stderr
+    assert gateway.address == before and cli.json("status")["pid"] == gateway.pid
+
+
+def test_restart_starts_a_gateway_where_none_runs(alone: CommandLine) -> None:
+    assert "one was started" in alone.ok("restart")
+    assert alone.json("status")["pid"] == pid_of(alone.home)
+
+
+def test_restart_takes_a_key_that_was_exported_since(gateway: GatewayProcess) -> None:
+    cli = CommandLine(gateway.home)
+    assert cli("restart", env={"NEW_KEY": "x y"}).returncode == 0
+    assert b"NEW_KEY=x y" in Path(f"/proc/{gateway.pid}/environ").read_bytes().split(b"\0")
+
+
+def test_restart_by_an_agent_does_not_put_the_gateway_into_its_task(gateway: GatewayProcess, tmp_path: Path) -> None:
+    """Ending the agent's command ends whatever descends from it; the gateway does not."""
+    cli, done = CommandLine(gateway.home), tmp_path / "done"
+    started = gateway.address["started_at"]
+    restart = f"{sys.executable} -m holdfast --home {gateway.home} restart && touch {done}; sleep 600"
+    task = cli.ok("start", "--", restart).strip()
+    until(done.exists, "the agent's restart is through")
+    assert gateway.address["started_at"] > started
+    cli.ok("tasks", "kill", task)
+    assert cli.json("tasks", "show", task)["state"] == "stopped"
+    assert cli.json("status")["pid"] == gateway.pid
+
+
+def test_command_of_a_task_starts_no_gateway(alone: CommandLine) -> None:
+    """It would end with the task."""
+    done = alone("run", "say x", env={"HOLDFAST_TASK": "0123456789abcdef.00"})
+    assert done.returncode == 3 and "would end with the task" in done.stderr
+    assert not (alone.home / "run").exists()
 
 
 # --- what a dead gateway left behind ------------------------------------------------------------------

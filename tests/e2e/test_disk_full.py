@@ -116,8 +116,11 @@ def test_promise_1_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
         assert all(finding.ok or finding.name == "disk" for finding in examine(Home(gateway.home)))
 
 
-def test_promise_1_killed_on_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
-    """What was acknowledged is there after kill -9 on a full disk, and a gateway that cannot start says why."""
+@pytest.mark.parametrize("goodbye", [False, True])
+def test_promise_1_start_on_a_full_disk_serves_reads_and_recovers(
+    small_disk: Path, tmp_path: Path, goodbye: bool
+) -> None:
+    """What was acknowledged is there after kill -9 on a full disk, and can be read before there is space again."""
     gateway = GatewayProcess(small_disk / "home", log_next_to=tmp_path)
     with gateway.start():
         session = gateway.create("slow 300 one two three four five six")
@@ -130,20 +133,19 @@ def test_promise_1_killed_on_a_full_disk(small_disk: Path, tmp_path: Path) -> No
             if gateway.request("POST", f"/v1/sessions/{session}/messages", json=body, key=key).status_code == 507:
                 break
             accepted.append(key)
-        print(f"\n{len(accepted)} acknowledged on the last bytes, then kill -9")
-        gateway.kill9()
-        process = gateway.spawn()
-        until(lambda: process.poll() is not None or gateway.address.get("pid") == process.pid, "it is up, or gave up")
-        if process.poll() is None:
-            process.kill()
-            process.wait(PATIENCE)
+        print(f"\n{len(accepted)} acknowledged on the last bytes, then {'goodbye' if goodbye else 'kill -9'}")
+        if goodbye:
+            gateway.terminate()
         else:
-            assert process.returncode == 1
-            assert "error: " in gateway.stderr and "Traceback" not in gateway.stderr
-            assert "full" in gateway.stderr or "No space left" in gateway.stderr
-            assert "--port" not in gateway.stderr
-        ballast.unlink()
+            gateway.kill9()
+        fill(small_disk, leave=0)
         gateway.start()
+        assert gateway.request("GET", "/healthz").json()["status"] == "degraded"
+        assert [event["input"] for event in of_kind(gateway.events(session), "InputReceived")][1:] == accepted
+        assert gateway.request("POST", "/v1/sessions", json={"text": "say x"}).status_code == 507
+        assert "Traceback" not in gateway.stderr
+        ballast.unlink()
+        until(lambda: gateway.request("GET", "/healthz").json()["status"] == "ok", "it recovers by itself")
         assert [event["input"] for event in of_kind(gateway.events(session), "InputReceived")][1:] == accepted
         gateway.command("POST", f"/v1/sessions/{session}/stop")
         records = gateway.until_rest(session)

@@ -17,7 +17,7 @@ import pytest
 
 from holdfast.gateway.devices import YEAR_MS
 from holdfast.gateway.guard import MAX_STRANGERS
-from tests.e2e.browser import Browser, log_in
+from tests.e2e.browser import Browser
 from tests.e2e.gateway import GatewayProcess, until
 from tests.e2e.wire import UPGRADE, connect, head, read_answer
 from tests.eventually import PATIENCE

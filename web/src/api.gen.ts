@@ -892,6 +892,10 @@ export interface ResetSession {
   readonly note?: boolean;
 }
 
+export interface Restart {
+  readonly env?: Record<string, string>;
+}
+
 export interface RestoreSession {
   readonly command?: "RestoreSession";
 }
@@ -1605,6 +1609,7 @@ export interface Routes {
   readonly "GET /v1/models": { readonly takes: undefined; readonly gives: ModelList };
   readonly "GET /v1/overview": { readonly takes: undefined; readonly gives: Overview };
   readonly "GET /v1/profiles": { readonly takes: undefined; readonly gives: ProfileList };
+  readonly "POST /v1/restart": { readonly takes: Restart; readonly gives: Goodbye };
   readonly "GET /v1/retention": { readonly takes: undefined; readonly gives: RetentionView };
   readonly "POST /v1/retention": { readonly takes: undefined; readonly gives: RetentionView };
   readonly "GET /v1/search": { readonly takes: undefined; readonly gives: SearchPage };

@@ -101,6 +101,13 @@ class Gateway:
             return None
         return address if alive(address.pid) else None
 
+    def started_at(self) -> int:
+        """When the gateway that wrote the address started, by its own clock; 0 where there is none."""
+        try:
+            return int(json.loads(self.home.address.read_bytes())["started_at"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0
+
     def healthy(self) -> Address | None:
         """Where it listens, if it answers there and is the one that wrote the address."""
         address = self.address()

@@ -34,7 +34,7 @@ SECTIONS = {
     "Gateway": {
         "serve": "Run the gateway in the foreground.",
         "shutdown": "End the gateway; open turns go on at the next start.",
-        "restart": "End the gateway and start it again in the background.",
+        "restart": "Let the gateway start again, or start one where none runs.",
         "doctor": "Examine the home; --rebuild rebuilds what follows from the log.",
         "config": "Show or check the settings.",
         "profiles": "List, show and add agents, and choose the default one.",

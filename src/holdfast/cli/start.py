@@ -11,15 +11,26 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 
-from holdfast.cli.errors import CONFLICT, FAILED, UNREACHABLE, USAGE, CliError
+from holdfast.cli.errors import CONFLICT, FAILED, UNREACHABLE, USAGE, CliError, Refused
 from holdfast.cli.gateway import Address, Gateway, alive
-from holdfast.config import ConfigError, Home
+from holdfast.config import ConfigError, Home, in_task, sendable_environment
 
 START_SECONDS = 20.0
 STOP_SECONDS = 15.0
 POLL_SECONDS = 0.02
 LOG_TAIL = 4_000
+COULD_NOT_START = "the gateway could not start:"
+START_FAILED = "The gateway could not be started:"
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """A gateway before and after a restart; there may have been none before."""
+
+    old: Address | None
+    new: Address
 
 
 def ensure(gateway: Gateway) -> Address:
@@ -29,6 +40,12 @@ def ensure(gateway: Gateway) -> Address:
 
 def start(gateway: Gateway, *, port: int | None = None) -> Address:
     """Start a gateway in the background and wait until one answers."""
+    if in_task():
+        raise CliError(
+            "No gateway is running, and a command of a task does not start one: it would end with the task.",
+            hint="start it from outside with `holdfast serve`.",
+            code=UNREACHABLE,
+        )
     umask = _prepare(gateway.home)
     log_from = _log_size(gateway.home)
     child = _spawn(gateway.home, port, umask)
@@ -62,6 +79,29 @@ def stop(gateway: Gateway) -> Address:
         time.sleep(POLL_SECONDS)
     assert address is not None
     return Address(pid, address.host, address.port)
+
+
+def restart(gateway: Gateway) -> Restarted:
+    """Let the gateway start itself again as the same process; start one where none runs."""
+    old = gateway.healthy()
+    if old is None:
+        return Restarted(None, start(gateway))
+    before, log_from = gateway.started_at(), _log_size(gateway.home)
+    try:
+        gateway.command("POST", "/v1/restart", {"env": {} if in_task() else sendable_environment()})
+    except Refused as error:
+        if error.status not in (404, 405):
+            raise
+        stop(gateway)  # an older gateway cannot restart itself
+        return Restarted(old, start(gateway, port=old.port))
+    deadline = time.monotonic() + STOP_SECONDS + START_SECONDS
+    while time.monotonic() < deadline:
+        if not alive(old.pid):
+            raise _failed(gateway.home, log_from, "it ended and did not start again", UNREACHABLE)
+        if gateway.started_at() not in (0, before) and (new := gateway.healthy()) is not None:
+            return Restarted(old, new)
+        time.sleep(POLL_SECONDS)
+    raise _failed(gateway.home, log_from, f"pid {old.pid} does not answer again", UNREACHABLE)
 
 
 def _prepare(home: Home) -> int:
@@ -115,14 +155,21 @@ def _failed(home: Home, log_from: int, what: str, code: int) -> CliError:
     """The reason, in the words that the gateway left in its log."""
     with home.log.open("rb") as log:
         log.seek(max(log_from, _log_size(home) - LOG_TAIL))
-        said = [text for line in log.read().decode("utf-8", "replace").splitlines() if (text := _words(line))]
-    reason = "\n".join(said[-6:])
-    message = f"The gateway could not be started: {what}." + (f"\n{reason}" if reason else "")
-    return CliError(message, hint="`holdfast logs` and `holdfast doctor` say more.", code=code)
+        lines = log.read().decode("utf-8", "replace").splitlines()
+    more = "`holdfast logs` and `holdfast doctor` say more."
+    for line in reversed(lines):
+        message, hint = _entry(line)
+        if message.startswith(COULD_NOT_START):
+            return CliError(message.replace(COULD_NOT_START, START_FAILED), hint=hint or more, code=code)
+    said = [line.strip().removeprefix("error: ") for line in lines if line.strip() and not _entry(line)[0]]
+    reason = "\n".join(said[-6:]) or f"{what}."
+    return CliError(f"{START_FAILED} {reason}", hint=more, code=code)
 
 
-def _words(line: str) -> str:
+def _entry(line: str) -> tuple[str, str]:
+    """The message and the hint of a line of the log; nothing where it is plain text."""
     try:
-        return str(json.loads(line)["message"])
-    except (ValueError, KeyError, TypeError):
-        return line.strip()
+        entry = json.loads(line)
+        return str(entry["message"]), str(entry.get("hint", ""))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "", ""

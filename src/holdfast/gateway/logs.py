@@ -23,6 +23,8 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if hint := getattr(record, "hint", ""):
+            line["hint"] = hint
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)
@@ -32,5 +34,6 @@ def start_logging(path: Path, size: int) -> None:
     """Everything of ours from INFO on, everybody else's warnings."""
     handler = logging.handlers.RotatingFileHandler(path, maxBytes=size, backupCount=KEPT, encoding="utf-8")
     handler.setFormatter(JsonLines())
+    logging.raiseExceptions = False  # a log that cannot be written, on a full disk, must not fill stderr with traces
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("holdfast").setLevel(logging.INFO)

@@ -355,6 +355,13 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     parts: list[PartHealth] = []
 
 
+class Restart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the gateway is to start again."""
+
+    env: dict[str, str] = {}
+    """Variables to set in its environment, for a key that was exported since; those that it has stay."""
+
+
 class Goodbye(msgspec.Struct, frozen=True):
     """The gateway is about to end."""
 
@@ -374,6 +381,7 @@ SHAPES = (
     ModelContext,
     Status,
     Health,
+    Restart,
     Goodbye,
     TaskAccepted,
     TaskPage,

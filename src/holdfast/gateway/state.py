@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends
@@ -29,6 +29,14 @@ from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Tasks
 from holdfast.store.follower_state import FollowerState
 from holdfast.store.port import Store
+
+
+@dataclass(slots=True)
+class Again:
+    """Whether the gateway is to start again after the goodbye, and what is then set in its environment."""
+
+    wanted: bool = False
+    environment: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,7 @@ class Gateway:
     started_at: int
     goodbye: asyncio.Event
     """Set by whoever wants it to end."""
+    again: Again
 
 
 def gateway_of(connection: HTTPConnection) -> Gateway:

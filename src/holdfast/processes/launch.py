@@ -54,6 +54,15 @@ def _directory(spool: Spool) -> int:
     return os.open(spool.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
+def own_keepers() -> set[int]:
+    """The keepers that are children of this process already: after a restart it is the same process."""
+    try:
+        pids = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        return {int(pid) for pid in pids if os.fsencode(KEEPER) in Path(f"/proc/{pid}/cmdline").read_bytes()}
+    except OSError:  # one ended meanwhile, or this kernel has no such list
+        return set()
+
+
 def reap(children: set[int]) -> None:
     """Take leave of the keepers that are through; whoever is not our child is somebody else's to reap."""
     for pid in list(children):

@@ -23,7 +23,7 @@ from holdfast.processes.activity import Activity, Meter, NotYet
 from holdfast.processes.command import Command, Found, NeverStarted, Over, Running
 from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import KillReport, Member, kill_tree, members, signal_group
-from holdfast.processes.launch import KEEPER, launch, reap
+from holdfast.processes.launch import KEEPER, launch, own_keepers, reap
 from holdfast.processes.proc import alive, process, require_proc
 from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed, spooled
 from holdfast.processes.verdict import decide, find, judge
@@ -79,7 +79,7 @@ class Supervisor:
         self._live: dict[str, _Watch] = {}
         self._starting: dict[str, asyncio.Task[Running]] = {}
         self._settling: set[asyncio.Task[None]] = set()
-        self._children: set[int] = set()
+        self._children = own_keepers()
         self._ticker: asyncio.Task[None] | None = None
         self._usage = Usage(0, 0)
         self._looked_at: float | None = None

@@ -10,7 +10,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from holdfast.domain.errors import Corrupt, Rejected, Unavailable
-from holdfast.store.queries import migrations, queries
+from holdfast.store.queries import migrations
 
 READERS = 3
 LOAD_PAGE = 500
@@ -55,12 +55,20 @@ def connect_reader(path: Path) -> sqlite3.Connection:
 
 
 def prepare(path: Path) -> None:
-    """Create or migrate the database; refuse one from a newer version; fence every earlier holder."""
-    with explained(path), closing(connect_writer(path)) as connection:
-        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            connection.execute("PRAGMA journal_mode=WAL")
-        migrate(connection)
-        connection.execute(queries()["drop_leases"])
+    """Create or migrate the database; refuse one from a newer version."""
+    with explained(path):
+        if path.exists() and _is_current(path):  # nothing is written: the disk may be full
+            return
+        with closing(connect_writer(path)) as connection:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode=WAL")
+            migrate(connection)
+
+
+def _is_current(path: Path) -> bool:
+    with closing(connect_reader(path)) as connection:
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        return version == migrations()[-1][0] and connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
 
 
 @contextmanager

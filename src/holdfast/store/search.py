@@ -98,8 +98,15 @@ class SearchIndex:
         self._lock = threading.Lock()
         self._unusable = ""
         self.state = FollowerState("the search index")
-        self._db = _open(path)
-        self._cursor = int(self._db.execute("SELECT seq FROM cursor").fetchone()[0])
+        self._closed_because = ""
+        """Why it cannot be opened now, on a full disk; that is tried again."""
+        self._db = sqlite3.connect(":memory:", check_same_thread=False)
+        self._cursor = 0
+        try:
+            self._open()
+        except sqlite3.OperationalError as error:
+            self._closed_because = str(error)
+            log.warning("the search index cannot be opened now: %s", error)
         self._thread = threading.Thread(target=self._follow, name="holdfast-search", daemon=True)
         self._thread.start()
 
@@ -124,6 +131,9 @@ class SearchIndex:
             query, parameters = _BY_GRAMS, {"match": match, "limit": limit, "outputs": outputs}
         else:
             query, parameters = _BY_SCAN, {"folded": text.casefold(), "scan": SCAN, "limit": limit, "outputs": outputs}
+        if self._closed_because:
+            message = f"The search index cannot be opened: {self._closed_because}."
+            raise Unavailable(message, hint="Free some space; it is tried again.")
         try:
             with self._lock:
                 return self._db.execute(query, parameters).fetchall()
@@ -141,6 +151,11 @@ class SearchIndex:
         self._db.close()
 
     # --- on the index's thread ------------------------------------------------------------------
+
+    def _open(self) -> None:
+        self._db = _open(self._path)
+        self._cursor = int(self._db.execute("SELECT seq FROM cursor").fetchone()[0])
+        self._closed_because = ""
 
     def _follow(self) -> None:
         """Whatever goes wrong, it is tried again: without this thread nobody could find anything new."""
@@ -166,6 +181,8 @@ class SearchIndex:
         self.state.problem = problem
 
     def _catch_up(self) -> bool:
+        if self._closed_because:
+            self._open()
         if self._unusable:
             self._begin_anew()
         try:

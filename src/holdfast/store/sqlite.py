@@ -277,9 +277,9 @@ class SqliteStore:
     async def close(self) -> None:
         """Finish what was taken, and let go of the files."""
         await asyncio.to_thread(self._index.close)
-        self._followed.close()
         await self._readers.close()
-        await self.writer.close()  # last, so that its checkpoint leaves a single file
+        await self.writer.close()
+        self._followed.close()  # last and read-only: so `-wal` and `-shm` stay for a start on a full disk
 
     # --- on a reader's thread -------------------------------------------------------------------
 

@@ -86,6 +86,8 @@ class Writer:
         self.commits = 0
         self.commit_seconds = 0.0
         self._sync_seconds = SLOW
+        self._fenced = False
+        """Whether every lease of an earlier process is gone."""
         self._connection = connect()
         self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
 
@@ -114,7 +116,13 @@ class Writer:
             self._idle.clear()
             await self._idle.wait()
         self._thread.shutdown()
-        await asyncio.to_thread(self._connection.close)
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        """Put everything into the one file first: if a reader is the last to close, it cannot."""
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._connection.close()
 
     # --- on the loop ----------------------------------------------------------------------------
 
@@ -175,6 +183,8 @@ class Writer:
         tx = Transaction(self._connection, self._last_seq, self._heads)
         try:
             self._connection.execute("BEGIN IMMEDIATE")
+            if not self._fenced:  # with the first write and not at the start, where the disk may be full
+                self._connection.execute(queries()["drop_leases"])
             for request in batch:
                 request.again = False
                 try:
@@ -190,6 +200,7 @@ class Writer:
                 log.exception("a failed transaction could not be cleaned up")
                 return self._refuse(batch, worse)
         ended = time.perf_counter()
+        self._fenced = True
         self._last_seq = tx.last_seq
         if len(self._heads) > KNOWN_HEADS:
             self._heads.clear()

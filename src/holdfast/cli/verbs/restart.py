@@ -1,4 +1,4 @@
-"""`holdfast restart`: end the gateway and start it again."""
+"""`holdfast restart`: let the gateway start again."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from holdfast.cli.context import Cli, pass_cli, shared_options
 @shared_options
 @pass_cli
 def command(cli: Cli) -> None:
-    """End the gateway and start it again in the background, at the same port. Open turns go on."""
-    from holdfast.cli.start import start, stop
+    """Let the gateway start again, at the same port; start one where none runs. Open turns go on.
 
-    old = stop(cli.gateway)
-    new = start(cli.gateway, port=old.port)
+    It stays the same process, whoever asks for it. With a wrong config.toml the running one goes on as it is.
+    """
+    from holdfast.cli.start import restart
+
+    done = restart(cli.gateway)
+    old, new = done.old, done.new
     if cli.json:
-        cli.print_json({"pid": new.pid, "stopped": old.pid, "url": new.url})
+        cli.print_json({"pid": new.pid, "stopped": old.pid if old is not None else None, "url": new.url})
+    elif old is not None:
+        click.echo(f"the gateway (pid {new.pid}) has restarted and runs at {new.url}")
     else:
-        click.echo(f"the gateway (pid {old.pid}) has ended; pid {new.pid} runs at {new.url}")
+        click.echo(f"no gateway was running; one was started and runs at {new.url}")

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import Counter
+from pathlib import Path
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from holdfast import __version__
 from holdfast.board.inbox import in_words
-from holdfast.domain.errors import Corrupt
+from holdfast.config import ConfigError, Home
+from holdfast.domain.errors import Corrupt, Rejected
 from holdfast.domain.events import session_stream
 from holdfast.domain.system import SYSTEM
 from holdfast.gateway.answers import answer
-from holdfast.gateway.contract import describe, returns
+from holdfast.gateway.contract import body, describe, returns, takes
 from holdfast.gateway.metrics import exposition
 from holdfast.gateway.routes.sessions import statements
 from holdfast.gateway.routes.tasks import task_statements
-from holdfast.gateway.shapes import Goodbye, Health, PartHealth, Statement, Status, Why
-from holdfast.gateway.state import At
+from holdfast.gateway.shapes import Goodbye, Health, PartHealth, Restart, Statement, Status, Why
+from holdfast.gateway.state import At, device_of
+from holdfast.lifecycle.restart import check_restart
 
+RESTART_HINT = "Correct it, then restart again."
 router = APIRouter(tags=["system"])
 
 
@@ -103,6 +108,23 @@ async def metrics(at: At) -> Response:
 async def openapi(request: Request) -> Response:
     """The contract."""
     return answer(describe(request.app))
+
+
+@router.post("/v1/restart", **takes(Restart, Goodbye, keyed=False))
+async def restart(at: At, request: Request) -> Response:
+    """Say goodbye and start again as the same process, at the same port; refused while config.toml is wrong."""
+    given = await body(request, Restart)
+    if given.env and device_of(request):
+        raise Rejected("A browser cannot change the environment of the gateway.")
+    if any(not name or "=" in name or "\0" in name + value for name, value in given.env.items()):
+        raise Rejected("env: not names and values of an environment.")
+    try:
+        await asyncio.to_thread(check_restart, Home(Path(at.home)))
+    except ConfigError as error:
+        raise Rejected(f"The gateway goes on as it is: {error}", hint=RESTART_HINT) from error
+    at.again.wanted, at.again.environment = True, given.env
+    at.goodbye.set()
+    return answer(Goodbye(os.getpid()), status=202)
 
 
 @router.post("/v1/shutdown", **returns(Goodbye, status=202))

@@ -1,0 +1,36 @@
+"""Starting the gateway again as the same process, after a look at whether it would start at all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import NoReturn
+
+from holdfast.config import ConfigError, Home, own_environment
+
+CHECK_SECONDS = 30.0
+
+
+def check_restart(home: Home) -> None:
+    """Load the program and the settings as they are on disk now, in a process of their own.
+
+    ConfigError says what is wrong.
+    """
+    command = [sys.executable, "-P", "-m", "holdfast", "--home", str(home.path), "config", "check"]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, errors="replace", timeout=CHECK_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigError(f"The settings cannot be checked: {error}.") from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().removeprefix("error: ")
+        raise ConfigError(said or f"`holdfast config check` ended with exit code {done.returncode}.")
+
+
+def restart_program(home: Home, *, port: int, background: bool, environment: dict[str, str]) -> NoReturn:
+    """Replace the program of this process. Its parent and terminal stay, and the commands that it started."""
+    command = [sys.executable, "-P", "-m", "holdfast", "--home", str(home.path), "serve", "--port", str(port)]
+    arguments = [*command, *(["--background"] if background else [])]
+    os.execve(sys.executable, arguments, own_environment() | environment)  # noqa: S606

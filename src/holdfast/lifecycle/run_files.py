@@ -1,0 +1,127 @@
+"""The files of a running gateway in `run/`: the lock, the owner's token and the address.
+
+They are checked every second and written again when somebody deleted them (a cleaner of temporary directories does), so
+that clients find the gateway again. When the home itself is gone or was replaced, the gateway ends: nobody would find
+what it still writes. A file is written into the space that it already has where a full disk allows nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.config import Home
+from holdfast.domain.errors import Conflict
+from holdfast.lifecycle.rounds import Rounds
+from holdfast.store.lock import HomeLock
+
+CHECK_SECONDS = 1.0
+TOKEN_LENGTH = 43
+"""Characters of 256 bits."""
+log = logging.getLogger(__name__)
+
+
+class RunFiles:
+    """What clients need to find and enter this gateway."""
+
+    def __init__(self, home: Home, lock: HomeLock, lost: Callable[[], None]) -> None:
+        self._home = home
+        self._lock = lock
+        self._lost = lost
+        self._database: os.stat_result | None = None
+        self._address = ""
+        self._checks = Rounds(self._check, name="run files", every=CHECK_SECONDS, first=CHECK_SECONDS)
+        self.token = _token(home)
+
+    def announce(self, address: dict[str, object]) -> None:
+        """Write the address where every client looks for it, and look after all files from now on."""
+        self._address = json.dumps(address) + "\n"
+        self._database = _found(self._home.database)
+        self._restore()
+        self._checks.start()
+
+    async def stop(self) -> None:
+        """Look no more, and withdraw the address. Its file keeps its space under another name."""
+        await self._checks.stop()
+        if self._address and self._lock.home_is_there and self._home.address.exists():
+            self._home.address.replace(_spare(self._home.address))
+
+    async def _check(self) -> None:
+        if not self._lock.home_is_there:
+            self._end(f"the home {self._home.path} is gone or was replaced by another")
+        elif not self._is_database(_found(self._home.database)):
+            self._end(f"{self._home.database} is gone or was replaced by another file")
+        else:
+            try:
+                self._restore()
+            except Conflict as error:
+                self._end(error.message)
+
+    def _is_database(self, found: os.stat_result | None) -> bool:
+        if self._database is None:  # it is no file
+            return True
+        return found is not None and os.path.samestat(found, self._database)
+
+    def _end(self, why: str) -> None:
+        log.error("the gateway ends: %s", why)
+        self._lost()
+
+    def _restore(self) -> None:
+        self._home.run.mkdir(mode=0o700, exist_ok=True)
+        restored = ["lock"] if self._lock.restore() else []
+        if len(_text(self._home.token).strip()) < TOKEN_LENGTH:  # another one is for the next start
+            _write(self._home.token, self.token + "\n")
+            restored.append("token")
+        if _text(self._home.address) != self._address:
+            _write(self._home.address, self._address)
+            restored.append("address")
+        if restored:
+            log.info("written to %s: %s", self._home.run, ", ".join(restored))
+
+
+def _token(home: Home) -> str:
+    """The owner's token; it stays the same over restarts, so that clients stay logged in."""
+    token = _text(home.token).strip()
+    return token if len(token) >= TOKEN_LENGTH else secrets.token_urlsafe(32)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _found(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
+
+
+def _spare(path: Path) -> Path:
+    return path.with_name(path.name + ".tmp")
+
+
+def _write(path: Path, text: str) -> None:
+    """In one step for whoever reads it; without space for a second file, in the space of the first."""
+    try:
+        _write_over(_spare(path), text)
+        _spare(path).replace(path)
+    except OSError:
+        _write_over(path, text)
+
+
+def _write_over(path: Path, text: str) -> None:
+    data = text.encode()
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        os.fchmod(file, 0o600)
+        os.pwrite(file, data, 0)
+        os.ftruncate(file, len(data))
+    finally:
+        os.close(file)
