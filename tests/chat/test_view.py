@@ -98,6 +98,33 @@ def test_tool_calls_are_one_line_each_and_can_be_opened() -> None:
     assert story.view.calls["1.1.0"].output == "text"
 
 
+@pytest.mark.parametrize(
+    ("how", "result", "detail"),
+    [
+        ({"exit_code": 0}, "done", ""),
+        ({"exit_code": 3}, "failed", "exit code 3"),
+        ({"signal": "SIGKILL"}, "failed", "SIGKILL"),
+        ({"outcome": "unknown", "stopped": True}, "stopped", ""),
+        ({"task": "t1", "running": True}, "started", ""),
+        ({"outcome": "unknown"}, "unknown", ""),
+    ],
+)
+def test_a_command_that_failed_looks_failed(how: Json, result: str, detail: str) -> None:
+    story = Story().begin()
+    story.answered("", calls=[{"call": "1.1.0", "tool": "terminal", "arguments": "{}"}])
+    story.happened("ToolCallStarted", turn=1, call="1.1.0", tool="terminal", effect="keyed")
+    ended = {"turn": 1, "call": "1.1.0", "tool": "terminal", "outcome": "done", "output": "x", "duration_ms": 12}
+    (shown,) = story.happened("ToolCallFinished", **ended | how)
+    assert isinstance(shown, Called)
+    assert (shown.result, shown.detail) == (result, detail)
+
+
+def test_the_half_answer_of_a_model_that_failed_stays() -> None:
+    story = Story().begin()
+    problem = {"code": "network", "message": "The line was cut.", "hint": ""}
+    assert story.happened("ModelFailed", turn=1, step=1, problem=problem, text="one two") == [Spoke("one two")]
+
+
 WAIT: Json = {"turn": 1, "wait": "w1", "call": "1.1.0", "until": None, "default": None, "pattern": "write:*"}
 
 

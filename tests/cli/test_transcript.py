@@ -39,6 +39,23 @@ def test_edits_of_the_queue_are_told(capsys: pytest.CaptureFixture[str]) -> None
     assert _line(capsys, "SessionPinned", pinned=False, by="web") == "session   not pinned any more by web"
 
 
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"exit_code": 3}, "failed, exit code 3"),
+        ({"signal": "SIGKILL"}, "failed, SIGKILL"),
+        ({"outcome": "unknown", "stopped": True}, "stopped"),
+        ({"task": "t1", "running": True}, "started"),
+        ({"exit_code": 0}, "done"),
+    ],
+)
+def test_a_command_that_failed_looks_failed(
+    capsys: pytest.CaptureFixture[str], how: dict[str, Any], words: str
+) -> None:
+    ended = {"turn": 1, "call": "1.1.0", "tool": "terminal", "outcome": "done", "output": "", "duration_ms": 12}
+    assert f"terminal · {words} · 12 ms" in _line(capsys, "ToolCallFinished", **ended | how)
+
+
 SURVIVOR: dict[str, Any] = {"pid": 7, "activity": "serving in use", "evidence": "e", "age_ms": 120_000, "rule": "r"}
 
 

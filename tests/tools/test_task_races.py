@@ -166,7 +166,10 @@ async def test_a_stop_that_the_disk_refused_is_tried_again(desk: Desk, monkeypat
 
     monkeypatch.setattr(desk.store, "append", full)
     monkeypatch.setattr("holdfast.runtime.tasks.RETRY_SECONDS", 0.0)
-    task = (await desk.call("terminal", command="sleep 60", background=True)).task
+    started = await desk.call("terminal", command="sleep 60", background=True)
+    assert started.end is not None
+    assert started.end.running, "it is started, not done"
+    task = started.task
     await desk.sessions.tell(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), "me"))
     row = await desk.shelf.ended(task)
     assert (row["state"], row["stop_reason"], troubles) == ("stopped", "its session was archived", [])

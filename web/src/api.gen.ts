@@ -1410,6 +1410,7 @@ export interface ToolCallFinished {
   readonly exit_code?: number | null;
   readonly signal?: string;
   readonly stopped?: boolean;
+  readonly running?: boolean;
 }
 
 export interface ToolCallStarted {

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import click
 
+from holdfast.cli.call_result import in_words
 from holdfast.cli.follow import Happened, Spoken
 from holdfast.cli.gateway import Json
 from holdfast.cli.screen import SHORT_ID, clean, dim, duration, one_line, shorten, terminal_width
@@ -168,9 +169,7 @@ def tool_line(event: Json, calls: dict[str, str]) -> str:
     """A finished tool call in one line."""
     what = arguments_line(calls.get(event["call"], ""))
     task = f" · task {event['task'][:SHORT_ID]}" if event.get("task") else ""
-    return (
-        f"⚙ {event['tool']}{' ' + what if what else ''} · {event['outcome']} · {duration(event['duration_ms'])}{task}"
-    )
+    return f"⚙ {event['tool']}{' ' + what if what else ''} · {in_words(event)} · {duration(event['duration_ms'])}{task}"
 
 
 def from_task(event: Json) -> bool:

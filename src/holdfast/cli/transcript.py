@@ -12,6 +12,7 @@ import click
 
 from holdfast.cli import chapters
 from holdfast.cli.answer import LiveText, arguments_line, from_task
+from holdfast.cli.call_result import call_result, in_words
 from holdfast.cli.follow import Spoken
 from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
@@ -62,8 +63,9 @@ class Transcript:
             case "ToolCallFinished":
                 self._open.pop(event["call"], None)
                 task = f" · task {event['task']}" if event.get("task") else ""
-                note = f"· {event['outcome']} · {duration(event['duration_ms'])}{task}"
-                problem = "" if event["outcome"] == "done" else f"\n{event['output']}"
+                note = f"· {in_words(event)} · {duration(event['duration_ms'])}{task}"
+                went_well = call_result(event)[0] in ("done", "started")
+                problem = "" if went_well else f"\n{event['output']}"
                 self._entry(record, "tool", self._call(event) + f" {note}{problem}")
             case _:
                 self._remark(record)

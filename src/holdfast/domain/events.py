@@ -311,6 +311,8 @@ class ToolCallFinished(Event, frozen=True):
     """The signal that ended the command, as in `SIGKILL`."""
     stopped: bool = False
     """Somebody or a rule ended it while it ran: its turn was stopped, or its command was."""
+    running: bool = False
+    """What it started goes on in the background: the call is over, the `task` is not."""
 
 
 Shelved = SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned

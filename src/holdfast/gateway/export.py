@@ -11,11 +11,15 @@ from holdfast.domain.chapter import ChapterOpened, ChapterRejoined, ContextCompa
 from holdfast.domain.events import (
     AnyEvent,
     InputReceived,
+    ModelFailed,
     ModelInterrupted,
     ModelResponded,
     NoteReceived,
+    Purpose,
     ToolCallFinished,
     TurnFinished,
+    WaitAnswered,
+    WaitOpened,
     session_stream,
 )
 from holdfast.domain.queue import edited
@@ -42,12 +46,15 @@ async def as_markdown(store: Store, session: str, *, title: str) -> Response:
     records = await store.load(session_stream(session), after=0)
     parts = [f"# {title or session}\n\nSession `{session}`\n"]
     withdrawn, reads = edited(records)
+    retries = {r.event.wait for r in records if isinstance(r.event, WaitOpened) and r.event.purpose == "retry"}
     for record in records:
         event: AnyEvent = record.event
         if isinstance(event, InputReceived):
             if event.input in withdrawn:
                 continue
             event = reads[event.input]
+        if isinstance(event, WaitOpened | WaitAnswered) and event.wait in retries:
+            continue
         if text := _paragraph(event, record.at):
             parts.append(text)
     body = "\n".join(parts).encode()
@@ -56,6 +63,22 @@ async def as_markdown(store: Store, session: str, *, title: str) -> Response:
 
 def _attachment(session: str, suffix: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="holdfast-{session}.{suffix}"'}
+
+
+QUESTIONS: dict[Purpose, str] = {
+    "question": "Question",
+    "approval": "Approval asked for",
+    "resume": "Interrupted",
+    "compaction": "The context is too long",
+    "retry": "Waits for another try",
+}
+
+
+def _result(call: ToolCallFinished) -> str:
+    """How a call ended, with what is known of its command."""
+    detail = call.signal or (f"exit code {call.exit_code}" if call.exit_code else "")
+    word = "stopped" if call.stopped else "started" if call.running else call.outcome
+    return f"failed ({detail})" if detail and word == "done" else f"{word} ({detail})" if detail else word
 
 
 def _paragraph(event: AnyEvent, at: int) -> str:
@@ -70,9 +93,17 @@ def _paragraph(event: AnyEvent, at: int) -> str:
             return f"## Agent, {when}\n\n{e.text}\n{calls}\n"
         case ModelInterrupted() as e:
             return f"## Agent, {when} (partial: {e.reason})\n\n{e.text}\n"
+        case ModelFailed() as e if e.text:
+            return f"## Agent, {when} (partial: {e.problem.message})\n\n{e.text}\n"
         case ToolCallFinished() as e:
             fence = "~~~~" if "```" in e.output else "```"
-            return f"Tool `{e.tool}` {e.outcome} in {e.duration_ms} ms:\n\n{fence}\n{e.output}\n{fence}\n"
+            return f"Tool `{e.tool}` {_result(e)} in {e.duration_ms} ms:\n\n{fence}\n{e.output}\n{fence}\n"
+        case WaitOpened() as e:
+            choices = "".join(f"\n- {choice}" for choice in e.choices) if e.purpose != "approval" else ""
+            return f"## {QUESTIONS[e.purpose]}, {when}\n\n{e.reason}\n{choices}\n"
+        case WaitAnswered() as e:
+            note = f" ({e.note})" if e.note else ""
+            return f"## Answer by {e.by}, {when}\n\n{e.answer}{note}\n"
         case TurnFinished(outcome="failed" | "stopped") as e:
             return f"*Turn {e.turn} {e.outcome}: {e.reason}*\n"
         case ChapterOpened() as e:

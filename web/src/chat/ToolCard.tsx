@@ -16,7 +16,7 @@ const FOLD = 6;
 /** Neighbouring calls share a frame; many that went well fold. */
 export function Calls({ calls, session }: { readonly calls: readonly CallView[]; readonly session: string }): ReactNode {
   const [open, setOpen] = useState(false);
-  const finished = calls.filter((call) => call.state === "done");
+  const finished = calls.filter((call) => call.state === "done" || call.state === "started");
   const folds = !open && finished.length >= FOLD;
   const hidden = folds ? finished.slice(0, -1) : [];
   const took = hidden.reduce((sum, call) => sum + (call.durationMs ?? 0), 0);
@@ -24,7 +24,7 @@ export function Calls({ calls, session }: { readonly calls: readonly CallView[];
     <div className="calls">
       {folds && (
         <button type="button" className="fold tool !flex w-full px-3 h-8" onClick={() => setOpen(true)}>
-          <Icon name="right" />{plural(hidden.length, "earlier call")}, all done, {duration(took)}
+          <Icon name="right" />{plural(hidden.length, "earlier call")}, none failed, {duration(took)}
         </button>
       )}
       {calls.filter((call) => !hidden.includes(call)).map((call) => <ToolCard key={call.call} call={call} session={session} />)}
@@ -76,7 +76,7 @@ const ToolCard = memo(function ToolCard({ call, session }: { readonly call: Call
         <Chip state={state} />
         <span className="cmd cut grow" title={line}>{line}</span>
         <span className="took">
-          {took ?? (call.startedAt !== null && call.state === "running" ? <Since at={call.startedAt} /> : "")}
+          {call.detail && `${call.detail} · `}{took ?? (call.startedAt !== null && call.state === "running" ? <Since at={call.startedAt} /> : "")}
         </span>
         {call.state === "unknown" && <Why of="session" id={session} />}
         <button type="button" className="btn quiet small icon" aria-expanded={open} disabled={!known}

@@ -1,7 +1,7 @@
 /** What one session looks like: plain values, made by the reducer from the log and by nothing else. */
 import type { ChapterOpened, Problem, Survivor } from "../api.gen";
 
-export type CallState = "queued" | "running" | "done" | "failed" | "unknown";
+export type CallState = "queued" | "running" | "done" | "started" | "failed" | "stopped" | "unknown";
 
 export interface CallView {
   readonly call: string;
@@ -13,6 +13,8 @@ export interface CallView {
   readonly output: string;
   readonly files: readonly string[];
   readonly task: string;
+  /** The exit code or the signal of its command, where that says something. */
+  readonly detail: string;
 }
 
 interface At {

@@ -1,10 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { LogRecord } from "../api.gen";
 import types from "../api.gen.ts?raw";
 import { emptySession, stateOf, type SessionView } from "./model";
 import { found } from "./find";
 import { history } from "./history";
-import { Gap, happened, spoken } from "./reduce";
+import { Gap, callResult, happened, spoken } from "./reduce";
 import fold from "./reduce.ts?raw";
 
 type Event = LogRecord["event"];
@@ -183,5 +183,21 @@ describe("the history of a task", () => {
       "Started by you (lives as long as its session)", "Runs as process 7", "Pinned by you", "Kill asked for by you (enough)",
       "Ended: stopped (by signal SIGKILL; 2.0 KiB of output)",
     ]);
+  });
+});
+
+describe("how a tool call ended", () => {
+  const end = { kind: "ToolCallFinished", turn: 1, call: "c1", tool: "terminal", outcome: "done", output: "", duration_ms: 3 } as const;
+  test.each([
+    [{}, "done", ""],
+    [{ exit_code: 0 }, "done", ""],
+    [{ exit_code: 3 }, "failed", "exit code 3"],
+    [{ signal: "SIGKILL" }, "failed", "SIGKILL"],
+    [{ outcome: "unknown", stopped: true }, "stopped", ""],
+    [{ stopped: true, signal: "SIGTERM" }, "stopped", "SIGTERM"],
+    [{ task: "t1", running: true }, "started", ""],
+    [{ outcome: "unknown" }, "unknown", ""],
+  ] as const)("%o is %s %s", (more, state, detail) => {
+    expect(callResult({ ...end, ...more })).toEqual({ state, detail });
   });
 });

@@ -1,5 +1,5 @@
 /** The fold of one session: records and deltas in, a view out. Pure: the same log gives the same view. */
-import type { Delta, InputRevised, LogRecord } from "../api.gen";
+import type { Delta, InputRevised, LogRecord, ToolCallFinished } from "../api.gen";
 import { duration } from "../words";
 import { chapterHappened } from "./chapters";
 import type { CallView, Item, Onward, OpenTurn, QueuedInput, SessionView, StepItem, Tone } from "./model";
@@ -117,7 +117,7 @@ function fold(view: Draft, record: LogRecord): void {
       break;
     case "ModelResponded": {
       const calls = event.calls.map((call): CallView => ({
-        ...call, state: "queued", startedAt: null, durationMs: null, output: "", files: [], task: "",
+        ...call, state: "queued", startedAt: null, durationMs: null, output: "", files: [], task: "", detail: "",
       }));
       const said = { text: event.text, thinking: event.thinking, finish: event.finish, calls, live: false, version, at };
       const change = { ...said, cut: event.finish === "length" ? "the model's length limit" : "" };
@@ -148,7 +148,7 @@ function fold(view: Draft, record: LogRecord): void {
       break;
     case "ToolCallFinished":
       changeCall(view, event.call, {
-        state: event.outcome, output: event.output, durationMs: event.duration_ms, files: event.files ?? [],
+        ...callResult(event), output: event.output, durationMs: event.duration_ms, files: event.files ?? [],
         task: event.task ?? "",
       });
       break;
@@ -349,4 +349,13 @@ function spent(turn: OpenTurn, usage: { input_tokens?: number; output_tokens?: n
     tokensOut: turn.tokensOut + (usage.output_tokens ?? 0),
     cost: cost === null ? turn.cost : (turn.cost ?? 0) + cost,
   };
+}
+
+/** How a call ended, as people see it: a command that failed looks failed. `detail` is its exit code or signal. */
+export function callResult(event: ToolCallFinished): Pick<CallView, "state" | "detail"> {
+  const detail = event.signal || (event.exit_code ? `exit code ${event.exit_code}` : "");
+  if (event.stopped) return { state: "stopped", detail };
+  if (event.outcome !== "done") return { state: event.outcome, detail };
+  if (event.running) return { state: "started", detail: "" };
+  return { state: detail ? "failed" : "done", detail };
 }

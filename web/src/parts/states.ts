@@ -12,7 +12,8 @@ const make = (look: string, word: string, icon = look): State => ({ look, icon, 
 
 export const CALLS: Readonly<Record<string, State>> = {
   queued: make("queued", "Intended"), running: make("working", "Running"), done: make("done", "Done"),
-  failed: make("failed", "Failed"), unknown: make("unknown", "Unknown"),
+  failed: make("failed", "Failed"), unknown: make("unknown", "Unknown"), stopped: make("stopped", "Stopped"),
+  started: make("working", "Started", "clock"),
 };
 
 export function sessionState(state: string, turnState: string | null): State {

@@ -47,10 +47,13 @@ class Called:
     number: int
     tool: str
     arguments: str
-    outcome: str
+    result: str
+    """done, started, failed, stopped or unknown."""
     output: str
     ms: int
     task: str = ""
+    detail: str = ""
+    """Its exit code or signal, if that says something."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from holdfast.cli.answer import arguments_line
+from holdfast.cli.call_result import COLORS
 from holdfast.cli.chat.blocks import Asked, Block, Called, Divider, Listing, Noted, Remark, Said, Spoke, Thought, gap
 from holdfast.cli.chat.markdown import STYLES, Drawn
 from holdfast.cli.screen import SHORT_ID, clean, duration, one_line, plural, shorten
@@ -30,7 +31,6 @@ NARROWEST = 20
 TAB = 4
 MARK = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 TONES = {"quiet": "dim", "plain": "none", "warning": "yellow", "bad": "red"}
-OUTCOMES = {"done": "green", "failed": "red", "unknown": "yellow"}
 APPROVALS = {
     "allow": "this once",
     "session": "also {pattern} in this session",
@@ -155,16 +155,27 @@ class Painter:
     def _called(self, block: Called) -> RenderableType:
         """One line; of a failure also the first line of what it said."""
         rest = f" · {duration(block.ms)}{f' · task {block.task[:SHORT_ID]}' if block.task else ''} · [{block.number}]"
-        ending = f" · {block.outcome}{rest}"
+        if block.detail:
+            rest = f" · {block.detail}{rest}"
+        ending = f" · {block.result}{rest}"
         what = call_line(block.tool, block.arguments, self.columns - len(ending) - 2)
         line = Text.assemble(
-            ("⚙ ", "dim"), what, (" · ", "dim"), (block.outcome, OUTCOMES.get(block.outcome, "none")),
+            ("⚙ ", "dim"), what, (" · ", "dim"), (block.result, COLORS.get(block.result, "none")),
             (rest, "dim"),
         )  # fmt: skip
-        if block.outcome == "done":
+        if block.result in ("done", "started"):
             return line
-        why = shorten(one_line(tidy(block.output)), self.columns - 4)
+        said = _last_line(block.output) if block.detail else one_line(tidy(block.output))
+        why = shorten(said, self.columns - 4)
         return Group(line, Text(f"  {why}", style="dim")) if why else line
+
+
+def _last_line(output: str) -> str:
+    """What a command printed last; how it ended stands beside it already."""
+    lines = [line for line in map(one_line, tidy(output).split("\n")) if line]
+    if lines and lines[-1].startswith("[") and lines[-1].endswith("]"):
+        lines.pop()
+    return lines[-1] if lines else ""
 
 
 def call_line(tool: str, arguments: str, limit: int) -> str:

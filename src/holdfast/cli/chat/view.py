@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from holdfast.cli.answer import from_task
+from holdfast.cli.call_result import call_result
 from holdfast.cli.chat.blocks import Asked, Block, Called, Noted, Remark, Said, Tone
 from holdfast.cli.chat.chapter import Context, chapter_blocks
 from holdfast.cli.chat.speech import Speech
@@ -188,7 +189,9 @@ class View:
                 self._not_asked(cut=event["reason"])
                 return self.speech.cut(event)
             case "ModelFailed":
-                self._not_asked(cut="")
+                partial = event.get("text") or ""
+                self._not_asked(cut=event["problem"]["message"].rstrip(".") if partial else "")
+                return self.speech.cut(event | {"thinking": ""}) if partial else []
             case "ToolCallStarted":
                 self._call(event).started_at = at
             case "ToolCallFinished":
@@ -261,11 +264,12 @@ class View:
 
     def _finished(self, event: Json) -> list[Block]:
         call = self._call(event)
-        call.outcome, call.output = event["outcome"], event["output"]
-        if call.tool == QUESTION and call.outcome == "done":
+        result, detail = call_result(event)
+        call.outcome, call.output = ", ".join(filter(None, (result, detail))), event["output"]
+        if call.tool == QUESTION and result == "done":
             return []  # the question and its answer were shown
         took, task = event["duration_ms"], event.get("task") or ""
-        return [Called(call.number, call.tool, call.arguments, call.outcome, call.output, took, task)]
+        return [Called(call.number, call.tool, call.arguments, result, call.output, took, task, detail)]
 
     def _paused(self, event: Json) -> list[Block]:
         suspended = event["kind"] == "TurnSuspended"

@@ -13,7 +13,7 @@ from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.sessions import Caller
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tools.place import Place, ToolFailed
-from holdfast.runtime.tools.tool import Done, Tool
+from holdfast.runtime.tools.tool import CommandEnd, Done, Tool
 from holdfast.store.port import CommandKey
 
 
@@ -70,4 +70,8 @@ class Delegate:
             row = await self._shelf.find(task)
         except HoldfastError as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
-        return Done(f"Task {task} is {row['state']}: the agent {profile} works on it in the background.", task=task)
+        return Done(
+            f"Task {task} is {row['state']}: the agent {profile} works on it in the background.",
+            task=task,
+            end=CommandEnd(running=row["state"] == "running"),
+        )

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, assert_never
 import msgspec
 
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
-from holdfast.domain.events import Effect
+from holdfast.domain.events import CallOutcome, Effect
 from holdfast.domain.task import NEVER_STARTED, Lifetime, TaskStarted, agent_of, task_of_call, title_of
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.shelf import Shelf
@@ -150,8 +150,9 @@ class Terminal:
         task = str(row["id"])
         if arguments.background:
             if row["state"] != "running":
-                return Done(await self._shelf.told(row), task=task, end=_end(row))
-            return Done(f"It runs in the background as task {task}, pid {row['pid']}.", task=task)
+                return await self._ended(row)
+            text = f"It runs in the background as task {task}, pid {row['pid']}."
+            return Done(text, task=task, end=CommandEnd(running=True))
         left = since / 1000 + arguments.timeout - self._clock.now() / 1000
         try:
             async with asyncio.timeout(max(0.0, left)):
@@ -161,10 +162,15 @@ class Terminal:
             if row["state"] == "running":
                 so_far = await self._shelf.text(row)
                 text = f"It still runs after {arguments.timeout} s and goes on in the background as task {task}."
-                return Done(f"{text} So far it printed:\n{so_far}", task=task)
+                return Done(f"{text} So far it printed:\n{so_far}", task=task, end=CommandEnd(running=True))
         if str(row["reason"]).startswith(NEVER_STARTED):
             raise ToolFailed(f"{row['reason']}.")
-        return Done(await self._shelf.told(row), task=task, end=_end(row))
+        return await self._ended(row)
+
+    async def _ended(self, row: Row) -> Done:
+        """How it ended. Of one that was lost nobody knows that."""
+        outcome: CallOutcome = "unknown" if row["state"] == "lost" else "done"
+        return Done(await self._shelf.told(row), task=str(row["id"]), end=_end(row), outcome=outcome)
 
 
 class ProcessTool:

@@ -29,6 +29,8 @@ class CommandEnd:
     signal: str = ""
     stopped: bool = False
     """On somebody's word or by a rule."""
+    running: bool = False
+    """It did not end: it goes on in the background."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Done:
     """The command or the agent that it started or looked at."""
     end: CommandEnd | None = None
     """How the command ended that it waited for."""
+    outcome: CallOutcome = "done"
+    """`unknown` when nobody can know how its command ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,7 @@ class Tool(Generic[Arguments]):
             done = await self.run(place, self._parse(arguments))
         except (ToolFailed, OSError) as error:
             return failure(error)
-        return Result("done", bounded(done.output), done.files, done.task, done.end)
+        return Result(done.outcome, bounded(done.output), done.files, done.task, done.end)
 
     def _parse(self, arguments: str) -> Arguments:
         try:
@@ -207,6 +211,7 @@ def finished(
         exit_code=end.exit_code,
         signal=end.signal,
         stopped=end.stopped,
+        running=end.running,
     )
 
 
