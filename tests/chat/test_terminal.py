@@ -258,7 +258,7 @@ def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: Co
         seat.until_idle("A better title · demo")
         for command, answer in {
             "/context": "tools: read",
-            "/why": "It rests. Turn 2 ended",
+            "/why": "Idle. Turn 2 ",
             "/inbox": "Nothing waits for you.",
             "/sessions": "*  ",
             "/export talk.md": "bytes of markdown",

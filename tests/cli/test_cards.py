@@ -250,7 +250,7 @@ def test_why_knows_cards_by_prefix_and_says_when_it_is_not_one(cli: CommandLine)
     card = parked(cli, "x")
     assert "It is in triage" in cli.ok("why", card[:6])
     either, other = (
-        [sentence | {"text": re.sub(r"Since [^)]*", "", sentence["text"])} for sentence in found["sentences"]]
+        [sentence | {"text": re.sub(r"For [^)]*", "", sentence["text"])} for sentence in found["sentences"]]
         for found in (cli.json("why", card), cli.json("card", "why", card))
     )
     assert either == other
@@ -266,7 +266,7 @@ def test_runs_are_tasks_of_the_kind_card(gateway: GatewayProcess, cli: CommandLi
     assert "at work" in cli.ok("tasks")
     assert task[:8] in cli.ok("tasks", "history", "--kind", "card")
     assert f"sessions log {found['runs'][0]['session']}" in cli.ok("tasks", "show", task)
-    assert "Its agent works since" in cli.ok("why", task)
+    assert "Its agent has been working for" in cli.ok("why", task)
     cli.ok("card", "stop", card)
 
 

@@ -220,7 +220,7 @@ def test_why_in_full_shows_who_postpones_a_reset_and_what_became_of_it(
     short = cli.ok("why", session)
     assert "A reset (idle) fell due" in short
     full = cli.ok("why", session, "--verbose")
-    assert full.startswith("It rests. Turn 1 ended as done")
+    assert full.startswith("Idle. Turn 1 finished")
     pid = gateway.get(f"/v1/tasks/{task}")["pid"]
     for name, value in (("postponed by", "process"), ("task", task), ("pid", str(pid)), ("command", BUSY)):
         assert f"\n{name:12}  {value}\n" in full, full
@@ -309,7 +309,7 @@ def test_while_it_is_written_the_list_says_so_and_a_second_one_is_refused(
     cli.ok("sessions", "compact", session)
     gateway.until_event(session, "CompactionStarted")
     assert "compacting" in cli.ok("sessions")
-    assert "Its context is made shorter since" in cli.ok("why", session)
+    assert "has been summarising its context for" in cli.ok("why", session)
     done = cli("sessions", "compact", session)
     assert (done.returncode, "is being made shorter already" in done.stderr) == (5, True)
 

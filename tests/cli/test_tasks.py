@@ -351,7 +351,7 @@ def test_a_detached_turn_is_reached_by_the_id_of_its_task(cli: CommandLine, gate
     task = gateway.command("POST", f"/v1/sessions/{session}/detach", {})["task"]
     assert cli.json("send", task, "say and this")["session"] == session
     assert f"turn 1 is task {task} now, by" in cli.ok("sessions", "log", session)
-    assert "Its agent works since" in cli.ok("why", task)
+    assert "Its agent has been working for" in cli.ok("why", task)
     assert "stopped" in cli.ok("tasks", "stop", task)
 
 
@@ -396,7 +396,7 @@ def test_why_names_tasks_and_every_sentence_an_event(cli: CommandLine, gateway: 
     task = start(cli, "sleep", "300")
     sentence = next(s for s in cli.json("why")["sentences"] if task in s["text"])
     assert sentence["stream"] == f"task/{task}"
-    assert "It runs since" in cli.ok("why", task[:8])
+    assert "It has been running for" in cli.ok("why", task[:8])
     cli.ok("tasks", "stop", task)
     found = cli.json("why", task)
     assert found["subject"] == f"task {task}"

@@ -380,7 +380,7 @@ def test_nothing_open_is_cut_by_a_person_either() -> None:
         open_chapter(world.book.session, Reset("person", None, "", [], []), by="ann", now=world.now)
     assert "holdfast stop" not in refused.value.hint, "there is no turn to stop"
     world.book.begin()
-    with pytest.raises(Conflict, match="turn 2 is open") as refused:
+    with pytest.raises(Conflict, match="turn 2 has been open for") as refused:
         open_chapter(world.book.session, Reset("person", None, "", [], []), by="ann", now=world.now)
     assert "holdfast stop" in refused.value.hint
 

@@ -46,10 +46,10 @@ def told(*events: AnyEvent, activity: str = "") -> list[tuple[str, str]]:
 def test_before_and_while_it_runs() -> None:
     assert told(started())[0] == (
         "TaskStarted",
-        "It is about to start since 5 s: the intent is written, no process yet.",
+        "Not started yet, for 5 s: the intent is written, no process so far.",
     )
     running = told(started(), ProcessStarted(task=ID, pid=7), activity="working (cpu 99%)")
-    assert running[0] == ("ProcessStarted", "It runs since 5 s as pid 7 and is working (cpu 99%).")
+    assert running[0] == ("ProcessStarted", "It has been running for 5 s as pid 7 and is working (cpu 99%).")
     assert running[1] == ("TaskStarted", "It was started 1 min 5 s ago by cli from session feed: make")
     assert running[2] == ("TaskStarted", "It may live until it ends by itself or somebody stops it.")
 
@@ -90,9 +90,9 @@ def test_an_agent_that_went_on() -> None:
     first = told(started("agent", worker="beef"), done, TaskContinued(task=ID, turn=2))[0]
     assert first == (
         "TaskContinued",
-        "It works again since 5 s, in turn 2 of session beef (`holdfast why beef` says at what).",
+        "It has been working again for 5 s, in turn 2 of session beef (`holdfast why beef` says at what).",
     )
-    assert told(started("agent", worker=ID))[0][1] == f"Its agent works since 5 s in session {ID}."
+    assert told(started("agent", worker=ID))[0][1] == f"Its agent has been working for 5 s in session {ID}."
 
 
 def test_what_happened_meanwhile() -> None:

@@ -146,7 +146,7 @@ def test_the_task_of_a_run_can_be_looked_at_and_stopped(tmp_path: Path) -> None:
         (listed,) = gateway.get("/v1/tasks", kind="card")["tasks"]
         assert (listed["id"], listed["state"]) == (task, "running")
         assert gateway.get(f"/v1/tasks/{task}/output")["text"] == ""
-        assert "works since" in gateway.get(f"/v1/tasks/{task}/why")["sentences"][0]["text"]
+        assert "has been working for" in gateway.get(f"/v1/tasks/{task}/why")["sentences"][0]["text"]
         gateway.command("POST", f"/v1/tasks/{task}/stop", {})
         blocked = until_card(gateway, card, "blocked")
         assert gateway.get(f"/v1/tasks/{task}")["state"] == "stopped"
@@ -166,7 +166,7 @@ def test_bad_input(tmp_path: Path) -> None:
             ("/v1/cards", {"title": "x", "after_ms": 0}, 400, "That time has passed."),
             ("/v1/cards", {"title": "x", "at": 1, "after_ms": 1}, 400, "exclude each other"),
             ("/v1/cards", {"title": "x", "parents": ["ffffffff"]}, 404, "There is no card ffffffff."),
-            (f"/v1/cards/{card}/unblock", {}, 409, "It is not blocked: it runs since"),
+            (f"/v1/cards/{card}/unblock", {}, 409, "It is not blocked: it has been running for"),
             (f"/v1/cards/{card}/retry", {}, 409, "It runs."),
             (f"/v1/cards/{card}/links", {"parent": card}, 409, f"That would be a circle: {card} → {card}."),
             (f"/v1/cards/{card}/unlink", {"parent": "ffffffff"}, 409, "It does not wait for ffffffff."),

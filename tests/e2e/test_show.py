@@ -147,7 +147,7 @@ def waits(gateway: GatewayProcess, session: str, reason: str) -> Json:
     """It waits, and says so in every place."""
     found = gateway.until_state(session, "waiting")
     sentence = gateway.why(session)[0]
-    assert "waits for a person" in sentence["text"]
+    assert "waiting for a person" in sentence["text"]
     assert reason in sentence["text"]
     assert "Send it a message to go on, or stop it." in sentence["text"]
     records = gateway.events(session)

@@ -47,7 +47,7 @@ def holding(directory: Path, kind: str) -> Iterator[GatewayProcess]:
 
 def test_never_used(gateway: GatewayProcess) -> None:
     session = gateway.create()
-    assert ask(gateway, session) == [("It rests: nothing was ever said to it.", "SessionCreated")]
+    assert ask(gateway, session) == [("Idle. It has received no message yet.", "SessionCreated")]
     assert in_the_whole(gateway, session) is None
 
 
@@ -55,7 +55,7 @@ def test_never_used_but_renamed(gateway: GatewayProcess) -> None:
     session = gateway.create()
     gateway.command("PATCH", f"/v1/sessions/{session}", {"title": "other"})
     ((text, _),) = ask(gateway, session)
-    assert text == "It rests: nothing was ever said to it."
+    assert text == "Idle. It has received no message yet."
 
 
 def test_done(gateway: GatewayProcess) -> None:
@@ -63,7 +63,7 @@ def test_done(gateway: GatewayProcess) -> None:
     gateway.until_rest(session)
     gateway.command("PATCH", f"/v1/sessions/{session}", {"title": "other"})
     ((text, kind),) = ask(gateway, session)
-    assert text.startswith("It rests. Turn 1 ended as done ") and text.endswith("the agent had nothing more to do.")
+    assert text.startswith("Idle. Turn 1 finished ") and text.endswith("the agent had nothing more to do.")
     assert kind == "TurnFinished"
     assert in_the_whole(gateway, session) is None
 
@@ -72,7 +72,7 @@ def test_failed(gateway: GatewayProcess) -> None:
     session = gateway.create("fail")
     gateway.until_rest(session)
     ((text, kind),) = ask(gateway, session)
-    assert "ended as failed" in text and "because it was told to" in text and "Send another message" in text
+    assert "Turn 1 failed" in text and "because it was told to" in text and "Send another message" in text
     assert kind == "TurnFinished"
 
 
@@ -82,14 +82,16 @@ def test_running_model_with_a_queue_then_stopped(gateway: GatewayProcess) -> Non
     gateway.send(session, "say later " + "x" * 200)
     gateway.send(session, "say soon", mode="steer")
     (now, kind), (began, started), (first, one), (second, two) = ask(gateway, session)
-    assert now.startswith("Turn 1 waits for model demo since ") and now.endswith("(step 1).")
+    assert now.startswith("Turn 1 has been waiting for model demo for ") and now.endswith("(step 1).")
     assert kind == "ModelRequested"
     assert began.startswith("Turn 1 began ") and started == "TurnStarted"
-    assert first.startswith("Message 1 in the queue (queue, from api) waits since ") and one == "InputReceived"
+    assert first.startswith("Message 1 in the queue (queue, from api) has been waiting for ") and one == "InputReceived"
     assert len(first) < 160, "a long message is shortened"
-    assert second.startswith("Message 2 in the queue (steer, from api) waits since ") and two == "InputReceived"
+    assert (
+        second.startswith("Message 2 in the queue (steer, from api) has been waiting for ") and two == "InputReceived"
+    )
     whole = in_the_whole(gateway, session)
-    assert whole is not None and "waits for model demo" in whole["text"]
+    assert whole is not None and "has been waiting for model demo" in whole["text"]
 
     gateway.command("POST", f"/v1/sessions/{session}/stop")
     gateway.until_rest(session)
@@ -103,7 +105,7 @@ def test_stopped(gateway: GatewayProcess) -> None:
     gateway.command("POST", f"/v1/sessions/{session}/stop")
     gateway.until_rest(session)
     ((text, kind),) = ask(gateway, session)
-    assert "Turn 1 ended as stopped" in text and "stopped by api" in text
+    assert "Turn 1 was stopped" in text and "stopped by api" in text
     assert kind == "TurnFinished"
 
 
@@ -112,7 +114,7 @@ def test_archived(gateway: GatewayProcess) -> None:
     gateway.until_rest(session)
     gateway.command("POST", f"/v1/sessions/{session}/archive")
     (rests, _), (archived, kind) = ask(gateway, session)
-    assert rests.startswith("It rests.")
+    assert rests.startswith("Idle.")
     assert archived == "It is archived; a message brings it back."
     assert kind == "SessionArchived"
     gateway.command("PATCH", f"/v1/sessions/{session}", {"title": "renamed since"})
@@ -124,7 +126,7 @@ def test_running_tool(tmp_path: Path) -> None:
         session = gateway.start().create("write f.txt hello", cwd=tmp_path)
         gateway.until_event(session, "ToolCallStarted")
         (text, kind), _ = ask(gateway, session)
-        assert text.startswith("Turn 1 runs tools since ") and text.endswith(": write 1.1.0.")
+        assert text.startswith("Turn 1 has been running for ") and text.endswith("`write` f.txt.")
         assert kind == "ToolCallStarted"
 
 
@@ -133,7 +135,9 @@ def test_queued(tmp_path: Path) -> None:
     with holding(tmp_path, "TurnStarted") as gateway:
         session = gateway.start().create("say hello")
         ((text, kind),) = ask(gateway, session)
-        assert text.startswith("Message 1 in the queue (queue, from api) waits since ") and text.endswith(": say hello")
+        assert text.startswith("Message 1 in the queue (queue, from api) has been waiting for ") and text.endswith(
+            ": say hello"
+        )
         assert kind == "InputReceived"
         assert gateway.session(session)["state"] == "queued"
         assert in_the_whole(gateway, session) is not None
@@ -147,7 +151,7 @@ def test_suspended(tmp_path: Path) -> None:
     with holding(tmp_path, "TurnResumed") as gateway:
         gateway.start()
         (text, kind), *_ = ask(gateway, session)
-        assert text == "Turn 1 is suspended (the gateway was shut down); it goes on by itself when a gateway runs."
+        assert text == "Turn 1 is suspended (the gateway was shut down); it resumes when a gateway is running."
         assert kind == "TurnSuspended"
         assert gateway.session(session)["state"] == "suspended"
 
@@ -160,7 +164,7 @@ def test_resumed(tmp_path: Path) -> None:
         gateway.start()
         gateway.until_event(session, "ModelRequested", count=2)
         (text, kind), (resumed, by), (_, started) = ask(gateway, session)
-        assert "waits for model demo" in text and "(step 1, attempt 2)" in text and kind == "ModelRequested"
+        assert "has been waiting for model demo" in text and "(step 1, attempt 2)" in text and kind == "ModelRequested"
         assert resumed.startswith("It was resumed ") and resumed.endswith("the gateway was killed or crashed.")
         assert (by, started) == ("TurnResumed", "TurnStarted")
 

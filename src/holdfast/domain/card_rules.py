@@ -191,5 +191,5 @@ def _move(card: Card, command: MoveCard, by: str, now: int) -> list[CardEvent]:
 
 def _not_blocked(card: Card, now: int) -> str:
     if card.run is not None:
-        return f"It is not blocked: it runs since {ago(now - card.run.at.at)}. A comment reaches its worker."
-    return f"It is not blocked; it is {card.status} since {ago(now - card.moved.at)}."
+        return f"It is not blocked: it has been running for {ago(now - card.run.at.at)}. A comment reaches its worker."
+    return f"It is not blocked; it has been {card.status} for {ago(now - card.moved.at)}."

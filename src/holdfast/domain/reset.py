@@ -167,9 +167,9 @@ def never_cut(session: Session, now: int) -> list[Blocker]:
     turn = session.turn
     if turn is not None and turn.wait is not None:
         since = ago(now - turn.last_done.at)
-        return [Blocker(by="question", reason=f"turn {turn.number} waits since {since}: {turn.wait.reason}")]
+        return [Blocker(by="question", reason=f"turn {turn.number} has been waiting for {since}: {turn.wait.reason}")]
     if turn is not None:
-        return [Blocker(by="turn", reason=f"turn {turn.number} is open since {ago(now - turn.started.at)}")]
+        return [Blocker(by="turn", reason=f"turn {turn.number} has been open for {ago(now - turn.started.at)}")]
     if session.queue:
         return [Blocker(by="queue", reason=f"{len(session.queue)} in the queue")]
     if session.run:

@@ -5,13 +5,17 @@ Every sentence names the event that it rests on.
 
 from __future__ import annotations
 
+import msgspec
+
 from holdfast.domain.duration import ago
-from holdfast.domain.events import WaitOpened
+from holdfast.domain.events import Call, WaitOpened
 from holdfast.domain.fact import Happened
 from holdfast.domain.rights import describe
 from holdfast.domain.sentence import Sentence, sentence
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.step import stop_reason
+
+ENDED = {"done": "finished", "failed": "failed", "stopped": "was stopped"}
 
 
 def why(session: Session, *, now: int) -> list[Sentence]:
@@ -22,15 +26,15 @@ def why(session: Session, *, now: int) -> list[Sentence]:
         sentences += _of_turn(session, turn, now)
     elif session.last_turn is not None:
         last = session.last_turn
-        text = f"It rests. Turn {last.number} ended as {last.outcome} {ago(now - last.ended.at)} ago: {last.reason}."
+        text = f"Idle. Turn {last.number} {ENDED[last.outcome]} {ago(now - last.ended.at)} ago: {last.reason}."
         if last.problem is not None and last.problem.hint:
             text += f" {last.problem.hint}"
         sentences.append(sentence(text, last.ended))
     elif not session.queue:
-        sentences.append(Sentence("It rests: nothing was ever said to it.", session.version, session.updated_at))
+        sentences.append(Sentence("Idle. It has received no message yet.", session.version, session.updated_at))
     for place, queued in enumerate(session.queue, 1):
         waits = f"Message {place} in the queue ({queued.event.mode}, from {queued.event.by})"
-        text = f"{waits} waits since {ago(now - queued.received.at)}: {_shorten(queued.event.text)}"
+        text = f"{waits} has been waiting for {ago(now - queued.received.at)}: {_shorten(queued.event.text)}"
         sentences.append(sentence(text, queued.received))
     if session.limited is not None:
         sentences += [sentence(text, session.limited) for text in describe(session.rights)]
@@ -49,13 +53,13 @@ def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
     elif turn.wait is not None:
         text = f"Turn {turn.number} {_waiting(turn.wait, since, now)}"
     elif turn.suspended:
-        text = f"Turn {turn.number} is suspended ({turn.suspended}); it goes on by itself when a gateway runs."
+        text = f"Turn {turn.number} is suspended ({turn.suspended}); it resumes when a gateway is running."
     elif turn.asked:
         again = f", attempt {turn.attempts}" if turn.attempts > 1 else ""
-        text = f"Turn {turn.number} waits for model {turn.model} since {since} (step {turn.step}{again})."
+        text = f"Turn {turn.number} has been waiting for model {turn.model} for {since} (step {turn.step}{again})."
     elif turn.open_calls:
-        names = ", ".join(f"{open_call.call.tool} {open_call.call.call}" for open_call in turn.open_calls.values())
-        text = f"Turn {turn.number} runs tools since {since}: {names}."
+        names = ", ".join(_named(open_call.call) for open_call in turn.open_calls.values())
+        text = f"Turn {turn.number} has been running for {since}: {names}."
     else:
         text = f"Turn {turn.number} is between two steps."
     first = sentence(text, rests_on)
@@ -70,23 +74,34 @@ def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
 def _waiting(wait: WaitOpened, since: str, now: int) -> str:
     match wait.purpose:
         case "resume":
-            return f"waits for a person since {since}: {wait.reason}. Send it a message to go on, or stop it."
+            return f"has been waiting for a person for {since}: {wait.reason}. Send it a message to go on, or stop it."
         case "question":
-            return f"waits for an answer since {since}: {wait.reason} Answer with `holdfast answer {wait.wait} TEXT`."
+            answer = f"Answer with `holdfast answer {wait.wait} TEXT`."
+            return f"has been waiting for an answer for {since}: {wait.reason} {answer}"
         case "compaction":
             again = f"`holdfast answer {wait.wait} 'try again'` or `holdfast answer {wait.wait} digest`"
-            return f"waits for a person since {since}: {wait.reason}. {again}."
+            return f"has been waiting for a person for {since}: {wait.reason}. {again}."
         case "approval":
             return (
                 f"waits for a permission since {since}: {wait.reason}. `holdfast answer {wait.wait} --allow` or --deny."
             )
         case "retry":
             left = ago(max(0, (wait.until or now) - now))
-            return f"waits {left} more before it tries again: {wait.reason} Stop cancels it."
+            return f"tries again in {left}: {wait.reason} Stopping the turn cancels that."
 
 
 def _interrupt(session: Session) -> Happened | None:
     return next((queued.received for queued in session.queue if queued.event.mode == "interrupt"), None)
+
+
+def _named(call: Call) -> str:
+    """A tool call by its tool and what it is about: the command, the path, or whatever text it was given first."""
+    try:
+        given = msgspec.json.decode(call.arguments or "{}", type=dict[str, object])
+    except msgspec.DecodeError:
+        given = {}
+    texts = [value for value in (given.get("command"), given.get("path"), *given.values()) if isinstance(value, str)]
+    return f"`{call.tool}` {_shorten(texts[0])}" if texts else f"`{call.tool}`"
 
 
 def _shorten(text: str) -> str:

@@ -21,12 +21,12 @@ def why_card(card: Card, reason: str, session: Session | None, *, now: int) -> l
         who = f"run {run.number}" + (f", which resumed run {run.started.resumes}" if run.started.resumes else "")
         doing = "" if session is None else f" {why(session, now=now)[0].text}"
         note = f" It said: {run.note}" if run.note else ""
-        text = f"It runs since {since}: {who}, in session {run.started.session}.{doing}{note}"
+        text = f"It has been running for {since}: {who}, in session {run.started.session}.{doing}{note}"
         found.append(sentence(text, run.at))
     elif reason:
-        found.append(sentence(f"{reason} (Since {since}.)", card.moved))
+        found.append(sentence(f"{reason} (For {since}.)", card.moved))
     else:
-        found.append(sentence("Nothing stands in its way; it is started now.", card.moved))
+        found.append(sentence("Nothing blocks it; it is being started now.", card.moved))
     if card.rights is not None:
         found += [Sentence(text, 1, card.created_at) for text in describe(card.rights)]
     if card.runs and card.runs[-1].started.fresh_because:

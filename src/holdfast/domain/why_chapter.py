@@ -48,7 +48,7 @@ def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
         since = ago(now - chapter.last.at)
         trying = chapter.trying
         text = (
-            f"Its context is made shorter since {since} by {trying.model} (attempt {trying.attempt}): {trying.reason}."
+            f"{trying.model} has been summarising its context for {since} (attempt {trying.attempt}): {trying.reason}."
         )
         return [sentence(text, chapter.last)]
     if chapter.wanted is not None:
@@ -68,5 +68,6 @@ def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
     size = f"{summary.tokens_before} → {summary.tokens_after} tokens"
     text = f"{how} stands in the place of the turns up to {summary.covers} ({size}): {summary.reason}."
     if chapter.vain >= VAIN:
-        text += f" {chapter.vain} in a row did not help, so nobody tries again while it fits; `/compact` does."
+        text += f" {chapter.vain} in a row did not help, so it is not tried again automatically while it fits;"
+        text += " `/compact` does it."
     return [sentence(text, chapter.last)]

@@ -40,15 +40,18 @@ def _state(records: list[Record], started: TaskStarted, now: int, activity: str)
             case TaskFinished() as end:
                 return _ending(record, end, now)
             case TaskContinued(turn=turn):
-                return [_sentence(f"It works again since {since}, in turn {turn} of {_at(started)}.", record)]
+                return [_sentence(f"It has been working again for {since}, in turn {turn} of {_at(started)}.", record)]
             case ProcessStarted(pid=pid):
                 doing = f" and is {activity}" if activity else ""
-                return [_sentence(f"It runs since {since} as pid {pid}{doing}.", record)]
+                return [_sentence(f"It has been running for {since} as pid {pid}{doing}.", record)]
             case TaskStarted() if started.of != "process":
-                return [_sentence(f"Its agent works since {since} in {_at(started)}.", record)]
+                return [_sentence(f"Its agent has been working for {since} in {_at(started)}.", record)]
             case TaskStarted():
                 return [
-                    _sentence(f"It is about to start since {since}: the intent is written, no process yet.", record)
+                    _sentence(
+                        f"Not started yet, for {since}: the intent is written, no process so far.",
+                        record,
+                    )
                 ]
             case _:
                 continue
