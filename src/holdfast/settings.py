@@ -44,15 +44,15 @@ class RetentionSettings:
     """[retention]"""
 
     tasks_days: int = 0
-    """Tasks that ended so many days ago are pruned; 0 keeps them."""
+    """Delete tasks that ended more than this many days ago; 0 keeps them."""
     tasks_count: int = 0
-    """So many ended tasks are kept, the oldest go first; 0 is no limit."""
+    """Keep at most this many ended tasks; oldest deleted first; 0 is no limit."""
     tasks_megabytes: int = 0
-    """So much output of ended tasks is kept, the oldest goes first; 0 is no limit."""
+    """Keep at most this much output of ended tasks; oldest deleted first; 0 is no limit."""
     sessions_archive_days: int = 0
-    """Sessions that nobody used for so many days are archived; 0 leaves them."""
+    """Archive sessions not used for this many days; 0 never does."""
     sessions_delete_days: int = 0
-    """Archived sessions that nobody used for so many days are deleted; 0 keeps them."""
+    """Delete archived sessions not used for this many days; 0 keeps them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +62,13 @@ class ResetSettings:
     mode: Literal["none", "idle", "daily", "both"] | None = None
     """When a session begins a new chapter by itself; by default `none`: never."""
     idle_minutes: int | None = None
-    """`idle`: after so long without a word of a person; by default 1440."""
+    """`idle`: after this many minutes without user activity; by default 1440."""
     at_hour: int | None = None
     """`daily`: at this hour, 0 to 23; by default 4."""
     timezone: str | None = None
     """Of that hour, like "Europe/Berlin"; by default the machine's own."""
     max_postpone: str | None = None
-    """A command at work postpones a reset at most so long, like "90m"; by default "2h"."""
+    """A command at work postpones a reset for at most this long, like "90m"; by default "2h"."""
     process_max_age: str | None = None
     """A command that is older postpones nothing, like "12h"; by default "24h"."""
     on_live_process: Literal["hand_over", "stop_idle", "stop"] | None = None
@@ -76,7 +76,7 @@ class ResetSettings:
     hand_over_note: bool | None = None
     """Whether the agent writes a note for the next chapter; by default true."""
     notify: bool | None = None
-    """Whether browsers are told; by default true."""
+    """Send browser notifications; by default true."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class CompactionSettings:
     limit: int = 0
     """What does not fit at all; 0 is a quarter more than the threshold."""
     keep_recent: int = 3
-    """So many of the last turns stay word by word."""
+    """How many of the last turns stay word by word."""
     summary_model: str = ""
     """Who writes the summary, as PROVIDER:MODEL; by default the session's own model."""
     summary_timeout: int = 60
@@ -102,11 +102,11 @@ class BoardSettings:
     """[board]"""
 
     max_running: int = 4
-    """So many cards run at once; 0 starts none."""
+    """Maximum cards running at once; 0 starts none."""
     max_per_board: int = 0
-    """So many of one board; 0 is no limit of its own."""
+    """Maximum of one board; 0 is no separate limit."""
     max_per_profile: int = 0
-    """So many with one profile; 0 is no limit of its own."""
+    """Maximum with one profile; 0 is no separate limit."""
     resume: Literal["auto", "resume", "fresh"] = "auto"
     """Whether the next worker goes on with the session of the last; a card and a profile may say otherwise."""
     max_attempts: int = 3
@@ -114,7 +114,7 @@ class BoardSettings:
     max_runtime: str = "4h"
     """How long one run may take."""
     frozen_after: str = "30m"
-    """A worker that does nothing for so long is ended and tried again."""
+    """A worker that does nothing for this long is ended and tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -164,9 +164,9 @@ def test_links_profiles_and_followers(cli: CommandLine) -> None:
     assert (circle.returncode, "That would be a circle" in circle.stderr) == (5, True)
     assert f"waits for card {first}" in cli.ok("card", "list")
     session = cli.json("run", "say hello")["session"]
-    assert "is told of its blocks" in cli.ok("card", "follow", second, session)
+    assert "is notified of its blocks" in cli.ok("card", "follow", second, session)
     assert cli.json("card", "show", second)["followers"] == [session]
-    assert "not told any more" in cli.ok("card", "follow", second, session, "--off")
+    assert "no longer notified" in cli.ok("card", "follow", second, session, "--off")
     assert cli.json("card", "show", second)["followers"] == []
     cli.ok("card", "unlink", second, first[:6])
     assert "demo works on it" in cli.ok("card", "assign", second, "demo")

@@ -74,7 +74,7 @@ def test_config_is_shown_located_and_checked(alone: CommandLine) -> None:
     assert alone.ok("config", "path") == f"{path}\n"
     assert "port = 0" in alone.ok("config")
     assert alone.json("config", "show")["settings"]["gateway"]["port"] == 0
-    assert alone.ok("config", "check") == f"{path} is right\n"
+    assert alone.ok("config", "check") == f"{path} is valid\n"
     path.write_text("[gateway]\nport = 'x'\n")
     done = alone("config", "check")
     assert done.returncode == 2

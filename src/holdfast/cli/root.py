@@ -16,8 +16,8 @@ SECTIONS = {
         "chat": "Talk to an agent; bare `holdfast` is the same.",
         "open": "Open the dashboard in a browser, signed in.",
         "run": "Begin a session with a prompt and print the answer.",
-        "send": "Say something in a session.",
-        "stop": "End the turn of a session.",
+        "send": "Send a message to a session.",
+        "stop": "Stop the running turn of a session.",
         "start": "Run a command that outlives this terminal and the gateway.",
         "board": "The cards that agents work on, by column; watch, pause and resume it.",
         "card": "Write work down for an agent; comment, unblock, retry, and why it is not started.",
@@ -26,14 +26,14 @@ SECTIONS = {
     },
     "Look": {
         "sessions": "List, read, search, reset, archive, delete and export sessions.",
-        "tasks": "What runs in the background, and the archive of all that ever did.",
-        "why": "Say what is being done or waited for, and on whose word.",
+        "tasks": "List, read, wait for and stop what runs in the background, now or in the past.",
+        "why": "Show what something is doing or waiting for, for how long, and at whose request.",
         "status": "Show the gateway and what is at work.",
         "logs": "Show the gateway's log.",
     },
     "Gateway": {
         "serve": "Run the gateway in the foreground.",
-        "shutdown": "End the gateway; open turns go on at the next start.",
+        "shutdown": "Stop the gateway; open turns resume at the next start, commands keep running.",
         "restart": "Let the gateway start again, or start one where none runs.",
         "doctor": "Examine the home; --rebuild rebuilds what follows from the log.",
         "config": "Show or check the settings.",
@@ -43,7 +43,7 @@ SECTIONS = {
         "completion": "Print the completion script of a shell.",
     },
 }
-EPILOG = 'Try: holdfast run "say hello". Ids may be shortened to any unique prefix of 4 characters or more.'
+EPILOG = 'Try: holdfast run --profile demo "say hello". Ids may be shortened to a unique prefix (4 characters or more).'
 
 
 @click.group(

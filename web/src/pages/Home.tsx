@@ -54,7 +54,7 @@ export default function Home(): ReactNode {
         <div className="stack-v">
           <section className="panel" aria-label="Running now">
             <header><h2>Running now</h2><span className="faint">{running.length + working.length || ""}</span><span className="grow" /><Link href="/tasks">All tasks</Link></header>
-            {running.length + working.length === 0 && <p className="muted">Nothing runs. What does goes on when this page is closed.</p>}
+            {running.length + working.length === 0 && <p className="muted">Nothing is running. Tasks keep running after you close this page.</p>}
             {working.map((row) => (
               <div key={row.id} className="now" data-why={`session/${row.id}`}><Chip state={rowState(row)} /><Link className="cut" href={`/s/${row.id}`}>{row.title || "New session"}</Link><span className="faint"><Time at={row.updated_at} /></span>
                 <span className="sub cut">{row.preview.replaceAll(/\s+/g, " ")}</span></div>

@@ -38,7 +38,7 @@ export function History({ task }: { readonly task: TaskView }): ReactNode {
             </li>
           );
         })}
-        {running && <li className="line last live"><span className="knot" />Runs for <Since at={task.started_at} /></li>}
+        {running && <li className="line last live"><span className="knot" />Has run for <Since at={task.started_at} /></li>}
       </ol>
     </section>
   );

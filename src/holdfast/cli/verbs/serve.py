@@ -19,7 +19,7 @@ from holdfast.cli.context import Cli, home_option, pass_cli
 @home_option
 @pass_cli
 def command(cli: Cli, port: int | None, browser: bool, background: bool) -> int:
-    """Run the gateway in the foreground. Ctrl-C ends it; what runs goes on at the next start."""
+    """Run the gateway in the foreground. Ctrl-C ends it: turns resume at the next start, commands keep running."""
     from holdfast.app import serve
 
     return serve(cli.home, port=port, background=background, browser=browser)

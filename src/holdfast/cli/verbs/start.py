@@ -36,7 +36,7 @@ PLAIN = re.compile(r"[\w./+@%:,-]+\Z")
     help="How long it may live: until it ends (persist), or no longer than --session or its chapter.",
 )
 @click.option("--until", type=UNTIL, metavar="TIME", help="It may live until then: 2h, 7d, or a date and a time.")
-@click.option("--session", type=SESSION, metavar="ID", help="The session that is told of its end.")
+@click.option("--session", type=SESSION, metavar="ID", help="The session that is notified when it ends.")
 @click.option("--stdin", is_flag=True, help="Keep its input open for `holdfast tasks write`; else there is none.")
 @shared_options
 @pass_cli

@@ -21,7 +21,7 @@ from holdfast.cli.values import SESSION
 @shared_options
 @pass_cli
 def command(cli: Cli, id: str | None, verbose: bool) -> None:
-    """Say what a session, a task or a card is doing or waiting for, since when, on whose word, and how it ended.
+    """Show what a session, a task or a card is doing or waiting for, for how long, at whose request, and how it ended.
 
     Every sentence names the event that it rests on. Without an ID: everything that is at work or waits.
     """

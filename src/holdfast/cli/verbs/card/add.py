@@ -50,7 +50,7 @@ class _Start(click.ParamType[Json]):
 def command(
     cli: Cli, /, key: str | None, triage: bool, parents: tuple[str, ...], start: Json | None, **wanted: object
 ) -> None:
-    """Write work down as a card with TITLE; prints its id. It is started as soon as nothing stands in its way.
+    """Write work down as a card with TITLE; prints its id. It is started as soon as nothing blocks it.
 
     Starts a gateway in the background when none runs. What the worker is told is the body, without one the title.
     """

@@ -20,4 +20,4 @@ def command(cli: Cli, card: str) -> None:
     if cli.json:
         cli.print_json(found)
     else:
-        click.echo(clean(found["diff"]) or "Nothing that git knows of.")
+        click.echo(clean(found["diff"]) or "No changes (or not a git repository).")

@@ -12,10 +12,10 @@ from holdfast.cli.values import CARD, SESSION
 @click.command("follow")
 @click.argument("card", type=CARD)
 @click.argument("session", type=SESSION)
-@click.option("--off", is_flag=True, help="Not any more.")
+@click.option("--off", is_flag=True, help="Stop following.")
 @shared_options
 @pass_cli
 def command(cli: Cli, card: str, session: str, off: bool) -> None:
-    """Tell SESSION of the blocks, failures and the end of CARD, once each; or not any more."""
-    done = f"session {session} is {'not told any more' if off else 'told of its blocks, failures and end'}"
+    """Notify SESSION of the blocks, failures and the end of CARD, once each; or stop that."""
+    done = f"session {session} is {'no longer notified' if off else 'notified of its blocks, failures and end'}"
     tell(cli, card, "/follow", {"session": session, "following": not off}, done=done)

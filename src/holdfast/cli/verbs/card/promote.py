@@ -22,5 +22,5 @@ from holdfast.cli.values import CARD
 @shared_options
 @pass_cli
 def command(cli: Cli, card: str, status: str) -> None:
-    """Put CARD into `ready`, so that it is started as soon as nothing stands in its way; or into another column."""
+    """Put CARD into `ready`, so that it is started as soon as nothing blocks it; or into another column."""
     tell(cli, card, "/move", {"status": status}, done=f"is in {status} now")

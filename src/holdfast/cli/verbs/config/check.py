@@ -26,7 +26,7 @@ def command(cli: Cli) -> int:
     if cli.json:
         cli.print_json({"path": str(path), "ok": True, "problem": ""})
     elif path.exists():
-        click.echo(f"{path} is right")
+        click.echo(f"{path} is valid")
     else:
-        click.echo(f"{path} is not there, so the defaults hold")
+        click.echo(f"{path} does not exist, so the defaults are in force")
     return 0

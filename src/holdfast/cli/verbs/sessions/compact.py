@@ -18,7 +18,7 @@ from holdfast.cli.values import SESSION, TEXT
 def command(cli: Cli, session: str, instructions: str | None) -> None:
     """Make what the model sees of SESSION shorter: a summary takes the place of its older turns.
 
-    INSTRUCTIONS tell whoever writes it what matters. The originals stay in the log and in the search.
+    INSTRUCTIONS tell the model what matters. The originals stay in the log and in the search.
     """
     body = {"instructions": instructions} if instructions else {}
     done = f"a summary was asked for; `{program()} why` says what becomes of it, `sessions context` what the model sees"

@@ -40,7 +40,7 @@ def command(cli: Cli, archived: bool, limit: int, before: str | None) -> None:
     elif before:
         click.echo("No more sessions.")
     else:
-        click.echo(f'No sessions yet. Try: {program()} run "say hello"')
+        click.echo(f'No sessions yet. Try: {program()} run --profile demo "say hello"')
 
 
 def standing(row: Json) -> str:

@@ -16,10 +16,10 @@ from holdfast.cli.values import SESSION
 @click.command("policy")
 @click.argument("session", type=SESSION)
 @click.option("--mode", type=click.Choice(["none", "idle", "daily", "both"]), help="By which rule; none is never.")
-@click.option("--idle-minutes", type=click.IntRange(1), metavar="N", help="After so long without a word of a person.")
+@click.option("--idle-minutes", type=click.IntRange(1), metavar="N", help="After N minutes without user activity.")
 @click.option("--at-hour", type=click.IntRange(0, 23), metavar="N", help="At this hour of the day.")
 @click.option("--timezone", metavar="TZ", help='Of that hour, like Europe/Berlin; "" is the machine\'s own.')
-@click.option("--max-postpone", metavar="TIME", help="A command at work postpones a reset at most so long: 90m, 2h.")
+@click.option("--max-postpone", metavar="TIME", help="A command at work postpones a reset for at most TIME: 90m, 2h.")
 @click.option("--process-max-age", metavar="TIME", help="A command that is older postpones nothing: 12h, 7d.")
 @click.option(
     "--on-live-process",
@@ -27,7 +27,7 @@ from holdfast.cli.values import SESSION
     help="What becomes of commands that still run.",
 )
 @click.option("--hand-over-note/--no-hand-over-note", default=None, help="Whether the agent writes a note first.")
-@click.option("--notify/--no-notify", default=None, help="Whether browsers are told.")
+@click.option("--notify/--no-notify", default=None, help="Send browser notifications.")
 @click.option("--clear", is_flag=True, help="Forget what was chosen for this session; the profile's word counts.")
 @shared_options
 @pass_cli

@@ -13,7 +13,7 @@ SECTIONS = {
         "show": "Show all that is known of a task.",
         "log": "Read its whole output; --follow stays with it.",
         "search": "Find a text in the output of all tasks.",
-        "stale": "List what runs and nobody waits for; --stop ends it.",
+        "stale": "List what is running and nobody seems to need; --stop ends it.",
     },
     "Change": {
         "wait": "Wait until it has ended.",
@@ -21,7 +21,7 @@ SECTIONS = {
         "kill": "End it at once, with everything that it started.",
         "write": "Type something into its input.",
         "pin": "Keep it whatever is pruned.",
-        "unpin": "Do not keep it any more.",
+        "unpin": "Unpin it.",
         "prune": "Show what would be deleted; --yes deletes it.",
     },
 }

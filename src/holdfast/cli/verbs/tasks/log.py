@@ -127,7 +127,7 @@ class Printer:
             self.remark(f"the agent is {in_words(task)}")
             self.remark(f"watch it: {program()} sessions log {task['worker']} --follow")
         else:
-            self.remark(in_words(task) + (", without a word" if self._empty else ""))
+            self.remark(in_words(task) + (", without any text" if self._empty else ""))
             self.remark(f"all of it: {program()} sessions log {task['worker']}")
 
     def remark(self, text: str) -> None:
