@@ -49,6 +49,7 @@ from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.creation import Creation
 from holdfast.runtime.delegation import Delegation
+from holdfast.runtime.heartbeat import Heartbeat, boot_id
 from holdfast.runtime.live import Live
 from holdfast.runtime.mirror import Mirror
 from holdfast.runtime.pen import happens
@@ -71,7 +72,6 @@ SUSPEND_SECONDS = 1.5
 BEGIN_AGAIN_SECONDS = 1.0
 DEFAULT_PORT = 4690
 DOCTOR = "`holdfast doctor` examines the home."
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 OpenStore = Callable[[Path], Store]
 log = logging.getLogger(__name__)
 
@@ -179,6 +179,7 @@ async def _run(
         await gateway.runner.start()
         await gateway.reset_clock.start()
         await gateway.dispatcher.start()
+        gateway.recovered.set()
         if started:
             _announce(home, gateway, files, public_urls)
         if greeting is not None:
@@ -230,7 +231,7 @@ def _put_together(
         live=live,
         profiles=profiles,
         clock=clock,
-        holder=f"gateway {os.getpid()}",
+        heartbeat=Heartbeat(home.heartbeat, clock),
     )
     streams, awake = Streams(store, live), Awake()
     still_running = StillRunning(store, shelf, tasks, awake)
@@ -266,6 +267,7 @@ def _put_together(
         started_at=clock.now(),
         goodbye=goodbye,
         again=again,
+        recovered=asyncio.Event(),
     )
     return gateway, mirror
 
@@ -294,7 +296,7 @@ async def _say_goodbye(gateway: Gateway, serving: asyncio.Task[None]) -> None:
 
 async def _begin(gateway: Gateway, *, wait: bool) -> bool:
     """Write that a gateway has started; whether that is done. On a full disk it waits for space, or for the goodbye."""
-    started = GatewayStarted(pid=os.getpid(), version=__version__, boot=_boot_id())
+    started = GatewayStarted(pid=os.getpid(), version=__version__, boot=boot_id())
     while not gateway.goodbye.is_set():
         try:
             await _note(gateway, started)
@@ -310,11 +312,6 @@ async def _begin(gateway: Gateway, *, wait: bool) -> bool:
 
 async def _note(gateway: Gateway, event: AnyEvent) -> None:
     await gateway.store.append(Append((Write(SYSTEM, (event,)),), gateway.clock.now()))
-
-
-def _boot_id() -> str:
-    """Which boot of the machine this is: after another one every process of before is gone."""
-    return BOOT_ID.read_text().strip() if BOOT_ID.exists() else "unknown"
 
 
 def _bind(asked: int | None, configured: int | None) -> Socket:

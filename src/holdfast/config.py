@@ -55,6 +55,11 @@ class Home:
         return self.path / "revoked"
 
     @property
+    def heartbeat(self) -> Path:
+        """The last sign of life of a gateway at work."""
+        return self.run / "heartbeat"
+
+    @property
     def log(self) -> Path:
         """The gateway's log, one JSON object a line."""
         return self.path / "logs" / "gateway.log"

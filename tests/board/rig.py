@@ -120,7 +120,6 @@ class BoardRig:
             live=Live(self.store),
             profiles=self.profiles,
             clock=self.clock,
-            holder="rig",
         )
         self._ids = itertools.count(1)
 

@@ -263,7 +263,7 @@ async def test_old_work_waits_for_a_person_as_a_blocked_card(rig: BoardRig) -> N
     hand = await rig.worker(CARD)
     await hand.begin()
     await hand.calls("kanban_heartbeat")
-    reason = "it was interrupted 10.0 h ago, and old work does not wake up by itself"
+    reason = "it was interrupted 10 h 0 min ago, and old work does not wake up by itself"
     await hand.write(WaitOpened(turn=1, wait="w", purpose="resume", reason=reason))
     await rig.look()
     card = await rig.card(CARD)

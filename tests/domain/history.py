@@ -107,7 +107,10 @@ def _apply(history: History, record: Record) -> None:
             waiting = {history.accepted[input] for input in history.unconsumed}
             _consume(history, e.inputs)
             taken = {history.accepted[input] for input in e.inputs}
-            assert "interrupt" not in waiting or taken == {"interrupt"}, "an interrupting message had to wait"
+            assert "interrupt" not in waiting or history.accepted[e.inputs[-1]] == "interrupt", (
+                "an interrupt had to wait"
+            )
+            assert taken == {"interrupt", "steer"} or len(taken) == 1, "only what steered before goes along"
             history.turns.append(TurnHistory(e.turn, e.inputs))
         case StopRequested() as e:
             assert turn is not None and turn.number == e.turn, "a stop of nothing"

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.events import ModelInterrupted, StopRequested, ToolCallFinished, TurnFinished
+from holdfast.domain.message import UserMessage
 from holdfast.domain.step import Begin, CallModel, Finish, Join, Partial, Rest, RunTools
 from holdfast.domain.task import task_of_call
 from holdfast.domain.worker import WorkerReleased
@@ -212,3 +213,20 @@ def test_a_command_whose_turn_is_stopped_is_stopped_and_says_how_long_it_ran() -
     assert (command.outcome, command.stopped, command.duration_ms) == ("failed", True, 4_000)
     assert command.task == task_of_call(book.session.id, "1.1.0") and "stopped by" in command.output
     assert (not_run.outcome, not_run.stopped, not_run.duration_ms) == ("failed", False, 0)
+
+
+def test_what_was_to_steer_is_answered_before_the_interrupt_that_came_after_it() -> None:
+    book = Book("one").begin()
+    book.ask()
+    later = book.say("later")
+    steers, urgent = book.say("left", "steer"), book.say("stop that", "interrupt")
+    after = book.say("and quickly", "steer")
+    book.finish()
+    assert book.next() == Begin(2, [steers, urgent])
+    book.begin()
+    assert [message.text for message in book.session.messages if isinstance(message, UserMessage)][-2:] == [
+        "left",
+        "stop that",
+    ]
+    assert book.next() == Join(2, [after])
+    assert [queued.event.input for queued in book.session.queue] == [later, after]

@@ -7,7 +7,7 @@ import pytest
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.events import Effect, ModelInterrupted, ToolCallFinished, TurnResumed, WaitAnswered, WaitOpened
 from holdfast.domain.message import Note
-from holdfast.domain.step import CallModel, Finish, Partial, Rest, RunTools
+from holdfast.domain.step import Break, CallModel, Finish, Partial, Rest, RunTools, pick_up
 from tests.domain.book import LIMITS, Book, kinds
 from tests.domain.history import check, check_ended
 
@@ -112,7 +112,7 @@ def test_old_work_does_not_wake_up_by_itself() -> None:
     opened = book.resume(after_ms=LIMITS.resume_age_ms + 1)[-1]
     assert isinstance(opened, WaitOpened)
     assert opened.wait == "4cb2b2696c1f"
-    assert "1.0 h ago" in opened.reason
+    assert "1 h 0 min ago" in opened.reason
     assert book.next() == Rest()
 
 
@@ -157,5 +157,40 @@ def test_an_interrupting_message_ends_a_turn_that_waits() -> None:
 def test_old_work_that_was_stopped_ends_instead_of_waiting() -> None:
     book = asked()
     book.tell(StopTurn())
-    assert kinds(book.resume(after_ms=10**9)) == ["ModelInterrupted", "TurnResumed"]
+    assert kinds(book.resume(after_ms=10**9)) == ["ModelInterrupted"]
     assert isinstance(book.next(), Finish)
+
+
+# --- how long nobody worked -----------------------------------------------------------------------
+
+DAY = 24 * 3_600_000
+
+
+@pytest.mark.parametrize("jump", [2 * 3_600_000, DAY, -DAY], ids=["a long command", "a day forward", "a day back"])
+def test_the_last_sign_of_life_counts_and_not_the_last_event_nor_the_wall_clock(jump: int) -> None:
+    book = asked()
+    book.now += jump
+    found = pick_up(book.session, Partial(), Break(3_000), now=book.now, limits=LIMITS)
+    assert found[-1] == TurnResumed(turn=1, attempt=1, cause=CRASHED, away_ms=3_000)
+
+
+def test_an_event_after_the_last_sign_of_life_counts() -> None:
+    book = asked()
+    book.now += 2_000
+    found = pick_up(book.session, Partial(), Break(9 * DAY), now=book.now, limits=LIMITS)
+    assert found[-1] == TurnResumed(turn=1, attempt=1, cause=CRASHED, away_ms=2_000)
+
+
+def test_a_long_absence_waits_for_a_person_whatever_the_wall_clock_says() -> None:
+    book = asked()
+    book.now -= DAY
+    found = pick_up(book.session, Partial(), Break(2 * 3_600_000), now=book.now, limits=LIMITS)
+    assert isinstance(found[-1], WaitOpened)
+    assert found[-1].reason == "it was interrupted 2 h 0 min ago, and old work does not wake up by itself"
+
+
+def test_what_a_person_stopped_is_never_resumed() -> None:
+    book = asked()
+    book.tell(StopTurn())
+    assert kinds(book.resume(partial=Partial("half"))) == ["ModelInterrupted"]
+    assert book.next() == Finish(1, "stopped", "stopped by ann")

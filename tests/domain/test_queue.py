@@ -12,7 +12,7 @@ from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import InputReceived, Mode, Record, TurnFinished
 from holdfast.domain.fold import fold
 from holdfast.domain.message import Note, UserMessage
-from holdfast.domain.queue import edited
+from holdfast.domain.queue import QUEUE_LIMIT, edited
 from holdfast.domain.session import Session
 from holdfast.domain.step import Begin
 from tests.domain.book import ID, Book
@@ -34,6 +34,7 @@ Line = list[tuple[str, str, str]]
 
 
 def shown(session: Session) -> Line:
+    assert session.queue.urgent == sum(queued.event.mode != "queue" for queued in session.queue)
     return [(queued.event.input, queued.event.text, queued.event.mode) for queued in session.queue]
 
 
@@ -150,3 +151,13 @@ def test_a_fork_reads_as_its_parent_read() -> None:
     heard = [message.text for message in copy.messages if isinstance(message, UserMessage)]
     assert heard == ["work", "two", "uno"] and copy.queue == []
     assert edited(records)[0] == set()
+
+
+def test_a_queue_is_bounded_and_says_what_to_do() -> None:
+    book = Book("work").begin()
+    for number in range(QUEUE_LIMIT):
+        book.say(str(number))
+    with pytest.raises(Conflict, match="1,000 messages wait") as refused:
+        book.say("one too many")
+    assert "take some back" in refused.value.hint
+    assert len(book.session.queue) == QUEUE_LIMIT

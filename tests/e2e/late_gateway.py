@@ -16,8 +16,9 @@ def main() -> int:
     from holdfast.app import serve
     from holdfast.config import Home
 
-    now = time.time_ns
+    now, uptime = time.time_ns, time.clock_gettime_ns
     time.time_ns = lambda: now() + 3600 * int(hours) * 10**9
+    time.clock_gettime_ns = lambda clock: uptime(clock) + 3600 * int(hours) * 10**9
     return serve(Home(Path(home)), port=int(port) if port else None, background=True)
 
 

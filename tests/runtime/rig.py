@@ -18,6 +18,7 @@ from holdfast.domain.step import Limits
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.heartbeat import Heartbeat
 from holdfast.runtime.live import Live
 from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
 from holdfast.runtime.profiles import Agent, Profiles
@@ -185,6 +186,7 @@ class Rig:
         store: SqliteStore | None = None,
         limits: Limits | None = None,
         clock: StoppedClock | SystemClock | None = None,
+        heartbeat: Heartbeat | None = None,
     ) -> None:
         self.home = home
         self.clock = clock or SystemClock()
@@ -199,7 +201,7 @@ class Rig:
             live=self.live,
             profiles=self.profiles,
             clock=self.clock,
-            holder="rig",
+            heartbeat=heartbeat,
         )
 
     @property

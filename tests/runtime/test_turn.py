@@ -283,3 +283,16 @@ async def test_a_worker_keeps_its_session_though_many_others_come_and_go(rig: Ri
     records = await asyncio.wait_for(rig.rest(), PATIENCE)
     assert check_ended(records).turns[0].text == "a while"
     assert len(only(records, TurnStarted)) == 1
+
+
+async def test_promise_1_what_was_shown_is_on_disk_soon_even_when_nothing_more_comes(rig: Rig) -> None:
+    await rig.create("hold three words only")
+
+    async def kept() -> str:
+        partial = await rig.store.partial(STREAM)
+        return "" if partial is None else partial.text
+
+    assert await eventually(kept) == "three words only"
+    rig.model.go.set()
+    await rig.rest()
+    assert await rig.store.partial(STREAM) is None

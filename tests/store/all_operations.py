@@ -54,7 +54,6 @@ async def life(home: Home, id: str) -> None:
         live=Live(store),
         profiles=Profiles(home.config),
         clock=clock,
-        holder="watched",
     )
     await runner.start()
     key = CommandKey(f"create {id}", "digest")

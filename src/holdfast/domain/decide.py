@@ -55,7 +55,7 @@ from holdfast.domain.events import (
     WaitOpened,
 )
 from holdfast.domain.fold import fold
-from holdfast.domain.queue import QueuedInput, edited, find
+from holdfast.domain.queue import QUEUE_LIMIT, Queue, QueuedInput, edited, find
 from holdfast.domain.session import Session
 from holdfast.domain.step import Finish, Partial, close
 from holdfast.domain.task import from_task
@@ -134,7 +134,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -
             case event:
                 events.append((record.at, event))
     if copy.turn is not None:
-        copy.queue.clear()
+        copy.queue = Queue()
         finish = Finish(copy.turn.number, "stopped", "the session was forked here")
         events += [(parent[-1].at, event) for event in close(copy, finish, Partial(), now=parent[-1].at)]
     if copy.turn is None and copy.last_turn is not None and copy.last_turn.outcome == "failed":
@@ -309,6 +309,11 @@ def _compact(session: Session, instructions: str, by: str) -> CompactionRequeste
 
 def _send(session: Session, text: str, received: InputReceived) -> list[AnyEvent]:
     _not_blank(text)
+    if len(session.queue) >= QUEUE_LIMIT:
+        raise Conflict(
+            f"{len(session.queue):,} messages wait in this session already, the most that it takes.",
+            hint="Wait until some are answered, take some back, or begin another session.",
+        )
     events: list[AnyEvent] = []
     if session.archived:
         events.append(SessionRestored(by=received.by))

@@ -23,6 +23,7 @@ from holdfast.domain.chapter import (
     ResetPostponed,
     compact,
 )
+from holdfast.domain.duration import ago
 from holdfast.domain.events import (
     AgentChosen,
     FailureDismissed,
@@ -99,7 +100,7 @@ def evolve(session: Session, record: Record) -> None:
                 session.turn.files += e.files
             _progress(session, record)
         case InputReceived() as e:
-            session.queue.append(QueuedInput(e, Happened(record.version, record.at)))
+            session.queue.add(QueuedInput(e, Happened(record.version, record.at)))
             _acted(session, record, e.by, begins=True)
         case ToolCallStarted() as e:
             turn = _turn(session)
@@ -158,7 +159,7 @@ def evolve(session: Session, record: Record) -> None:
         case WaitAnswered() as e:
             turn = _turn(session)
             if turn.wait is not None and turn.wait.until is None:
-                turn.stood_still_ms += record.at - turn.last.at
+                turn.stood_still_ms += max(0, record.at - turn.last.at)
             _answered(session, turn, e)
             _acted(session, record, e.by)
             turn.resumes = 0
@@ -351,4 +352,4 @@ def _cut_note(event: ModelInterrupted) -> str:
 
 
 def _resume_note(event: TurnResumed) -> str:
-    return f"You were interrupted ({event.cause}) and nothing was done for {event.away_ms / 1000:.0f} s. Go on."
+    return f"You were interrupted ({event.cause}) and nothing was done for {ago(event.away_ms)}. Go on."

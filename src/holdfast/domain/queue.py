@@ -5,6 +5,8 @@ Pure functions from one queue to the next; `session.py` folds with them, `decide
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from holdfast.domain.events import InputReceived, InputRevised, InputWithdrawn, Record
@@ -18,7 +20,38 @@ class QueuedInput(msgspec.Struct, frozen=True, gc=False):
     received: Happened
 
 
-Queue = list[QueuedInput]
+QUEUE_LIMIT = 1_000
+"""The most messages that may wait in one session."""
+
+
+class Queue(list[QueuedInput]):
+    """The messages in their order. It knows how many are urgent, so that nobody searches a long queue for them."""
+
+    def __init__(self, queued: Iterable[QueuedInput] = ()) -> None:
+        super().__init__(queued)
+        self.urgent = sum(one.event.mode != "queue" for one in self)
+
+    def add(self, queued: QueuedInput) -> None:
+        """One more at the end."""
+        self.append(queued)
+        self.urgent += queued.event.mode != "queue"
+
+
+def urgent(queue: Queue) -> list[QueuedInput]:
+    """Those that steer or interrupt, in their order."""
+    return [queued for queued in queue if queued.event.mode != "queue"] if queue.urgent else []
+
+
+def interrupting(queue: Queue) -> list[QueuedInput]:
+    """The first that interrupts, after those before it that were to steer: they are answered in the order in which
+    they were said. Empty when none interrupts.
+    """
+    found: list[QueuedInput] = []
+    for queued in urgent(queue):
+        found.append(queued)
+        if queued.event.mode == "interrupt":
+            return found
+    return []
 
 
 def find(queue: Queue, input: str) -> QueuedInput | None:
@@ -40,21 +73,26 @@ def revise(queue: Queue, change: InputRevised) -> Queue:
         return queue
     new = msgspec.structs.replace(old, event=revised(old.event, change))
     if change.place is None:
-        return [new if queued is old else queued for queued in queue]
+        return Queue(new if queued is old else queued for queued in queue)
     others = [queued for queued in queue if queued is not old]
-    return [*others[: change.place - 1], new, *others[change.place - 1 :]]
+    return Queue([*others[: change.place - 1], new, *others[change.place - 1 :]])
 
 
 def withdraw(queue: Queue, input: str) -> Queue:
     """The queue without it."""
-    return [queued for queued in queue if queued.event.input != input]
+    return Queue(queued for queued in queue if queued.event.input != input)
 
 
-def take(queue: Queue, inputs: list[str]) -> tuple[Queue, Queue]:
+def take(queue: Queue, inputs: list[str]) -> tuple[list[QueuedInput], Queue]:
     """Those that a turn takes, in the order in which it takes them; and those that stay."""
+    if len(inputs) == 1 and queue and queue[0].event.input == inputs[0]:
+        first = queue.pop(0)  # nearly always: however long the queue is, that costs the same
+        queue.urgent -= first.event.mode != "queue"
+        return [first], queue
     known = {queued.event.input: queued for queued in queue}
     taken = [known[input] for input in inputs if input in known]
-    return taken, [queued for queued in queue if queued not in taken]
+    wanted = {queued.event.input for queued in taken}
+    return taken, Queue(queued for queued in queue if queued.event.input not in wanted)
 
 
 def edited(records: list[Record]) -> tuple[set[str], dict[str, InputReceived]]:

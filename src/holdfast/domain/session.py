@@ -151,7 +151,7 @@ class Session:
     """A person's last act, or the end of the last turn that a person asked for."""
     policy: ResetPolicy = field(default_factory=ResetPolicy)
     postponed: tuple[ResetPostponed, Happened] | None = None
-    queue: Queue = field(default_factory=list)
+    queue: Queue = field(default_factory=Queue)
     notes: list[NoteReceived] = field(default_factory=list)
     """What the model will be told at the beginning of its next turn."""
     task: str = ""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import blake2s
-from typing import Literal
 
 from holdfast.domain.chapter import INTERRUPTED, CompactionFailed
 from holdfast.domain.compaction import Compact, CompactionRules, Pause, at_rest, before_a_call
+from holdfast.domain.duration import ago
 from holdfast.domain.events import (
     AnyEvent,
     Call,
@@ -26,6 +26,7 @@ from holdfast.domain.events import (
 )
 from holdfast.domain.fact import Problem
 from holdfast.domain.fold import DIGEST, TRY_AGAIN
+from holdfast.domain.queue import interrupting, urgent
 from holdfast.domain.session import OpenCall, Session, Turn
 from holdfast.domain.task import is_person, task_of_call
 
@@ -150,13 +151,14 @@ def next_step(session: Session, limits: Limits, *, now: int) -> Step:
     if turn.failed is not None:
         shorter = _shorter(session, turn, limits) if turn.failed.code == TOO_LONG else None
         return shorter or Finish(turn.number, "failed", turn.failed.message, turn.failed)
-    steering = _inputs(session, "steer")
+    steering = [queued for queued in urgent(session.queue) if queued.event.mode == "steer"]
     if turn.open_calls and 0 < turn.released < turn.step and not steering:
         return Finish(turn.number, "done", "its run of the card is over")
     if turn.open_calls:
         return RunTools(turn.number, [open_call.call for open_call in turn.open_calls.values()])
     if steering:
-        return Join(turn.number, steering, _by_person(session, steering))
+        by_person = any(is_person(queued.event.by) for queued in steering)
+        return Join(turn.number, [queued.event.input for queued in steering], by_person)
     if turn.yielded:
         return Finish(turn.number, "done", "the agent had nothing more to do")
     if (problem := _over_limit(turn, limits, now)) is not None:
@@ -247,23 +249,17 @@ def stop_reason(session: Session) -> str | None:
         return None
     if turn.stop is not None:
         return f"stopped by {turn.stop.by}"
-    for queued in session.queue:
+    for queued in urgent(session.queue):
         if queued.event.mode == "interrupt":
             return f"interrupted by a message from {queued.event.by}"
     return None
 
 
 def _begin(session: Session) -> Step:
-    first = _inputs(session, "interrupt") or [session.queue[0].event.input]
-    return Begin(session.turns + 1, first[:1], _by_person(session, first[:1]))
-
-
-def _by_person(session: Session, inputs: list[str]) -> bool:
-    return any(is_person(queued.event.by) for queued in session.queue if queued.event.input in inputs)
-
-
-def _inputs(session: Session, mode: Literal["steer", "interrupt"]) -> list[str]:
-    return [queued.event.input for queued in session.queue if queued.event.mode == mode]
+    """The first message; or the first that interrupts, together with what was to steer the turn that it ended."""
+    first = interrupting(session.queue) or session.queue[:1]
+    by_person = any(is_person(queued.event.by) for queued in first)
+    return Begin(session.turns + 1, [queued.event.input for queued in first], by_person)
 
 
 def close(session: Session, finish: Finish, partial: Partial, *, now: int) -> list[AnyEvent]:
@@ -314,34 +310,60 @@ def _close_call(
     )
 
 
-def pick_up(session: Session, partial: Partial, *, now: int, limits: Limits) -> list[AnyEvent]:
+@dataclass(frozen=True, slots=True)
+class Break:
+    """What is known about the time in which nobody worked on a turn, and why."""
+
+    away_ms: int | None = None
+    """Since the last sign of life; None when only the log tells. The log alone may say too much: what runs for
+    long writes no events, and the wall clock may have been set."""
+    cause: str = CRASHED
+
+
+NO_BREAK = Break()
+
+
+def pick_up(
+    session: Session, partial: Partial, break_: Break = NO_BREAK, *, now: int, limits: Limits
+) -> list[AnyEvent]:
     """What a new worker writes before it goes on with a turn that another one left open.
 
     The cut answer becomes a fact, effects that may not be repeated become `unknown`, and the turn
-    is resumed; or, when it is too old or was resumed too often in vain, it waits for a person.
+    is resumed; or, when it is too old or was resumed too often in vain, it waits for a person. A turn that
+    somebody stopped is not resumed: its end comes next.
     """
     turn = session.turn
     trying = _cut_compaction(session, now)
     if turn is None or turn.wait is not None:
         return trying
-    away = max(0, now - max(session.updated_at, partial.at, turn.last_done.at))
+    away = _away(session, turn, partial, break_, now)
     if turn.last_kind == "WaitAnswered" and away <= max(limits.resume_age_ms, JUST_ANSWERED_MS):
         return trying  # not an interruption: this worker was called by the answer
-    cause = turn.suspended or CRASHED
+    cause = turn.suspended or break_.cause
     events = trying
     if turn.asked:
         events.append(cut(turn, partial, cause))
     for open_call in turn.open_calls.values():
         if open_call.effect is not None and open_call.effect not in AGAIN_AFTER_CRASH:
             events.append(_close_call(session, turn, open_call, cause))
+    if stop_reason(session) is not None:
+        return events
     reason = _why_not_resume(turn, away, limits)
-    if reason is not None and stop_reason(session) is None:
+    if reason is not None:
         wait = wait_id(session, turn)
         events.append(WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=reason))
     else:
         attempt = turn.resumes + (0 if turn.suspended else 1)
         events.append(TurnResumed(turn=turn.number, attempt=attempt, cause=cause, away_ms=away))
     return events
+
+
+def _away(session: Session, turn: Turn, partial: Partial, break_: Break, now: int) -> int:
+    """How long nobody worked: the later of the last event and the last sign of life counts."""
+    by_log = now - max(session.updated_at, partial.at, turn.last_done.at)
+    if break_.away_ms is None or 0 <= by_log < break_.away_ms:
+        return max(0, by_log)
+    return max(0, break_.away_ms)
 
 
 def _cut_compaction(session: Session, now: int) -> list[AnyEvent]:
@@ -355,8 +377,7 @@ def _cut_compaction(session: Session, now: int) -> list[AnyEvent]:
 
 def _why_not_resume(turn: Turn, away: int, limits: Limits) -> str | None:
     if away > limits.resume_age_ms:
-        hours = away / 3_600_000
-        return f"it was interrupted {hours:.1f} h ago, and old work does not wake up by itself"
+        return f"it was interrupted {ago(away)} ago, and old work does not wake up by itself"
     if turn.resumes >= limits.resume_attempts:
-        return f"the gateway crashed {turn.resumes} times in a row before it got any further"
+        return f"it was interrupted {turn.resumes} times in a row before it got any further"
     return None

@@ -18,11 +18,11 @@ from fastapi.openapi.utils import get_openapi
 from holdfast import __version__
 from holdfast.domain.command import TEXT_LIMIT, Command
 from holdfast.domain.commands import AnyCommand
-from holdfast.domain.errors import Rejected, TooLarge
+from holdfast.domain.errors import NotReady, Rejected, TooLarge, Unavailable
 from holdfast.gateway.answers import Error
 from holdfast.gateway.guard import PUBLIC
 from holdfast.gateway.shapes import SHAPES, Accepted
-from holdfast.gateway.state import device_of
+from holdfast.gateway.state import device_of, gateway_of
 from holdfast.runtime.sessions import Caller
 from holdfast.store.port import CommandKey
 
@@ -59,7 +59,12 @@ async def body(request: Request, shape: type[S], *, limit: int = BODY_LIMIT) -> 
 
 
 def caller_of(request: Request, command: Command, *, subject: str) -> Caller:
-    """Who gives this command, under which id."""
+    """Who gives this command, under which id. NotReady while the gateway has not found out yet what is open."""
+    gateway = gateway_of(request)
+    if not gateway.recovered.is_set():
+        if not gateway.store.health.writable:
+            raise Unavailable(gateway.store.health.problem, hint="It goes on by itself when that is over.")
+        raise NotReady("The gateway is starting: it is finding out what became of its work.", hint="Try again.")
     given = request.headers.getlist("idempotency-key")
     if len(given) > 1 or (given and not COMMAND_ID.match(given[0])):
         raise Rejected("Idempotency-Key must be 8 to 64 letters, digits, - or _.")

@@ -69,6 +69,8 @@ class Gateway:
     goodbye: asyncio.Event
     """Set by whoever wants it to end."""
     again: Again
+    recovered: asyncio.Event
+    """Set when it has found out what became of everything that was open; before that no command is taken."""
 
 
 def gateway_of(connection: HTTPConnection) -> Gateway:

@@ -14,6 +14,7 @@ from pathlib import Path
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import AnyEvent, InputReceived, NoteReceived, TurnFinished, TurnStarted, session_stream
 from holdfast.domain.message import ToolResult
+from holdfast.domain.queue import QUEUE_LIMIT
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.task import (
     PREVIEW,
@@ -127,7 +128,8 @@ class Archive:
         kind: TaskKind = "agent" if row["kind"] == "agent" else "process"
         text = note_of(finished.task, str(row["title"]), finished, of=kind)
         told: AnyEvent = NoteReceived(text=text, task=finished.task)
-        if row["notify"] and not parent["archived"]:  # what was put away does not wake up by itself
+        room = int(str(parent["queued"])) < QUEUE_LIMIT
+        if row["notify"] and room and not parent["archived"]:  # what was put away does not wake up by itself
             input = f"task-{finished.task}-{int(str(row['version'])) + 1}"
             told = InputReceived(input=input, text=text, mode="queue", by=f"task {finished.task}")
         return (end, Write(session_stream(session), (told,)))

@@ -25,6 +25,11 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
 
+def elapsed(clock: Clock, since: int) -> int:
+    """Milliseconds since a moment; never negative, whatever somebody does to the wall clock."""
+    return max(0, clock.now() - since)
+
+
 async def until(clock: Clock, moment: int) -> None:
     """Wait for a moment, and no longer than that was away at first, whatever the wall clock does.
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from holdfast.domain.chapter import CompactionFailed
 from holdfast.domain.errors import HoldfastError, Unavailable
 from holdfast.domain.events import session_stream
 from holdfast.domain.fact import Problem
-from holdfast.domain.session import Session
-from holdfast.domain.step import Finish, Rest, next_step
+from holdfast.domain.session import Session, Turn
+from holdfast.domain.step import NO_BREAK, Break, Finish, Rest, next_step
 from holdfast.runtime.archive import Archive
-from holdfast.runtime.clock import Clock
+from holdfast.runtime.clock import Clock, elapsed
+from holdfast.runtime.heartbeat import BEAT_SECONDS, Heartbeat
 from holdfast.runtime.live import Live
 from holdfast.runtime.log_follower import LogFollower, growing_pause
 from holdfast.runtime.pen import Pen
@@ -21,8 +24,9 @@ from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.turn import Worker
 from holdfast.store.follower_state import FollowerState
-from holdfast.store.port import Store
+from holdfast.store.port import SessionCursor, Store, TaskFilter
 
+HOLDER = f"gateway {os.getpid()}"
 RETRY_SECONDS = 1.0
 SWEEP_SECONDS = 30.0
 RESUME_AT_ONCE = 8
@@ -57,7 +61,7 @@ class Runner:
         live: Live,
         profiles: Profiles,
         clock: Clock,
-        holder: str,
+        heartbeat: Heartbeat | None = None,
     ) -> None:
         self._store = store
         self._sessions = sessions
@@ -65,7 +69,8 @@ class Runner:
         self._live = live
         self._profiles = profiles
         self._clock = clock
-        self._holder = holder
+        self._heartbeat = heartbeat
+        self._beating: asyncio.Task[None] | None = None
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._troubles: dict[str, Trouble] = {}
@@ -100,6 +105,7 @@ class Runner:
         except Unavailable as error:  # the follower's own sweep tries again
             log.warning("what is open could not be read yet: %s", error)
         await self._follower.start()
+        self._beating = asyncio.create_task(self._beat())
 
     async def stop(self) -> None:
         """Suspend every worker; what they were doing goes on at the next start."""
@@ -107,8 +113,7 @@ class Runner:
         for trouble in self._troubles.values():
             trouble.timer.cancel()
         tasks = [*self._workers.values()]
-        if self._resuming is not None:
-            tasks.append(self._resuming)
+        tasks += [task for task in (self._resuming, self._beating) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(self._follower.stop(), *tasks, return_exceptions=True)
@@ -156,6 +161,34 @@ class Runner:
                 self.wake(id)
             await asyncio.wait([self._workers[id] for id in some], timeout=RESUME_SECONDS)
 
+    async def _beat(self) -> None:
+        """Give a sign of life every few seconds while there is work."""
+        while self._heartbeat is not None:
+            if self._workers:
+                await asyncio.to_thread(self._heartbeat.beat)
+            await asyncio.sleep(BEAT_SECONDS)
+
+    async def _break(self, session: Session) -> Break:
+        """For how long nobody worked on a turn that is open, as far as that is known."""
+        if session.turn is None:
+            return NO_BREAK
+        if (trouble := self._troubles.get(session.id)) is not None:
+            return Break(elapsed(self._clock, trouble.at), f"its worker ended: {trouble.reason.rstrip('.')}")
+        away = None if self._heartbeat is None else self._heartbeat.away_ms()
+        if away is not None and session.turn.open_calls:
+            signs = await self._signs_of_commands(session, session.turn)
+            away = min([away, *(elapsed(self._clock, sign) for sign in signs)])
+        return Break(away)
+
+    async def _signs_of_commands(self, session: Session, turn: Turn) -> list[int]:
+        """When the commands that the turn waits for ended, or now: they work on while no gateway is there."""
+        of_session = TaskFilter(session=session.id, foreground=True)
+        rows = await self._store.tasks(of_session, before=SessionCursor(), limit=len(turn.open_calls))
+        rows = [row for row in rows if str(row["call"]) in turn.open_calls]
+        ended = [int(str(row["finished_at"])) for row in rows if row["finished_at"] is not None]
+        alive = [self._clock.now() for row in rows if row["state"] == "running" and _is_there(row["pid"])]
+        return ended + alive
+
     async def _work(self, session_id: str) -> None:
         """Work on a session. Whatever ends a worker early, another one starts after a growing pause."""
         try:
@@ -185,7 +218,7 @@ class Runner:
                 self._at_rest[session_id] = session.version
             self._try_again_later(session)
             return
-        lease = await self._store.claim(session_stream(session_id), holder=self._holder)
+        lease = await self._store.claim(session_stream(session_id), holder=HOLDER)
         pen = Pen(
             self._store,
             sessions=self._sessions,
@@ -214,7 +247,8 @@ class Runner:
                 session, pen=pen, changes=changes, live=self._live, profiles=self._profiles, clock=self._clock
             )
             try:
-                await worker.work(await self._store.partial(session_stream(session.id)))
+                left_behind = await self._store.partial(session_stream(session.id))
+                await worker.work(left_behind, await self._break(session))
             except (asyncio.CancelledError, HoldfastError):
                 raise
             except Exception as error:  # a bug must not leave a turn that looks as if it were running
@@ -233,3 +267,7 @@ class Runner:
             problem = Problem(code="internal", message=message, hint=hint)
             finish = Finish(session.turn.number, "failed", message, problem)
             await pen.finish(session, finish)
+
+
+def _is_there(pid: object) -> bool:
+    return Path(f"/proc/{pid}").exists()

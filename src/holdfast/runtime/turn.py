@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from contextlib import aclosing
 from typing import assert_never
 
 from holdfast.domain.compaction import Compact
@@ -33,11 +32,12 @@ from holdfast.domain.events import (
     WaitOpened,
     session_stream,
 )
-from holdfast.domain.fact import Problem
 from holdfast.domain.session import OpenCall, Session
 from holdfast.domain.step import (
+    NO_BREAK,
     Ask,
     Begin,
+    Break,
     CallModel,
     Finish,
     Join,
@@ -50,18 +50,17 @@ from holdfast.domain.step import (
     pick_up,
     stop_reason,
 )
-from holdfast.runtime.clock import Clock, until
+from holdfast.runtime.clock import Clock, elapsed, until
 from holdfast.runtime.compaction import shorten
+from holdfast.runtime.listen import listen
 from holdfast.runtime.live import Live
-from holdfast.runtime.model import Answer, ModelError, ModelRequest
+from holdfast.runtime.model import Delta, ModelError
 from holdfast.runtime.pen import Pen
 from holdfast.runtime.permissions import Permitted, permission
 from holdfast.runtime.profiles import Agent, Profiles
 from holdfast.runtime.prompt import prompt, responded
 from holdfast.runtime.tools.tool import Result, Tool, effect_of, finished, second_try
 from holdfast.store.port import PartialText, Subscription
-
-SAVE_SECONDS = 0.25
 
 
 class Worker:
@@ -78,10 +77,10 @@ class Worker:
         self._profiles = profiles
         self._clock = clock
 
-    async def work(self, left_behind: PartialText | None) -> None:
+    async def work(self, left_behind: PartialText | None, break_: Break = NO_BREAK) -> None:
         """The loop. `left_behind` is the text so far of a step that an earlier worker left open."""
         try:
-            await self._pick_up(left_behind)
+            await self._pick_up(left_behind, break_)
             while await self._step():
                 await self._pen.look(self._session)
         except asyncio.CancelledError:
@@ -133,8 +132,8 @@ class Worker:
         started = self._clock.now()
         self._live.begin(self._stream, turn=step.turn, step=step.step, since=self._session.version)
         try:
-            answer = await self._listen(agent, request)
-            outcome: list[AnyEvent] = [responded(step, answer, self._clock.now() - started)]
+            answer = await listen(agent.model, request, show=self._show, save=lambda: self._pen.save(self._session))
+            outcome: list[AnyEvent] = [responded(step, answer, elapsed(self._clock, started))]
         except ModelError as error:
             live = self._live.get(self._stream)
             partial = Partial(live.text, live.thinking) if live is not None else Partial()
@@ -143,19 +142,8 @@ class Worker:
         self._live.end(self._stream)  # before it is written: no follower gets a delta after the answer
         await self._write(*outcome)
 
-    async def _listen(self, agent: Agent, request: ModelRequest) -> Answer:
-        """Pass every piece on at once, and a few times a second keep the text so far on disk."""
-        loop = asyncio.get_running_loop()
-        saved = loop.time()
-        async with aclosing(agent.model.stream(request)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, Answer):
-                    return piece
-                self._live.add(self._stream, text=piece.text, thinking=piece.thinking)
-                if loop.time() - saved >= SAVE_SECONDS:
-                    saved = loop.time()
-                    await self._pen.save(self._session)
-        raise ModelError(Problem(code="no_answer", message="The model ended without an answer.", hint="Try again."))
+    def _show(self, piece: Delta) -> None:
+        self._live.add(self._stream, text=piece.text, thinking=piece.thinking)
 
     # --- tools ----------------------------------------------------------------------------------
 
@@ -182,7 +170,7 @@ class Worker:
             if isinstance(result, Permitted):
                 result = await self._carry_out(result, call)
             result = second_try(result, cut_before)
-            took = self._clock.now() - started
+            took = elapsed(self._clock, started)
             await self._write(finished(call, result, turn=turn, duration_ms=took, hide=agent.hide))
 
     async def _carry_out(self, permitted: Permitted, call: Call) -> Result:
@@ -201,12 +189,12 @@ class Worker:
 
     # --- beginnings and ends --------------------------------------------------------------------
 
-    async def _pick_up(self, left_behind: PartialText | None) -> None:
+    async def _pick_up(self, left_behind: PartialText | None, break_: Break) -> None:
         """A turn that somebody else left open: say what is known, then go on or wait for a person."""
         agent = self._profiles.agent(self._session)
         await agent.tidy(self._session)
         partial = Partial(left_behind.text, left_behind.thinking, left_behind.at) if left_behind else Partial()
-        await self._write(*pick_up(self._session, partial, now=self._clock.now(), limits=agent.limits))
+        await self._write(*pick_up(self._session, partial, break_, now=self._clock.now(), limits=agent.limits))
 
     async def _suspend(self) -> None:
         """The gateway says goodbye: keep the text so far and mark the turn; the next start goes on."""

@@ -40,7 +40,7 @@ async def health(at: At) -> Response:
     ]
     problems = [found.problem, *(f"{part.name}: {part.problem}" for part in parts if part.problem)]
     problem = next(filter(None, problems), "")
-    word = "degraded" if problem else "ok"
+    word = "degraded" if problem else "ok" if at.recovered.is_set() else "starting"
     return answer(Health(status=word, version=__version__, pid=os.getpid(), problem=problem, parts=parts))
 
 

@@ -1,0 +1,32 @@
+"""A gateway that takes its time to find out what is open: `recovering_gateway.py HOME PORT CONSTANTS GATE`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from tests.e2e.serve import die_with_parent, set_constants
+
+
+def main() -> int:
+    home, port, constants, gate = sys.argv[1:]
+    die_with_parent()
+    set_constants(constants)
+    from holdfast.app import serve
+    from holdfast.config import Home
+    from holdfast.runtime.tasks import Tasks
+
+    start = Tasks.start
+
+    async def late(self: Tasks) -> None:
+        while not Path(gate).exists():
+            await asyncio.sleep(0.01)
+        await start(self)
+
+    Tasks.start = late  # type: ignore[method-assign]
+    return serve(Home(Path(home)), port=int(port) if port else None, background=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
