@@ -17,7 +17,6 @@ import msgspec
 
 from holdfast.domain.card import BoardEvent, CardEvent
 from holdfast.domain.chapter import ChapterEvent
-from holdfast.domain.errors import Corrupt
 from holdfast.domain.fact import Event, Fact, Problem, Usage
 from holdfast.domain.location import unreadable_line
 from holdfast.domain.rights import Rights
@@ -381,21 +380,6 @@ def decode_many(lines: Sequence[bytes]) -> list[Record]:
         return _decode_many(b"[" + b",".join(lines) + b"]")
     except msgspec.MsgspecError:
         return [decode(line) for line in lines]
-
-
-def decode_readable(lines: Sequence[bytes]) -> tuple[list[Record], list[Corrupt]]:
-    """Read all lines that can be read, and say which cannot."""
-    try:
-        return decode_many(lines), []
-    except Corrupt:
-        records: list[Record] = []
-        unreadable: list[Corrupt] = []
-        for line in lines:
-            try:
-                records.append(decode(line))
-            except Corrupt as error:
-                unreadable.append(error)
-        return records, unreadable
 
 
 def session_stream(session: str) -> str:

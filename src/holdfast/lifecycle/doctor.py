@@ -14,8 +14,9 @@ from http.client import HTTPConnection, HTTPException
 
 from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import Corrupt, HoldfastError
-from holdfast.domain.events import decode, decode_readable
+from holdfast.domain.events import decode
 from holdfast.domain.location import location
+from holdfast.domain.readable import decode_readable
 from holdfast.read_settings import load_settings
 from holdfast.store.connection import connect_reader, connect_writer, prepare
 from holdfast.store.lock import HomeLock, owner

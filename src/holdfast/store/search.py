@@ -26,9 +26,9 @@ from holdfast.domain.events import (
     ModelResponded,
     Record,
     ToolCallFinished,
-    decode_readable,
 )
 from holdfast.domain.location import location
+from holdfast.domain.readable import decode_readable
 from holdfast.domain.system import SessionDeleted
 from holdfast.domain.task import TaskFinished, TaskPruned, task_stream
 from holdfast.store.follower_state import FollowerState
