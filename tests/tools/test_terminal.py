@@ -15,7 +15,9 @@ import pytest
 
 from holdfast.config import Home, command_environment
 from holdfast.domain.commands import CreateSession
+from holdfast.domain.errors import Conflict
 from holdfast.domain.events import NoteReceived, session_stream
+from holdfast.processes.proc import process
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
@@ -27,12 +29,18 @@ from holdfast.runtime.tasks import Ground, Tasks
 from holdfast.runtime.tools.place import Place
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Result, effect_of
+from holdfast.runtime.views import TaskView
 from holdfast.store.port import CommandKey
 from holdfast.store.sqlite import SqliteStore
 from tests.eventually import PATIENCE
 
 SESSION = "0123456789abcdef"
 SECRET = "the-key-of-a-provider"
+
+
+def alive(pid: int) -> bool:
+    found = process(pid)
+    return found is not None and not found.dead
 
 
 def hidden(text: str) -> str:
@@ -220,17 +228,73 @@ async def test_the_middle_of_a_very_long_output_is_dropped_and_said_to_be(desk: 
     assert "of 20000000 bytes left out" in result.output
 
 
-async def test_daemons_that_a_command_left_behind_are_named_and_can_be_ended(desk: Desk) -> None:
-    named = "until grep -q sleep /proc/$!/comm; do sleep 0.01; done"  # until then it is a shell
-    started = await desk.call("terminal", command=f"setsid sleep 60 & {named}; echo left", background=True)
-    row = await desk.shelf.ended(started.task)
-    view = await desk.shelf.view(row)
-    assert (view.state, [name.split()[1] for name in view.survivors]) == ("done", ["sleep"])
-    await desk.shelf.end(row, by="me", reason="", force=True)
+SERVER = (
+    "import socket, sys; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); s.accept()"
+)
+
+
+async def left_by(desk: Desk, task: str) -> TaskView:
+    """What the command left behind, once somebody has seen what it does."""
     async with asyncio.timeout(PATIENCE):
-        while await desk.tasks.supervisor.members(started.task) or desk.tasks._kills:  # nor do we keep anything of it
+        while True:
+            (view,) = [one for one in await desk.shelf.running() if one.left_by == task]
+            if view.ports:
+                return view
+            await asyncio.sleep(0.05)
+
+
+async def test_promise_7_what_a_command_left_behind_is_a_task_that_outlives_the_gateway_and_can_be_stopped(
+    desk: Desk,
+) -> None:
+    started = await desk.call("terminal", command=f'{sys.executable} -c "{SERVER}" & sleep 0.1; echo over')
+    assert started.end == CommandEnd(exit_code=0) and "over" in started.output
+    view = await left_by(desk, started.task)
+    assert f"[It left processes behind, which run on as task {view.id}, pid {view.pid}.]" in started.output
+    assert (view.kind, view.session, view.lifetime, view.foreground) == ("process", SESSION, "session", False)
+    assert view.title.startswith("left by ") and alive(view.pid or 0)
+    (port,) = view.ports
+    listed = (await desk.call("process", action="list")).output
+    assert f"pid {view.pid}" in listed and f"port {port}" in listed and "serving" in listed
+    await desk.tasks.stop()
+    await desk.store.close()
+    again = Desk(Home(desk.place.cwd.parent / "home"), desk.place.cwd)
+    vars(desk).update(vars(again))
+    await again.tasks.start()
+    assert (await left_by(desk, started.task)).pid == view.pid
+    killed = await desk.call("process", action="kill", task=view.id)
+    assert killed.output.startswith("stopped: stopped by the agent") and not alive(view.pid or 0)
+    assert await desk.shelf.running() == []
+    async with asyncio.timeout(PATIENCE):
+        while (desk.place.cwd.parent / "home" / "tasks" / started.task).exists():  # its output is in the log
             await asyncio.sleep(0.02)
-    assert (await desk.shelf.view(await desk.shelf.find(started.task))).ended_by == "", "it had ended by itself"
+
+
+async def test_what_a_command_left_behind_ends_by_itself_with_its_code(desk: Desk) -> None:
+    waiting = "until [ -e go ]; do sleep 0.02; done"
+    started = await desk.call("terminal", command=f"(setsid sh -c '{waiting}; exit 3' &)", background=True)
+    row = await desk.shelf.ended(started.task)
+    (view,) = await desk.shelf.running()
+    assert (row["state"], view.left_by, len(json.loads(str(row["survivors"])))) == ("done", started.task, 2)
+    (desk.place.cwd / "go").touch()
+    ended = await desk.shelf.ended(view.id)
+    assert (ended["state"], ended["exit_code"], ended["evidence"]) == ("failed", 3, "recorded by its keeper")
+    assert [note.task for note in await desk.notes()] == [started.task, view.id]
+
+
+async def test_stopping_a_command_that_has_ended_ends_what_it_left_behind(desk: Desk) -> None:
+    started = await desk.call("terminal", command="sleep 60 & echo left", background=True)
+    row = await desk.shelf.ended(started.task)
+    (view,) = await desk.shelf.running()
+    await desk.shelf.end(row, by="me", reason="", force=True)
+    assert (await desk.shelf.ended(view.id))["state"] == "stopped"
+    with pytest.raises(Conflict):
+        await desk.shelf.end(row, by="me", reason="", force=True)
+
+
+async def test_what_is_gone_in_a_moment_was_not_left_behind(desk: Desk) -> None:
+    result = await desk.call("terminal", command="sleep 0.05 & echo over")
+    assert result.output == "over\n[done: exit code 0]"
+    assert len(await desk.store.task_ids()) == 1
 
 
 async def test_promise_7_what_a_command_does_is_unknown_and_not_empty_until_somebody_has_looked(

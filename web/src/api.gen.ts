@@ -1345,6 +1345,7 @@ export interface TaskStarted {
   readonly head?: number | null;
   readonly tail?: number | null;
   readonly own_environment?: boolean;
+  readonly left_by?: string;
   readonly sandbox?: SandboxSpec | null;
   readonly no_sandbox?: string;
 }
@@ -1389,6 +1390,8 @@ export interface TaskView {
   readonly summary: string;
   readonly files: string[] | null;
   readonly survivors: string[];
+  readonly left_by: string;
+  readonly ports: number[];
   readonly activity: string;
   readonly activity_detail: string;
   readonly activity_evidence: string;

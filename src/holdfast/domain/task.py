@@ -67,6 +67,8 @@ class TaskStarted(Event, frozen=True):
     """How many bytes are kept of a long output; null is the usual."""
     own_environment: bool = False
     """It has the environment of whoever started it; else the gateway's own, without keys. Neither is written here."""
+    left_by: str = ""
+    """The task whose command ended and left these processes behind."""
     sandbox: SandboxSpec | None = None
     """The sandbox in which the command runs; null is none."""
     no_sandbox: str = ""
@@ -173,6 +175,11 @@ def task_stream(task: str) -> str:
 def task_of_call(session: str, call: str) -> str:
     """The task of a tool call, the same for whoever computes it: so a call is found again and not repeated."""
     return blake2s(f"{session}/{call}/1".encode(), digest_size=8).hexdigest()
+
+
+def task_of_left(task: str) -> str:
+    """The task of what a command left behind, the same for whoever computes it."""
+    return blake2s(f"{task}/left".encode(), digest_size=8).hexdigest()
 
 
 def title_of(text: str) -> str:

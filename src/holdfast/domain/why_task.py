@@ -97,6 +97,9 @@ def _meanwhile(records: list[Record], now: int) -> list[Sentence]:
 
 def _beginning(record: Record, started: TaskStarted, now: int) -> Sentence:
     origin = f" from session {started.session}" if started.session else ""
+    if started.left_by:
+        text = f"The command of task {started.left_by} ended {ago(now - record.at)} ago and left these processes behind"
+        return _sentence(f"{text}: {started.title.removeprefix('left by ')}", record)
     waited = ", and a turn waited for it" if started.foreground else ""
     return _sentence(
         f"It was started {ago(now - record.at)} ago by {started.by}{origin}{waited}: {started.title}", record

@@ -90,6 +90,8 @@ class Evidence:
     peers: int
     memory: int = 0
     """Resident bytes at the end."""
+    pids: tuple[int, ...] = ()
+    """Who they are, the lowest number first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ def classify(before: Sample, now: Sample) -> Activity:
         uses=now.uses,
         peers=now.peers,
         memory=now.memory,
+        pids=tuple(sorted(now.processes)),
     )
     word, detail = _word(evidence, on_input=now.on_input)
     return Activity(word, detail, evidence)

@@ -4,9 +4,8 @@
 
 The supervisor starts this file with the order on stdin (never on disk: it holds the environment). It
 prepares the spool directory and forks the keeper, which forks the command behind a gate. The gate opens
-when the `claim` is durable. It says who the command is, and it is linked into place, which succeeds once:
-a supervisor that links its own first has cancelled this start. It may then put the directory away and start the
-command anew in another one of the same name, which is why a keeper also looks whether its directory still has it.
+when the `claim` is durable. It says who the command is, and it is linked into place, which succeeds once: a
+supervisor that links its own first has cancelled this start, and may make it anew in another directory of that name.
 
 The command holds the output itself, so that no byte goes through us. Keeper and understudy are both
 subreapers: what a command leaves behind becomes their child, and if the keeper is killed, the command
@@ -137,8 +136,6 @@ class Keeper:
             fcntl.fcntl(self._stdin, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         self._directory = os.open(".", os.O_RDONLY)
 
-    # --- the start ------------------------------------------------------------------------------
-
     def start(self, report: int) -> None:
         """Fork the command behind its gate, claim the directory, open the gate."""
         subreaper()
@@ -182,14 +179,8 @@ class Keeper:
         os.unlink("claim.new")
         os.fsync(self._directory)
         sync_directory("..")
-        return self._in_place()
-
-    def _in_place(self) -> bool:
-        """Whether our directory still has its name. One that was put away held another's claim before."""
-        try:
-            return os.path.samestat(os.stat(self._path), os.fstat(self._directory))
-        except OSError:
-            return False
+        # one that was put away held another's claim before, and lost its name
+        return os.path.samestat(os.stat(self._path), os.fstat(self._directory))
 
     def _sandboxed(self, builder: int, said: int) -> int:
         """Wait until the sandbox is built and the shell in it stands at the gate; its pid.
@@ -249,8 +240,6 @@ class Keeper:
         text = f"never {number or 0} " + " ".join(reason.split())
         os.pwrite(self._entry, text.encode("utf-8", "replace")[: ENTRY_BYTES - 1], 0)
 
-    # --- the wait -------------------------------------------------------------------------------
-
     def wait(self, keeper: int = 0) -> None:
         """Until the last descendant is gone. The understudy gives its keeper: it takes over when that dies."""
         while self._reap(keeper):
@@ -301,7 +290,20 @@ class Keeper:
                 self._cap(1)  # first: whoever reads the record reads how much was dropped, too
                 self._record(status, "understudy" if keeper else "keeper")
                 self._alive = False
+            elif child.si_pid != keeper and (not self._alive or os.path.exists("exit")):
+                self._note_left(child)
             os.waitpid(child.si_pid, 0)
+
+    def _note_left(self, child: Any) -> None:
+        """How one ended that the command had left behind; the last one is what counts."""
+        status = child.si_status if child.si_code == os.CLD_EXITED else -child.si_status
+        try:
+            file = os.open("left.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+            os.write(file, f"{child.si_pid} {status} {time.time():.6f}\n".encode())
+            os.close(file)
+            os.rename("left.new", "left")
+        except OSError:
+            return  # then nobody knows how
 
     def _claimed(self, keeper: int) -> int:
         """The pid of the command, if our keeper has claimed the directory."""

@@ -48,19 +48,19 @@ class KillReport:
 async def kill_tree(spool: Spool, claim: Claim, *, grace: float) -> KillReport:
     """TERM to all of it, unless there is no grace, and then KILL, until nobody is found twice in a row."""
     loop = asyncio.get_running_loop()
-    found = await asyncio.to_thread(_members, spool, claim)
+    found = await asyncio.to_thread(find_members, spool, claim)
     asked = sum(_ask(one) for one in found) if grace else 0
     patience = loop.time() + grace
     while found and loop.time() < patience:
         await asyncio.sleep(LOOK_SECONDS)
-        found = await asyncio.to_thread(_members, spool, claim)
+        found = await asyncio.to_thread(find_members, spool, claim)
     forced = await _force(spool, claim)
     return KillReport(asked, forced, await members(spool, claim))
 
 
 async def members(spool: Spool, claim: Claim) -> tuple[Member, ...]:
     """Who belongs to it at this moment."""
-    found = await asyncio.to_thread(_members, spool, claim)
+    found = await asyncio.to_thread(find_members, spool, claim)
     return tuple(Member(one.pid, one.name, one.state) for one in found)
 
 
@@ -77,7 +77,7 @@ async def _force(spool: Spool, claim: Claim) -> int:
     deadline = loop.time() + FORCE_SECONDS
     empty = 0
     while empty < EMPTY_ROUNDS and loop.time() < deadline:
-        found = await asyncio.to_thread(_members, spool, claim)
+        found = await asyncio.to_thread(find_members, spool, claim)
         empty = 0 if found else empty + 1
         new = [one.identity for one in found if one.identity not in stopped]
         for identity in new:
@@ -100,8 +100,8 @@ def _ask(one: Process) -> bool:
     return asked
 
 
-def _members(spool: Spool, claim: Claim) -> list[Process]:
-    """The tree, and whoever carries the mark, with what descends from them."""
+def find_members(spool: Spool, claim: Claim) -> list[Process]:
+    """The tree, and whoever carries the mark, with what descends from them; the oldest first."""
     everybody = table()
     found = {one.pid: one for one in tree(everybody, claim.command, claim.keepers)}
     mark = f"{TASK_VARIABLE}={claim.task}".encode()
@@ -112,7 +112,7 @@ def _members(spool: Spool, claim: Claim) -> list[Process]:
     strays = [one for one in others if one.start >= claim.command.start and marked(one.pid, mark, output)]
     found.update((one.pid, one) for one in strays)
     found.update((one.pid, one) for one in descendants(everybody, [one.identity for one in strays]))
-    return list(found.values())
+    return sorted(found.values(), key=lambda one: (one.start, one.pid))
 
 
 def _inode(spool: Spool) -> tuple[int, int] | None:

@@ -13,11 +13,13 @@ import errno
 import os
 import shutil
 import stat
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from holdfast.domain.errors import Corrupt, NotFound, Unavailable
+from holdfast.domain.errors import Corrupt, HoldfastError, NotFound, Unavailable
 from holdfast.processes.command import Ended, NeverStarted, Witness, check_id
 from holdfast.processes.keeper import BLOCK, ENTRY_BYTES, punch, sync_directory
 from holdfast.processes.proc import Identity
@@ -42,6 +44,8 @@ class Claim:
     head: int
     tail: int | None
     began: float
+    left_by: str = ""
+    """The task whose command left these processes behind: `command` is the oldest of them."""
 
     @property
     def keepers(self) -> tuple[Identity, Identity]:
@@ -203,9 +207,48 @@ class Spool:
                 head=int(lines["head"]),
                 tail=tail if tail >= 0 else None,
                 began=float(lines["began"]),
+                left_by=lines.get("left", ""),
             )
         except (KeyError, ValueError) as error:
             raise Corrupt(f"The claim of {self.id} cannot be read: {error}.") from error
+
+    def take_over(self, origin: Spool, claim: Claim, oldest: Identity) -> None:
+        """Claim the directory for what a command left behind; it shares the output with that command."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name in OUTPUTS:
+            with suppress(FileNotFoundError, FileExistsError):
+                os.link(origin.path / name, self.path / name, follow_symlinks=False)
+        lines = (
+            f"pid {oldest.pid} {oldest.start}",
+            f"keeper {claim.keeper.pid} {claim.keeper.start}",
+            f"understudy {claim.understudy.pid} {claim.understudy.start}",
+            f"boot {claim.boot}",
+            f"task {claim.task}",
+            f"head {claim.head}",
+            f"tail {-1 if claim.tail is None else claim.tail}",
+            f"began {time.time():.6f}",
+            f"left {origin.id}",
+        )
+        new = self.path / "claim.new"
+        new.unlink(missing_ok=True)
+        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        os.write(file, "\n".join(lines).encode() + b"\n")
+        os.fsync(file)
+        os.close(file)
+        new.rename(self.path / "claim")
+        sync_directory(str(self.path))
+        sync_directory(str(self.root))
+
+    def end_of_left(self, claim: Claim) -> Ended | None:
+        """How the last process ended that the command left behind, as its keeper saw it."""
+        try:
+            match (Spool(self.root, claim.left_by)._text("left") or "").split():
+                case [_, status, at]:
+                    return Ended(self.id, _number(self.id, status), "keeper", _time(self.id, at))
+                case _:
+                    return None
+        except HoldfastError:
+            return None
 
     def readable_claim(self) -> Claim | None:
         """The same, but `None` also for one that is damaged: then nothing can be said of its processes."""

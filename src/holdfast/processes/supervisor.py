@@ -14,6 +14,7 @@ import asyncio
 import errno
 import os
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,17 +23,19 @@ from holdfast.processes import stdin
 from holdfast.processes.activity import Activity, Meter, NotYet
 from holdfast.processes.command import Command, Found, NeverStarted, Over, Running
 from holdfast.processes.keeper import boot_id
-from holdfast.processes.kill import KillReport, Member, kill_tree, members, signal_group
+from holdfast.processes.kill import KillReport, Member, find_members, kill_tree, members, signal_group
 from holdfast.processes.launch import KEEPER, launch, own_keepers, reap
-from holdfast.processes.proc import alive, process, require_proc
+from holdfast.processes.proc import Identity, alive, process, require_proc
 from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed, spooled
-from holdfast.processes.verdict import decide, find, judge
+from holdfast.processes.verdict import decide, find, find_left, judge
 
 TICK_SECONDS = 1.0
 ALONE_SECONDS = 0.05
 """How often an output is capped whose keepers are both dead."""
 RECORD_SECONDS = 10.0
 FOLLOW_SECONDS = 0.1
+LEFT_SECONDS = 0.4
+"""So long the processes of an ended command have to end, too, before they count as left behind."""
 USAGE_SECONDS = 5.0
 BUSY = (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)
 
@@ -163,9 +166,31 @@ class Supervisor:
                 return found
         return await asyncio.shield(watch.over)
 
+    async def left_behind(self, id: str) -> tuple[Member, ...]:
+        """The processes that an ended command left; those that are only about to end are given a moment for it."""
+        spool = Spool(self._root, id)
+        claim = spool.readable_claim()
+        if claim is None or claim.boot != boot_id():
+            return ()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LEFT_SECONDS):
+                for keeper in claim.keepers:  # they stay until nobody is left
+                    await _exit_of(keeper)
+        return await members(spool, claim)
+
+    async def take_over(self, id: str, left_by: str) -> None:
+        """Let what a command left behind be a command of its own, under this id; once is enough."""
+        spool, origin = Spool(self._root, id), Spool(self._root, left_by)
+        claim = origin.readable_claim()
+        if spool.readable_claim() is not None or claim is None:
+            return
+        found = await asyncio.to_thread(find_members, origin, claim) if claim.boot == boot_id() else []
+        oldest = found[0].identity if found else claim.command
+        await asyncio.to_thread(spool.take_over, origin, claim, oldest)
+
     def _watch(self, spool: Spool, claim: Claim) -> None:
         loop = asyncio.get_running_loop()
-        watch = _Watch(spool, claim, loop.create_future(), _open_pidfd(claim))
+        watch = _Watch(spool, claim, loop.create_future(), None if claim.left_by else _open_pidfd(claim.command))
         self._live[spool.id] = watch
         if watch.pidfd is None:
             self._gone(watch)
@@ -182,7 +207,10 @@ class Supervisor:
         task.add_done_callback(self._settling.discard)
 
     async def _settle(self, watch: _Watch) -> None:
-        over = await _over(watch.spool, watch.claim, watch.pidfd)
+        if watch.claim.left_by:
+            over = await _left_over(watch.spool, watch.claim)
+        else:
+            over = await _over(watch.spool, watch.claim, watch.pidfd)
         self._live.pop(watch.spool.id, None)
         _close_pidfd(watch)
         watch.over.set_result(over)
@@ -318,14 +346,39 @@ async def _over(spool: Spool, claim: Claim, pidfd: int | None) -> Over:
     return over
 
 
-def _open_pidfd(claim: Claim) -> int | None:
-    """A descriptor of the command; `None` if it is gone."""
+async def _left_over(spool: Spool, claim: Claim) -> Over:
+    """Wait until nobody is left: its keepers stay until then, and without them somebody looks now and then."""
+    while True:
+        for keeper in claim.keepers:
+            await _exit_of(keeper)
+        found = await asyncio.to_thread(find_left, spool, claim)
+        if not isinstance(found, Running):
+            return found
+        await asyncio.sleep(TICK_SECONDS)
+
+
+async def _exit_of(identity: Identity) -> None:
+    """Wait until just this process has ended."""
+    descriptor = _open_pidfd(identity)
+    if descriptor is None:
+        return
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(descriptor, ended.set)
     try:
-        descriptor = os.pidfd_open(claim.command.pid)
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+
+def _open_pidfd(identity: Identity) -> int | None:
+    """A descriptor of a process; `None` if it is gone."""
+    try:
+        descriptor = os.pidfd_open(identity.pid)
     except OSError:
         return None
-    found = process(claim.command.pid)
-    if found is None or found.identity != claim.command:
+    found = process(identity.pid)
+    if found is None or found.identity != identity:
         os.close(descriptor)
         return None
     return descriptor

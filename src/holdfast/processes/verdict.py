@@ -9,6 +9,7 @@ from __future__ import annotations
 from holdfast.domain.errors import Corrupt
 from holdfast.processes.command import Ended, Found, Lost, NeverStarted, Over, Running
 from holdfast.processes.keeper import boot_id
+from holdfast.processes.kill import find_members
 from holdfast.processes.proc import alive, pidfd_status, zombie_status
 from holdfast.processes.spool import Claim, Spool
 
@@ -33,7 +34,19 @@ def find(spool: Spool) -> Found | None:
         return NeverStarted(spool.id, CANCELLED, cancelled=True)
     if claim.boot == boot_id() and alive(claim.command):
         return Running(spool.id, claim.command.pid, claim.began)
+    if claim.left_by:
+        return find_left(spool, claim)
     return judge(spool, claim)
+
+
+def find_left(spool: Spool, claim: Claim) -> Found:
+    """What became of the processes that a command left behind: they run while one of them does."""
+    if claim.boot != boot_id():
+        return decide(spool, claim)
+    if found := find_members(spool, claim):
+        return Running(spool.id, found[0].pid, claim.began)
+    end = spool.end_of_left(claim)
+    return end or Lost(spool.id, "its processes are gone, and nobody recorded how the last of them ended")
 
 
 def judge(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> Over | None:

@@ -73,14 +73,15 @@ class Archive:
         write = Write(task_stream(events[0].task), events, expect=expect)
         return await self._store.append(Append((write,), self._clock.now(), command=command))
 
-    async def finish(self, finished: TaskFinished) -> None:
+    async def finish(self, finished: TaskFinished, *also: Write) -> None:
         """Write the end down, and tell whoever started it. Once: a commit that was in doubt may have happened."""
         while True:
             row = await self.find(finished.task)
             if row is None or row["state"] != "running":
                 return
             with suppress(Conflict):  # it was detached or its session deleted in this very moment: look again
-                await self._store.append(Append(await self._ending(finished, row), self._clock.now()))
+                writes = (*await self._ending(finished, row), *also)
+                await self._store.append(Append(writes, self._clock.now()))
                 return
 
     async def alongside(self, session: Session, events: tuple[AnyEvent, ...]) -> tuple[Write, ...]:

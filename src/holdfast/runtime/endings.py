@@ -10,14 +10,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import assert_never
 
-from holdfast.domain.task import INLINE, NEVER_STARTED, PREVIEW, TaskFinished, verdict
+import msgspec
+
+from holdfast.domain.task import (
+    INLINE,
+    NEVER_STARTED,
+    PREVIEW,
+    Lifetime,
+    ProcessStarted,
+    TaskFinished,
+    TaskStarted,
+    task_of_left,
+    task_stream,
+    title_of,
+    verdict,
+)
 from holdfast.processes.command import Ended, Lost, NeverStarted, Over
 from holdfast.processes.kill import Member
 from holdfast.processes.spool import Output
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.plain import plain
 from holdfast.runtime.views import signal_name, stopper
-from holdfast.store.port import Row
+from holdfast.store.port import Row, Write
 
 PREVIEW_BYTES = 4096
 Hide = Callable[[str], str]
@@ -58,9 +72,30 @@ def end_of(
         dropped_bytes=output.read(output.head, 1).dropped if size > output.head else 0,
         preview=hide(plain(output.tail(3, PREVIEW_BYTES).data)).strip()[-PREVIEW:],
         output=_all_of(output, hide) if row["foreground"] else None,
-        files=None if row["foreground"] else changes.since(task, Path(str(row["cwd"]))),
+        files=None if row["foreground"] or row["left_by"] else changes.since(task, Path(str(row["cwd"]))),
         survivors=[f"{one.pid} {one.name}" for one in left],
     )
+
+
+def left_write(row: Row, left: tuple[Member, ...]) -> tuple[Write, ...]:
+    """What a command left behind, as a task of its own with the lifetime of that command; nothing if nobody is left."""
+    if not left or row["left_by"]:
+        return ()
+    task = task_of_left(str(row["id"]))
+    started = TaskStarted(
+        task=task,
+        of="process",
+        title=title_of(f"left by {row['title']}"),
+        command=str(row["command"]),
+        argv=msgspec.json.decode(str(row["argv"]), type=list[str]),
+        cwd=str(row["cwd"]),
+        by=str(row["started_by"]),
+        session=str(row["session"]),
+        lifetime=msgspec.convert(row["lifetime"], Lifetime),
+        until=None if row["until"] is None else int(str(row["until"])),
+        left_by=str(row["id"]),
+    )
+    return (Write(task_stream(task), (started, ProcessStarted(task=task, pid=left[0].pid)), expect=0),)
 
 
 def _all_of(output: Output, hide: Hide) -> str | None:

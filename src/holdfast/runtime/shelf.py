@@ -14,7 +14,7 @@ import msgspec
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.errors import Conflict, Gone, NotFound, Rejected
 from holdfast.domain.stale import Owner
-from holdfast.domain.task import task_stream
+from holdfast.domain.task import task_of_left, task_stream
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import Window
 from holdfast.runtime.clock import Clock
@@ -193,7 +193,14 @@ class Shelf:
         """How it ended and what it printed, for a model."""
         text = await self.text(row)
         lead = text if text.endswith("\n") or not text else text + "\n"
-        return f"{lead}[{row['state']}: {row['reason']}]"
+        left = await self._left_by(row)
+        return f"{lead}[{row['state']}: {row['reason']}]{left}"
+
+    async def _left_by(self, row: Row) -> str:
+        left = await self._tasks.archive.find(task_of_left(str(row["id"])))
+        if left is None or left["state"] != "running":
+            return ""
+        return f"\n[It left processes behind, which run on as task {left['id']}, pid {left['pid']}.]"
 
     # --- waiting and ending ---------------------------------------------------------------------
 
@@ -214,6 +221,6 @@ class Shelf:
             return await self._tasks.end(row, by=by, reason=reason, force=force, command=command)
         if row["state"] != "running":
             raise Conflict(f"Task {row['id']} ended already: {row['state']}, {row['reason']}.")
-        if command is None:
-            raise NotFound("An agent task is stopped by a person.", hint=f"`holdfast stop {row['worker']}`.")
+        if command is None:  # an agent ends one that it started; asked again, it is the same stop
+            command = CommandKey(f"stop-{row['id']}-{row['version']}", str(row["id"]))
         return await self._sessions.tell(str(row["worker"]), StopTurn(), Caller(command, by))

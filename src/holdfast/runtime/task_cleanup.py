@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast.domain.errors import HoldfastError
@@ -33,7 +34,10 @@ async def clear_left_over(
         if task not in running or running[task]["pid"] is not None:
             environments.drop(task)
     known = await store.task_ids()
+    needed = {str(row["left_by"]) for row in running.values()}
     for name in await asyncio.to_thread(_names, root):
+        if name in needed:
+            continue  # its keepers look after what it left behind
         if name not in known or (known[name] and await is_in_the_log(archive, supervisor, name)):
             log.info("removing what was left behind: %s", name)
             try:
@@ -46,6 +50,13 @@ async def is_in_the_log(archive: Archive, supervisor: Supervisor, task: str) -> 
     """Whether the log has all of its output."""
     size = await asyncio.to_thread(supervisor.output(task).size)
     return size <= INLINE and await archive.output(task) is not None
+
+
+async def remove_if_in_the_log(archive: Archive, supervisor: Supervisor, task: str) -> None:
+    """The directory of a command that had stayed for the sake of what it left behind."""
+    with suppress(HoldfastError):
+        if await is_in_the_log(archive, supervisor, task):
+            await supervisor.remove(task)
 
 
 def _names(root: Path) -> list[str]:

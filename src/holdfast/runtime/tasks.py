@@ -29,21 +29,22 @@ from holdfast.domain.task import (
     TaskPinned,
     TaskStarted,
     TaskStopRequested,
+    task_of_left,
     task_stream,
 )
-from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Found, NeverStarted, Running
+from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Found, NeverStarted, Over, Running
 from holdfast.processes.kill import KillReport
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.endings import Hide, end_of
+from holdfast.runtime.endings import Hide, end_of, left_write
 from holdfast.runtime.environments import Environments
 from holdfast.runtime.log_follower import LogFollower
 from holdfast.runtime.sessions import Sessions
-from holdfast.runtime.task_cleanup import clear_left_over
+from holdfast.runtime.task_cleanup import clear_left_over, remove_if_in_the_log
 from holdfast.runtime.task_lifetimes import TaskLifetimes
 from holdfast.store.follower_state import FollowerState
-from holdfast.store.port import Appended, CommandKey, Row, Store
+from holdfast.store.port import Appended, CommandKey, Row, Store, Write
 
 STOP_GRACE_SECONDS = 5.0
 RETRY_SECONDS = 2.0
@@ -262,8 +263,11 @@ class Tasks:
     async def end(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
         """Want its end: written first, then signalled, then by force."""
         task = str(row["id"])
-        if row["state"] != "running" and not await self.supervisor.members(task):  # nor did it leave anybody behind
-            raise Conflict(f"Task {task} ended already: {row['state']}, {row['reason']}.")
+        if row["state"] != "running":
+            left = await self.archive.find(task_of_left(task))  # what it left behind goes on in its place
+            if left is None or left["state"] != "running":
+                raise Conflict(f"Task {task} ended already: {row['state']}, {row['reason']}.")
+            task, row = str(left["id"]), left
         request = TaskStopRequested(task=task, by=by, reason=reason, force=force)
         appended = await self.archive.add(request, command=command)
         self.enforce(task, force=force)
@@ -333,6 +337,8 @@ class Tasks:
 
     async def _until_over(self, row: Row, *, begin: bool) -> None:
         task = str(row["id"])
+        if row["left_by"]:
+            await self.supervisor.take_over(task, str(row["left_by"]))
         found = await self.supervisor.attach(task)
         if isinstance(found, NeverStarted) and found.cancelled:
             row = await self._store.task(task)
@@ -344,20 +350,25 @@ class Tasks:
             found = await self._start_late(row)
         if isinstance(found, Running) and row["pid"] is None:  # we were killed before this was written
             await self._began(found)
-        over = await self.supervisor.wait(task) if isinstance(found, Running) else found
+        over: Over = await self.supervisor.wait(task) if isinstance(found, Running) else found
         while (kill := self._kills.get(task)) is not None and not kill.done():
             await asyncio.wait({kill})  # one by force may have taken its place
-        left = await self.supervisor.members(task)
+        left = await self.supervisor.left_behind(task)
         row = await self._store.task(task)
         output, changes, hide = self.supervisor.output(task), self.archive.changes, self._ground.hide
         finished = await asyncio.to_thread(end_of, row, over, output=output, left=left, changes=changes, hide=hide)
-        await self._finish(finished)
-        if finished.output is not None:  # then the log has all of it
+        rest = left_write(row, left)
+        await self._finish(finished, *rest)
+        if rest:
+            self.look_after(await self._store.task(task_of_left(task)))
+        elif finished.output is not None:  # then the log has all of it
             await self.supervisor.remove(task)
+        if row["left_by"]:
+            await remove_if_in_the_log(self.archive, self.supervisor, str(row["left_by"]))
         return None
 
-    async def _finish(self, finished: TaskFinished) -> None:
-        await self._write(lambda: self.archive.finish(finished))
+    async def _finish(self, finished: TaskFinished, *also: Write) -> None:
+        await self._write(lambda: self.archive.finish(finished, *also))
         self.archive.changes.forget(finished.task)
         self._environments.drop(finished.task)
         log.info("task %s ended: %s, %s", finished.task, finished.outcome, finished.reason)

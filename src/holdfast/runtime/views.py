@@ -48,6 +48,10 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     files: list[str] | None
     survivors: list[str]
+    left_by: str
+    """The task whose command ended and left these processes behind; `pid` is the oldest of them that lives."""
+    ports: list[int]
+    """The TCP ports that it listens on."""
     activity: str
     activity_detail: str
     activity_evidence: str
@@ -87,11 +91,15 @@ def view(
             pinned=bool(row["pinned"]),
             owner=owner,
         ),
+        "ports": list(activity.evidence.ports) if isinstance(activity, Activity) else [],
         "cpu": round(activity.evidence.cpu, 3) if isinstance(activity, Activity) else None,
         "memory": activity.evidence.memory if isinstance(activity, Activity) else None,
     }
     if output_bytes is not None:
         shown["output_bytes"] = output_bytes
+    processes = activity.evidence.pids if isinstance(activity, Activity) else ()
+    if row["left_by"] and processes and row["pid"] not in processes:
+        shown["pid"] = processes[0]  # the one that was named first is gone
     return msgspec.convert(shown, TaskView)
 
 
@@ -127,6 +135,8 @@ def _line(view: TaskView, mark: str) -> str:
         parts.append(" ".join(filter(None, (view.activity, view.activity_detail))))
     if view.pid is not None and view.state == "running":
         parts.append(f"pid {view.pid}")
+    if view.ports:
+        parts.append(f"port {' '.join(map(str, view.ports))}")
     if view.state != "running":
         parts.append(view.reason)
     if view.stale:

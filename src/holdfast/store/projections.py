@@ -247,6 +247,7 @@ def _of_task(event: TaskEvent, base: dict[str, object]) -> list[Change]:
                 "lifetime": e.lifetime,
                 "until": e.until,
                 "notify": int(e.notify),
+                "left_by": e.left_by,
             }
             return [("start_task", base | row)]
         case ProcessStarted() as e:

@@ -141,6 +141,7 @@ CREATE TABLE tasks (
     files TEXT,
     survivors TEXT NOT NULL DEFAULT '[]',
     pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
+    left_by TEXT NOT NULL DEFAULT '',
     CHECK ((finished_at IS NULL) = (state = 'running')),
     CHECK ((until IS NOT NULL) = (lifetime = 'until'))
 );

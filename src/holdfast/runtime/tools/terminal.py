@@ -26,6 +26,8 @@ from holdfast.store.port import Row
 
 TIMEOUT_SECONDS = 120
 LONGEST_SECONDS = 86_400
+KILL_SECONDS = 30
+"""So long an agent waits for the end of what it kills."""
 
 
 class TerminalArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -223,7 +225,11 @@ class ProcessTool:
             case "kill":
                 by = f"the agent of session {place.session}"
                 await self._shelf.end(row, by=by, reason="it asked for the end", force=False)
-                row = await self._shelf.ended(task)
+                try:
+                    async with asyncio.timeout(KILL_SECONDS):
+                        row = await self._shelf.ended(str(row["id"]))
+                except TimeoutError:
+                    return f"Its end was asked for, and it still runs after {KILL_SECONDS} s; `list` shows it."
                 return f"{row['state']}: {row['reason']}"
             case "write":
                 data = arguments.text.encode()

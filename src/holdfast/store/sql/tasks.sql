@@ -3,9 +3,9 @@
 -- name: start_task
 -- Work begins.
 INSERT INTO tasks (id, kind, title, command, argv, cwd, started_by, session, call, worker, foreground, lifetime, until,
-    notify, started_at, version)
+    notify, left_by, started_at, version)
 VALUES (:task, :kind, :title, :command, :argv, :cwd, :by, :session, :call, :worker, :foreground, :lifetime, :until,
-    :notify, :at, :version);
+    :notify, :left_by, :at, :version);
 
 -- name: task_process
 -- Its command runs.
