@@ -14,12 +14,21 @@ import pytest
 from holdfast.domain.events import AnyEvent, ModelRequested, SessionCreated, SessionRenamed, session_stream
 from holdfast.gateway.stream import Batch, Delta, Frame, Streams
 from holdfast.runtime.live import Live
-from holdfast.store.port import Append, Page, Write
+from holdfast.store.port import PAGE_BYTES, Append, Page, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.eventually import PATIENCE
 
 SESSION = "0123456789abcdef"
 STREAM = session_stream(SESSION)
+
+
+class Taking:
+    """A connection that takes everything at once."""
+
+    transport: asyncio.Transport
+
+    async def ready(self) -> None:
+        pass
 
 
 class HeldReads(SqliteStore):
@@ -31,8 +40,8 @@ class HeldReads(SqliteStore):
         self.free.set()
         self.held = asyncio.Event()
 
-    async def read(self, stream: str, *, after: int, limit: int) -> Page:
-        page = await super().read(stream, after=after, limit=limit)
+    async def read(self, stream: str, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
+        page = await super().read(stream, after=after, limit=limit, size=size)
         if not self.free.is_set():
             self.held.set()
             await self.free.wait()
@@ -63,7 +72,10 @@ def renamed(title: str) -> SessionRenamed:
 @pytest.mark.parametrize("when", ["while it is under way", "in the moment of its end"])
 async def test_promise_4_a_shared_read_hides_nothing(store: HeldReads, when: str) -> None:
     streams = Streams(store, Live(store))
-    early, late = streams.follow(SESSION, after=0), streams.follow(SESSION, after=1)
+    early, late = (
+        streams.follow(SESSION, after=0, connection=Taking()),
+        streams.follow(SESSION, after=1, connection=Taking()),
+    )
     assert await next_of(early) == Batch(await lines(store, 0), (1,))
     store.free.clear()
     waiting = asyncio.create_task(next_of(early))
@@ -85,7 +97,7 @@ async def test_promise_4_a_shared_read_hides_nothing(store: HeldReads, when: str
 async def test_no_delta_before_the_request_that_it_answers(store: HeldReads) -> None:
     live = Live(store)
     streams = Streams(store, live)
-    follower = streams.follow(SESSION, after=1)
+    follower = streams.follow(SESSION, after=1, connection=Taking())
     store.free.clear()
     waiting = asyncio.create_task(next_of(follower))
     await store.held.wait()

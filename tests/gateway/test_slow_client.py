@@ -6,9 +6,11 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
+from holdfast.gateway.stream import STALLED_BYTES
 from tests.e2e.followers import FORMS, Form, collect, ends_with, page, records, stream
 from tests.e2e.gateway import GatewayProcess, until
 from tests.e2e.wire import UPGRADE, head, is_closed
@@ -18,6 +20,7 @@ UNREAD_SECONDS = 3
 GROWTH = 30_000_000
 BIG = "say " + "x" * 200_000
 BIG_TURNS = 30
+MANY = 100
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +110,30 @@ async def others_are_unharmed(gateway: GatewayProcess, big_session: str) -> None
         print(f"{len(silent)} clients that do not read: {(most - before) / 1e6:.1f} MB")
         assert most - before < GROWTH
         assert gateway.followers() == len(silent), "they were there all the time"
+
+
+def test_stalled_clients_cost_at_most_256_kib_each(tmp_path: Path) -> None:
+    """Whoever has taken nothing for long while more than that waits for it is cut; so are those beyond the budget."""
+    limits = {"STALLED_SECONDS": 0.5, "ALL_STALLED_BYTES": MANY * STALLED_BYTES}
+    constants = {f"holdfast.gateway.stream.{name}": value for name, value in limits.items()} | {UNREAD: 3600}
+    with GatewayProcess(tmp_path / "home", constants=constants) as gateway, ExitStack() as stack:
+        session = gateway.start().create()
+        for _ in range(30):
+            gateway.send(session, "say " + "x" * 20_000)
+        versions = len(gateway.until_rest(session))
+        large = gateway.create("say " + "x" * 900_000)
+        gateway.until_rest(large)
+        before = gateway.rss()
+        for number in range(MANY):
+            path = f"{path_of(session)}?after={number % (versions // 2)}"
+            stack.enter_context(deaf(gateway, FORMS[number % 2], path))
+        until(lambda: gateway.followers() == MANY, "all of them follow")
+        each = (gateway.rss() - before) / MANY
+        print(f"{MANY} clients that do not read: {each / 1024:.0f} KiB each")
+        assert each < STALLED_BYTES
+        with deaf(gateway, "ws", path_of(large)) as too_much:
+            until(lambda: is_closed(too_much), "the one for which a large event waits is cut")
+        assert gateway.followers() == MANY, "the others are not"
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -15,6 +15,8 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
 
 from holdfast import __version__
 from holdfast.gateway import site
@@ -32,6 +34,8 @@ STRANGER_SECONDS = 5.0
 SILENT_SECONDS = 0.25
 """So long a new connection is nobody yet: many friends may come at once, and their heads take a moment."""
 HEAD_LIMIT = 64 * 1024
+WRITE_BUFFER_BYTES = 64 * 1024
+"""With more than this unsent, whoever writes waits."""
 TOO_MANY = b"503 Service Unavailable\r\nretry-after: 1"
 Client = tuple[str, int]
 SECURITY_HEADERS = [
@@ -240,6 +244,20 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) 
     await send({"type": f"{kind}.body", "body": body})
 
 
+class Socket(WebSocketsSansIOProtocol):
+    """A WebSocket connection that streams can wait for."""
+
+    async def ready(self) -> None:
+        """Return when it takes more."""
+        await self.writable.wait()
+
+    def handle_connect(self, event: Request) -> None:
+        """The application is called with a scope that names its connection."""
+        super().handle_connect(event)
+        if self.handshake_initiated and not self.close_sent:
+            self.scope["connection"] = self  # type: ignore[typeddict-unknown-key]
+
+
 class Door(HttpToolsProtocol):
     """A connection: counted from its first byte, and cut when it does not show a credential in time."""
 
@@ -249,9 +267,14 @@ class Door(HttpToolsProtocol):
         self._head: int | None = None
         """How much of a request's head has come, while it is not complete."""
 
+    async def ready(self) -> None:
+        """Return when it takes more."""
+        await self.flow.drain()
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Let in, or turn away at the door."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         if len(self.connections) > MAX_CONNECTIONS or self.client is None:
             self.turn_away(TOO_MANY)
         else:
@@ -275,6 +298,7 @@ class Door(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Its head is here."""
         self._head = None
+        self.scope["connection"] = self  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
         if site.is_public(self.scope.get("path", "")):  # an upgrade has none yet
             self.cycle.default_headers = SITE_HEADERS

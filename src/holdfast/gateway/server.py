@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from holdfast import __version__
 from holdfast.gateway.answers import handle_errors
-from holdfast.gateway.guard import SECURITY_HEADERS, Door, Guard, GuardMiddleware
+from holdfast.gateway.guard import SECURITY_HEADERS, Door, Guard, GuardMiddleware, Socket
 from holdfast.gateway.routes import (
     agents,
     cards,
@@ -34,6 +34,8 @@ FRAME_LIMIT = 1024 * 1024
 GRACE_SECONDS = 1
 UNREAD_SECONDS = 30
 BACKLOG = 2048
+SEND_BYTES = 64 * 1024
+"""Of the kernel for what is on its way to one client; it doubles that. By default it grows to megabytes."""
 DESCRIPTION = "A durable runtime for AI agents. A command is answered when it is on disk; a client is a cursor."
 
 
@@ -66,7 +68,7 @@ class Server(uvicorn.Server):
         config = uvicorn.Config(
             GuardMiddleware(build(gateway), guard),
             http=partial(Door, guard),  # type: ignore[arg-type]
-            ws="websockets-sansio",
+            ws=Socket,
             ws_max_size=FRAME_LIMIT,
             ws_per_message_deflate=False,
             lifespan="off",
@@ -101,6 +103,7 @@ def listen(port: int) -> socket.socket:
     """
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
     bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS * 1000))
     try:
         bound.bind(("127.0.0.1", port))

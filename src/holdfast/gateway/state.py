@@ -14,7 +14,7 @@ from holdfast.board.dispatcher import Dispatcher
 from holdfast.gateway.addresses import Address
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.site import Site
-from holdfast.gateway.stream import Streams
+from holdfast.gateway.stream import Follower, Streams
 from holdfast.lifecycle.reset import Resets
 from holdfast.lifecycle.reset_clock import ResetClock
 from holdfast.lifecycle.retention import Retention
@@ -81,6 +81,11 @@ def gateway_of(connection: HTTPConnection) -> Gateway:
 def device_of(connection: HTTPConnection) -> str:
     """The device that asks, as the guard found; empty for the owner's token."""
     return str(connection.scope.get("device", ""))
+
+
+def follower_of(connection: HTTPConnection) -> Follower:
+    """Whoever asks, as one that follows something."""
+    return Follower(device_of(connection), connection.scope["connection"])
 
 
 def address_of(connection: HTTPConnection) -> Address:

@@ -1,18 +1,21 @@
 """Streams: replay, then tail. First load, reconnect and catch-up are the same code.
 
-A follower is a cursor into the log plus an offset into the text that is being spoken. It pulls: what
-it has not read costs no memory. A client that does not read is cut by its socket (`server.listen`) and
-comes back with its cursor.
+A follower is a cursor into the log plus an offset into the text that is being spoken. It pulls: the next
+small page is read when the connection has taken the last one, so a client that does not read costs no more
+than its buffers. It is cut by its socket (`server.listen`), or earlier where a large event waits in them
+(`_cut_stalled`), and comes back with its cursor.
 Followers at the same cursor share one read.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import msgspec
 
@@ -20,11 +23,21 @@ from holdfast.domain.errors import Unauthorized
 from holdfast.domain.events import session_stream
 from holdfast.domain.system import SYSTEM, SessionDeleted
 from holdfast.domain.task import TaskPruned
+from holdfast.lifecycle.rounds import Rounds
 from holdfast.runtime.live import Live, LiveText
 from holdfast.store.port import Page, Store, Subscription
 
 PAGE = 5000
-SHARED_PAGES = 16
+FOLLOW_BYTES = 65_536
+"""Of a page that is sent to a follower; a larger event is a page of its own."""
+PIECE_BYTES = 65_536
+STALLED_BYTES = 262_144
+"""So much may wait for one client for long; with more it is cut when it takes nothing for some seconds."""
+STALLED_SECONDS = 10.0
+ALL_STALLED_BYTES = 64 * 1024 * 1024
+"""So much may wait for all clients together; beyond it those with most are cut at once."""
+CHECK_SECONDS = 1.0
+SHARED_BYTES = 4 * 1024 * 1024
 DELETIONS = {SessionDeleted.__name__, TaskPruned.__name__}
 HEARTBEAT_SECONDS = 10.0
 encode = msgspec.json.Encoder().encode
@@ -49,6 +62,11 @@ class Batch:
     cursors: tuple[int, ...]
 
     @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(map(len, self.lines))
+
+    @property
     def cursor(self) -> int:
         """Where the client stands after this batch."""
         return self.cursors[-1]
@@ -67,6 +85,29 @@ def seq_of(line: bytes) -> int:
     return int(line[7 : line.index(b",")])
 
 
+class Connection(Protocol):
+    """The connection of a client that follows something."""
+
+    transport: asyncio.Transport
+
+    async def ready(self) -> None:
+        """Return when it takes more: most of what was written has left."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Follower:
+    """A client that follows something."""
+
+    device: str
+    """The owner's token is none."""
+    connection: Connection
+    waiting: int = 0
+    """Bytes that wait for it, when last looked at."""
+    since: float = field(default_factory=time.monotonic)
+    """Since when none of them left."""
+
+
 class Streams:
     """Every open stream of this gateway."""
 
@@ -74,13 +115,15 @@ class Streams:
         self._store = store
         self._live = live
         self._shared: OrderedDict[tuple[str | None, int], Batch] = OrderedDict()
+        self._shared_bytes = 0
         self._reading: dict[tuple[str | None, int], asyncio.Task[Batch | None]] = {}
         self._system = store.subscribe(SYSTEM)
         self._system.__enter__()
         self._forgotten = 0
         """How often shared pages were thrown away, because something in them may have been deleted."""
-        self._open: dict[asyncio.Task[object], str] = {}
-        """Whoever follows something, with the device that it is; the owner's token is none."""
+        self._open: dict[asyncio.Task[object], Follower] = {}
+        self._checks = Rounds(self._cut_stalled, name="stalled clients", every=CHECK_SECONDS)
+        self._checking = False
         self._revoked: set[str] = set()
         self._closing = False
         self.sent = 0
@@ -93,23 +136,37 @@ class Streams:
     async def close(self) -> None:
         """The gateway ends: let everybody go; they come back with their cursors."""
         self._closing = True
+        await self._checks.stop()
         self._system.__exit__(None, None, None)
         for task in self._open:
             task.cancel()
 
     def connected(self, device: str) -> int:
         """How many streams and sockets of a device are open."""
-        return sum(of == device for of in self._open.values())
+        return sum(follower.device == device for follower in self._open.values())
 
     def cut(self, device: str) -> None:
         """The device was revoked: it follows nothing any more, and never will."""
         self._revoked.add(device)
-        for task, of in self._open.items():
-            if of == device:
+        for task, follower in self._open.items():
+            if follower.device == device:
                 task.cancel()
 
+    async def _cut_stalled(self) -> None:
+        """Cut whoever takes nothing while much waits for it; and those with most while too much waits in all."""
+        now = time.monotonic()
+        for follower in self._open.values():
+            waiting = follower.connection.transport.get_write_buffer_size()
+            if waiting != follower.waiting or waiting == 0:
+                follower.waiting, follower.since = waiting, now
+            elif waiting > STALLED_BYTES and now - follower.since >= STALLED_SECONDS:
+                follower.connection.transport.abort()
+        most = sorted(self._open.values(), key=lambda follower: follower.waiting)
+        while sum(follower.waiting for follower in most) > ALL_STALLED_BYTES:
+            most.pop().connection.transport.abort()
+
     async def serve(
-        self, frames: AsyncGenerator[Frame, None], send: Sender, gone: Awaitable[None], *, device: str
+        self, frames: AsyncGenerator[Frame, None], send: Sender, gone: Awaitable[None], *, follower: Follower
     ) -> None:
         """Send frames until the client is gone, does not read any more, or the gateway ends.
 
@@ -118,12 +175,15 @@ class Streams:
         The caller's own task does it, with one more to notice that the client left: a thousand idle
         followers should cost little.
         """
-        task = asyncio.current_task()
+        task, device = asyncio.current_task(), follower.device
         assert task is not None
+        if not self._checking:
+            self._checking = True
+            self._checks.start()
         watch = asyncio.ensure_future(gone)
         leave = _canceller(task)
         watch.add_done_callback(leave)
-        self._open[task] = device
+        self._open[task] = follower
         try:
             if device not in self._revoked:
                 await self._pump(frames, send)
@@ -144,19 +204,23 @@ class Streams:
                 await send(frame)
                 if isinstance(frame, Batch):
                     self.sent += len(frame.lines)
+                del frame  # nothing is held while the next one is waited for
 
     # --- following --------------------------------------------------------------------------------
 
-    async def follow(self, session: str | None, *, after: int) -> AsyncGenerator[Frame, None]:
+    async def follow(self, session: str | None, *, after: int, connection: Connection) -> AsyncGenerator[Frame, None]:
         """Everything after a cursor, then whatever comes. `None` is the whole log, without deltas."""
         stream = session_stream(session) if session is not None else None
         spoken = _Spoken()
         with self._store.subscribe(stream) as changes:
             while True:
                 changes.take()
+                await connection.ready()
                 while (batch := await self._read(stream, after)) is not None:
-                    yield batch
                     after = batch.cursor
+                    yield batch
+                    del batch
+                    await connection.ready()
                 live = self._live.get(stream) if stream is not None else None
                 if live is not None and live.since <= after and (delta := spoken.rest(live)) is not None:
                     yield delta
@@ -188,16 +252,17 @@ class Streams:
         """What was deleted is not shared any more."""
         if any(kinds & DELETIONS for kinds in self._system.take().values()):
             self._shared.clear()
+            self._shared_bytes = 0
             self._forgotten += 1
 
     async def _fetch(self, stream: str | None, after: int) -> Batch | None:
         known = self._forgotten
         try:
             if stream is None:
-                lines = (await self._store.read_all(after=after, limit=PAGE)).lines
+                lines = (await self._store.read_all(after=after, limit=PAGE, size=FOLLOW_BYTES)).lines
                 cursors = tuple(map(seq_of, lines))
             else:
-                lines = (await self._store.read(stream, after=after, limit=PAGE)).lines
+                lines = (await self._store.read(stream, after=after, limit=PAGE, size=FOLLOW_BYTES)).lines
                 cursors = tuple(range(after + 1, after + 1 + len(lines)))
         finally:
             del self._reading[stream, after]  # here and not by a callback: whoever finds it finds it under way
@@ -207,8 +272,9 @@ class Streams:
         self._forget_deleted()
         if known == self._forgotten:
             self._shared[stream, after] = batch
-        while len(self._shared) > SHARED_PAGES:
-            self._shared.popitem(last=False)
+            self._shared_bytes += batch.size
+        while self._shared_bytes > SHARED_BYTES:
+            self._shared_bytes -= self._shared.popitem(last=False)[1].size
         return batch
 
 

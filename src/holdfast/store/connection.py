@@ -13,9 +13,6 @@ from holdfast.domain.errors import Corrupt, Rejected, Unavailable
 from holdfast.store.queries import migrations
 
 READERS = 3
-LOAD_PAGE = 500
-PAGE_BYTES = 1_048_576
-FETCH = 64
 T = TypeVar("T")
 
 

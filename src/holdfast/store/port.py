@@ -13,6 +13,8 @@ from holdfast.domain.events import AnyEvent, Record
 from holdfast.store.card_port import Cards
 from holdfast.store.follower_state import FollowerState
 
+PAGE_BYTES = 1_048_576
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:
@@ -260,12 +262,12 @@ class Store(Protocol):
         """What a command came to, if it was accepted before. Conflict if its id meant something else."""
         ...
 
-    async def read(self, stream: str, *, after: int, limit: int) -> Page:
-        """Stored bytes of a stream. Gone if it was deleted, NotFound if it never was."""
+    async def read(self, stream: str, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
+        """Stored bytes of a stream, up to about `size` of them. Gone if it was deleted, NotFound if it never was."""
         ...
 
-    async def read_all(self, *, after: int, limit: int) -> Page:
-        """Stored bytes of the whole log, by seq."""
+    async def read_all(self, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
+        """Stored bytes of the whole log, by seq, up to about `size` of them."""
         ...
 
     async def load(self, stream: str, *, after: int) -> list[Record]:

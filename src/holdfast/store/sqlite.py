@@ -28,6 +28,7 @@ from holdfast.store.operations import (
     head_of,
 )
 from holdfast.store.port import (
+    PAGE_BYTES,
     Append,
     Appended,
     CommandKey,
@@ -50,7 +51,6 @@ from holdfast.store.tail import Tail
 from holdfast.store.writer import Writer
 
 LOAD_PAGE = 500
-PAGE_BYTES = 1_048_576
 FETCH = 64
 
 
@@ -94,15 +94,15 @@ class SqliteStore:
 
     # --- read, tail -----------------------------------------------------------------------------
 
-    async def read(self, stream: str, *, after: int, limit: int) -> Page:
+    async def read(self, stream: str, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
         """Stored bytes of a stream."""
         if self.writer.surely_ends(stream, after):
             return Page(())
-        return await self._readers.read(lambda db: self._page(db, stream, after, limit))
+        return await self._readers.read(lambda db: self._page(db, stream, after, limit, size))
 
-    async def read_all(self, *, after: int, limit: int) -> Page:
+    async def read_all(self, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
         """Stored bytes of the whole log, by seq."""
-        return await self._readers.read(lambda db: self._page_all(db, after, limit))
+        return await self._readers.read(lambda db: self._page_all(db, after, limit, size))
 
     async def load(self, stream: str, *, after: int) -> list[Record]:
         """Decoded records of a stream, to the end."""
@@ -290,8 +290,8 @@ class SqliteStore:
         rows = await self._rows(query, parameters)
         return rows[0] if rows else None
 
-    def _page(self, db: sqlite3.Connection, stream: str, after: int, limit: int) -> Page:
-        page = checked(db, "read_stream", {"stream": stream, "after": after, "limit": limit})
+    def _page(self, db: sqlite3.Connection, stream: str, after: int, limit: int, size: int) -> Page:
+        page = checked(db, "read_stream", {"stream": stream, "after": after, "limit": limit}, enough=size)
         if not page.lines:
             head = head_of(db, stream).version
             if not head and db.execute(queries()["deleted_at"], {"stream": stream}).fetchone() is not None:
@@ -301,8 +301,8 @@ class SqliteStore:
             _not_ahead(stream, after, head)
         return page
 
-    def _page_all(self, db: sqlite3.Connection, after: int, limit: int) -> Page:
-        page = checked(db, "read_all", {"after": after, "limit": limit})
+    def _page_all(self, db: sqlite3.Connection, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
+        page = checked(db, "read_all", {"after": after, "limit": limit}, enough=size)
         if not page.lines:
             _not_ahead("the log", after, db.execute(queries()["last_seq"]).fetchone()[0])
         return page
@@ -343,7 +343,12 @@ def _not_ahead(what: str, after: int, end: int) -> None:
 
 
 def checked(
-    db: sqlite3.Connection, query: str, parameters: dict[str, object], *, skipped: list[bytes] | None = None
+    db: sqlite3.Connection,
+    query: str,
+    parameters: dict[str, object],
+    *,
+    enough: int = PAGE_BYTES,
+    skipped: list[bytes] | None = None,
 ) -> Page:
     """Stored lines, each compared with its CRC; in handfuls that stay in the cache, since replay goes through here.
 
@@ -351,14 +356,15 @@ def checked(
     """
     cursor = db.execute(queries()[query], parameters)
     lines: list[bytes] = []
-    size, handful, seen = 0, 8, 0
-    while size < PAGE_BYTES and (rows := cursor.fetchmany(handful)):
+    most = FETCH if enough >= PAGE_BYTES else 1  # a small page must not grow by many large events at once
+    size, handful, seen = 0, min(8, most), 0
+    while size < enough and (rows := cursor.fetchmany(handful)):
         some = [line if zlib.crc32(line) == crc else _damaged(line, skipped) for line, crc in rows]
         lines += filter(None, some) if skipped else some
         seen += len(some)
         size += sum(map(len, some)) or 1
-        handful = min(FETCH, 1 + (PAGE_BYTES - size) * seen // size)  # large events come one by one
-    return Page(tuple(lines), more=size >= PAGE_BYTES or seen == parameters["limit"])
+        handful = min(most, 1 + (enough - size) * seen // size)  # large events come one by one
+    return Page(tuple(lines), more=size >= enough or seen == parameters["limit"])
 
 
 def _damaged(line: bytes, skipped: list[bytes] | None) -> bytes:

@@ -19,8 +19,8 @@ from holdfast.gateway.contract import returns
 from holdfast.gateway.routes.sessions import find
 from holdfast.gateway.routes.tasks import find_task
 from holdfast.gateway.shapes import EventPage
-from holdfast.gateway.state import At, Gateway, device_of, gateway_of
-from holdfast.gateway.stream import Frame, Streams, as_message, as_sse, seq_of
+from holdfast.gateway.state import At, Gateway, follower_of, gateway_of
+from holdfast.gateway.stream import PIECE_BYTES, Follower, Frame, Streams, as_message, as_sse, seq_of
 from holdfast.store.port import Page
 
 EVENT_STREAM = "text/event-stream"
@@ -57,7 +57,9 @@ async def _events(at: Gateway, session: str | None, request: Request, after: int
         if last:
             after = _cursor(last)
         await at.streams.page(session, after=after, limit=1)  # what is wrong is said while it can be a status
-        return EventStream(at.streams, at.streams.follow(session, after=after), device_of(request))
+        follower = follower_of(request)
+        frames = at.streams.follow(session, after=after, connection=follower.connection)
+        return EventStream(at.streams, frames, follower)
     page = await at.streams.page(session, after=after, limit=limit)
     cursor = after
     if page.lines:
@@ -74,11 +76,11 @@ def _page(page: Page, cursor: int) -> Response:
 class EventStream(Response):
     """Server-sent events: many in one write when there are many."""
 
-    def __init__(self, streams: Streams, frames: AsyncGenerator[Frame, None], device: str) -> None:
+    def __init__(self, streams: Streams, frames: AsyncGenerator[Frame, None], follower: Follower) -> None:
         super().__init__(media_type=EVENT_STREAM)
         self._streams = streams
         self._frames = frames
-        self._device = device
+        self._follower = follower
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Send until the client is gone."""
@@ -87,14 +89,16 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b": holdfast\n\n", "more_body": True})
 
         async def piece(frame: Frame) -> None:
-            await send({"type": "http.response.body", "body": as_sse(frame), "more_body": True})
+            body = as_sse(frame)
+            for start in range(0, len(body), PIECE_BYTES):  # a large event goes out as fast as it is taken
+                await send({"type": "http.response.body", "body": body[start : start + PIECE_BYTES], "more_body": True})
 
         async def gone() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
 
         try:
-            await self._streams.serve(self._frames, piece, gone(), device=self._device)
+            await self._streams.serve(self._frames, piece, gone(), follower=self._follower)
         except HoldfastError as error:
             end = bytes(of_error(error).body)
             await send({"type": "http.response.body", "body": b"event: end\ndata: %b\n\n" % end, "more_body": True})
@@ -136,8 +140,9 @@ async def _socket(socket: WebSocket, at: Gateway, session: str | None, after: in
         while (await socket.receive())["type"] != "websocket.disconnect":
             pass
 
-    frames = at.streams.follow(session, after=after)
-    await at.streams.serve(frames, message, gone(), device=device_of(socket))
+    follower = follower_of(socket)
+    frames = at.streams.follow(session, after=after, connection=follower.connection)
+    await at.streams.serve(frames, message, gone(), follower=follower)
     if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
         await socket.close(RESTART, "the gateway ends; come back with your cursor")
 
