@@ -42,6 +42,7 @@ from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.run_files import RunFiles
 from holdfast.lifecycle.running import StillRunning
 from holdfast.lifecycle.stale_list import StaleList
+from holdfast.processes.open_files import raise_limit, restore_limit
 from holdfast.processes.supervisor import Supervisor
 from holdfast.read_settings import load_settings
 from holdfast.runtime.archive import Archive
@@ -97,7 +98,7 @@ def serve(
     try:
         start_logging(home.log, settings.gateway.log_bytes)
         greeting = None if background else _Greeting(browser=browser)
-        place = _Place(home, settings, umask, lock)
+        place = _Place(home, settings, umask, lock, raise_limit())
         again = Again()
         used = asyncio.run(_run(place, port=port, greeting=greeting, open_store=open_store, again=again))
     except HoldfastError as error:
@@ -108,6 +109,7 @@ def serve(
         lock.release()
     if again.wanted:
         os.umask(umask)
+        restore_limit()
         restart_program(home, port=used, background=background, environment=again.environment)
     return 0
 
@@ -130,6 +132,8 @@ class _Place:
     settings: Settings
     umask: int
     lock: HomeLock
+    open_files: int
+    """So many it may have open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +166,13 @@ async def _run(
         started = await _begin(gateway, wait=False)
         await gateway.devices.load()
         public_urls = place.settings.gateway.public_urls
-        guard = Guard(port=number, token=files.token, devices=gateway.devices, public_urls=public_urls)
+        guard = Guard(
+            port=number,
+            token=files.token,
+            devices=gateway.devices,
+            open_files=place.open_files,
+            public_urls=public_urls,
+        )
         server = Server(gateway, guard)
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         if not started:  # it serves reads; the rest begins when the disk takes writes

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import httpx
 import pytest
 
+from holdfast.gateway import guard
 from tests.e2e.gateway import GatewayProcess, until
 from tests.e2e.wire import UPGRADE, connect, exchange, head, is_closed, read_answer
+from tests.eventually import PATIENCE
 
 STRANGERS = 16
 
@@ -51,8 +57,6 @@ def strangers(gateway: GatewayProcess, stack: ExitStack, count: int) -> list[soc
 
 
 def test_the_limits_are_those_of_the_design() -> None:
-    from holdfast.gateway import guard
-
     assert (guard.MAX_CONNECTIONS, guard.MAX_STRANGERS, guard.STRANGER_SECONDS) == (1200, 16, 5.0)
 
 
@@ -164,3 +168,36 @@ def test_an_answer_does_not_wait_for_an_acknowledgement(gateway: GatewayProcess)
     for _ in range(20):
         seconds()
     until(lambda: statistics.median(seconds() for _ in range(40)) < 0.03, "a quiet moment, which Nagle would not have")
+
+
+def test_open_files_are_raised_for_the_gateway_and_not_for_its_commands(tmp_path: Path) -> None:
+    """The cap of the connections fits what it got."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    program = (
+        "import resource, sys, runpy; resource.setrlimit(resource.RLIMIT_NOFILE, (256, int(sys.argv[1]))); "
+        "sys.argv[1:] = sys.argv[2:]; runpy.run_module('holdfast', run_name='__main__')"
+    )
+    home = tmp_path / "home"
+    limit = min(hard if hard != resource.RLIM_INFINITY else 4096, 4096)
+    command = [sys.executable, "-c", program, str(limit), "--home", str(home), "serve", "--port", "0", "--background"]
+    process = subprocess.Popen(command)
+    gateway = GatewayProcess(home)
+    try:
+        until(lambda: gateway.address.get("pid") == process.pid, "it is up")
+        assert resource.prlimit(process.pid, resource.RLIMIT_NOFILE)[0] == limit > 256
+        body = {"shell": "ulimit -n", "cwd": "/"}
+        headers = {"authorization": f"Bearer {gateway.token}"}
+        task = httpx.post(f"{gateway.url}/v1/tasks", json=body, headers=headers).json()["task"]
+        output = home / "tasks" / task / "output.log"
+        assert until(lambda: output.exists() and output.read_text(), "it has said its limit") == "256\n"
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+def test_cap_of_connections_fits_the_open_files() -> None:
+    caps = [
+        guard.Guard(port=1, token="t", devices=None, open_files=files).max_connections  # type: ignore[arg-type]
+        for files in (100_000, 1024, 100)
+    ]
+    assert caps == [1200, 768, 16]

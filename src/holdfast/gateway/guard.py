@@ -29,6 +29,8 @@ PUBLIC = frozenset({"/healthz", "/v1/build", LOGIN})
 READING = frozenset({"GET", "HEAD"})
 COOKIES_LOOKED_AT = 4
 MAX_CONNECTIONS = 1_200
+RESERVED_FILES = 256
+"""Files that are not connections: the database, output of commands, models, tools."""
 MAX_STRANGERS = 16
 STRANGER_SECONDS = 5.0
 SILENT_SECONDS = 0.25
@@ -101,8 +103,11 @@ def is_public(path: str) -> bool:
 class Guard:
     """Knows its own addresses, the owner's token and the devices, and who has not shown a credential yet."""
 
-    def __init__(self, *, port: int, token: str, devices: Devices, public_urls: Iterable[str] = ()) -> None:
+    def __init__(
+        self, *, port: int, token: str, devices: Devices, open_files: int, public_urls: Iterable[str] = ()
+    ) -> None:
         self._devices = devices
+        self.max_connections = max(MAX_STRANGERS, min(MAX_CONNECTIONS, open_files - RESERVED_FILES))
         self._addresses = addresses(port, public_urls)
         self._token = token.encode()
         self._strangers: dict[Client, asyncio.TimerHandle] = {}
@@ -275,7 +280,7 @@ class Door(HttpToolsProtocol):
         """Let in, or turn away at the door."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
-        if len(self.connections) > MAX_CONNECTIONS or self.client is None:
+        if len(self.connections) > self._guard.max_connections or self.client is None:
             self.turn_away(TOO_MANY)
         else:
             self._guard.came(self.client, self)

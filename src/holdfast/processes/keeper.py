@@ -214,6 +214,7 @@ class Keeper:
                 os.dup2(file, number)
             default_signals()
             os.umask(order["umask"])
+            limit_open_files(order["open_files"])
             more_likely_to_be_killed_when_memory_ends()
             try:
                 os.chdir(order["cwd"])
@@ -349,6 +350,13 @@ def default_signals() -> None:
     for number in _signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP}:
         _signal.signal(number, _signal.SIG_DFL)
     _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+
+
+def limit_open_files(soft: int) -> None:
+    """In the child: the gateway raised the limit for itself."""
+    import resource  # here, so that the keepers do not pay for it
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
 
 def more_likely_to_be_killed_when_memory_ends() -> bool:

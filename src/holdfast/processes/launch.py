@@ -11,6 +11,7 @@ from pathlib import Path
 from holdfast.domain.errors import Conflict
 from holdfast.processes.command import TASK_VARIABLE, Command
 from holdfast.processes.keeper import DIRECTORY
+from holdfast.processes.open_files import INHERITED
 from holdfast.processes.spool import Spool
 
 KEEPER = Path(__file__).with_name("keeper.py")
@@ -81,6 +82,7 @@ def _order(command: Command) -> int:
         "cwd": str(command.cwd),
         "env": {**command.env, TASK_VARIABLE: task},
         "head": command.head,
+        "open_files": INHERITED,
         "sandbox": list(command.sandbox),
         "stderr": command.stderr,
         "stdin": command.stdin,
