@@ -23,7 +23,7 @@ from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.tools import WorkerTools
 from holdfast.config import ConfigError, Home, command_environment, find_home, has_screen
-from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
+from holdfast.domain.errors import Conflict, Gone, HoldfastError, NotFound, Unavailable
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.system import SYSTEM, GatewayStarted, GatewayStopped
 from holdfast.gateway.devices import Devices
@@ -58,6 +58,7 @@ from holdfast.runtime.profiles import WORKSPACES, Profiles
 from holdfast.runtime.provider import warm_up
 from holdfast.runtime.prune import Pruning
 from holdfast.runtime.runner import Runner
+from holdfast.runtime.sandbox import Sandbox, not_dumpable, remove_tmp, sessions_with_tmp
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Ground, Tasks
@@ -96,6 +97,7 @@ def serve(
     except OSError as error:
         return _explain(f"{error}.", DOCTOR, 1)
     try:
+        not_dumpable()
         start_logging(home.log, settings.gateway.log_bytes)
         greeting = None if background else _Greeting(browser=browser)
         place = _Place(home, settings, umask, lock, raise_limit())
@@ -180,6 +182,8 @@ async def _run(
             if not await _begin(gateway, wait=True):
                 await serving
                 return number
+        await asyncio.to_thread(lambda: profiles.sandbox.problem)  # tried once, before a command needs it
+        await _remove_left_tmp(store, profiles.sandbox)
         await profiles.detect()
         await gateway.tasks.start()
         await mirror.start()
@@ -222,7 +226,13 @@ def _put_together(
         store,
         archive=archive,
         supervisor=Supervisor(home.tasks),
-        ground=Ground(home.tasks, lambda: command_environment(profiles.settings.key_names), place.umask, profiles.hide),
+        ground=Ground(
+            home.tasks,
+            lambda: command_environment(profiles.settings.key_names),
+            place.umask,
+            profiles.hide,
+            profiles.sandbox,
+        ),
         sessions=sessions,
         clock=clock,
     )
@@ -322,6 +332,18 @@ async def _begin(gateway: Gateway, *, wait: bool) -> bool:
 
 async def _note(gateway: Gateway, event: AnyEvent) -> None:
     await gateway.store.append(Append((Write(SYSTEM, (event,)),), gateway.clock.now()))
+
+
+async def _remove_left_tmp(store: Store, sandbox: Sandbox) -> None:
+    """The `/tmp` of a session goes with it; what runs keeps its own."""
+    running = {str(row["session"]) for row in await store.running_tasks()}
+    for session in sessions_with_tmp(sandbox.tmp):
+        try:
+            gone = bool((await store.session(session))["archived"])
+        except (NotFound, Gone):
+            gone = True
+        if gone and session not in running:
+            await asyncio.to_thread(remove_tmp, sandbox.tmp, session)
 
 
 def _bind(asked: int | None, configured: int | None) -> Socket:

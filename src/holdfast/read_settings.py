@@ -176,6 +176,11 @@ def _check_names(path: Path, text: str, settings: Settings) -> None:
         if problem := _no_model(profile.model, settings):
             line = _line_of(text, ["profiles", name, "model"])
             raise ConfigError(f"{path}:{line}: profiles.{name}.model {problem}")
+        if profile.sandbox == "off" and not profile.network:
+            line = _line_of(text, ["profiles", name, "network"])
+            raise ConfigError(
+                f'{path}:{line}: profiles.{name}.network = false needs a sandbox; remove sandbox = "off".'
+            )
         for server in profile.mcp:
             if server not in settings.mcp:
                 line = _line_of(text, ["profiles", name, "mcp"])

@@ -184,6 +184,12 @@ class ProfileSettings:
     """allow, ask or deny by pattern: "write", "write:docs/*", "github__*", "*"."""
     mcp: list[str] = field(default_factory=list)
     """The MCP servers whose tools it gets."""
+    sandbox: Literal["auto", "on", "off"] = "auto"
+    """Whether its commands run in a sandbox: where there is one, always, or never."""
+    network: bool = True
+    """Whether its commands reach the network; without it they need a sandbox."""
+    sandbox_write: list[str] = field(default_factory=list)
+    """What its commands in a sandbox may write besides the working directory."""
     output_head_kib: int = 1024
     """How much of the beginning of a command's output is kept, in KiB."""
     output_tail_kib: int = 4096

@@ -809,6 +809,7 @@ export interface Profile {
   readonly max_minutes: number;
   readonly origin: string;
   readonly default: boolean;
+  readonly sandbox: string;
 }
 
 export interface ProfileList {

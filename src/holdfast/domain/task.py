@@ -167,6 +167,15 @@ TaskEvent = (
 )
 
 
+def sandbox_in_words(started: TaskStarted) -> str:
+    """The sandbox of a command, or why one of an agent has none; empty where there is nothing to say."""
+    spec = started.sandbox
+    if spec is None:
+        return f"It has no sandbox: {started.no_sandbox}." if started.no_sandbox else ""
+    network = "with" if spec.network else "without"
+    return f"It has a sandbox, {network} network: it can write to {', '.join(spec.writable) or 'nothing'} and its /tmp."
+
+
 def task_stream(task: str) -> str:
     """The name of a task's stream."""
     return "task/" + task

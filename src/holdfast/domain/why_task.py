@@ -16,6 +16,7 @@ from holdfast.domain.task import (
     TaskPinned,
     TaskStarted,
     TaskStopRequested,
+    sandbox_in_words,
 )
 
 
@@ -29,7 +30,20 @@ def why_task(records: list[Record], *, now: int, activity: str = "") -> list[Sen
         for r in reversed(records)
         if isinstance(r.event, TaskStopRequested)
     ]
-    return [*state, *wanted, *_meanwhile(records, now), _beginning(first, first.event, now), *_lifetime(first)]
+    return [
+        *state,
+        *wanted,
+        *_meanwhile(records, now),
+        _beginning(first, first.event, now),
+        *_lifetime(first),
+        *_sandbox(first),
+    ]
+
+
+def _sandbox(first: Record) -> list[Sentence]:
+    assert isinstance(first.event, TaskStarted)
+    text = sandbox_in_words(first.event)
+    return [_sentence(text, first)] if text else []
 
 
 def _state(records: list[Record], started: TaskStarted, now: int, activity: str) -> list[Sentence]:

@@ -254,6 +254,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     max_minutes: int
     origin: str
     default: bool
+    sandbox: str
+    """Whether its commands run in a sandbox, in words."""
 
 
 class ProfileList(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ from holdfast.domain.events import decode
 from holdfast.domain.location import location
 from holdfast.domain.readable import decode_readable
 from holdfast.read_settings import load_settings
+from holdfast.runtime.sandbox import Sandbox
 from holdfast.store.connection import connect_reader, connect_writer, prepare
 from holdfast.store.lock import HomeLock, owner
 from holdfast.store.projections import NOT_REBUILT, REBUILT, project
@@ -42,7 +43,7 @@ class Finding:
 
 def examine(home: Home) -> list[Finding]:
     """Look at everything; each finding says what to do if it is not well."""
-    findings = [_home(home), _settings(home), _owner(home), _space(home), _sqlite()]
+    findings = [_home(home), _settings(home), _owner(home), _space(home), _sqlite(), _sandbox(home)]
     if home.database.exists():
         findings += _database(home)
     else:
@@ -145,6 +146,24 @@ def _space(home: Home) -> Finding:
     free = shutil.disk_usage(path).free
     detail = f"{free / 1e9:.1f} GB free"
     return Finding("disk", free > LOW_SPACE, detail, "" if free > LOW_SPACE else "Free some space on this disk.")
+
+
+def _sandbox(home: Home) -> Finding:
+    """Whether commands of agents run in a sandbox; where a profile demands one, it must be there."""
+    try:
+        profiles = load_settings(home.config).profiles
+    except ConfigError:
+        profiles = {}
+    problem = Sandbox(home.path).problem
+    off = sorted(name for name, profile in profiles.items() if profile.sandbox == "off")
+    without = f"; turned off for: {', '.join(off)}" if off else ""
+    if not problem:
+        return Finding("sandbox", True, f"commands of agents run in one (bubblewrap){without}")
+    demand = sorted(name for name, one in profiles.items() if one.sandbox == "on" or not one.network)
+    detail, hint = f"none: {problem}", "Install bubblewrap to keep commands of agents in their workspace."
+    if demand:
+        detail += f"; commands of these profiles are refused: {', '.join(demand)}"
+    return Finding("sandbox", not demand, detail, hint)
 
 
 def _sqlite() -> Finding:

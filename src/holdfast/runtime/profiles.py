@@ -30,6 +30,7 @@ from holdfast.runtime.demo import DemoModel
 from holdfast.runtime.detect import Detected, detect
 from holdfast.runtime.model import Answer, Delta, Model, ModelError, ModelRequest
 from holdfast.runtime.provider import SECRET_LENGTH, Provider, ProviderModel
+from holdfast.runtime.sandbox import Sandbox, SandboxPolicy
 from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.mcp import McpServer, McpServers
 from holdfast.runtime.tools.place import KEPT, SYSTEM, Place
@@ -73,6 +74,7 @@ class Agent:
     """Where those of cards are; each worker has its own, and no other directory becomes open by being chosen."""
     ancestors: tuple[RightsLayer, ...] = ()
     """What limits it besides its own profile: the profiles of the agents that it descends from."""
+    sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
     kept: tuple[int, int] = KEPT
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """What must not be in the log, and how it is called."""
@@ -107,6 +109,7 @@ class Agent:
             call=call,
             kept=self.kept,
             git_rules=tuple(rule for rule, policy in self.rules.items() if policy != "deny" and ".git" in rule),
+            sandbox=self._sandbox(),
             mark=f"{session.id}-{call}" if call else "",
         )
 
@@ -120,6 +123,16 @@ class Agent:
         if session.rights.layers and cwd != self.workspaces and cwd.is_relative_to(self.workspaces):
             return self.workspaces / cwd.relative_to(self.workspaces).parts[0]
         return None
+
+    def _sandbox(self) -> SandboxPolicy:
+        """What its profile says of the sandbox, and no more than all that limit it say."""
+        bounds = [[Path(path) for path in layer.paths] for layer in self.ancestors]
+        wanted = (*self.also, *self.sandbox.writable)
+        writable = [path for path in wanted if all(any(path.is_relative_to(root) for root in one) for one in bounds)]
+        policy = SandboxPolicy(self.sandbox.mode, self.sandbox.network, tuple(writable))
+        for layer in self.ancestors:
+            policy = policy.limited_by(layer.sandbox, network=layer.network)
+        return policy
 
     @property
     def all_rules(self) -> list[dict[str, Policy]]:
@@ -164,6 +177,7 @@ class Profiles:
         self.worker_tools: list[AnyTool] = []
         """And what the worker of a card can do besides."""
         self._closed = (path.parent.absolute(), *SYSTEM)
+        self.sandbox = Sandbox(path.parent.absolute())
         self._demo = DemoModel()
         self._models: dict[tuple[str, ProviderSettings, str], ProviderModel] = {}
         self._servers = McpServers()
@@ -240,6 +254,11 @@ class Profiles:
             closed=self._closed,
             workspaces=self.path.parent.absolute() / WORKSPACES,
             ancestors=ancestors,
+            sandbox=SandboxPolicy(
+                profile.sandbox,
+                profile.network,
+                tuple(Path(_of_the_user(path)).resolve() for path in profile.sandbox_write),
+            ),
             kept=(_blocks(profile.output_head_kib), _blocks(profile.output_tail_kib)),
             secrets=self._secrets,
             summarisers=(self._model(wanted),) if (wanted := settings.compaction.summary_model) else (),
@@ -252,7 +271,11 @@ class Profiles:
         for layer in rights.layers:
             now = settings.profiles.get(layer.profile)
             if now is not None:
-                found.append(msgspec.structs.replace(layer, rules=now.tools, mcp=now.mcp))
+                found.append(
+                    msgspec.structs.replace(
+                        layer, rules=now.tools, mcp=now.mcp, sandbox=now.sandbox, network=now.network
+                    )
+                )
         return tuple(found)
 
     def inherited_rights(self, session: Session) -> Rights:
@@ -263,6 +286,8 @@ class Profiles:
             rules={"*": "deny"} if profile is None else profile.tools,
             paths=[str(path) for path in place.reachable],
             mcp=[] if profile is None else profile.mcp,
+            sandbox="on" if profile is None else profile.sandbox,
+            network=profile is not None and profile.network,
         )
         return inherit(session.rights, session=session.id, layer=layer)
 

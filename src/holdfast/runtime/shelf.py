@@ -19,6 +19,7 @@ from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import Window
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.plain import plain
+from holdfast.runtime.sandbox import explain_failure
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.tasks import Tasks
 from holdfast.runtime.views import TaskView, view
@@ -193,14 +194,21 @@ class Shelf:
         """How it ended and what it printed, for a model."""
         text = await self.text(row)
         lead = text if text.endswith("\n") or not text else text + "\n"
-        left = await self._left_by(row)
-        return f"{lead}[{row['state']}: {row['reason']}]{left}"
+        left, hint = await self._left_by(row), await self._sandbox_hint(row, text)
+        return f"{lead}[{row['state']}: {row['reason']}]{left}{hint}"
 
     async def _left_by(self, row: Row) -> str:
         left = await self._tasks.archive.find(task_of_left(str(row["id"])))
         if left is None or left["state"] != "running":
             return ""
         return f"\n[It left processes behind, which run on as task {left['id']}, pid {left['pid']}.]"
+
+    async def _sandbox_hint(self, row: Row, text: str) -> str:
+        if row["state"] != "failed" or row["kind"] != "process":
+            return ""
+        spec = (await self._tasks.archive.started(str(row["id"]))).sandbox
+        hint = "" if spec is None else explain_failure(text, spec)
+        return f"\n{hint}" if hint else ""
 
     # --- waiting and ending ---------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, Unavailable
+from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, Rejected, Unavailable
 from holdfast.domain.task import (
     NEVER_STARTED,
     ProcessStarted,
@@ -40,6 +40,7 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.endings import Hide, end_of, left_write
 from holdfast.runtime.environments import Environments
 from holdfast.runtime.log_follower import LogFollower
+from holdfast.runtime.sandbox import Sandbox, SandboxPolicy
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.task_cleanup import clear_left_over, remove_if_in_the_log
 from holdfast.runtime.task_lifetimes import TaskLifetimes
@@ -64,6 +65,8 @@ class Ground:
     umask: int
     """The user's own: what commands make is theirs, not ours."""
     hide: Hide
+    sandbox: Sandbox | None = None
+    """Who builds the sandboxes of agents' commands; None builds none."""
 
 
 class Tasks:
@@ -160,7 +163,16 @@ class Tasks:
             stdin="pipe" if started.stdin else "nothing",
             head=HEAD_BYTES if started.head is None else started.head,
             tail=TAIL_BYTES if started.tail is None else started.tail,
+            sandbox=self._sandbox(started),
         )
+
+    def _sandbox(self, started: TaskStarted) -> tuple[str, ...]:
+        if started.sandbox is None:
+            return ()
+        if self._ground.sandbox is None or self._ground.sandbox.problem:
+            why = "none can be built here" if self._ground.sandbox is None else self._ground.sandbox.problem
+            raise Rejected(f"The command belongs into a sandbox, and there is none now: {why}.")
+        return self._ground.sandbox.arguments(started.sandbox)
 
     async def _begin(self, order: Command, started: TaskStarted, command: CommandKey | None) -> Appended:
         try:
@@ -181,6 +193,18 @@ class Tasks:
             return appended
         finally:
             self._abandoned.discard(order.id)
+
+    async def confine(
+        self, started: TaskStarted, policy: SandboxPolicy, *, workspace: Path, own: Path | None
+    ) -> TaskStarted:
+        """The intent with the sandbox that a command of an agent gets, or why it has none. `Rejected` if it must."""
+        sandbox = self._ground.sandbox
+        if sandbox is None:
+            return started
+        found = await asyncio.to_thread(sandbox.spec, policy, workspace=workspace, own=own, session=started.session)
+        if isinstance(found, str):
+            return msgspec.structs.replace(started, no_sandbox=found)
+        return msgspec.structs.replace(started, sandbox=found)
 
     async def _keep_environment(self, order: Command) -> None:
         try:

@@ -38,6 +38,7 @@ def profile_list(profiles: Profiles) -> ProfileList:
             max_minutes=profile.max_minutes,
             origin="config" if name in configured else "detected" if name in detected else "built in",
             default=name == profiles.default,
+            sandbox=profiles.sandbox.in_words(profile.sandbox, network=profile.network),
         )
         for name, profile in sorted(settings.profiles.items())
     ]

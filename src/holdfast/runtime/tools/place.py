@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+from holdfast.runtime.sandbox import SandboxPolicy
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DIRECTORY_MODE = 0o755
@@ -50,6 +52,8 @@ class Place:
     """How many bytes of the beginning and of the end of a command's output are kept."""
     git_rules: tuple[str, ...] = ()
     """Rules of the profile that speak of `.git`; without one that fits, file tools do not write there."""
+    sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
+    """What holds for its commands."""
     mark: str = ""
     """The name of the call, unique in the home: what it leaves behind when it is killed is found by it."""
 

@@ -141,6 +141,7 @@ class Terminal:
             tail=place.kept[1],
         )
         try:
+            started = await self._tasks.confine(started, place.sandbox, workspace=place.cwd, own=place.own)
             await self._tasks.run(started)
         except Rejected as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error

@@ -32,6 +32,7 @@ def command(cli: Cli, name: str) -> None:
         ("from", profile["origin"]),
         ("directory", profile["cwd"] or "where the session is started"),
         ("tools", tools or "what changes nothing is allowed, the rest is asked for"),
+        ("sandbox", profile["sandbox"]),
         ("servers", ", ".join(profile["mcp"]) or "none"),
         ("a turn", "at most " + ", ".join(limits)),
         ("instructions", profile["instructions"] or "none"),
