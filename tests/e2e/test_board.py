@@ -125,13 +125,15 @@ def test_a_message_to_a_worker_is_a_comment_and_reaches_it(tmp_path: Path) -> No
         card = create_card(gateway, f"sh {wait_for(gate)}\nsay waiting", profile="demo")
         session = until_card(gateway, card, "running")["card"]["session"]
         gateway.until_event(session, "ToolCallStarted")
-        gateway.send(session, "complete as you said")
+        first = gateway.send(session, "complete as you said", key="a-comment")
         refused = gateway.request("POST", f"/v1/sessions/{session}/undo", json={})
         assert refused.status_code == 409
         assert "works in this session" in refused.json()["error"]["message"]
         gate.touch()
         done = until_card(gateway, card, "done")
         records = gateway.until_rest(session)
+        again = gateway.send(session, "complete as you said", key="a-comment")
+    assert again == first | {"duplicate": True}, "a retry gets the first answer, also when the run is over"
     assert [comment["text"] for comment in done["comments"]] == ["complete as you said"]
     assert done["summary"] == "as you said"
     assert len(of_kind(records, "InputsJoined")) == 1
@@ -147,8 +149,11 @@ def test_the_task_of_a_run_can_be_looked_at_and_stopped(tmp_path: Path) -> None:
         assert (listed["id"], listed["state"]) == (task, "running")
         assert gateway.get(f"/v1/tasks/{task}/output")["text"] == ""
         assert "has been working for" in gateway.get(f"/v1/tasks/{task}/why")["sentences"][0]["text"]
-        gateway.command("POST", f"/v1/tasks/{task}/stop", {})
+        first = gateway.command("POST", f"/v1/tasks/{task}/stop", {}, key="stop-the-task")
         blocked = until_card(gateway, card, "blocked")
+        again = gateway.command("POST", f"/v1/tasks/{task}/stop", {}, key="stop-the-task")
+        assert again == first | {"duplicate": True}
+        assert first["session"]
         assert gateway.get(f"/v1/tasks/{task}")["state"] == "stopped"
     assert blocked["runs"][0]["outcome"] == "stopped"
 

@@ -21,6 +21,7 @@ from holdfast.runtime.clock import Clock
 from holdfast.store.port import Append, Appended, CommandKey, Store, Write
 
 KEPT = 256
+FORGET_AT_ONCE = 8
 TRIES = 1000
 """Each lost race is somebody else's success, so this ends; with many callers it takes more than a few."""
 
@@ -75,12 +76,16 @@ class Sessions:
         self._entries.pop(session, None)
 
     def _forget(self) -> None:
-        """Those that nobody looked at for longest, but none at work: its worker holds this very fold."""
-        surplus = len(self._entries) - KEPT
-        if surplus > 0:
-            at_rest = [id for id, entry in self._entries.items() if entry.at_rest]
-            for id in at_rest[:surplus]:
+        """Those that nobody looked at for longest, but none at work: its worker holds this very fold.
+
+        A few at each call, however many there are; who is at work goes to the end of the line.
+        """
+        for _ in range(min(FORGET_AT_ONCE, len(self._entries) - KEPT)):
+            id, entry = next(iter(self._entries.items()))
+            if entry.at_rest:
                 del self._entries[id]
+            else:
+                self._entries.move_to_end(id)
 
     # --- commands -------------------------------------------------------------------------------
 

@@ -84,16 +84,17 @@ async def shown(at: Gateway, rows: list[Row], request: Request) -> list[Session]
     return [session_of(row, unread.get(str(row["id"]), 0)) for row in rows]
 
 
-def accepted(
-    session: str, appended: Appended, caller: Caller, *, message: bool | None = None, warning: str = ""
-) -> Response:
-    """202: it is on disk. A message has an id; one that became a comment, too."""
+def accepted(session: str, appended: Appended, caller: Caller, *, message: bool, warning: str = "") -> Response:
+    """202: it is on disk. A message has an id; whether it became a comment says the stream that it is in, also to a
+    retry that comes when no run works there any more.
+    """
+    prefix = COMMENT if appended.stream.startswith("card/") else ""
     shape = Accepted(
         session=session,
         stream=appended.stream,
         version=appended.version,
         seq=appended.seq,
-        input=COMMENT + caller.key.id if message is None else caller.key.id if message else None,
+        input=prefix + caller.key.id if message else None,
         duplicate=appended.duplicate,
         warning=warning,
     )
@@ -193,7 +194,9 @@ async def send_message(at: At, id: str, request: Request) -> Response:
         except Conflict:
             if not (await at.sessions.get(session)).run:
                 raise  # else a run began in this very moment
-    return accepted(session, await at.cards.tell(str(run["card"]), CommentCard(text=command.text), caller), caller)
+    return accepted(
+        session, await at.cards.tell(str(run["card"]), CommentCard(text=command.text), caller), caller, message=True
+    )
 
 
 @router.post("/sessions/{id}/stop", **takes(StopTurn))

@@ -305,7 +305,7 @@ async def stop_task(at: At, id: str, request: Request) -> Response:
     command, caller = await told(request, StopTask, subject=str(row["id"]))
     known = await at.store.find_command(caller.key)
     if known is not None:
-        return accepted(str(row["id"]), known)
+        return accepted(str(row["id"]), known, session=str(row["worker"]))
     reason = "by force" if command.force else ""
     appended = await at.shelf.end(row, by=caller.by, reason=reason, force=command.force, command=caller.key)
     return accepted(str(row["id"]), appended, session=str(row["worker"]))
