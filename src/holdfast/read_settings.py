@@ -173,6 +173,10 @@ def _check_names(path: Path, text: str, settings: Settings) -> None:
         line = _line_of(text, ["default_profile"])
         raise ConfigError(f"{path}:{line}: there is no profile {settings.default_profile!r}; there is: {known}.")
     for name, profile in settings.profiles.items():
+        if (value := profile.approval_timeout) and span_ms(value) is None:
+            line = _line_of(text, ["profiles", name, "approval_timeout"])
+            key = f"profiles.{name}.approval_timeout"
+            raise ConfigError(f"{path}:{line}: {key} is {value!r}; write a number and a unit, like 30m or 4h.")
         if problem := _no_model(profile.model, settings):
             line = _line_of(text, ["profiles", name, "model"])
             raise ConfigError(f"{path}:{line}: profiles.{name}.model {problem}")

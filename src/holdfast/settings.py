@@ -182,6 +182,8 @@ class ProfileSettings:
     """Other directories that its file tools may reach."""
     tools: dict[str, Policy] = field(default_factory=dict)
     """allow, ask or deny by pattern: "write", "write:docs/*", "github__*", "*"."""
+    approval_timeout: str = ""
+    """An approval that nobody answers for so long is denied, like "2h"; by default it stays open."""
     mcp: list[str] = field(default_factory=list)
     """The MCP servers whose tools it gets."""
     sandbox: Literal["auto", "on", "off"] = "auto"

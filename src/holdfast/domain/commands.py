@@ -59,7 +59,7 @@ class StopTurn(Command, frozen=True):
 class AnswerWait(Command, frozen=True):
     """Answer what a turn waits for, once.
 
-    A question takes any text, an approval `allow`, `session`, `always` or `deny`, a context that is too long
+    A question takes any text, an approval `allow`, `call`, `session`, `always` or `deny`, a context that is too long
     `try again` or `digest`, anything else `go on`.
     """
 

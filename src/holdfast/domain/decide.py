@@ -241,7 +241,7 @@ def _revise(session: Session, command: ReviseInput, by: str) -> InputRevised:
     return InputRevised(input=command.input, by=by, text=command.text, mode=command.mode, place=command.place)
 
 
-APPROVALS = ("allow", "session", "always", "deny")
+APPROVALS = ("allow", "call", "session", "always", "deny")
 
 
 def _answer(session: Session, command: AnswerWait, by: str) -> WaitAnswered:
@@ -260,9 +260,16 @@ def _answer(session: Session, command: AnswerWait, by: str) -> WaitAnswered:
         answer = _choice(wait, answer)
     if wait.purpose == "compaction" and answer not in wait.choices:
         raise Rejected(f"It is answered with one of: {', '.join(wait.choices)}.")
-    pattern = wait.pattern if answer in ("session", "always") else ""
+    if wait.purpose == "approval" and answer == "always" and not wait.pattern:
+        raise Rejected("There is no rule that stands for this call.", hint="Answer allow, call or deny.")
     return WaitAnswered(
-        turn=turn.number, wait=wait.wait, answer=answer, by=by, pattern=pattern, note=command.note.strip()
+        turn=turn.number,
+        wait=wait.wait,
+        answer=answer,
+        by=by,
+        pattern=wait.pattern if answer in ("session", "always") else "",
+        note=command.note.strip(),
+        call_digest=wait.call_digest,
     )
 
 

@@ -39,6 +39,17 @@ class Call(Fact, frozen=True):
     arguments: str
 
 
+class ShownArgument(Fact, frozen=True):
+    """An argument of a call as a person sees it before the call is approved."""
+
+    name: str
+    value: str
+    left_out: int = 0
+    """How many characters of the value are not shown."""
+    usual: bool = False
+    """It is what holds when the call says nothing about it."""
+
+
 # --- said: the session itself -------------------------------------------------------------------
 
 
@@ -158,8 +169,8 @@ class StopRequested(Event, frozen=True):
 class WaitAnswered(Event, frozen=True):
     """The reason for standing still is gone; `turn` goes on.
 
-    An approval is answered with `allow`, `session` (and whatever fits the pattern in this session),
-    `always` (the same, kept in the profile) or `deny`.
+    An approval is answered with `allow` (once), `call` (this very call, as often as it comes in this session),
+    `session` (whatever fits the pattern in this session), `always` (the same, kept in the profile) or `deny`.
     """
 
     turn: int
@@ -168,6 +179,8 @@ class WaitAnswered(Event, frozen=True):
     by: str
     pattern: str = ""
     note: str = ""
+    call_digest: str = ""
+    """The call that was approved: of no other call and no other arguments."""
 
 
 # --- done: the turn -----------------------------------------------------------------------------
@@ -227,6 +240,10 @@ class WaitOpened(Event, frozen=True):
     """The answer when the time has come."""
     pattern: str = ""
     """What an approval would cover beyond this one call."""
+    shown: list[ShownArgument] = msgspec.field(default_factory=list)
+    """Every argument of the call, in order, and what it would change in a file."""
+    call_digest: str = ""
+    """The call with all of its arguments, and the state of the file that it would change."""
 
 
 class TurnFinished(Event, frozen=True):

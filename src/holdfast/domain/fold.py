@@ -158,7 +158,7 @@ def evolve(session: Session, record: Record) -> None:
             turn.last = record
         case WaitAnswered() as e:
             turn = _turn(session)
-            if turn.wait is not None and turn.wait.until is None:
+            if turn.wait is not None and turn.wait.purpose != "retry":
                 turn.stood_still_ms += max(0, record.at - turn.last.at)
             _answered(session, turn, e)
             _acted(session, record, e.by)
@@ -330,6 +330,8 @@ def _answered(session: Session, turn: Turn, event: WaitAnswered) -> None:
         turn.answers[wait.call] = event
         if event.answer in ("session", "always") and event.pattern:
             session.allowed.add(event.pattern)
+        if event.answer in ("call", "session", "always") and event.call_digest:
+            session.allowed_calls.add(event.call_digest)
     elif wait.purpose == "compaction":
         session.chapter.digest_now = event.answer == DIGEST
         session.chapter.failures = 0

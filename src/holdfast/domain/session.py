@@ -129,6 +129,8 @@ class Session:
     """Chosen in this session instead of the profile's own."""
     allowed: set[str] = field(default_factory=set)
     """The patterns that a person allowed for this session."""
+    allowed_calls: set[str] = field(default_factory=set)
+    """The digests of the calls that a person allowed for this session."""
     rights: Rights = NO_LIMITS
     """What limits it besides its profile: the rights of the agents that it descends from."""
     limited: Happened | None = None

@@ -82,9 +82,9 @@ def _waiting(wait: WaitOpened, since: str, now: int) -> str:
             again = f"`holdfast answer {wait.wait} 'try again'` or `holdfast answer {wait.wait} digest`"
             return f"has been waiting for a person for {since}: {wait.reason}. {again}."
         case "approval":
-            return (
-                f"waits for a permission since {since}: {wait.reason}. `holdfast answer {wait.wait} --allow` or --deny."
-            )
+            left = f" Without an answer it is denied in {ago(max(0, wait.until - now))}." if wait.until else ""
+            answer = f"`holdfast answer {wait.wait} --allow` or --deny."
+            return f"waits for a permission since {since}: {wait.reason}. {answer}{left}"
         case "retry":
             left = ago(max(0, (wait.until or now) - now))
             return f"tries again in {left}: {wait.reason} Stopping the turn cancels that."

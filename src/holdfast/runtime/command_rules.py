@@ -17,8 +17,18 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from holdfast.runtime.programs import CODE, LAUNCHERS, SHELLS, family, hides_a_command, program, starts
-from holdfast.runtime.rule_patterns import narrow
+from holdfast.runtime.programs import (
+    CODE,
+    LAUNCHERS,
+    SHELLS,
+    SUBCOMMANDS,
+    family,
+    hides_a_command,
+    may_be_allowed_with_any_arguments,
+    program,
+    starts,
+)
+from holdfast.runtime.rule_patterns import literally, narrow
 from holdfast.runtime.shell_line import CommandLine, Redirection, SimpleCommand, Word, read_line
 from holdfast.settings import Policy
 
@@ -26,6 +36,7 @@ STRICTNESS: dict[Policy, int] = {"allow": 0, "ask": 1, "deny": 2}
 MAX_NESTED = 4
 """How deep lines within lines (`sh -c "sh -c …"`) are read."""
 MAX_STARTED = 2_000
+MAX_RULE = 500
 INLINE_CODE = re.compile(r"-\w*[ceEr]\Z|--(eval|command|execute|print|run)\b")
 PLAIN_WORD = re.compile(r"[\w./:=@%+,-]*\Z")
 READERS = SHELLS | {"xargs", "parallel"}
@@ -252,3 +263,18 @@ def split_rules(rules: Iterable[tuple[str, Policy]], otherwise: Policy, granted:
     return CommandRules(
         tuple(sorted_by["allow"]), tuple(sorted_by["ask"]), tuple(sorted_by["deny"]), otherwise, granted
     )
+
+
+def rule_to_offer(text: str) -> str:
+    """The pattern that a person can allow instead of just this line: the command with any arguments, if that lets it
+    do nothing else; otherwise the very line. Empty when the line is too long for a rule.
+    """
+    line = read_line(text)
+    if len(line.commands) == 1 and not line.obstacles and not line.redirections:
+        command = line.commands[0]
+        fixed = command.texts[: 2 if program(command.texts[0]) in SUBCOMMANDS else 1]
+        pattern = " ".join([*fixed, "*"])
+        plain = all(re.fullmatch(r"[A-Za-z0-9][\w.+-]*", word) for word in fixed)
+        if plain and may_be_allowed_with_any_arguments(command.texts) and _opens(pattern, command.words):
+            return pattern
+    return literally(text) if len(text) <= MAX_RULE else ""

@@ -17,13 +17,16 @@ from posixpath import join, split
 
 import msgspec
 
+from holdfast.domain.duration import ago
 from holdfast.domain.events import Call, WaitOpened
 from holdfast.domain.rights import RightsLayer, strictest
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.step import wait_id
-from holdfast.runtime.command_rules import line_policy, split_rules
+from holdfast.domain.task import THE_CLOCK
+from holdfast.runtime.command_rules import MAX_RULE, line_policy, rule_to_offer, split_rules
 from holdfast.runtime.rule_patterns import fits, literally
 from holdfast.runtime.shell_line import Redirection
+from holdfast.runtime.shown_call import ShownCall, shown_call
 from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.runtime.tools.question import QUESTION, QuestionArguments
 from holdfast.runtime.tools.tool import AnyTool, Result, Tool, bounded, effect_of, failure
@@ -87,11 +90,22 @@ def permission(
         policy = strictest((policy, found))
     if tool.name == QUESTION.name:
         return _question(session, turn, call)
-    if policy != "allow" and answer is None:
-        return _approval(session, turn, call, tool, handed_to or subject)
-    if policy != "allow" and answer is not None and answer.answer == "deny":
-        return Result("failed", f"{answer.by} did not allow it. {answer.note}".strip())
-    return Permitted(tool, replace(place, only=subject if isinstance(tool, Tool) and tool.about == "path" else ""))
+    narrowed = replace(place, only=subject if isinstance(tool, Tool) and tool.about == "path" else "")
+    if policy == "allow":
+        return Permitted(tool, narrowed)
+    if answer is not None and answer.answer == "deny":
+        refusal = "" if answer.by == THE_CLOCK else f"{answer.by} did not allow it. "
+        return Result("failed", f"{refusal}{answer.note}".strip())
+    try:
+        shown = shown_call(tool, narrowed, call.arguments, handed_to)
+    except (ToolFailed, OSError) as error:
+        return failure(error)
+    opened = session.open_call(call.call)
+    started = opened is not None and opened.effect is not None
+    approvals = {*session.allowed_calls, *([answer.call_digest] if answer is not None else [])}
+    if any(shown.is_approved_by(digest, started=started) for digest in approvals):
+        return Permitted(tool, narrowed if started else replace(narrowed, before=shown.before))
+    return _approval(session, turn, call, tool, handed_to or subject, shown)
 
 
 def rule_policy(
@@ -155,11 +169,12 @@ def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Po
         return False
     arguments = msgspec.json.decode(call.arguments, type=WorkingDirectory)
     try:
-        path = place.shown(place.inside(join(arguments.cwd, target.text)))
+        resolved = place.inside(join(arguments.cwd, target.text))
+        if found.writes:
+            place.check_writable(resolved, "write")
     except (ToolFailed, OSError):
         return False
-    if ".git" in path.split("/"):
-        return False
+    path = place.shown(resolved)
     tool = "write" if found.writes else "read"
     fitting = [pattern for pattern, rule in rules.items() if fits(pattern, tool, path, rule)]
     return (_longest(fitting, rules) if fitting else "ask" if found.writes else "allow") == "allow"
@@ -179,26 +194,51 @@ def _name(tool: AnyTool, subject: str) -> str:
     return f"{tool.name} {subject}".strip()
 
 
-def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: str) -> WaitOpened:
-    """The pattern is what else is allowed by `session` or `always`: its neighbours, not what lies below them."""
-    about = f":{_neighbours(tool, subject)}" if subject else ""
+def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: str, shown: ShownCall) -> WaitOpened:
+    """The pattern is what else is allowed by `session` or `always`; empty when there is no rule for it."""
+    about = _offered(tool, subject)
+    pattern = tool.name if not subject else f"{tool.name}:{about}" if about else ""
+    again = " again, since something changed after it was approved" if call.call in turn.answers else ""
     return WaitOpened(
         turn=turn.number,
         wait=wait_id(session, turn),
         purpose="approval",
-        reason=f"{_name(tool, subject or call.arguments[:ARGUMENTS_SHOWN])} needs a permission",
+        reason=f"{bounded(_name(tool, subject or call.arguments[:ARGUMENTS_SHOWN]), SHOWN)} needs a permission{again}",
         call=call.call,
-        choices=["allow", "session", "always", "deny"],
-        pattern=tool.name + about,
+        choices=["allow", "call", "session", "always", "deny"] if pattern else ["allow", "call", "deny"],
+        pattern=pattern,
+        shown=shown.arguments,
+        call_digest=shown.digest,
     )
 
 
-def _neighbours(tool: AnyTool, subject: str) -> str:
-    """Files of the same directory; of anything that is no path, such as a command, just this very one."""
+def _offered(tool: AnyTool, subject: str) -> str:
+    """A command with any arguments, or the files of the same directory; of anything else just this very subject."""
+    if isinstance(tool, Tool) and tool.about == "command":
+        return rule_to_offer(subject)
     if not isinstance(tool, Tool) or tool.about != "path":
-        return literally(subject)
+        return literally(subject) if len(subject) <= MAX_RULE else ""
     place, name = split(subject)
     return join(literally(place), ".*" if name.startswith(".") else "*")
+
+
+def with_timeout(wait: WaitOpened, timeout_ms: int, *, now: int) -> WaitOpened:
+    """An approval with the time at which it is denied, if the profile has one."""
+    if wait.purpose != "approval" or not timeout_ms:
+        return wait
+    return msgspec.structs.replace(wait, until=now + timeout_ms, default="deny")
+
+
+def nobody_answered(session: Session) -> str:
+    """What the agent is told when the time of its approval is over; empty for any other wait."""
+    turn = session.turn
+    if turn is None or turn.wait is None or turn.wait.purpose != "approval" or turn.wait.until is None:
+        return ""
+    waited = ago(turn.wait.until - turn.last_done.at)
+    return (
+        f"Nobody answered within {waited}, and its profile (approval_timeout) ends approvals then: it was not done, "
+        "and nobody decided against it. Ask again by calling again, or go on without it."
+    )
 
 
 def _question(session: Session, turn: Turn, call: Call) -> WaitOpened | Result:

@@ -75,6 +75,8 @@ class Agent:
     ancestors: tuple[RightsLayer, ...] = ()
     """What limits it besides its own profile: the profiles of the agents that it descends from."""
     sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
+    approval_timeout_ms: int = 0
+    """An approval that nobody answers for so long is denied; 0 never is."""
     kept: tuple[int, int] = KEPT
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """What must not be in the log, and how it is called."""
@@ -248,6 +250,7 @@ class Profiles:
             cwd=_of_the_user(profile.cwd),
             also=tuple(Path(_of_the_user(path)).resolve() for path in profile.also),
             rules=profile.tools,
+            approval_timeout_ms=span_ms(profile.approval_timeout) or 0,
             own_tools=[*self.tools, *(self.worker_tools if session.card else ())],
             servers=self._servers,
             server_names=tuple(name for name in profile.mcp if all(name in layer.mcp for layer in ancestors)),

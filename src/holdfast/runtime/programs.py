@@ -34,6 +34,7 @@ _TOOLS_THAT_RUN_THINGS = """
     expect awk gawk mawk nawk sed gsed ed ex vi vim nvim emacs jshell ghci irb psql mysql sqlite m4 bc dc make
     gmake cmake ninja just task rake gradle mvn ant bazel npm yarn pnpm cargo go tar rsync scp sftp git-shell
     man less more pager gcc cc clang ld java ansible terraform openssl zip curl wget dd tee
+    pip apt apt-get brew gh gem conda mamba dnf yum pacman snap flatpak helm
 """
 INTERPRETERS = CODE | _names(_TOOLS_THAT_RUN_THINGS)
 """With the right arguments they run code, start programs or write files anywhere."""
@@ -61,7 +62,7 @@ _GIT_RUNS = (
     "--textconv",
 )
 _GIT_OPTIONS = _names("--no-pager -P --version --no-optional-locks --literal-pathspecs")
-SUBCOMMANDS = _names("git gh apt apt-get systemctl brew pip pip3")
+SUBCOMMANDS = _names("git systemctl")
 """Programs whose second word says what is done: a rule for all of their arguments names it too."""
 
 

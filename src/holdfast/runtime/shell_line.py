@@ -27,6 +27,7 @@ _SIMPLE = """
     redirected_statement file_redirect file_descriptor subshell compound_statement negated_command variable_assignment
     variable_name comment
 """
+_WORDS = ("word", "number", "string", "raw_string", "ansi_c_string", "concatenation")
 _PLAIN = frozenset(_SIMPLE.split())
 """What a line may consist of that is nothing but a list of simple commands."""
 _OPERATORS = frozenset({";", "&&", "||", "|", "|&", "&", "\n", "(", ")", "{", "}", "!", '"', "="})
@@ -175,6 +176,8 @@ def _note(node: Node, line: CommandLine) -> None:
         line.commands.append(_command(node))
     elif kind in ("declaration_command", "unset_command", "test_command"):
         line.commands.append(SimpleCommand(tuple(Word(part) for part in _text(node).split())))
+    elif kind == "redirected_statement":
+        _words_behind_redirections(node, line)
     elif kind == "variable_assignment":
         _assignment(node, line)
     elif kind == "file_redirect":
@@ -191,10 +194,7 @@ def _token(node: Node) -> str | None:
     """The text of a node that is one token for every reader of shell lines; None for all others."""
     parent = node.parent
     above = parent.type if parent is not None else ""
-    if node.type in ("concatenation", "word", "number", "string", "raw_string") and above not in (
-        "concatenation",
-        "variable_assignment",
-    ):
+    if node.type in _WORDS and above not in ("concatenation", "variable_assignment"):
         return _word(node).text
     if node.type in ("file_descriptor", "variable_assignment") or (not node.is_named and node.type in ("!", "{", "}")):
         return _assigned(node) if node.type == "variable_assignment" else _text(node)
@@ -244,7 +244,7 @@ def _assigned(node: Node) -> str:
 
 def _redirection(node: Node, line: CommandLine) -> None:
     operator = next((child.type for child in node.children if not child.is_named), "")
-    targets = [_word(child) for child in node.named_children if child.type != "file_descriptor"]
+    targets = _targets(node)
     if operator in (">&", "<&") and len(targets) == 1 and targets[0].exact and targets[0].text.rstrip("-").isdecimal():
         return  # a copy of a descriptor
     if operator in (">&-", "<&-") and not targets:
@@ -253,6 +253,26 @@ def _redirection(node: Node, line: CommandLine) -> None:
         line.add_obstacle("it has a redirection that is not understood")
         return
     line.redirections.append(Redirection(targets[0], writes=operator != "<"))
+
+
+def _words_behind_redirections(node: Node, line: CommandLine) -> None:
+    """In `env >file rm` the parser takes `rm` for another target; the shell takes it for a word of the command."""
+    words = [word for child in node.children if child.type == "command" for word in _command(child).words]
+    known = len(words)
+    todo = [child for child in node.children if child.type != "command"]
+    while todo:
+        child = todo.pop(0)
+        if child.type == "file_redirect":
+            words += _targets(child)[1:]
+        elif child.type == "heredoc_redirect":
+            words += [_word(part) for part in child.named_children if part.type in _WORDS]
+            todo += [part for part in child.named_children if part.type in ("file_redirect", "heredoc_redirect")]
+    if len(words) > known:
+        line.commands.append(SimpleCommand(tuple(words)))
+
+
+def _targets(node: Node) -> list[Word]:
+    return [_word(child) for child in node.named_children if child.type != "file_descriptor"]
 
 
 def _line_before(node: Node) -> str:

@@ -56,7 +56,7 @@ from holdfast.runtime.listen import listen
 from holdfast.runtime.live import Live
 from holdfast.runtime.model import Delta, ModelError
 from holdfast.runtime.pen import Pen
-from holdfast.runtime.permissions import Permitted, permission
+from holdfast.runtime.permissions import Permitted, nobody_answered, permission, with_timeout
 from holdfast.runtime.profiles import Agent, Profiles
 from holdfast.runtime.prompt import prompt, responded
 from holdfast.runtime.tools.tool import Result, Tool, effect_of, finished, second_try
@@ -165,7 +165,7 @@ class Worker:
                 handed_to=await tool.handed_to(place, call.arguments) if isinstance(tool, Tool) else "",
             )
             if isinstance(result, WaitOpened):
-                await self._write(result)
+                await self._write(with_timeout(result, agent.approval_timeout_ms, now=self._clock.now()))
                 return
             if isinstance(result, Permitted):
                 result = await self._carry_out(result, call)
@@ -184,7 +184,8 @@ class Worker:
     async def _sleep(self, step: Sleep) -> None:
         """Until it is time, unless somebody answers first: then the log says so, and ours is refused."""
         await until(self._clock, step.until)
-        answer = WaitAnswered(turn=step.turn, wait=step.wait, answer=step.default, by="the clock")
+        note = nobody_answered(self._session)
+        answer = WaitAnswered(turn=step.turn, wait=step.wait, answer=step.default, by="the clock", note=note)
         await self._pen.write_unless_changed(self._session, answer)
 
     # --- beginnings and ends --------------------------------------------------------------------

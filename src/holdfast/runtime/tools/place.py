@@ -45,6 +45,8 @@ class Place:
     """Whether tasks of other sessions may be looked at and ended."""
     only: str = ""
     """The path that was allowed, as the log names it; another one is refused. Empty is any."""
+    before: str = ""
+    """The digest of the file that a person saw the change of; if it is another one now, nothing is changed."""
     profile: str = ""
     session: str = ""
     call: str = ""

@@ -60,6 +60,17 @@ class Result:
     """How the command ended that it waited for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a call would change in a file."""
+
+    diff: str
+    instead_of: tuple[str, ...]
+    """The arguments that the diff shows."""
+    before: str
+    """The digest of the file as it is now."""
+
+
 class AnyTool(Protocol):
     """A tool whatever its arguments are."""
 
@@ -116,6 +127,8 @@ class Tool(Generic[Arguments]):
     """For a tool that does several things: the effect of each call."""
     writes_files: bool = False
     """Whether it changes the file that it is about."""
+    preview: Callable[[Place, Arguments], Preview] | None = None
+    """What it would change in a file, as that is now."""
     harmless: bool = False
     """Though it writes something, nobody is asked about it while no rule speaks of it."""
     other_profile: Callable[[Place, Arguments], Coroutine[None, None, str]] | None = None
@@ -138,7 +151,7 @@ class Tool(Generic[Arguments]):
         A path is named as the place shows it, after all links are followed: `docs/../.env`, an absolute
         path or a link must not get around a pattern.
         """
-        value = str(getattr(self._parse(arguments), self.about, ""))
+        value = str(getattr(self.parse(arguments), self.about, ""))
         if self.about != "path":
             return value
         target = place.inside(value)
@@ -160,17 +173,18 @@ class Tool(Generic[Arguments]):
         """Most leave nothing behind."""
         if self.clean is not None:
             with suppress(ToolFailed, OSError):
-                self.clean(place, self._parse(arguments))
+                self.clean(place, self.parse(arguments))
 
     async def call(self, place: Place, arguments: str) -> Result:
         """Check the arguments, do it, and bound the output."""
         try:
-            done = await self.run(place, self._parse(arguments))
+            done = await self.run(place, self.parse(arguments))
         except (ToolFailed, OSError) as error:
             return failure(error)
         return Result(done.outcome, bounded(done.output), done.files, done.task, done.end)
 
-    def _parse(self, arguments: str) -> Arguments:
+    def parse(self, arguments: str) -> Arguments:
+        """The arguments of a call, if they fit."""
         try:
             return msgspec.json.decode(arguments or "{}", type=self.arguments)
         except (msgspec.MsgspecError, RecursionError) as error:

@@ -20,9 +20,10 @@ from typing import Annotated
 import msgspec
 
 from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.runtime.tools.preview import ABSENT, check_unchanged, current, difference
 from holdfast.runtime.tools.reading import open_text
 from holdfast.runtime.tools.threads import in_thread
-from holdfast.runtime.tools.tool import Done, Tool
+from holdfast.runtime.tools.tool import Done, Preview, Tool
 
 EDIT_BYTES = 20_000_000
 SHOWN_LINES = 10
@@ -52,6 +53,7 @@ async def _write(place: Place, arguments: WriteArguments) -> Done:
         path, data = place.inside(arguments.path), arguments.content.encode()
         place.check_writable(path, "write")
         _check_room(path, arguments.path, stop)
+        check_unchanged(place, path, arguments.path)
         _replace(place, path, data)
         return Done(f"Wrote {len(data)} bytes to {arguments.path}.", [place.shown(path)])
 
@@ -67,7 +69,43 @@ async def _edit(place: Place, arguments: EditArguments) -> Done:
     return await in_thread(work)
 
 
+def _preview_write(place: Place, arguments: WriteArguments) -> Preview:
+    path, name = place.inside(arguments.path), arguments.path
+    place.check_writable(path, "write")
+    _check_room(path, name, threading.Event())
+    digest, data = current(place, path)
+    if data is None and digest != ABSENT:
+        return Preview(f"{name} is replaced as a whole; it is too large to be compared.", (), digest)
+    before = (data or b"").decode(errors="replace")
+    diff = difference(name, before, arguments.content, is_new=digest == ABSENT)
+    return Preview(diff or "(no change)", ("content",), digest)
+
+
+def _preview_edit(place: Place, arguments: EditArguments) -> Preview:
+    path, name = place.inside(arguments.path), arguments.path
+    place.check_writable(path, "edit")
+    digest, data = current(place, path)
+    _, text, edited, lines = _edited(place, path, arguments)
+    if data is None:
+        return Preview(f"at {_shown(lines)} of {name}", (), digest)
+    return Preview(difference(name, text, edited, is_new=False), ("old", "new"), digest)
+
+
 def _edit_file(place: Place, path: Path, arguments: EditArguments, stop: threading.Event) -> str:
+    name = arguments.path
+    before, text, edited, lines = _edited(place, path, arguments)
+    _check_room(path, name, stop)
+    check_unchanged(place, path, name)
+    after = path.stat()
+    if (after.st_mtime_ns, after.st_size, after.st_ino) != (before.st_mtime_ns, before.st_size, before.st_ino):
+        raise ToolFailed(f"{name} was changed by somebody else meanwhile; nothing was changed. Read it again.")
+    times = text.count(_with_line_ends(text, arguments.old))
+    _replace(place, path, edited.encode())
+    return f"Replaced it {f'{times} times' if times > 1 else 'once'} in {name}, at {_shown(lines)}."
+
+
+def _edited(place: Place, path: Path, arguments: EditArguments) -> tuple[os.stat_result, str, str, list[int]]:
+    """The file's state, its text, the text after the edit, and the lines at which it changes."""
     name = arguments.path
     with open_text(place, path, name) as file:
         before = os.fstat(file.fileno())
@@ -89,13 +127,7 @@ def _edit_file(place: Place, path: Path, arguments: EditArguments, stop: threadi
             f"The old text is not unique: it is {len(lines)} times in {name}, at {_shown(lines)}; nothing was changed. "
             "Give more of the text around it, or all=true to replace it everywhere."
         )
-    _check_room(path, name, stop)
-    after = path.stat()
-    if (after.st_mtime_ns, after.st_size, after.st_ino) != (before.st_mtime_ns, before.st_size, before.st_ino):
-        raise ToolFailed(f"{name} was changed by somebody else meanwhile; nothing was changed. Read it again.")
-    times = text.count(old)
-    _replace(place, path, text.replace(old, new).encode())
-    return f"Replaced it {f'{times} times' if times > 1 else 'once'} in {name}, at {_shown(lines)}."
+    return before, text, text.replace(old, new), lines
 
 
 def _with_line_ends(text: str, piece: str) -> str:
@@ -200,6 +232,7 @@ WRITE = Tool(
     WriteArguments,
     _write,
     clean=_tidy,
+    preview=_preview_write,
     writes_files=True,
 )
 EDIT = Tool(
@@ -210,5 +243,6 @@ EDIT = Tool(
     EditArguments,
     _edit,
     clean=_tidy,
+    preview=_preview_edit,
     writes_files=True,
 )

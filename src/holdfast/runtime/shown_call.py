@@ -1,0 +1,90 @@
+"""What a person sees of a call before it is approved, and the digest that binds the approval to it.
+
+The digest covers the tool, the working directory and every argument, also those that the call leaves out; for a change
+of a file also the file as it is now. What runs must have the same digest as what was shown.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import blake2s
+
+import msgspec
+
+from holdfast.domain.events import ShownArgument
+from holdfast.runtime.tools.place import Place, ToolFailed, printable
+from holdfast.runtime.tools.tool import AnyTool, Preview, Tool
+
+VALUE_SHOWN = 4_000
+DIFF_SHOWN = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCall:
+    """A call as it is shown."""
+
+    arguments: list[ShownArgument]
+    digest: str
+    before: str
+    """The digest of the file that it would change; empty for all other calls."""
+
+    def is_approved_by(self, digest: str, *, started: bool) -> bool:
+        """Whether an approval with this digest is for this call.
+
+        Of a call that was started before a crash, the file may have been changed by itself.
+        """
+        call, _, _ = digest.partition("/")
+        return bool(digest) and (digest == self.digest or (started and call == self.digest.partition("/")[0]))
+
+
+def shown_call(tool: AnyTool, place: Place, arguments: str, handed_to: str = "") -> ShownCall:
+    """Every argument in order, and the digest of all of them. `handed_to` is another profile that would act."""
+    values = _values(tool, arguments)
+    if handed_to:
+        values.append(("handed to the profile", handed_to, False))
+    preview = _preview(tool, place, arguments)
+    described = json.dumps([tool.name, str(place.cwd), {name: value for name, value, _ in values}], sort_keys=True)
+    digest = blake2s(described.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    shown = [
+        _shown(name, _directory(place, value) if name == "cwd" else value, usual)
+        for name, value, usual in values
+        if preview is None or name not in preview.instead_of
+    ]
+    if preview is None:
+        return ShownCall(shown, digest, "")
+    return ShownCall([*shown, _bounded("diff", preview.diff, DIFF_SHOWN)], f"{digest}/{preview.before}", preview.before)
+
+
+def _values(tool: AnyTool, arguments: str) -> list[tuple[str, object, bool]]:
+    """Name, value, and whether that is the usual one."""
+    given = json.loads(arguments or "{}")
+    if not isinstance(tool, Tool):
+        return [(name, value, False) for name, value in given.items()] if isinstance(given, dict) else []
+    parsed = msgspec.to_builtins(tool.parse(arguments))
+    return [(name, value, name not in given) for name, value in parsed.items()]
+
+
+def _directory(place: Place, value: object) -> str:
+    """Where a command runs, in full."""
+    try:
+        return str(place.inside(str(value)))
+    except (ToolFailed, OSError):
+        return str(value)
+
+
+def _preview(tool: AnyTool, place: Place, arguments: str) -> Preview | None:
+    if not isinstance(tool, Tool) or tool.preview is None:
+        return None
+    return tool.preview(place, tool.parse(arguments))
+
+
+def _shown(name: str, value: object, usual: bool) -> ShownArgument:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _bounded(name, text, VALUE_SHOWN, usual=usual and name != "cwd")
+
+
+def _bounded(name: str, text: str, limit: int, *, usual: bool = False) -> ShownArgument:
+    left_out = max(0, len(text) - limit)
+    safe = text[:limit].encode(errors="backslashreplace").decode()
+    return ShownArgument(name=printable(name)[:100], value=safe, left_out=left_out, usual=usual)
