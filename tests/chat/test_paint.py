@@ -93,8 +93,8 @@ def test_an_approval_says_all_that_it_covers() -> None:
         "  content:",
         "  │ 1",
         "  │ 2",
-        "  1 allow    this once",
-        "  2 session  also write:* in this session",
+        "  1 allow    this call, once",
+        "  2 session  write:* in this session",
     ]
 
 

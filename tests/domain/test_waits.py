@@ -78,7 +78,7 @@ def test_a_wait_for_a_person_is_rest_and_is_answered_once() -> None:
 def test_an_approval_takes_no_other_words(text: str) -> None:
     book = asked()
     wait = opened(book, purpose="approval", call="1.1.0", pattern="write:*")
-    with pytest.raises(Rejected, match="allow, session, always, deny"):
+    with pytest.raises(Rejected, match="allow, call, session, always, deny"):
         book.tell(AnswerWait(wait=wait.wait, answer=text))
     assert book.session.turn is not None
     assert book.session.turn.wait == wait

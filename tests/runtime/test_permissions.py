@@ -101,7 +101,11 @@ def test_who_allows_a_file_for_the_session_allows_its_neighbours_and_no_more(
     wait = asked(book, call, {}, tmp_path)
     assert isinstance(wait, WaitOpened)
     book.write(wait)
-    book.write(WaitAnswered(turn=1, wait=wait.wait, answer="session", by="ann", pattern=wait.pattern))
+    book.write(
+        WaitAnswered(
+            turn=1, wait=wait.wait, answer="session", by="ann", pattern=wait.pattern, call_digest=wait.call_digest
+        )
+    )
     fresh, _ = called("write")
     for other in (path, *others):
         later = Call(call="1.9.0", tool="write", arguments=json.dumps({"path": other, "content": ""}))
@@ -140,7 +144,17 @@ def test_a_persons_word_counts(tmp_path: Path, answer: str, expected: str) -> No
     assert isinstance(wait, WaitOpened)
     assert (wait.purpose, wait.call, wait.pattern) == ("approval", call.call, "write:docs/*")
     book.write(wait)
-    book.write(WaitAnswered(turn=1, wait=wait.wait, answer=answer, by="ann", pattern=wait.pattern, note="because"))
+    book.write(
+        WaitAnswered(
+            turn=1,
+            wait=wait.wait,
+            answer=answer,
+            by="ann",
+            pattern=wait.pattern,
+            note="because",
+            call_digest=wait.call_digest,
+        )
+    )
     found = asked(book, call, {}, tmp_path)
     assert word(found) == expected
     if isinstance(found, Result):

@@ -1148,6 +1148,13 @@ export interface SetResetPolicy {
   readonly policy: ResetPolicy;
 }
 
+export interface ShownArgument {
+  readonly name: string;
+  readonly value: string;
+  readonly left_out?: number;
+  readonly usual?: boolean;
+}
+
 export interface SignInCode {
   readonly code: string;
   readonly expires_at: number;
@@ -1514,6 +1521,7 @@ export interface WaitAnswered {
   readonly by: string;
   readonly pattern?: string;
   readonly note?: string;
+  readonly call_digest?: string;
 }
 
 export interface WaitOpened {
@@ -1527,6 +1535,8 @@ export interface WaitOpened {
   readonly until?: number | null;
   readonly default?: string | null;
   readonly pattern?: string;
+  readonly shown?: ShownArgument[];
+  readonly call_digest?: string;
 }
 
 export interface Waiting {
@@ -1542,6 +1552,7 @@ export interface Waiting {
   readonly pattern: string;
   readonly until: number | null;
   readonly opened_at: number;
+  readonly shown: ShownArgument[];
 }
 
 export interface Why {
@@ -1608,6 +1619,7 @@ export interface Routes {
   readonly "GET /v1/doctor": { readonly takes: undefined; readonly gives: Findings };
   readonly "GET /v1/events": { readonly takes: undefined; readonly gives: EventPage };
   readonly "GET /v1/inbox": { readonly takes: undefined; readonly gives: Inbox };
+  readonly "GET /v1/inbox/{wait}": { readonly takes: undefined; readonly gives: WaitDetail };
   readonly "POST /v1/login": { readonly takes: LogIn; readonly gives: LoggedIn };
   readonly "POST /v1/logout": { readonly takes: undefined; readonly gives: LoggedIn };
   readonly "POST /v1/looked": { readonly takes: undefined; readonly gives: Looked };

@@ -8,6 +8,7 @@ import time
 import click
 
 from holdfast.cli.answer import LiveAnswer, Watch
+from holdfast.cli.approvals import is_cut, shown_lines
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import FAILED, INTERRUPTED, CliError, Lost, NotRunning
 from holdfast.cli.follow import PATIENCE_SECONDS, Away, Back, Happened, Spoken, follow
@@ -170,7 +171,11 @@ def _waits(session: str, event: Json) -> str:
             choices = f"{program()} answer {event['wait']} 'try again' or {program()} answer {event['wait']} digest"
             return f"the turn waits for you: {event['reason']}\nanswer with: {choices}"
         case "approval":
-            return f"{event['reason']}; answer with: {program()} answer {event['wait']} --allow or --deny"
+            lines = "\n".join(shown_lines(event.get("shown") or []))
+            rule = f"\n--session or --always would allow: {event['pattern']}" if event.get("pattern") else ""
+            more = f"\n{program()} inbox {event['wait']} shows all of it" if is_cut(event.get("shown") or []) else ""
+            answer = f"answer with: {program()} answer {event['wait']} --allow, --call, --session, --always or --deny"
+            return f"{event['reason']}\n{lines}{more}{rule}\n{answer}"
         case _:
             return f"the turn waits for you: {event['reason']}; to go on: {program()} send {session} TEXT"
 

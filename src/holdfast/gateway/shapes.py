@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.board.inbox import InboxEntry
 from holdfast.domain.command import Text
-from holdfast.domain.events import Mode, Record
+from holdfast.domain.events import Mode, Record, ShownArgument
 from holdfast.gateway.answers import Error
 from holdfast.gateway.card_shapes import CARD_SHAPES
 from holdfast.gateway.chapter_shapes import CHAPTER_SHAPES
@@ -227,7 +227,18 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     choices: list[str]
     pattern: str
     until: int | None
+    """When it ends by itself: an approval as denied, by the profile's `approval_timeout`."""
     opened_at: int
+    shown: list[ShownArgument]
+    """Every argument of a call that waits for an approval, long ones cut, and the change of a file as `diff`."""
+
+
+class WaitDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that waits for a person, and all of the call that it is about."""
+
+    wait: Waiting
+    arguments: str
+    """The arguments of the call as the model gave them, nothing cut; empty when nobody waits any more."""
 
 
 class Inbox(msgspec.Struct, frozen=True, kw_only=True):

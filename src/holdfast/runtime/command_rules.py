@@ -272,9 +272,10 @@ def rule_to_offer(text: str) -> str:
     line = read_line(text)
     if len(line.commands) == 1 and not line.obstacles and not line.redirections:
         command = line.commands[0]
-        fixed = command.texts[: 2 if program(command.texts[0]) in SUBCOMMANDS else 1]
+        needed = 2 if program(command.texts[0]) in SUBCOMMANDS else 1
+        fixed = command.texts[:needed]
         pattern = " ".join([*fixed, "*"])
-        plain = all(re.fullmatch(r"[A-Za-z0-9][\w.+-]*", word) for word in fixed)
+        plain = len(fixed) == needed and all(re.fullmatch(r"[A-Za-z0-9][\w.+-]*", word) for word in fixed)
         if plain and may_be_allowed_with_any_arguments(command.texts) and _opens(pattern, command.words):
             return pattern
     return literally(text) if len(text) <= MAX_RULE else ""

@@ -172,6 +172,8 @@ def _note(node: Node, line: CommandLine) -> None:
         line.add_obstacle(_OBSTACLES.get(kind, "it is more than a list of simple commands"))
     elif not node.is_named and kind not in _OPERATORS and kind not in _REDIRECTIONS:
         line.add_obstacle("it is more than a list of simple commands")
+    if kind == "((":  # arithmetic for one shell, a command within a command for another
+        line.readable = False
     if kind == "command":
         line.commands.append(_command(node))
     elif kind in ("declaration_command", "unset_command", "test_command"):

@@ -143,6 +143,7 @@ def project(record: Record) -> list[Change]:
                 "choices": json.dumps(e.choices),
                 "pattern": e.pattern,
                 "until": e.until,
+                "shown": msgspec.json.encode(e.shown).decode(),
             }
             return [("open_wait", wait), *_turn_state(base, e.turn, "waiting", reason=e.reason)]
         case WaitAnswered() as e:

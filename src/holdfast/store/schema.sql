@@ -102,6 +102,7 @@ CREATE TABLE waits (
     answer TEXT,
     answered_by TEXT,
     ended_at INTEGER,
+    shown TEXT NOT NULL DEFAULT '[]', -- every argument of a call that waits for an approval
     CHECK ((ended_at IS NULL) = (state = 'open')),
     CHECK ((answer IS NULL) = (state <> 'answered'))
 ) WITHOUT ROWID;

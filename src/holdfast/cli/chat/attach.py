@@ -6,12 +6,12 @@ import time
 from dataclasses import dataclass, field, replace
 
 from holdfast.cli.chapters import opened_by, outlook
-from holdfast.cli.chat.blocks import Asked, Block, Remark, gap
+from holdfast.cli.chat.blocks import Block, Remark, gap
 from holdfast.cli.chat.chapter import UNKNOWN, divider, notice
 from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.outbox import Place
 from holdfast.cli.chat.paint import Painter
-from holdfast.cli.chat.view import View, Wait, while_away, working
+from holdfast.cli.chat.view import View, Wait, asked, while_away, working
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.gateway import Gateway, Json, quote
 from holdfast.cli.hints import program, with_home
@@ -129,7 +129,7 @@ def _open_wait(gateway: Gateway, view: View) -> list[Block]:
         return []
     choices = tuple(found["choices"])
     view.wait = Wait(found["id"], found["purpose"], found["reason"], choices, found["until"])
-    return [Asked(found["purpose"], found["reason"], choices, "", found["pattern"])]
+    return [asked(found)]
 
 
 # --- the first screen -----------------------------------------------------------------------------

@@ -65,6 +65,10 @@ class Asked:
     choices: tuple[str, ...] = ()
     arguments: str = ""
     pattern: str = ""
+    shown: tuple[str, ...] = ()
+    """Every argument of a call that waits for an approval, line by line."""
+    cut: bool = False
+    """Some of them are longer than that."""
 
 
 @dataclass(frozen=True, slots=True)

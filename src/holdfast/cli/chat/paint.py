@@ -18,6 +18,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from holdfast.cli.answer import arguments_line
+from holdfast.cli.approvals import choice_note
 from holdfast.cli.call_result import COLORS
 from holdfast.cli.chat.blocks import Asked, Block, Called, Divider, Listing, Noted, Remark, Said, Spoke, Thought, gap
 from holdfast.cli.chat.markdown import STYLES, Drawn
@@ -26,17 +27,12 @@ from holdfast.cli.screen import SHORT_ID, clean, duration, one_line, plural, sho
 MESSAGE_LINES = 40
 MESSAGE_CHARACTERS = 4_000
 ARGUMENT_LINES = 12
+APPROVAL_LINES = 40
 ARGUMENT_COLUMNS = 400
 NARROWEST = 20
 TAB = 4
 MARK = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 TONES = {"quiet": "dim", "plain": "none", "warning": "yellow", "bad": "red"}
-APPROVALS = {
-    "allow": "this once",
-    "session": "also {pattern} in this session",
-    "always": "also {pattern}, kept in the profile",
-    "deny": "`deny REASON` tells the agent why",
-}
 
 
 _SEQUENCES = re.compile(
@@ -220,13 +216,23 @@ def _asked(block: Asked) -> RenderableType:
         parts += [Text(line, style="dim") for line in shown]
         is_cut = len(lines) > ARGUMENT_LINES or shown != lines
         parts += [Text("/open shows all of it", style="dim")] if is_cut else []
+    if block.shown:
+        lines = _at_most([shorten(tidy(line), ARGUMENT_COLUMNS) for line in block.shown], APPROVAL_LINES)
+        parts += [Text(line, style=_diff_style(line)) for line in lines]
+        if block.cut or len(lines) > APPROVAL_LINES or any(len(line) > ARGUMENT_COLUMNS for line in block.shown):
+            parts.append(Text("/open shows all of it", style="dim"))
     for number, choice in enumerate(block.choices, 1):
         if block.purpose == "approval":
-            note = APPROVALS.get(choice, "").format(pattern=one_line(block.pattern) or "calls like this")
+            note = choice_note(choice, block.pattern)
             parts.append(Text.assemble((f"{number} ", "cyan"), f"{one_line(choice):9}", (note, "dim")))
         else:
             parts.append(Text.assemble((f"{number} ", "cyan"), one_line(choice)))
     return _marked("? ", "bold yellow", parts)
+
+
+def _diff_style(line: str) -> str:
+    """Colours for the lines of a diff, which stand behind a bar."""
+    return {"│ +": "green", "│ -": "red", "│ @": "cyan"}.get(line[:3], "dim")
 
 
 def _marked(mark: str, style: str, parts: list[RenderableType]) -> RenderableType:

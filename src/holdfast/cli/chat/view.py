@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from holdfast.cli.answer import from_task
+from holdfast.cli.approvals import is_cut, shown_lines
 from holdfast.cli.call_result import call_result
 from holdfast.cli.chat.blocks import Asked, Block, Called, Noted, Remark, Said, Tone
 from holdfast.cli.chat.chapter import Context, chapter_blocks
@@ -63,6 +64,20 @@ class Wait:
     def wants_answer(self) -> bool:
         """Whether a text that is typed now answers it."""
         return self.purpose in ("question", "approval", "compaction")
+
+
+def asked(wait: Json, *, arguments: str = "") -> Asked:
+    """The question that a wait puts to a person."""
+    shown = wait.get("shown") or []
+    return Asked(
+        wait["purpose"],
+        wait["reason"],
+        tuple(wait.get("choices") or ()),
+        "" if shown else arguments,
+        wait.get("pattern") or "",
+        tuple(shown_lines(shown)),
+        is_cut(shown),
+    )
 
 
 @dataclass(slots=True)
@@ -290,7 +305,7 @@ class View:
             return [Remark(f"waits and tries again: {event['reason']}", "warning")]
         call = self.calls.get(event.get("call") or "")
         shown = call.arguments if call is not None and self.wait.purpose == "approval" else ""
-        return [Asked(self.wait.purpose, self.wait.reason, self.wait.choices, shown, event.get("pattern") or "")]
+        return [asked(event, arguments=shown)]
 
     def _answered(self, event: Json) -> list[Block]:
         wait, self.wait = self.wait, None

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import click
 
+from holdfast.cli.approvals import choice_note, shown_lines, whole
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import Json
 from holdfast.cli.inbox import entry_lines, summary
+from holdfast.cli.screen import ago, clean, clock, dim, one_line
 from holdfast.cli.values import SESSION
 
 
 @click.command("inbox")
+@click.argument("id", required=False)
 @click.option("--dismiss", metavar="ID", type=SESSION, help="Take the failed turn of the session ID out of the list.")
 @shared_options
 @pass_cli
-def command(cli: Cli, dismiss: str | None) -> None:
+def command(cli: Cli, id: str | None, dismiss: str | None) -> None:
     """List everything that waits for a person, longest waiting first, each with the commands that answer it.
 
     These are questions, approvals, interrupted turns, blocked cards, cards in review, cards that cannot start, and
     failed turns. A failed turn leaves the list with the next turn of its session, when you undo it, reset or archive
     the session, or with --dismiss.
+
+    With the ID of a question or an approval, show it in full: every argument of the call, the change of a file, and
+    what each answer allows.
     """
+    if id is not None:
+        _show(cli, cli.gateway.get(f"/v1/inbox/{quote(id.strip().lower(), safe='')}"))
+        return
     if dismiss is not None:
         accepted = cli.gateway.command("POST", f"/v1/sessions/{dismiss}/dismiss", {})
         if cli.json:
@@ -36,3 +47,21 @@ def command(cli: Cli, dismiss: str | None) -> None:
     else:
         click.echo("\n\n".join("\n".join(entry_lines(entry)) for entry in found["entries"]))
         click.echo(f"\n{summary(found)}", err=True)
+
+
+def _show(cli: Cli, detail: Json) -> None:
+    if cli.json:
+        cli.print_json(detail)
+        return
+    wait = detail["wait"]
+    click.echo(clean(wait["reason"]))
+    click.echo(dim(f"{wait['purpose']} of session {wait['session']}, has waited for {ago(wait['opened_at'])}"))
+    if wait["until"] is not None:
+        click.echo(dim(f"without an answer it is denied at {clock(wait['until'])}"))
+    for line in shown_lines(whole(wait["shown"], detail["arguments"])):
+        click.echo(clean(line))
+    for choice in wait["choices"]:
+        note = choice_note(choice, wait["pattern"]) if wait["purpose"] == "approval" else ""
+        click.echo(f"  {one_line(choice):9}{dim(note)}".rstrip())
+    how = "--allow, --call, --session, --always or --deny" if wait["purpose"] == "approval" else "TEXT"
+    click.echo(dim(f"answer with: holdfast answer {wait['id']} {how}"), err=True)

@@ -17,7 +17,7 @@ from holdfast.edit_settings import allow_always
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import returns, takes, told
 from holdfast.gateway.routes.sessions import accepted
-from holdfast.gateway.shapes import Inbox, Waiting
+from holdfast.gateway.shapes import Inbox, WaitDetail, Waiting
 from holdfast.gateway.state import At, Gateway
 from holdfast.store.port import Row
 
@@ -34,13 +34,20 @@ async def inbox(at: At) -> Response:
     return answer(Inbox(entries=entries[:SHOWN], total=len(entries), waits=[_waiting(row) for row in waits[:SHOWN]]))
 
 
+@router.get("/inbox/{wait}", **returns(WaitDetail))
+async def waiting(at: At, wait: str) -> Response:
+    """One of them by its id or a prefix of it, with the whole arguments of the call."""
+    row = await _row(at, wait)
+    session = await at.sessions.get(str(row["session"]))
+    opened = session.open_call(str(row["call"])) if row["state"] == "open" else None
+    return answer(WaitDetail(wait=_waiting(row), arguments="" if opened is None else opened.call.arguments))
+
+
 @router.post("/answers", **takes(AnswerWait))
 async def answer_wait(at: At, request: Request) -> Response:
     """Answer a question, an approval or an old turn. Whoever comes second is told who was first."""
     command, caller = await told(request, AnswerWait, subject="")
-    if not WAIT_ID.match(command.wait):
-        raise NotFound(f"{command.wait!r} is not the id of a wait.", hint="`holdfast inbox` lists what waits.")
-    row = await at.store.wait(command.wait)
+    row = await _row(at, command.wait)
     session = str(row["session"])
     command = msgspec.structs.replace(command, wait=str(row["id"]))
     appended = await at.sessions.tell(session, command, caller)
@@ -48,6 +55,12 @@ async def answer_wait(at: At, request: Request) -> Response:
     if command.answer.strip() == "always" and row["purpose"] == "approval":
         warning = _keep(at, (await at.sessions.get(session)).profile, str(row["pattern"]))
     return accepted(session, appended, caller, message=False, warning=warning)
+
+
+async def _row(at: Gateway, wait: str) -> Row:
+    if not WAIT_ID.match(wait):
+        raise NotFound(f"{wait!r} is not the id of a wait.", hint="`holdfast inbox` lists what waits.")
+    return await at.store.wait(wait)
 
 
 def _keep(at: Gateway, profile: str, pattern: str) -> str:
@@ -66,4 +79,6 @@ def _keep(at: Gateway, profile: str, pattern: str) -> str:
 
 
 def _waiting(row: Row) -> Waiting:
-    return msgspec.convert(row | {"choices": json.loads(str(row["choices"]))}, Waiting)
+    return msgspec.convert(
+        row | {"choices": json.loads(str(row["choices"])), "shown": json.loads(str(row["shown"]))}, Waiting
+    )

@@ -11,8 +11,8 @@ UPDATE sessions SET profile = :profile, model = :model, version = :version WHERE
 
 -- name: open_wait
 -- A turn stands still.
-INSERT INTO waits (id, session, turn, version, purpose, reason, call, choices, pattern, until, opened_at)
-VALUES (:wait, :session, :turn, :version, :purpose, :reason, :call, :choices, :pattern, :until, :at);
+INSERT INTO waits (id, session, turn, version, purpose, reason, call, choices, pattern, until, shown, opened_at)
+VALUES (:wait, :session, :turn, :version, :purpose, :reason, :call, :choices, :pattern, :until, :shown, :at);
 
 -- name: answer_wait
 -- It was answered, once.
