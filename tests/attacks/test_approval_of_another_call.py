@@ -41,11 +41,11 @@ class Desk:
         self.call = Call(call=open_call.call.call, tool=tool, arguments=json.dumps(arguments))
         self.place = Place(cwd)
 
-    def ask(self, rules: dict[str, Policy] | None = None, **changed: object) -> Permitted | Result | WaitOpened:
+    def ask(self, **changed: object) -> Permitted | Result | WaitOpened:
         """What is said to the call, or to the same one with other arguments."""
         arguments = json.dumps(json.loads(self.call.arguments) | changed)
         call = msgspec.structs.replace(self.call, arguments=arguments)
-        return permission(self.book.session, call, tools=TOOLS, rules=rules or {}, place=self.place)
+        return permission(self.book.session, call, tools=TOOLS, rules={}, place=self.place)
 
     def wait(self, **changed: object) -> WaitOpened:
         found = self.ask(**changed)

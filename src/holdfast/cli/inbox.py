@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from holdfast.cli.approvals import is_cut, shown_lines
 from holdfast.cli.gateway import Json
 from holdfast.cli.hints import with_home
-from holdfast.cli.screen import ago, clean, dim, one_line, plural, terminal_width, wrap
+from holdfast.cli.screen import ago, clean, dim, one_line, plural, shorten, terminal_width, wrap
 
 WORDS = {
     "approval": "approval",
@@ -25,8 +26,11 @@ PLURALS = {
 }
 
 
-def entry_lines(entry: Json) -> list[str]:
-    """An entry: what it is and since when, what it says, and the commands that answer it."""
+SHOWN_LINES = 12
+
+
+def entry_lines(entry: Json, shown: list[Json]) -> list[str]:
+    """An entry: what it is and since when, what it says, the arguments of its call, and the commands that answer it."""
     kind = click.style(word(entry["kind"]), fg="red" if entry["kind"] == "failed_turn" else "yellow")
     subject = entry["stream"].replace("/", " ")
     head = f"{kind}, {ago(entry['since'])}: {subject} “{one_line(entry['title'])}”"
@@ -34,8 +38,16 @@ def entry_lines(entry: Json) -> list[str]:
     return [
         head,
         *(f"  {line}" for line in wrap(clean(with_home(entry["what"])), room)),
+        *(f"  {line}" for line in _argument_lines(entry["id"], shown, room)),
         *(dim(f"  {with_home(command)}") for command in entry["commands"]),
     ]
+
+
+def _argument_lines(wait: str, shown: list[Json], room: int) -> list[str]:
+    lines = [clean(line) for line in shown_lines(shown)]
+    seen = [shorten(line, room) for line in lines[:SHOWN_LINES]]
+    cut = is_cut(shown) or seen != lines
+    return [*seen, dim(with_home(f"holdfast inbox {wait} shows all of it"))] if cut else seen
 
 
 def word(kind: str) -> str:

@@ -45,7 +45,9 @@ def command(cli: Cli, id: str | None, dismiss: str | None) -> None:
     elif not found["entries"]:
         click.echo("Nothing waits for you.")
     else:
-        click.echo("\n\n".join("\n".join(entry_lines(entry)) for entry in found["entries"]))
+        shown = {wait["id"]: wait["shown"] for wait in found["waits"]}
+        entries = [entry_lines(entry, shown.get(entry["id"], [])) for entry in found["entries"]]
+        click.echo("\n\n".join(map("\n".join, entries)))
         click.echo(f"\n{summary(found)}", err=True)
 
 

@@ -164,7 +164,7 @@ class Tool(Generic[Arguments]):
         if self.other_profile is None:
             return ""
         try:
-            profile = await self.other_profile(place, self._parse(arguments))
+            profile = await self.other_profile(place, self.parse(arguments))
         except ToolFailed:
             return ""  # the call itself will say what is wrong
         return "" if profile == place.profile else profile
