@@ -12,7 +12,8 @@ import pytest
 
 from holdfast.domain.commands import AnswerWait
 from holdfast.domain.errors import Rejected
-from holdfast.domain.events import Call, ShownArgument, ToolCallStarted, WaitAnswered, WaitOpened
+from holdfast.domain.events import Call, ToolCallStarted, WaitAnswered, WaitOpened
+from holdfast.domain.fact import ShownArgument
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.command_rules import rule_to_offer
 from holdfast.runtime.permissions import Permitted, permission

@@ -17,7 +17,7 @@ import msgspec
 
 from holdfast.domain.card import BoardEvent, CardEvent
 from holdfast.domain.chapter import ChapterEvent
-from holdfast.domain.fact import Event, Fact, Problem, Usage
+from holdfast.domain.fact import Event, Fact, Problem, ShownArgument, Usage
 from holdfast.domain.location import unreadable_line
 from holdfast.domain.rights import Rights
 from holdfast.domain.system import SystemEvent
@@ -37,17 +37,6 @@ class Call(Fact, frozen=True):
     call: str
     tool: str
     arguments: str
-
-
-class ShownArgument(Fact, frozen=True):
-    """An argument of a call as a person sees it before the call is approved."""
-
-    name: str
-    value: str
-    left_out: int = 0
-    """How many characters of the value are not shown."""
-    usual: bool = False
-    """It is what holds when the call says nothing about it."""
 
 
 # --- said: the session itself -------------------------------------------------------------------

@@ -40,6 +40,17 @@ class Problem(Fact, frozen=True):
     """How long whoever refused asks to wait."""
 
 
+class ShownArgument(Fact, frozen=True):
+    """An argument of a call as a person sees it before the call is approved."""
+
+    name: str
+    value: str
+    left_out: int = 0
+    """How many characters of the value are not shown."""
+    usual: bool = False
+    """It is what holds when the call says nothing about it."""
+
+
 class Happened(msgspec.Struct, frozen=True, gc=False):
     """The event that a later sentence rests on: where it stands and when it was."""
 

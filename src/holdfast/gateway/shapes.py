@@ -8,7 +8,8 @@ import msgspec
 
 from holdfast.board.inbox import InboxEntry
 from holdfast.domain.command import Text
-from holdfast.domain.events import Mode, Record, ShownArgument
+from holdfast.domain.events import Mode, Record
+from holdfast.domain.fact import ShownArgument
 from holdfast.gateway.answers import Error
 from holdfast.gateway.card_shapes import CARD_SHAPES
 from holdfast.gateway.chapter_shapes import CHAPTER_SHAPES

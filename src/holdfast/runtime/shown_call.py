@@ -12,7 +12,7 @@ from hashlib import blake2s
 
 import msgspec
 
-from holdfast.domain.events import ShownArgument
+from holdfast.domain.fact import ShownArgument
 from holdfast.runtime.tools.place import Place, ToolFailed, printable
 from holdfast.runtime.tools.tool import AnyTool, Preview, Tool
 
