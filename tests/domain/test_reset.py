@@ -393,9 +393,10 @@ def test_what_becomes_of_what_runs() -> None:
 
     running = [
         one("work"),
-        one("idle", activity="idle"),
+        one("idle", activity="idle", quiet_looks=3),
+        one("quiet", activity="idle", quiet_looks=2),
         one("used", activity="serving", detail="in use"),
-        one("unused", activity="serving", detail="not in use"),
+        one("unused", activity="serving", detail="not in use", quiet_looks=3),
         one("chapter", lifetime="chapter"),
         one("agent", process=False, activity=""),
     ]
@@ -411,6 +412,30 @@ def test_what_becomes_of_what_runs() -> None:
 
     assert stopped("hand_over") == {"chapter": "its lifetime is the chapter"}
     assert set(stopped("stop_idle")) == {"idle", "unused", "chapter"}
-    assert set(stopped("stop")) == {"work", "idle", "used", "unused", "chapter"}
-    assert set(stopped("stop all")) == {"work", "idle", "used", "unused", "chapter"}
+    assert set(stopped("stop")) == {"work", "idle", "quiet", "used", "unused", "chapter"}
+    assert set(stopped("stop all")) == {"work", "idle", "quiet", "used", "unused", "chapter"}
     assert stopped("keep") == {}, "a person's wish comes before a lifetime"
+
+
+def test_a_command_that_postponed_a_reset_is_named_when_the_limit_ends_the_patience() -> None:
+    rules = ResetRules(mode="idle", idle_ms=HOUR, max_postpone_ms=HOUR)
+    book = Book("hello").begin().answer("hi")
+    book.finish()
+    fresh = book.session.fresh
+    assert fresh is not None
+    running = Running(
+        task="abc",
+        title="make",
+        command="make",
+        pid=1,
+        process=True,
+        lifetime="session",
+        age_ms=HOUR,
+        activity="working",
+        detail="",
+        evidence="",
+    )
+    moment = Moment(now=book.now + 2 * HOUR, fresh_at=fresh.at, idle_ms=2 * HOUR)
+    decided = decide_reset(book.session, rules, moment, [running])
+    assert isinstance(decided, Reset)
+    assert decided.reason.endswith("; abc 'make' was still working, but max_postpone is over (1 h 0 min)")

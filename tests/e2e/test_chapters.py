@@ -33,7 +33,10 @@ def with_servers(gateway: GatewayProcess, tmp_path: Path, count: int = 2) -> tup
     session = gateway.create("\n".join([SERVER] * count), cwd=tmp_path / "work")
     gateway.until_rest(session)
     ids = [one["id"] for one in tasks_of(gateway, session)]
-    until(lambda: all(task(gateway, id)["activity_detail"] == "not in use" for id in ids), "they serve nobody")
+    quiet = ("activity_detail", "not in use")
+    until(
+        lambda: all(quiet in (found := task(gateway, id)).items() and found["quiet_looks"] >= 3 for id in ids), "quiet"
+    )
     return session, sorted(ids)
 
 

@@ -8,11 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.processes.activity import Activity, Detail, NotYet, Sample, Word, classify
+from holdfast.processes.activity import Activity, Detail, Meter, NotYet, Sample, Word, _Track, classify, over_window
 from tests.eventually import eventually
 from tests.processes.house import PYTHON, House
 
 QUIET = Sample(at=100.0, processes=frozenset({1}), cpu=5.0, io=1000, output=10)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute that is over in two seconds."""
+    monkeypatch.setattr("holdfast.processes.activity.WINDOW_SECONDS", 2.0)
+    monkeypatch.setattr("holdfast.processes.activity.RECENT_SECONDS", 0.5)
 
 
 @pytest.mark.parametrize(
@@ -87,14 +94,53 @@ async def settled(house: House, id: str, word: Word, detail: Detail = "") -> Act
     return found
 
 
-async def test_the_first_look_has_no_rate(house: House) -> None:
+@pytest.mark.usefixtures("short")
+async def test_promise_7_what_did_nothing_so_far_is_unknown_until_it_was_watched_for_long_enough(house: House) -> None:
     running = await house.start(("sleep", "100"))
     found = (await house.supervisor.activities())[running.id]
     assert isinstance(found, NotYet)
     assert found.sample.processes == {running.pid}
-    assert isinstance((await house.supervisor.activities())[running.id], Activity)
+    await settled(house, running.id, "idle")
+    supervisor = await house.restart()
+    await supervisor.attach(running.id)
+    looks = [(await supervisor.activities())[running.id] for _ in range(3)]
+    assert all(isinstance(one, NotYet) for one in looks), "a minute of watching begins anew"
+    await settled(house, running.id, "idle")
 
 
+def at(seconds: float, **change: object) -> Sample:
+    return replace(QUIET, at=100.0 + seconds, **change)  # type: ignore[arg-type]
+
+
+def test_a_command_that_prints_now_and_then_is_at_work_between_two_lines() -> None:
+    meter, track = Meter(), _Track([replace(QUIET, cpu=0.0, io=0, output=0)], from_start=True)
+    words = [meter._judge(track, at(second, output=10 + int(second) // 20)) for second in range(5, 300, 5)]
+    assert {one.word for one in words if isinstance(one, Activity)} == {"working"}
+
+
+def test_idle_is_said_of_a_whole_minute_and_counted_look_by_look() -> None:
+    meter, track = Meter(), _Track([QUIET], from_start=False)
+    early = [meter._judge(track, at(second)) for second in (0.5, 5, 30, 59)]
+    assert all(isinstance(one, NotYet) for one in early)
+    found = [meter._judge(track, at(second)) for second in (61, 62, 70, 80)]
+    assert [(one.word, one.quiet_looks) for one in found if isinstance(one, Activity)] == [
+        ("idle", 1),
+        ("idle", 1),
+        ("idle", 2),
+        ("idle", 3),
+    ]
+    assert isinstance(found[-1], Activity) and found[-1].quiet_seconds == 80
+    spoke = meter._judge(track, at(90, output=11))
+    assert isinstance(spoke, Activity) and (spoke.word, spoke.quiet_looks) == ("working", 0)
+
+
+def test_a_visit_within_the_last_minute_is_use() -> None:
+    samples = [at(0), at(20, ports=(80,), uses=1), at(40, ports=(80,))]
+    found = over_window(samples, at(60, ports=(80,)), whole=True)
+    assert isinstance(found, Activity) and (found.word, found.detail) == ("serving", "in use")
+
+
+@pytest.mark.usefixtures("short")
 async def test_serving_and_waiting_on_net(house: House) -> None:
     server = await house.start((PYTHON, "-c", SERVER, "2"))
     port = await port_of(house, server.id)
@@ -106,6 +152,7 @@ async def test_serving_and_waiting_on_net(house: House) -> None:
         assert (await settled(house, server.id, "serving", "in use")).evidence.uses >= 2
 
 
+@pytest.mark.usefixtures("short")
 async def test_a_burst_is_not_forgotten_at_the_next_look(house: House) -> None:
     running = await house.start("read go; echo went; read go", stdin="pipe")
     await settled(house, running.id, "waiting", "on input")

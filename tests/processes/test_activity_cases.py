@@ -152,6 +152,13 @@ def table(seen: Seen) -> str:
 IN_A_ROW = 3
 
 
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute that is over in five seconds."""
+    monkeypatch.setattr("holdfast.processes.activity.WINDOW_SECONDS", 5.0)
+    monkeypatch.setattr("holdfast.processes.activity.RECENT_SECONDS", 1.0)
+
+
 async def test_the_word_is_what_a_person_would_say(house: House) -> None:
     """Three looks in a row, and a case is over. On a busy machine a command may get no processor for seconds, does
     nothing and is called idle: then it takes longer. That no word flickers is seen on a quiet one.

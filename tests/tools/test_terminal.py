@@ -303,10 +303,8 @@ async def test_promise_7_what_a_command_does_is_unknown_and_not_empty_until_some
     """A look is shared for a while; what begins after it has not been seen."""
     monkeypatch.setattr("holdfast.runtime.shelf.LOOK_SECONDS", 50.0)
     first = await desk.call("terminal", command="sleep 60", background=True)
-    assert (await desk.shelf.view(await desk.shelf.find(first.task))).activity in (
-        "idle",
-        "working",
-    )
+    view = await desk.shelf.view(await desk.shelf.find(first.task))
+    assert view.activity == "unknown" and "watched for only 0 s" in view.activity_evidence
     second = await desk.call("terminal", command="sleep 60", background=True)
     view = await desk.shelf.view(await desk.shelf.find(second.task))
     assert (view.activity, view.activity_evidence) == ("unknown", "it began after the last look")

@@ -1403,6 +1403,7 @@ export interface TaskView {
   readonly activity: string;
   readonly activity_detail: string;
   readonly activity_evidence: string;
+  readonly quiet_looks: number;
   readonly stale: string;
   readonly cpu: number | null;
   readonly memory: number | null;

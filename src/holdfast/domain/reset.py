@@ -27,6 +27,8 @@ from holdfast.domain.fact import Happened
 from holdfast.domain.session import Session
 
 Wish = Literal["keep", "stop all"]
+QUIET_LOOKS = 3
+"""So many looks in a row must find a command idle before a rule stops it for that."""
 CHECK_MS = 30_000
 """So often somebody looks whether the reason for a postponement is still there."""
 
@@ -77,6 +79,8 @@ class Running:
     activity: str
     detail: str
     evidence: str
+    quiet_looks: int = 0
+    """How many looks in a row found it at no work and in nobody's use."""
 
     @property
     def doing(self) -> str:
@@ -157,7 +161,7 @@ def decide_reset(
         until = moment.now + left
     if not blockers:
         kept, stopped = settle(running, rules.on_live_process)
-        return Reset(found.rule, found.at, found.reason, kept, stopped)
+        return Reset(found.rule, found.at, found.reason + _patience_over(running, rules, left), kept, stopped)
     check = moment.now + CHECK_MS if until is None else min(until, moment.now + CHECK_MS)
     return ResetPostponed(rule=found.rule, due_at=found.at, until=until, next_check=check, blockers=blockers)
 
@@ -189,6 +193,15 @@ def check_at_rest(session: Session, now: int) -> None:
 def _postpones(one: Running, rules: ResetRules) -> bool:
     """Only work at hand, and only work that is not older than anybody believes."""
     return one.process and one.activity == "working" and one.age_ms < rules.process_max_age_ms
+
+
+def _patience_over(running: list[Running], rules: ResetRules, left: int) -> str:
+    """Which commands were still at work when the limit ended the patience."""
+    working = [f"{one.task} '{one.title}'" for one in running if _postpones(one, rules)]
+    if left > 0 or not working:
+        return ""
+    verb = "was" if len(working) == 1 else "were"
+    return f"; {', '.join(working)} {verb} still working, but max_postpone is over ({ago(rules.max_postpone_ms)})"
 
 
 def _working(one: Running) -> Blocker:
@@ -242,8 +255,9 @@ def _stopped_by(one: Running, policy: OnLiveProcess | Wish) -> str | None:
         return "its lifetime is the chapter"
     if policy == "stop":
         return "on_live_process = stop"
-    if policy == "stop_idle" and (one.activity in ("idle", "waiting") or one.detail == "not in use"):
-        return f"on_live_process = stop_idle, and it was {one.doing}"
+    quiet = one.activity in ("idle", "waiting") or one.detail == "not in use"
+    if policy == "stop_idle" and quiet and one.quiet_looks >= QUIET_LOOKS:
+        return f"on_live_process = stop_idle, and it was {one.doing} ({one.evidence})"
     return None
 
 

@@ -43,6 +43,7 @@ class StillRunning:
             activity=view.activity,
             detail=view.activity_detail,
             evidence=view.activity_evidence,
+            quiet_looks=view.quiet_looks,
         )
 
     async def writes(self, stop: dict[str, str], keep: list[str], *, by: str) -> tuple[Write, ...]:

@@ -1,8 +1,9 @@
 """What a live command is doing, in four words: working, serving, waiting, idle; with the evidence.
 
 A sample sums up a whole tree; all trees are sampled from one look at the process table and the sockets.
-Rates need two samples, and before the second one nothing is claimed. Classification is a pure function.
-Work may come in bursts, so a sample is compared with the oldest one of the last seconds, if there are several.
+Work may come in bursts, so a sample is compared with one that is at least a minute old, or with the start. Nothing is
+called idle before that much was seen, or before a command has had a few seconds to do something; then it is unknown.
+Classification is a pure function.
 
 It is advice: a job that waits for a remote answer looks like `waiting on net` however long it takes, and
 work on a graphics card shows no CPU. tests/processes/activity_cases.py holds real commands, and the limits.
@@ -14,9 +15,9 @@ import os
 import platform
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -32,7 +33,12 @@ CPU_SERVING = 0.04
 IO_WORKING = 64 * 1024
 WRITTEN_WORKING = 4 * 1024
 """What grows is work long before what is read: a slow download, but not a glance at some files each second."""
-WINDOW_SECONDS = 5.0
+WINDOW_SECONDS = 60.0
+"""So far back a word goes, at least; or to the start."""
+RECENT_SECONDS = 5.0
+"""Whoever reads our input and did nothing for so long waits for it; and so long a new command is not called idle."""
+SPACING = 12
+"""So many samples of a window are kept."""
 TICKS = os.sysconf("SC_CLK_TCK")
 INPUT_CALLS = {
     "x86_64": (["0", "0x0"], ["23", "0x1"], ["270", "0x1"]),
@@ -101,13 +107,24 @@ class Activity:
     word: Word
     detail: Detail
     evidence: Evidence
+    quiet_seconds: float = 0.0
+    """For how long it has been at no work and in nobody's use."""
+    quiet_looks: int = 0
+    """How many looks in a row, seconds apart, found it so."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it is at no work and in nobody's use."""
+        return self.word in ("idle", "waiting") or self.detail == "not in use"
 
 
 @dataclass(frozen=True, slots=True)
 class NotYet:
-    """It was seen once, and a rate needs two samples."""
+    """It was not watched for long enough to say anything."""
 
     sample: Sample
+    seconds: float = 0.0
+    """For so long, without anything to be seen."""
 
 
 def classify(before: Sample, now: Sample) -> Activity:
@@ -147,25 +164,79 @@ def _word(seen: Evidence, *, on_input: bool) -> tuple[Word, Detail]:
     return "idle", ""
 
 
+@dataclass(slots=True)
+class _Track:
+    """The samples of one command, the oldest first, and since when it is quiet."""
+
+    samples: list[Sample]
+    from_start: bool
+    """The first sample is the start, when nothing had happened yet."""
+    quiet_since: float = 0.0
+    quiet_looks: int = 0
+    counted_at: float = 0.0
+
+
 class Meter:
-    """Keeps the last sample of each command, and those of the last seconds."""
+    """Keeps the samples of the last minute of each command."""
 
     def __init__(self) -> None:
-        self._recent: dict[str, list[Sample]] = {}
+        self._tracks: dict[str, _Track] = {}
+
+    def begin(self, id: str) -> None:
+        """A command begins now: all that it does is seen."""
+        start = Sample(at=_now(), processes=frozenset(), cpu=0.0, io=0, output=0)
+        self._tracks[id] = _Track([start], from_start=True)
 
     def read(self, live: Mapping[str, tuple[Claim, Path]]) -> dict[str, Activity | NotYet]:
         """Sample all of them from one look, and compare with the looks before."""
         everybody, sockets = table(), Sockets.look()
         samples = {id: _sample(claim, path, everybody, sockets) for id, (claim, path) in live.items()}
-        found: dict[str, Activity | NotYet] = {}
-        recent: dict[str, list[Sample]] = {}
-        for id, now in samples.items():
-            known = self._recent.get(id, [])
-            kept = [one for one in known if now.at - one.at <= WINDOW_SECONDS] or known[-1:]
-            found[id] = classify(kept[0], now) if kept else NotYet(now)
-            recent[id] = [*kept, now]
-        self._recent = recent
-        return found
+        for id in self._tracks.keys() - live.keys():
+            del self._tracks[id]
+        return {id: self._judge(self._tracks.setdefault(id, _Track([], False)), now) for id, now in samples.items()}
+
+    def _judge(self, track: _Track, now: Sample) -> Activity | NotYet:
+        before = track.samples
+        old = [one for one in before if now.at - one.at >= WINDOW_SECONDS]
+        if old:  # the newest of them is where the window begins
+            del before[: len(old) - 1]
+            track.from_start = False
+        found = over_window(before, now, whole=bool(old) or track.from_start)
+        if not before or now.at - before[-1].at >= WINDOW_SECONDS / SPACING:
+            before.append(now)
+        return self._count(track, found, now)
+
+    def _count(self, track: _Track, found: Activity | NotYet, now: Sample) -> Activity | NotYet:
+        if isinstance(found, NotYet) or not found.quiet:
+            track.quiet_looks = 0
+            return found
+        if not track.quiet_looks:
+            track.quiet_since = now.at - found.evidence.seconds
+        if not track.quiet_looks or now.at - track.counted_at >= WINDOW_SECONDS / SPACING:
+            track.quiet_looks, track.counted_at = track.quiet_looks + 1, now.at
+        return replace(found, quiet_seconds=now.at - track.quiet_since, quiet_looks=track.quiet_looks)
+
+
+def over_window(before: Sequence[Sample], now: Sample, *, whole: bool) -> Activity | NotYet:
+    """From the samples of a window to a word. It is `whole` when it is long enough, or goes back to the start."""
+    if not before:
+        return NotYet(now)
+    seconds = now.at - before[0].at
+    uses = max(one.uses for one in (*before[1:], now))
+    found = classify(before[0], replace(now, uses=uses))
+    recent = [one for one in before if now.at - one.at >= RECENT_SECONDS]
+    if recent:
+        lately = classify(recent[-1], replace(now, uses=uses))
+        if lately.word == "serving" or (now.on_input and lately.word == "waiting"):
+            return lately  # what it read to begin is no use of it, and what it asked is a question
+    loading = found.word == "working" and not found.evidence.output  # a program reads a lot to begin
+    if (found.word == "idle" and not whole) or (seconds < RECENT_SECONDS and (loading or found.word == "idle")):
+        return NotYet(now, seconds)
+    return found
+
+
+def _now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +280,7 @@ def _sample(claim: Claim, path: Path, everybody: Table, sockets: Sockets) -> Sam
     doors = {sockets.doors[inode] for inode in inodes if inode in sockets.doors}
     read, written = map(sum, zip(*(_io(one.pid) for one in members), strict=True)) if members else (0, 0)
     return Sample(
-        at=time.clock_gettime(time.CLOCK_BOOTTIME),
+        at=_now(),
         processes=frozenset(one.pid for one in members),
         cpu=sum(one.ticks for one in members) / TICKS,
         io=read + written,

@@ -34,6 +34,7 @@ ALONE_SECONDS = 0.05
 """How often an output is capped whose keepers are both dead."""
 RECORD_SECONDS = 10.0
 FOLLOW_SECONDS = 0.1
+ACTIVITY_SECONDS = 15.0
 LEFT_SECONDS = 0.4
 """So long the processes of an ended command have to end, too, before they count as left behind."""
 USAGE_SECONDS = 5.0
@@ -79,6 +80,7 @@ class Supervisor:
         self._limits = limits or Limits()
         self._keeper = keeper
         self._meter = Meter()
+        self._looking = asyncio.Lock()
         self._live: dict[str, _Watch] = {}
         self._starting: dict[str, asyncio.Task[Running]] = {}
         self._settling: set[asyncio.Task[None]] = set()
@@ -116,6 +118,7 @@ class Supervisor:
         if claim is None:  # and there will be none: whoever could claim it has closed the report
             raise Unavailable(f"The keeper of {spool.id} could not start: {complaint or 'it was killed'}.")
         self._watch(spool, claim)
+        self._meter.begin(spool.id)
         return Running(spool.id, claim.command.pid, claim.began)
 
     async def _admit(self) -> None:
@@ -277,9 +280,10 @@ class Supervisor:
     # --- the house ------------------------------------------------------------------------------
 
     async def activities(self) -> dict[str, Activity | NotYet]:
-        """What each live command is doing, by what it did since this was asked last."""
-        live = {id: (watch.claim, watch.spool.path) for id, watch in self._live.items()}
-        return await asyncio.to_thread(self._meter.read, live)
+        """What each live command is doing, by what it did in the last minute or since its start."""
+        async with self._looking:
+            live = {id: (watch.claim, watch.spool.path) for id, watch in self._live.items()}
+            return await asyncio.to_thread(self._meter.read, live)
 
     async def usage(self) -> Usage:
         """What the outputs take of the disk."""
@@ -313,8 +317,13 @@ class Supervisor:
         reap(self._children)
 
     async def _tick(self) -> None:
-        """Reap keepers, and cap what grows without any."""
+        """Reap keepers, cap what grows without any, and look now and then what everybody does."""
+        loop = asyncio.get_running_loop()
+        look = loop.time()
         while True:
+            if self._live and loop.time() >= look:
+                look = loop.time() + ACTIVITY_SECONDS
+                await self.activities()
             alone = [(output, watch.claim.tail) for watch in self._live.values() for output in _over_its_cap(watch)]
             for output, tail in alone:
                 await asyncio.to_thread(output.discard, output.size() - (tail or 0))

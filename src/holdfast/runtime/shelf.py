@@ -6,6 +6,7 @@ Not here: commands (`tasks.py`), what is written (`archive.py`), pruning (`prune
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -25,7 +26,7 @@ from holdfast.runtime.tasks import Tasks
 from holdfast.runtime.views import TaskView, view
 from holdfast.store.port import Appended, CommandKey, OutputFound, Row, SessionCursor, Store, TaskFilter
 
-LOOK_SECONDS, OLD_SECONDS, FIRST_SECONDS = 2.0, 60.0, 0.4
+LOOK_SECONDS = 2.0
 FOLLOW_SECONDS = 0.1
 SEARCHED_BYTES = 1 << 20
 HALF = 15_000
@@ -109,12 +110,9 @@ class Shelf:
         """One look for everybody who asks within a moment."""
         async with self._looking:
             loop = asyncio.get_running_loop()
-            age = OLD_SECONDS if self._seen_at is None else loop.time() - self._seen_at
+            age = math.inf if self._seen_at is None else loop.time() - self._seen_at
             if age > LOOK_SECONDS:
                 self._seen = await self._tasks.supervisor.activities()
-                if age >= OLD_SECONDS or any(isinstance(one, NotYet) for one in self._seen.values()):
-                    await asyncio.sleep(FIRST_SECONDS)  # a rate needs two looks, and what was long ago is not now
-                    self._seen = await self._tasks.supervisor.activities()
                 self._seen_at = loop.time()
             return self._seen
 

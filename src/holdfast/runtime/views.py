@@ -6,6 +6,7 @@ import signal
 
 import msgspec
 
+from holdfast.domain.duration import ago
 from holdfast.domain.stale import Owner, stale
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.store.port import Row
@@ -55,6 +56,8 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     activity: str
     activity_detail: str
     activity_evidence: str
+    quiet_looks: int
+    """How many looks in a row, seconds apart, found it at no work and in nobody's use."""
     stale: str
     """Why it is stale, if it is: it runs and nobody waits for it any more."""
     cpu: float | None
@@ -91,6 +94,7 @@ def view(
             pinned=bool(row["pinned"]),
             owner=owner,
         ),
+        "quiet_looks": activity.quiet_looks if isinstance(activity, Activity) else 0,
         "ports": list(activity.evidence.ports) if isinstance(activity, Activity) else [],
         "cpu": round(activity.evidence.cpu, 3) if isinstance(activity, Activity) else None,
         "memory": activity.evidence.memory if isinstance(activity, Activity) else None,
@@ -113,11 +117,13 @@ def seen(activity: Activity | NotYet | None) -> tuple[str, str, str]:
     match activity:
         case None:
             return "", "", ""
-        case NotYet():
-            return "unknown", "", "seen once so far; a rate needs two looks"
+        case NotYet(seconds=seconds):
+            return "unknown", "", f"watched for only {seconds:.0f} s so far, and it did nothing in that time"
+        case Activity(word="idle", quiet_seconds=seconds):
+            return "idle", "", f"no output, CPU or network for {ago(int(seconds * 1000))}"
         case Activity(word=word, detail=detail, evidence=found):
             parts = [f"cpu {found.cpu:.0%}", f"io {size(int(found.io))}/s", f"output {size(found.output)}"]
-            return word, detail or "", f"{', '.join(parts)} in {found.seconds:.1f} s"
+            return word, detail or "", f"{', '.join(parts)} in {ago(int(found.seconds * 1000))}"
 
 
 def table(views: list[TaskView], *, session: str) -> str:
