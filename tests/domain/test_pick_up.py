@@ -189,6 +189,13 @@ def test_a_long_absence_waits_for_a_person_whatever_the_wall_clock_says() -> Non
     assert found[-1].reason == "it was interrupted 2 h 0 min ago, and old work does not wake up by itself"
 
 
+def test_a_command_that_worked_on_without_a_gateway_keeps_its_turn_young() -> None:
+    book = asked()
+    book.now += 2 * 3_600_000
+    found = pick_up(book.session, Partial(), Break(7_000_000, command_ms=3_000), now=book.now, limits=LIMITS)
+    assert found[-1] == TurnResumed(turn=1, attempt=1, cause=CRASHED, away_ms=7_000_000)
+
+
 def test_what_a_person_stopped_is_never_resumed() -> None:
     book = asked()
     book.tell(StopTurn())

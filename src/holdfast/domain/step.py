@@ -318,6 +318,8 @@ class Break:
     """Since the last sign of life; None when only the log tells. The log alone may say too much: what runs for
     long writes no events, and the wall clock may have been set."""
     cause: str = CRASHED
+    command_ms: int | None = None
+    """Since the last sign of life of a command that the turn waits for: it works on while no gateway is there."""
 
 
 NO_BREAK = Break()
@@ -348,7 +350,8 @@ def pick_up(
             events.append(_close_call(session, turn, open_call, cause))
     if stop_reason(session) is not None:
         return events
-    reason = _why_not_resume(turn, away, limits)
+    idle = away if break_.command_ms is None else min(away, break_.command_ms)
+    reason = _why_not_resume(turn, idle, limits)
     if reason is not None:
         wait = wait_id(session, turn)
         events.append(WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=reason))

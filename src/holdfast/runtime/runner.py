@@ -175,10 +175,8 @@ class Runner:
         if (trouble := self._troubles.get(session.id)) is not None:
             return Break(elapsed(self._clock, trouble.at), f"its worker ended: {trouble.reason.rstrip('.')}")
         away = None if self._heartbeat is None else self._heartbeat.away_ms()
-        if away is not None and session.turn.open_calls:
-            signs = await self._signs_of_commands(session, session.turn)
-            away = min([away, *(elapsed(self._clock, sign) for sign in signs)])
-        return Break(away)
+        signs = await self._signs_of_commands(session, session.turn) if session.turn.open_calls else []
+        return Break(away, command_ms=min((elapsed(self._clock, sign) for sign in signs), default=None))
 
     async def _signs_of_commands(self, session: Session, turn: Turn) -> list[int]:
         """When the commands that the turn waits for ended, or now: they work on while no gateway is there."""
