@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.rights import RightsLayer
 from holdfast.domain.session import Session
 from holdfast.domain.step import Limits
 from holdfast.runtime.demo import DemoModel
@@ -91,3 +92,11 @@ async def test_a_rule_that_names_it_opens_it(project: Path, rules: dict[str, Pol
     place = agent.place(Session("0", cwd=str(project)))
     result = await WRITE.call(place, json.dumps({"path": path, "content": "x"}))
     assert (result.outcome == "done") is done, result.output
+
+
+async def test_a_rule_of_its_own_does_not_open_what_its_creator_could_not_write(project: Path) -> None:
+    creator = RightsLayer(profile="creator", rules={"write": "allow"}, paths=[str(project)])
+    agent = Agent(DemoModel(), Limits(), rules={"write:.git/**": "allow"}, ancestors=(creator,))
+    place = agent.place(Session("0", cwd=str(project)))
+    result = await WRITE.call(place, json.dumps({"path": ".git/config", "content": "x"}))
+    assert result.outcome == "failed" and "belongs to git" in result.output

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from holdfast.domain.rights import strictest
 from holdfast.runtime.programs import (
     CODE,
     LAUNCHERS,
@@ -32,7 +33,6 @@ from holdfast.runtime.rule_patterns import literally, narrow
 from holdfast.runtime.shell_line import CommandLine, Redirection, SimpleCommand, Word, read_line
 from holdfast.settings import Policy
 
-STRICTNESS: dict[Policy, int] = {"allow": 0, "ask": 1, "deny": 2}
 MAX_NESTED = 4
 """How deep lines within lines (`sh -c "sh -c …"`) are read."""
 MAX_STARTED = 2_000
@@ -73,7 +73,7 @@ def line_policy(text: str, rules: CommandRules, may_redirect: Callable[[Redirect
         found.append("ask")
     if any(closes(pattern, words) for pattern in rules.ask for words in started.indirect):
         found.append("ask")
-    return max(found, key=STRICTNESS.__getitem__)
+    return strictest(found)
 
 
 def _is_literally(text: str, rules: CommandRules) -> bool:
@@ -209,7 +209,7 @@ class StartedCommands:
                 self._arguments += [_tokens(text), _tokens(re.sub(r"[\\'\"]", "", text))]
         if uncertain:
             self._unknown.append(words)
-        if not command.words[0].exact or _runs_what_is_not_here(words):
+        if not command.words[0].exact or name == "alias" or _runs_what_is_not_here(words):
             self.hidden = True
         if name not in LAUNCHERS and any(program(word) in SHELLS | {"eval"} for word in words[1:]):
             self.hidden = True  # whatever it is, it is given a shell

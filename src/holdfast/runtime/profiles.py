@@ -110,7 +110,10 @@ class Agent:
             session=session.id,
             call=call,
             kept=self.kept,
-            git_rules=tuple(rule for rule, policy in self.rules.items() if policy != "deny" and ".git" in rule),
+            git_rules=tuple(
+                tuple(rule for rule, policy in rules.items() if policy != "deny" and ".git" in rule)
+                for rules in self.all_rules
+            ),
             sandbox=self._sandbox(),
             mark=f"{session.id}-{call}" if call else "",
         )

@@ -60,7 +60,11 @@ _GIT_RUNS = (
     "--extcmd",
     "--ext-diff",
     "--textconv",
+    "--output",
+    "--output-directory",
+    "--template",
 )
+"""Options that make git start a program, or write a file anywhere."""
 _GIT_OPTIONS = _names("--no-pager -P --version --no-optional-locks --literal-pathspecs")
 SUBCOMMANDS = _names("git systemctl")
 """Programs whose second word says what is done: a rule for all of their arguments names it too."""
@@ -112,7 +116,7 @@ def _git_hides(words: list[str]) -> str:
     for word in words[at:]:
         name = word.partition("=")[0]
         if len(name) > 4 and any(option.startswith(name) for option in _GIT_RUNS):
-            return f"`git … {name}` can make git run anything"
+            return f"`git … {name}` can make git run programs or write files anywhere"
     return ""
 
 

@@ -52,8 +52,10 @@ class Place:
     call: str = ""
     kept: tuple[int, int] = KEPT
     """How many bytes of the beginning and of the end of a command's output are kept."""
-    git_rules: tuple[str, ...] = ()
-    """Rules of the profile that speak of `.git`; without one that fits, file tools do not write there."""
+    git_rules: tuple[tuple[str, ...], ...] = ()
+    """The rules that speak of `.git`, of its profile and of each that limits it. File tools write there only where each
+    of these has one that fits.
+    """
     sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
     """What holds for its commands."""
     mark: str = ""
@@ -81,8 +83,7 @@ class Place:
     def check_writable(self, target: Path, tool: str) -> None:
         """Refuse to change what git reads as its own: it can name programs that whoever uses git would run."""
         name = self.shown(target)
-        rules = (rule.partition(":")[::2] for rule in self.git_rules)
-        if any(fnmatchcase(tool, whose) and fnmatchcase(name, pattern) for whose, pattern in rules):
+        if self.git_rules and all(_names(rules, tool, name) for rules in self.git_rules):
             return
         if any(part.casefold() == ".git" for part in target.parts) or _in_git_directory(target):
             raise ToolFailed(
@@ -149,6 +150,11 @@ def _enter(above: int, name: str, *, make: bool) -> int:
     made = os.open(name, DIRECTORY, dir_fd=above)
     os.fchmod(made, DIRECTORY_MODE)
     return made
+
+
+def _names(rules: tuple[str, ...], tool: str, path: str) -> bool:
+    pairs = (rule.partition(":")[::2] for rule in rules)
+    return any(fnmatchcase(tool, whose) and fnmatchcase(path, pattern) for whose, pattern in pairs)
 
 
 def printable(name: str) -> str:
