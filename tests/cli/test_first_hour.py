@@ -177,3 +177,11 @@ def test_completion_uses_a_home_behind_the_verb(cli: CommandLine, shared: Gatewa
             check=False,
         )
         assert session in done.stdout, done
+
+
+def test_a_watched_board_is_plain_where_no_colour_is_wanted(cli: CommandLine) -> None:
+    with cli.terminal("board", "watch", NO_COLOR="1") as terminal:
+        terminal.until("Ctrl-C leaves")
+        assert terminal.raw == terminal.text, "no colours, only moves of the cursor"
+        terminal.interrupt()
+        assert terminal.wait() == 0
