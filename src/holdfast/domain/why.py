@@ -84,7 +84,7 @@ def _waiting(wait: WaitOpened, since: str, now: int) -> str:
         case "approval":
             left = f" Without an answer it is denied in {ago(max(0, wait.until - now))}." if wait.until else ""
             answer = f"`holdfast answer {wait.wait} --allow` or --deny."
-            return f"waits for a permission since {since}: {wait.reason}. {answer}{left}"
+            return f"has been waiting for a permission for {since}: {wait.reason}. {answer}{left}"
         case "retry":
             left = ago(max(0, (wait.until or now) - now))
             return f"tries again in {left}: {wait.reason} Stopping the turn cancels that."

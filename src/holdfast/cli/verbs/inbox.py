@@ -9,6 +9,7 @@ import click
 from holdfast.cli.approvals import choice_note, shown_lines, whole
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import Json
+from holdfast.cli.hints import program
 from holdfast.cli.inbox import entry_lines, summary
 from holdfast.cli.screen import ago, clean, clock, dim, one_line
 from holdfast.cli.values import SESSION
@@ -66,4 +67,4 @@ def _show(cli: Cli, detail: Json) -> None:
         note = choice_note(choice, wait["pattern"]) if wait["purpose"] == "approval" else ""
         click.echo(f"  {one_line(choice):9}{dim(note)}".rstrip())
     how = "--allow, --call, --session, --always or --deny" if wait["purpose"] == "approval" else "TEXT"
-    click.echo(dim(f"answer with: holdfast answer {wait['id']} {how}"), err=True)
+    click.echo(dim(f"answer with: {program()} answer {wait['id']} {how}"), err=True)
