@@ -228,7 +228,7 @@ def _put_together(
         supervisor=Supervisor(home.tasks),
         ground=Ground(
             home.tasks,
-            lambda: command_environment(profiles.settings.key_names),
+            lambda: command_environment(profiles.settings.secret_names),
             place.umask,
             profiles.hide,
             profiles.sandbox,
@@ -259,7 +259,7 @@ def _put_together(
     cards = Cards(store, sessions=sessions, running=still_running, clock=clock, root=home.path / WORKSPACES)
     profiles.worker_tools += WorkerTools(store, cards, sessions, creation).tools
     pruning = Pruning(store, tasks.supervisor, clock)
-    mirror = Mirror(store, sessions=sessions, root=home.tasks)
+    mirror = Mirror(store, sessions=sessions, root=home.tasks, hide=profiles.hide)
     dispatcher = Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock)
     profiles.tools.append(dispatcher.inbox.tool)
     gateway = Gateway(

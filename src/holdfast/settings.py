@@ -15,6 +15,10 @@ from holdfast.config import environment
 DEMO = "demo"
 Wire = Literal["openai", "anthropic"]
 Policy = Literal["allow", "ask", "deny"]
+ORDINARY_VARIABLE = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|PWD|TERM|TZ|TMPDIR|LANG|LANGUAGE|LC_\w+|XDG_\w+|DISPLAY|WAYLAND_DISPLAY|NODE_ENV|EDITOR"
+)
+"""Variables that hold no key, though a server may be given them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,9 +231,15 @@ class Settings:
 
     @property
     def key_names(self) -> set[str]:
-        """The variables that hold keys: no command inherits them."""
+        """The variables that hold keys for sure: no command inherits them."""
         providers = {provider.api_key_env for provider in self.providers.values()}
         return {name for name in (*providers, *(server.bearer_env for server in self.mcp.values())) if name}
+
+    @property
+    def secret_names(self) -> set[str]:
+        """Those, and what servers are given: that is a key as well, unless it is known to be none."""
+        given = {name for server in self.mcp.values() for name in server.env}
+        return self.key_names | {name for name in given if not ORDINARY_VARIABLE.fullmatch(name)}
 
 
 BUILT_IN_PROVIDERS = {

@@ -23,6 +23,7 @@ from holdfast.runtime.live import Live
 from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
 from holdfast.runtime.profiles import Agent, Profiles
 from holdfast.runtime.runner import Runner
+from holdfast.runtime.secrets import Secrets
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.tools.files import READ, WRITE
 from holdfast.runtime.tools.place import Place
@@ -155,7 +156,7 @@ class ScriptedProfiles(Profiles):
             self.limits,
             rules={"*": "allow"},
             own_tools=TOOLS,
-            secrets={SECRET: "a key"},
+            secrets=Secrets({"A_KEY": SECRET}),
             summary_seconds=self.summary_seconds,
         )
 

@@ -100,7 +100,7 @@ async def test_a_key_in_a_file_does_not_get_into_the_log(rig: Rig, tmp_path: Pat
     (tmp_path / ".env").write_text(f"KEY={SECRET}\n")
     await rig.create("call " + call("read", path=".env"))
     records = await rig.rest()
-    assert await outcomes(rig) == [("done", "KEY=[hidden: a key]\n")]
+    assert await outcomes(rig) == [("done", "KEY=[hidden: the value of A_KEY]\n")]
     assert SECRET not in str(records)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -36,10 +36,11 @@ class _Line(msgspec.Struct):
 class Mirror:
     """Follows every agent task; `start` and `stop` are its whole life."""
 
-    def __init__(self, store: Store, *, sessions: Sessions, root: Path) -> None:
+    def __init__(self, store: Store, *, sessions: Sessions, root: Path, hide: Callable[[str], str] = str) -> None:
         self._store = store
         self._sessions = sessions
         self._root = root
+        self._hide = hide
         self._workers: dict[str, str] = {}
         self._written: dict[str, int] = {}
         """Up to which version of its session the file of a running task is; else the file itself says it."""
@@ -100,7 +101,8 @@ class Mirror:
         while lines := (await self._store.read(session_stream(worker), after=after, limit=PAGE)).lines:
             after += len(lines)
             wanted = [line for line in lines if isinstance(decode(line).event, ToolCallStarted | ToolCallFinished)]
-            await asyncio.to_thread(_append, file, wanted)
+            masked = [self._hide(line.decode()).encode() for line in wanted]
+            await asyncio.to_thread(_append, file, masked)
         self._written[task] = after
 
 

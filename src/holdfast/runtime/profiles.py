@@ -29,8 +29,9 @@ from holdfast.read_settings import load_settings
 from holdfast.runtime.demo import DemoModel
 from holdfast.runtime.detect import Detected, detect
 from holdfast.runtime.model import Answer, Delta, Model, ModelError, ModelRequest
-from holdfast.runtime.provider import SECRET_LENGTH, Provider, ProviderModel
+from holdfast.runtime.provider import Provider, ProviderModel
 from holdfast.runtime.sandbox import Sandbox, SandboxPolicy
+from holdfast.runtime.secrets import NO_SECRETS, Secrets, is_path
 from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.mcp import McpServer, McpServers
 from holdfast.runtime.tools.place import KEPT, SYSTEM, Place
@@ -78,8 +79,7 @@ class Agent:
     approval_timeout_ms: int = 0
     """An approval that nobody answers for so long is denied; 0 never is."""
     kept: tuple[int, int] = KEPT
-    secrets: dict[str, str] = field(default_factory=dict, repr=False)
-    """What must not be in the log, and how it is called."""
+    secrets: Secrets = field(default=NO_SECRETS, repr=False)
     summarisers: tuple[Model, ...] = ()
     summary_seconds: float = 60.0
 
@@ -115,6 +115,7 @@ class Agent:
                 for rules in self.all_rules
             ),
             sandbox=self._sandbox(),
+            mask=self.secrets.mask,
             mark=f"{session.id}-{call}" if call else "",
         )
 
@@ -146,7 +147,7 @@ class Agent:
 
     def hide(self, output: str) -> str:
         """The output of a tool without the keys that it came across."""
-        return _hidden(output, self.secrets)
+        return self.secrets.mask(output)
 
     async def tidy(self, session: Session) -> None:
         """Take away what the tool calls left behind that were killed in the middle."""
@@ -332,7 +333,7 @@ class Profiles:
 
     def hide(self, text: str) -> str:
         """What goes into the log without any agent's doing, such as the end of a command, without keys."""
-        return _hidden(text, self._secrets)
+        return self._secrets.mask(text)
 
     def reset_origins(self, profile: str, policy: ResetPolicy) -> dict[str, str]:
         """Who said each of them: `session`, `profile`, `config`, or nobody, which is `default`."""
@@ -401,12 +402,9 @@ class Profiles:
 
     def _use(self, settings: Settings) -> None:
         self._settings = settings
-        keys = {provider.key(): provider.api_key_env for provider in settings.providers.values()}
-        tokens = {environment(server.bearer_env): server.bearer_env for server in settings.mcp.values()}
-        known = (keys | tokens).items()
-        self._secrets = {
-            value: f"the value of {name}" for value, name in known if value and len(value) >= SECRET_LENGTH
-        }
+        values = {name: environment(name) for name in settings.secret_names}
+        given = settings.secret_names - settings.key_names
+        self._secrets = Secrets({n: v for n, v in values.items() if n not in given or not is_path(v or "")})
         servers = [
             McpServer(
                 name=name, command=server.command, url=server.url, env=server.variables(), headers=server.headers()
@@ -421,12 +419,6 @@ class Profiles:
         except OSError:
             return (0, 0)
         return (found.st_mtime_ns, found.st_size)
-
-
-def _hidden(text: str, secrets: dict[str, str]) -> str:
-    for secret, name in secrets.items():
-        text = text.replace(secret, f"[hidden: {name}]")
-    return text
 
 
 def _of_the_user(path: str) -> str:

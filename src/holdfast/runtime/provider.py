@@ -30,6 +30,7 @@ from holdfast.runtime.provider_messages import (
     to_parameters,
     usage_of,
 )
+from holdfast.runtime.secrets import SECRET_LENGTH
 from holdfast.settings import Wire
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ WAIT_SECONDS = 3600.0
 """Who asks to wait longer is not waited for; the person is told."""
 ENDS = (".", "!", "?", "…")
 ANSWER_CHARS = 4_000_000
-SECRET_LENGTH = 8  # a shorter key is the placeholder of a server that needs none
 HOME = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 WRONG_KEY = "Check the key of {name}{source}; after a change `holdfast restart`, then send a message to go on."
 PROBLEMS = {

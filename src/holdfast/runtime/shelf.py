@@ -174,7 +174,7 @@ class Shelf:
         """Its output for a model: bounded, plain, with the total stated."""
         if lines:
             found = await self.tail(row, lines=lines, limit=2 * HALF)
-            return f"{plain(found.data)}[{found.size} bytes in all]"
+            return f"{self._shown(found)}[{found.size} bytes in all]"
         head = await self.window(row, offset=offset or 0, limit=HALF if offset is None else 2 * HALF)
         if offset is not None or head.next >= head.size:
             more = f"\n[bytes {head.next - len(head.data)} to {head.next} of {head.size}]" if offset is not None else ""
@@ -182,11 +182,15 @@ class Shelf:
         tail = await self.window(row, offset=max(head.next, head.size - HALF), limit=HALF)
         left = head.size - len(head.data) - len(tail.data)
         middle = f"\n[… {left} of {head.size} bytes left out …]\n" if left else ""
-        return plain(head.data) + middle + plain(tail.data)
+        return self._shown(head) + middle + self._shown(tail)
 
     def _marked(self, window: Window) -> str:
         mark = f"[bytes {window.offset} to {window.offset + window.dropped} were dropped]\n" if window.dropped else ""
-        return mark + plain(window.data)
+        return mark + self._shown(window)
+
+    def _shown(self, window: Window) -> str:
+        """Without keys, also where it was cut in the middle of one."""
+        return self._tasks.hide(plain(window.data))
 
     async def told(self, row: Row) -> str:
         """How it ended and what it printed, for a model."""

@@ -194,6 +194,10 @@ class Tasks:
         finally:
             self._abandoned.discard(order.id)
 
+    def hide(self, text: str) -> str:
+        """A text without the secret values that are known."""
+        return self._ground.hide(text)
+
     async def confine(
         self, started: TaskStarted, policy: SandboxPolicy, *, workspace: Path, own: Path | None
     ) -> TaskStarted:

@@ -19,6 +19,8 @@ import asyncio
 from collections.abc import Coroutine
 from typing import assert_never
 
+import msgspec
+
 from holdfast.domain.compaction import Compact
 from holdfast.domain.events import (
     AnyEvent,
@@ -138,7 +140,9 @@ class Worker:
             live = self._live.get(self._stream)
             partial = Partial(live.text, live.thinking) if live is not None else Partial()
             again = (error.after_ms,) if error.retry else None
-            outcome = failed(self._session, error.problem, partial, again, now=self._clock.now(), limits=agent.limits)
+            said = agent.hide(error.problem.message)  # a provider may repeat any key that it was sent
+            problem = msgspec.structs.replace(error.problem, message=said)
+            outcome = failed(self._session, problem, partial, again, now=self._clock.now(), limits=agent.limits)
         self._live.end(self._stream)  # before it is written: no follower gets a delta after the answer
         await self._write(*outcome)
 

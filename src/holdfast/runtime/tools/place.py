@@ -8,13 +8,14 @@ A hard link is the file itself and can be read; writing replaces the name, never
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from holdfast.runtime.sandbox import SandboxPolicy
+from holdfast.runtime.secrets import NO_SECRETS
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DIRECTORY_MODE = 0o755
@@ -58,6 +59,8 @@ class Place:
     """
     sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
     """What holds for its commands."""
+    mask: Callable[[str], str] = NO_SECRETS.mask
+    """A text without the values of keys."""
     mark: str = ""
     """The name of the call, unique in the home: what it leaves behind when it is killed is found by it."""
 

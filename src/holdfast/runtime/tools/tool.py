@@ -181,7 +181,7 @@ class Tool(Generic[Arguments]):
             done = await self.run(place, self.parse(arguments))
         except (ToolFailed, OSError) as error:
             return failure(error)
-        return Result(done.outcome, bounded(done.output), done.files, done.task, done.end)
+        return Result(done.outcome, bounded(place.mask(done.output)), done.files, done.task, done.end)
 
     def parse(self, arguments: str) -> Arguments:
         """The arguments of a call, if they fit."""
