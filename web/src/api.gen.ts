@@ -1525,6 +1525,11 @@ export interface WaitAnswered {
   readonly call_digest?: string;
 }
 
+export interface WaitDetail {
+  readonly wait: Waiting;
+  readonly arguments: string;
+}
+
 export interface WaitOpened {
   readonly kind: "WaitOpened";
   readonly turn: number;

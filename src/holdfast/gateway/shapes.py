@@ -390,6 +390,7 @@ SHAPES = (
     Why,
     SearchPage,
     Inbox,
+    WaitDetail,
     ProfileList,
     ModelList,
     ModelContext,

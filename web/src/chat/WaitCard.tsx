@@ -6,6 +6,7 @@ import { waitState } from "../parts/states";
 import { complain, toast } from "../parts/toasts";
 import { Time } from "../parts/Time";
 import { Why } from "../parts/Why";
+import type { ShownArgument } from "../api.gen";
 import { byWhom, moment } from "../words";
 import type { WaitItem } from "../log/model";
 import { callLine, prettyArguments } from "./ToolCard";
@@ -18,7 +19,8 @@ export interface Answerable {
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  allow: "Allow once", session: "Allow in this session", always: "Always allow", deny: "Refuse", "go on": "Go on",
+  allow: "Allow once", call: "This call in this session", session: "The rule in this session", always: "The rule always", deny: "Refuse",
+  "go on": "Go on",
 };
 export const answerWord = (answer: string): string => WORDS[answer] ?? answer;
 
@@ -37,7 +39,8 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
     }
   };
   const approval = wait.purpose === "approval";
-  const choices = approval ? (few ? ["allow", "deny"] : ["allow", "session", "always", "deny"]) : wait.purpose === "question" ? wait.choices : ["go on"];
+  const offered = wait.choices.length > 0 ? wait.choices : ["allow", "deny"];
+  const choices = approval ? (few ? ["allow", "deny"] : offered) : wait.purpose === "question" ? wait.choices : ["go on"];
   const wordy = wait.purpose === "question";
   if (words !== null || (wordy && choices.length === 0)) {
     return (
@@ -56,6 +59,34 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
         </button>
       ))}
       {wordy && <button type="button" className={`btn quiet ${few ? "small" : ""}`} disabled={busy !== ""} onClick={() => setWords("")}>In words</button>}
+    </>
+  );
+}
+
+const argumentText = (argument: ShownArgument): string =>
+  visible(argument.value) + (argument.left_out ? `\n… ${argument.left_out} more characters` : "");
+
+/** Every argument of the call that is approved; what the call left out stands in one line. */
+export function ShownArguments({ shown }: { readonly shown: readonly ShownArgument[] }): ReactNode {
+  const usual = shown.filter((argument) => argument.usual);
+  return (
+    <>
+      {shown.filter((argument) => !argument.usual).map((argument) => (
+        <div key={argument.name} className="mt-1"><span className="faint">{visible(argument.name)}</span><div className="what">{argumentText(argument)}</div></div>
+      ))}
+      {usual.length > 0 && <p className="faint mt-1">as usual: {usual.map((argument) => `${argument.name} ${argument.value || "empty"}`).join(", ")}</p>}
+    </>
+  );
+}
+
+function ShownCall({ item }: { readonly item: WaitItem }): ReactNode {
+  const [all, setAll] = useState(item.shown.length === 0);
+  const cut = item.shown.some((argument) => (argument.left_out ?? 0) > 0);
+  return (
+    <>
+      <ShownArguments shown={item.shown} />
+      {item.call && all && <div className="what" title={callLine(item.call)}>{prettyArguments(item.call.arguments)}</div>}
+      {item.call && cut && !all && <button type="button" className="btn quiet small" onClick={() => setAll(true)}>Show all of it</button>}
     </>
   );
 }
@@ -84,8 +115,8 @@ export const WaitCard = memo(function WaitCard({ item, session, open }: {
         <span className="grow" /><Why of="session" id={session} />
       </div>
       <p className="prose mt-1.5">{visible(item.reason)}</p>
-      {item.purpose === "approval" && item.call && <div className="what" title={callLine(item.call)}>{prettyArguments(item.call.arguments)}</div>}
-      {item.purpose === "approval" && item.pattern && <p className="faint mt-1">Allowing more covers: <code>{visible(item.pattern)}</code></p>}
+      {item.purpose === "approval" && <ShownCall item={item} />}
+      {item.purpose === "approval" && item.pattern && <p className="faint mt-1">The rule: <code>{visible(item.pattern)}</code></p>}
       <div className="row pick"><Answers wait={item} /></div>
     </div>
   );

@@ -1,5 +1,5 @@
 /** What one session looks like: plain values, made by the reducer from the log and by nothing else. */
-import type { ChapterOpened, Problem, Survivor } from "../api.gen";
+import type { ChapterOpened, Problem, ShownArgument, Survivor } from "../api.gen";
 
 export type CallState = "queued" | "running" | "done" | "started" | "failed" | "stopped" | "unknown";
 
@@ -57,6 +57,7 @@ export interface WaitItem extends At {
   readonly call: CallView | null;
   readonly choices: readonly string[];
   readonly pattern: string;
+  readonly shown: readonly ShownArgument[];
   readonly until: number | null;
   readonly otherwise: string | null;
   readonly answer: { readonly text: string; readonly by: string; readonly at: number; readonly note: string } | null;

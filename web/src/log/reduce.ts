@@ -156,7 +156,7 @@ function fold(view: Draft, record: LogRecord): void {
       view.wait = view.items.length;
       view.items.push({
         ...here, kind: "wait", wait: event.wait, turn: event.turn, purpose: event.purpose, reason: event.reason,
-        call: event.call ? findCall(view, event.call) : null, choices: event.choices ?? [], pattern: event.pattern ?? "",
+        call: event.call ? findCall(view, event.call) : null, choices: event.choices ?? [], pattern: event.pattern ?? "", shown: event.shown ?? [],
         until: event.until ?? null, otherwise: event.default ?? null, answer: null,
       });
       break;

@@ -3,7 +3,7 @@ import { Link, useLocation } from "wouter";
 import type { InboxEntry, Session, TaskView, Waiting } from "../api.gen";
 import { Banners } from "../chat/Banner";
 import { newSession } from "../chat/newSession";
-import { Answers } from "../chat/WaitCard";
+import { Answers, ShownArguments } from "../chat/WaitCard";
 import { useCell } from "../net/cell";
 import { lookedAt, markLooked } from "../net/cursors";
 import { call, newId } from "../net/http";
@@ -85,6 +85,7 @@ function Need({ entry, wait }: { readonly entry: InboxEntry; readonly wait: Wait
     <div className="need" data-why={entry.stream}>
       <Chip state={entryState(entry)} /><span className="q">{entry.what}</span>
       <span className="sub"><Link href={entry.link}>{entry.title || "New session"}</Link> · since {moment(entry.since)}{wait?.until ? ` · until ${moment(wait.until)}` : ""}</span>
+      {wait && wait.shown.length > 0 && <div className="sub"><ShownArguments shown={wait.shown} /></div>}
       <span className="acts">
         {wait ? <Answers few wait={{ ...wait, wait: wait.id }} /> : <Link className="btn small" href={entry.link}>{entry.kind === "blocked_card" ? "Answer" : "Open"}</Link>}
         {failed && <button type="button" className="btn quiet small" disabled={busy} onClick={dismiss}>Dismiss</button>}
