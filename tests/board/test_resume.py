@@ -19,8 +19,11 @@ from holdfast.domain.card_commands import (
 )
 from holdfast.domain.chapter import ChapterOpened
 from holdfast.domain.commands import ArchiveSession, ChooseAgent, SendMessage
-from holdfast.domain.events import NoteReceived, session_stream
+from holdfast.domain.events import ModelRequested, ModelResponded, NoteReceived, session_stream
+from holdfast.domain.fact import Usage
+from holdfast.domain.message import Note
 from holdfast.domain.reset import Due, Moment, NotDue, ResetRules, decide_reset, due
+from holdfast.runtime.views import view
 from tests.board.rig import BoardRig, Hand
 
 CARD = "c0ffee01"
@@ -282,9 +285,13 @@ async def test_a_fresh_start_that_somebody_asked_for(rig: BoardRig) -> None:
     hand = await blocked(rig)
     await rig.tell(CARD, UnblockCard(text="blue", fresh=True))
     card, text = await next_run(rig)
-    assert why_fresh(card) == "somebody asked for a fresh start"
+    assert why_fresh(card) == "", "what was asked for is no warning"
+    assert card.run is not None
+    state = await rig.sessions.get(card.run.started.session)
+    notes = [one.text for one in (*state.notes, *state.messages) if isinstance(one, Note | NoteReceived)]
+    assert any("You begin anew: somebody asked for a fresh start." in note for note in notes)
     assert text == "the body\n[ann wrote:]\nblue"
-    assert card.run is not None and card.run.started.session != hand.session
+    assert card.run.started.session != hand.session
 
 
 async def test_no_run_that_got_anywhere_is_said_too(rig: BoardRig) -> None:
@@ -349,3 +356,40 @@ async def test_no_rule_resets_the_session_that_the_next_run_goes_on_with(rig: Bo
     )
     assert isinstance(due(state.begun.at, rules, moment), Due)
     assert decide_reset(state, rules, moment, []) == NotDue()
+
+
+async def test_an_answer_without_a_word_about_the_card_twice_is_no_progress(rig: BoardRig) -> None:
+    await rig.create(CARD)
+    await rig.look()
+    hand = await rig.worker(CARD)
+    for _ in range(2):
+        await hand.begin()
+        state = await hand.state()
+        asked = ModelRequested(turn=state.turns, step=1, attempt=1, model="hand", context_version=state.version)
+        said = ModelResponded(
+            turn=state.turns,
+            step=1,
+            text="All is well.",
+            thinking="",
+            calls=[],
+            finish="stop",
+            usage=Usage(),
+            duration_ms=1,
+        )
+        await hand.write(asked, said)
+        await hand.end()
+        await rig.look()
+    end = (await rig.card(CARD)).runs[0].finished
+    assert end is not None
+    assert (end.failure, end.progress) == ("left_without_a_word", False)
+
+
+async def test_a_run_that_blocked_is_blocked_in_the_history(rig: BoardRig) -> None:
+    await blocked(rig)
+    row = await rig.store.task((await rig.card(CARD)).runs[0].started.task)
+    assert view(row, now=rig.clock.now(), output_bytes=None, activity=None).blocked
+    await rig.tell(CARD, UnblockCard())
+    await rig.look()
+    await rig.tell(CARD, StopCard())
+    row = await rig.store.task((await rig.card(CARD)).runs[1].started.task)
+    assert not view(row, now=rig.clock.now(), output_bytes=None, activity=None).blocked

@@ -101,7 +101,6 @@ from holdfast.domain.events import (
     AgentChosen,
     AnyEvent,
     Call,
-    FailureDismissed,
     InputReceived,
     InputRevised,
     InputsJoined,
@@ -133,6 +132,7 @@ from holdfast.domain.events import (
     encode,
 )
 from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.failure import FailureDismissed
 from holdfast.domain.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
 from holdfast.domain.task import (
     ProcessStarted,

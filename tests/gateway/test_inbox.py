@@ -47,3 +47,28 @@ def test_a_failed_turn_is_dismissed_from_the_command_line(gateway: GatewayProces
     assert session not in cli.ok("inbox")
     assert session not in cli.ok("why")
     assert cli("inbox", "--dismiss", session).returncode == 5
+
+
+def test_a_card_without_a_profile_gets_the_default_one(gateway: GatewayProcess) -> None:
+    body = {"title": "t", "body": "complete it"}
+    card = gateway.command("POST", "/v1/cards", body)["card"]
+    assert gateway.get(f"/v1/cards/{card}")["card"]["profile"] == "demo"
+
+
+def test_the_log_of_a_card_goes_on_past_a_run_whose_session_was_deleted(gateway: GatewayProcess) -> None:
+    def runs() -> list[dict[str, str]]:
+        found: list[dict[str, str]] = gateway.get(f"/v1/cards/{card}")["runs"]
+        return found
+
+    body = {"title": "t", "profile": "demo", "body": "say something\nblock which?"}
+    card = gateway.command("POST", "/v1/cards", body)["card"]
+    until(lambda: card in blocked(gateway), "it is blocked")
+    gateway.command("POST", f"/v1/cards/{card}/unblock", {"fresh": True, "text": "complete it"})
+    until(lambda: len(runs()) == 2 and runs()[1]["finished_at"], "its second run is over")
+    first = runs()[0]["session"]
+    gateway.until_rest(first)
+    gateway.command("DELETE", f"/v1/sessions/{first}", {})
+    done = CommandLine(gateway.home)("card", "log", card)
+    assert done.returncode == 0, done.stderr
+    assert f"{first}" in done.stderr and "What run 1 said and did is gone with it." in done.stderr
+    assert "run 2 " in done.stdout

@@ -1400,6 +1400,7 @@ export interface TaskView {
   readonly survivors: string[];
   readonly left_by: string;
   readonly ports: number[];
+  readonly blocked: boolean;
   readonly activity: string;
   readonly activity_detail: string;
   readonly activity_evidence: string;

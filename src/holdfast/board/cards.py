@@ -228,7 +228,9 @@ class Cards:
         if not isinstance(event, RunFinished) or session is None or run is None:
             return event
         after = run.started.after_turn
-        progress = any(m.turn > after for m in session.messages[-200:] if isinstance(m, AgentMessage | ToolResult))
+        # an answer without a word about the card, again after it was asked for one, moved nothing
+        real = ToolResult if event.failure == "left_without_a_word" else AgentMessage | ToolResult
+        progress = any(m.turn > after for m in session.messages[-200:] if isinstance(m, real))
         unheard = [q.event.input.removeprefix(COMMENT) for q in session.queue if q.event.input.startswith(COMMENT)]
         return msgspec.structs.replace(event, progress=progress, until_turn=session.turns, unheard=unheard)
 

@@ -46,6 +46,7 @@ ENDED = (
     Column("KIND"),
     Column("SESSION"),
     Column("STATE", states=True),
+    Column("EXIT", right=True),
     Column("STARTED"),
     Column("TOOK", right=True),
     Column("OUTPUT", right=True),
@@ -131,7 +132,8 @@ def ended_cells(tasks: list[Json]) -> list[list[str]]:
     """For ENDED."""
     length = unique_length([task["id"] for task in tasks])
     return [
-        [*_common(task, length), ago(task["started_at"]), _took(task), _printed(task), task["title"]] for task in tasks
+        [*_common(task, length), _exit(task), ago(task["started_at"]), _took(task), _printed(task), task["title"]]
+        for task in tasks
     ]
 
 
@@ -142,7 +144,18 @@ def hit_cells(hits: list[Json]) -> list[list[str]]:
 
 
 def _common(task: Json, length: int) -> list[str]:
-    return [task["id"][:length], task["kind"], task["session"][:SHORT_ID] or "-", task["state"]]
+    return [task["id"][:length], task["kind"], task["session"][:SHORT_ID] or "-", state_word(task)]
+
+
+def state_word(task: Json) -> str:
+    """Its state; a run that ended by blocking its card is blocked and not stopped."""
+    return "blocked" if task.get("blocked") else str(task["state"])
+
+
+def _exit(task: Json) -> str:
+    """The exit code or the signal of a command that ended."""
+    code = task["exit_code"]
+    return str(task["signal"] or ("-" if code is None else code))
 
 
 def _took(task: Json) -> str:
@@ -170,7 +183,7 @@ def in_words(task: Json) -> str:
     took = duration(task["duration_ms"])
     if task["state"] == "running":
         return f"running for {took}" + (f", {doing}" if (doing := activity(task)) else "")
-    return f"{task['state']} after {took}: {one_line(task['reason'])}"
+    return f"{state_word(task)} after {took}: {one_line(task['reason'])}"
 
 
 # --- all of it ------------------------------------------------------------------------------------

@@ -38,7 +38,6 @@ from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import (
     AgentChosen,
     AnyEvent,
-    FailureDismissed,
     InputReceived,
     InputRevised,
     InputWithdrawn,
@@ -54,6 +53,7 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
+from holdfast.domain.failure import FailureDismissed
 from holdfast.domain.fold import fold
 from holdfast.domain.queue import QUEUE_LIMIT, Queue, QueuedInput, edited, find
 from holdfast.domain.session import Session

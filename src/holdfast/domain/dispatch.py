@@ -107,6 +107,8 @@ class Choice:
     """Why it does not resume, where that could have been expected; a warning on the card."""
     refused: str = ""
     """The policy is `resume`, and it cannot."""
+    asked_fresh: bool = False
+    """Somebody asked for a fresh start; nothing to warn of."""
 
 
 def choose(card: Card, policy: ResumePolicy, *, missing: str = "") -> Choice:
@@ -116,7 +118,7 @@ def choose(card: Card, policy: ResumePolicy, *, missing: str = "") -> Choice:
     """
     last = resumable(card)
     if card.fresh_next:
-        return Choice(fresh_because="somebody asked for a fresh start" if last is not None else "")
+        return Choice(asked_fresh=last is not None)
     if policy == "fresh" or not card.runs:
         return Choice()
     if last is None:  # there is nothing to go on with, whatever the policy is
@@ -171,8 +173,9 @@ def words(card: Card, choice: Choice, *, found: str, hand_over: str, now: int) -
         if new:
             return Words("\n".join(lines), _quoted(new))
         return Words("\n".join(lines), f"{card.body or card.title}\n[{lines[-1]} Nobody has commented since.]")
-    if choice.fresh_because:
-        lines.append(f"You begin anew: {choice.fresh_because}.")
+    anew = "somebody asked for a fresh start" if choice.asked_fresh else choice.fresh_because
+    if anew:
+        lines.append(f"You begin anew: {anew}.")
     if hand_over:
         lines.append(f"What the worker before you left behind:\n{hand_over}")
     parts = [card.body or card.title]

@@ -18,6 +18,7 @@ import msgspec
 from holdfast.domain.card import BoardEvent, CardEvent
 from holdfast.domain.chapter import ChapterEvent
 from holdfast.domain.fact import Event, Fact, Problem, ShownArgument, Usage
+from holdfast.domain.failure import FailureDismissed
 from holdfast.domain.location import unreadable_line
 from holdfast.domain.rights import Rights
 from holdfast.domain.system import SystemEvent
@@ -97,13 +98,6 @@ class SessionPinned(Event, frozen=True):
     """It is kept on top of the list, or not any more."""
 
     pinned: bool
-    by: str
-
-
-class FailureDismissed(Event, frozen=True):
-    """A person has seen that this turn failed; it leaves the inbox."""
-
-    turn: int
     by: str
 
 

@@ -26,7 +26,6 @@ from holdfast.domain.chapter import (
 from holdfast.domain.duration import ago
 from holdfast.domain.events import (
     AgentChosen,
-    FailureDismissed,
     InputReceived,
     InputRevised,
     InputsJoined,
@@ -56,6 +55,7 @@ from holdfast.domain.events import (
     WaitOpened,
 )
 from holdfast.domain.fact import Happened
+from holdfast.domain.failure import FailureDismissed
 from holdfast.domain.message import (
     TOKEN_SHIFT,
     AgentMessage,

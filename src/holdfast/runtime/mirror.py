@@ -1,4 +1,5 @@
-"""Agent tasks as files: `tasks/<id>/log.jsonl` has their tool calls, `summary.txt` what they said last.
+"""Agent tasks as files: `tasks/<id>/log.jsonl` has their answers and their tool calls with all arguments and results,
+`summary.txt` what they said last.
 
 The files follow the log, with the version of their last line as cursor: what a crash left out is added
 at the next start. Nothing reads them but people.
@@ -15,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.events import ToolCallFinished, ToolCallStarted, decode, session_stream
+from holdfast.domain.events import decode, session_stream
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.log_follower import LogFollower
 from holdfast.runtime.sessions import Sessions
@@ -25,6 +26,8 @@ from holdfast.store.port import Row, SessionCursor, Store, TaskFilter
 PAGE = 500
 SWEEP_SECONDS = 600.0
 RECENT = 50
+WRITTEN = frozenset({"ModelResponded", "ModelInterrupted", "ModelFailed", "ToolCallStarted", "ToolCallFinished"})
+"""The kinds of events that `log.jsonl` holds."""
 LOG, SUMMARY = "log.jsonl", "summary.txt"
 log = logging.getLogger(__name__)
 
@@ -63,7 +66,7 @@ class Mirror:
 
     async def _react(self, stream: str, kinds: set[str]) -> None:
         noun, _, id = stream.partition("/")
-        if noun == "session" and id in self._workers and "ToolCallFinished" in kinds:
+        if noun == "session" and id in self._workers and kinds & WRITTEN:
             await self._write(self._workers[id], id)
         elif noun == "task" and kinds & {"TaskStarted", "TaskContinued", "TaskFinished"}:
             await self._look(await self._store.task(id))
@@ -100,7 +103,7 @@ class Mirror:
             after = turn.started.version if turn is not None else 0
         while lines := (await self._store.read(session_stream(worker), after=after, limit=PAGE)).lines:
             after += len(lines)
-            wanted = [line for line in lines if isinstance(decode(line).event, ToolCallStarted | ToolCallFinished)]
+            wanted = [line for line in lines if type(decode(line).event).__name__ in WRITTEN]
             masked = [self._hide(line.decode()).encode() for line in wanted]
             await asyncio.to_thread(_append, file, masked)
         self._written[task] = after

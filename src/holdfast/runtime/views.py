@@ -12,6 +12,8 @@ from holdfast.processes.activity import Activity, NotYet
 from holdfast.store.port import Row
 
 _list = msgspec.json.Decoder(list[str]).decode
+BLOCKED = "blocked ("
+"""How the reason of a run begins that ended by blocking its card."""
 NOT_SEEN = ("unknown", "", "it began after the last look")
 
 
@@ -53,6 +55,8 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """The task whose command ended and left these processes behind; `pid` is the oldest of them that lives."""
     ports: list[int]
     """The TCP ports that it listens on."""
+    blocked: bool
+    """The run of a card that ended by blocking it."""
     activity: str
     activity_detail: str
     activity_evidence: str
@@ -81,6 +85,7 @@ def view(
         "foreground": bool(row["foreground"]),
         "notify": bool(row["notify"]),
         "pinned": bool(row["pinned"]),
+        "blocked": row["kind"] == "card" and str(row["reason"]).startswith(BLOCKED),
         "duration_ms": max(0, end - started),
         "ended_by": stopper(row),
         "activity": word,

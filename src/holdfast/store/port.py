@@ -327,9 +327,7 @@ class Store(Protocol):
         ...
 
     async def failed_turns(self) -> list[Row]:
-        """Sessions whose last turn failed and nobody has dealt with that, oldest first: with `turn`, `reason` and
-        `finished_at` of that turn. Not those of a card's run, nor of an agent that another agent had started.
-        """
+        """Sessions whose last turn failed and no person has dealt with that, oldest first."""
         ...
 
     async def wait(self, prefix: str) -> Row:

@@ -25,7 +25,6 @@ from holdfast.domain.chapter import (
 from holdfast.domain.decide import title_from
 from holdfast.domain.events import (
     AgentChosen,
-    FailureDismissed,
     InputReceived,
     InputRevised,
     InputsJoined,
@@ -54,6 +53,7 @@ from holdfast.domain.events import (
     WaitOpened,
     session_stream,
 )
+from holdfast.domain.failure import FailureDismissed
 from holdfast.domain.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
 from holdfast.domain.task import (
     ProcessStarted,

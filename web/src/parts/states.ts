@@ -39,7 +39,7 @@ export function taskState(task: TaskView): State {
   switch (task.state) {
     case "done": return make("done", "Done");
     case "failed": return make("failed", "Failed");
-    case "stopped": return make("stopped", "Stopped");
+    case "stopped": return task.blocked ? make("blocked", "Blocked") : make("stopped", "Stopped");
     case "lost": return make("unknown", "Lost");
     default:
   }

@@ -147,7 +147,8 @@ async def list_cards(
 async def create_card(at: At, request: Request) -> Response:
     """Write work down."""
     command, caller = await told(request, CreateCard, subject="")
-    if command.profile is not None and command.profile not in at.profiles.names:
+    command = msgspec.structs.replace(command, profile=command.profile or at.profiles.default)
+    if command.profile not in at.profiles.names:
         raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
     if command.session is not None:
         command = msgspec.structs.replace(command, session=str((await find(at, command.session))["id"]))

@@ -11,7 +11,7 @@ import click
 from holdfast.cli.cards import find, without_commands
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option
-from holdfast.cli.errors import NOT_FOUND, CliError, Lost, NotRunning
+from holdfast.cli.errors import NOT_FOUND, CliError, Lost, NotRunning, Refused
 from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken, follow
 from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
@@ -110,7 +110,19 @@ class Reader:
         if live:
             seen = follow(self._cli.gateway, session, after=0, patience=self._patience)
         transcript = Transcript(live=live and sys.stdout.isatty())
-        for piece in part(seen, int(run["run"]), self._card):
+        try:
+            self._print(part(seen, int(run["run"]), self._card), transcript, live=live)
+        except Refused as error:
+            if error.code != NOT_FOUND:
+                raise
+            self._remark(f"{error.message} What run {run['run']} said and did is gone with it.")
+            return
+        if not self._cli.json:
+            transcript.end()
+            click.echo()
+
+    def _print(self, pieces: Iterator[Seen], transcript: Transcript, *, live: bool) -> None:
+        for piece in pieces:
             match piece:
                 case Happened(record=record):
                     if self._cli.json:
@@ -124,9 +136,6 @@ class Reader:
                     transcript.note(f"the gateway is away; waiting for it up to {piece.seconds:.0f} s")
                 case Back():
                     transcript.note("the gateway is back")
-        if not self._cli.json:
-            transcript.end()
-            click.echo()
 
 
 def part(seen: Iterator[Seen], run: int, card: str) -> Iterator[Seen]:
