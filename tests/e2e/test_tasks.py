@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -287,7 +288,14 @@ def test_a_delegated_prompt_is_a_session_of_its_own_and_its_end_is_told_once(
     directory = gateway.home / "tasks" / child["id"]
     until((directory / "summary.txt").exists, "its files are there")
     assert (directory / "summary.txt").read_text() == child["summary"]
-    assert '"tool":"write"' in (directory / "log.jsonl").read_text()
+    logged = [json.loads(line)["event"] for line in (directory / "log.jsonl").read_text("utf-8").splitlines()]
+    answers = [event for event in logged if event["kind"] == "ModelResponded"]
+    assert "made.txt" in answers[0]["calls"][0]["arguments"]
+    assert [event["tool"] for event in logged if event["kind"] == "ToolCallFinished"] == ["write"]
+    assert answers[-1]["text"] == child["summary"]
+    words = child["summary"].strip()[:30]
+    hits = until(lambda: gateway.get("/v1/tasks/search", q=words)["hits"], "what the agent said is found")
+    assert child["id"] in [hit["task"] for hit in hits]
     gateway.send(child["id"], "say once more")
     again = until(
         lambda: found if (found := task(gateway, child["id"]))["summary"] == "once more" else None, "it went on"

@@ -72,3 +72,12 @@ def test_the_log_of_a_card_goes_on_past_a_run_whose_session_was_deleted(gateway:
     assert done.returncode == 0, done.stderr
     assert f"{first}" in done.stderr and "What run 1 said and did is gone with it." in done.stderr
     assert "run 2 " in done.stdout
+
+
+def test_a_page_of_cards_says_why_those_that_wait_are_not_started(gateway: GatewayProcess) -> None:
+    gateway.command("POST", "/v1/boards", {"board": "still"})
+    gateway.command("POST", "/v1/boards/still/pause", {})
+    body = {"title": "t", "profile": "demo", "body": "complete it", "board": "still"}
+    card = gateway.command("POST", "/v1/cards", body)["card"]
+    assert gateway.get("/v1/cards", board="still")["why"] == {}
+    assert "is paused by api" in gateway.get("/v1/cards", board="still", why="true")["why"][card]

@@ -19,6 +19,7 @@ def ended(days: int, megabytes: int = 0, state: str = "done", dropped: int = 0) 
         "finished_at": NOW - days * DAY_MS,
         "output_bytes": (megabytes + dropped) * 1_000_000,
         "dropped_bytes": dropped * 1_000_000,
+        "takes": megabytes * 1_000_000,
     }
 
 

@@ -260,6 +260,7 @@ export interface CardMoved {
 export interface CardPage {
   readonly cards: CardView[];
   readonly next: number | null;
+  readonly why?: Record<string, string>;
 }
 
 export interface CardUnblocked {

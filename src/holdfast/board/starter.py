@@ -162,6 +162,11 @@ class Starter:
         """Why it is not started; nothing when it is about to be."""
         return await self._standing(card, await self.room())
 
+    async def why_not_started(self, cards: list[Card]) -> dict[str, str]:
+        """The same for many, by their ids."""
+        room = await self.room() if cards else None
+        return {card.id: await self._standing(card, room) for card in cards if room is not None}
+
     async def preview(self, card: Card) -> tuple[Choice, Words]:
         """Whose session the next run would go on with, and what it would be told."""
         choice, hand_over = await self._choose(card)

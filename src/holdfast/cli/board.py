@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.cards import STATUSES, WARNING, in_short, listed, reasons, since
+from holdfast.cli.cards import STATUSES, WARNING, in_short, listed, since
 from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.hints import program, with_home
@@ -29,10 +29,9 @@ def look(gateway: Gateway, name: str | None) -> Json:
     chosen = next(iter(wanted or [board for board in there if board["id"] == "default"] or there), None)
     if name and not wanted and (name != "default" or boards):
         raise CliError(f"There is no board {name!r}.", hint=f"`holdfast board create {name}` makes it.", code=NOT_FOUND)
-    cards = listed(gateway, board=chosen["id"]) if chosen is not None else []
+    cards, whys = listed(gateway, board=chosen["id"]) if chosen is not None else ([], {})
     columns = [_column(status, [card for card in cards if card["status"] == status]) for status in STATUSES]
     shown = [card for column in columns for card in column["cards"][: _most(column["status"])]]
-    whys = reasons(gateway, shown)
     for card in shown:
         card["why"] = whys.get(card["id"], "")
     return {

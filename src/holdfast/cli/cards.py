@@ -31,8 +31,6 @@ STATUSES = ("triage", "todo", "scheduled", "ready", "running", "blocked", "revie
 KINDS = ("needs_input", "dependency", "capability", "transient")
 RESUME = ("auto", "resume", "fresh")
 PAGE = 5_000
-ASKED = 60
-"""Of so many cards it is asked why they are not started."""
 WARNING = "⚠"
 CARDS = (
     Column("ID"),
@@ -64,9 +62,11 @@ def find(gateway: Gateway, id: str) -> Json:
     return found
 
 
-def listed(gateway: Gateway, **wanted: object) -> list[Json]:
-    """Every card that fits, most urgent first."""
-    return [card for page in _pages(gateway, **wanted) for card in page["cards"]]
+def listed(gateway: Gateway, **wanted: object) -> tuple[list[Json], dict[str, str]]:
+    """Every card that fits, most urgent first; and by their ids, why those that could be started are not."""
+    pages = list(_pages(gateway, why="true", **wanted))
+    whys = {id: str(why) for page in pages for id, why in page["why"].items()}
+    return [card for page in pages for card in page["cards"]], whys
 
 
 def _pages(gateway: Gateway, **wanted: object) -> Iterator[Json]:
@@ -75,12 +75,6 @@ def _pages(gateway: Gateway, **wanted: object) -> Iterator[Json]:
         page: Json = gateway.get("/v1/cards", limit=PAGE, offset=offset, **wanted)
         yield page
         offset = page["next"]
-
-
-def reasons(gateway: Gateway, cards: list[Json]) -> dict[str, str]:
-    """Why those that could be started are not, in the words of the gateway. Of the first ones, when there are many."""
-    could = [card["id"] for card in cards if card["status"] in ("todo", "ready")]
-    return {id: str(find(gateway, id)["why"]) for id in could[:ASKED]}
 
 
 # --- in a few words -------------------------------------------------------------------------------

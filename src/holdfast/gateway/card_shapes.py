@@ -62,6 +62,8 @@ class CardPage(msgspec.Struct, frozen=True):
 
     cards: list[CardView]
     next: int | None
+    why: dict[str, str] = {}
+    """If asked for: why the cards that wait are not started, by their ids. Of the first 200 of them."""
 
 
 class CardComment(msgspec.Struct, frozen=True, kw_only=True):

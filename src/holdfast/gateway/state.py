@@ -13,6 +13,8 @@ from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.gateway.addresses import Address
 from holdfast.gateway.devices import Devices
+from holdfast.gateway.once import OncePerKey
+from holdfast.gateway.shapes import Taken
 from holdfast.gateway.site import Site
 from holdfast.gateway.stream import Follower, Streams
 from holdfast.lifecycle.reset import Resets
@@ -71,6 +73,8 @@ class Gateway:
     again: Again
     recovered: asyncio.Event
     """Set when it has found out what became of everything that was open; before that no command is taken."""
+    typed: OncePerKey[Taken] = field(default_factory=OncePerKey)
+    """What was typed into commands, and what they took of it."""
 
 
 def gateway_of(connection: HTTPConnection) -> Gateway:

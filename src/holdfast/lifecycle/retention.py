@@ -81,7 +81,7 @@ class Retention:
         rules = self._rules()
         if not (rules.tasks_days or rules.tasks_count or rules.tasks_megabytes):
             return {}
-        return outlived(await self._store.ended_tasks(), rules, now=self._clock.now())
+        return outlived(await self._pruning.ended(), rules, now=self._clock.now())
 
     async def apply(self, *, by: str = "") -> dict[str, list[Row]]:
         """Let go what the rules say, at its hour or because somebody wants it now; what went, by rule."""

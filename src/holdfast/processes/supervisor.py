@@ -76,7 +76,7 @@ class Supervisor:
 
     def __init__(self, root: Path, limits: Limits | None = None, *, keeper: Path = KEEPER) -> None:
         require_proc()
-        self._root = root
+        self.root = root
         self._limits = limits or Limits()
         self._keeper = keeper
         self._meter = Meter()
@@ -105,7 +105,7 @@ class Supervisor:
         return await asyncio.shield(task)  # a caller that gives up does not leave half a start behind
 
     async def _start(self, command: Command) -> Running:
-        spool = Spool(self._root, command.id)
+        spool = Spool(self.root, command.id)
         try:
             pid, complaint = await asyncio.to_thread(launch, spool, command, self._keeper)
         except OSError as error:
@@ -147,7 +147,7 @@ class Supervisor:
         if id in self._live:
             watch = self._live[id]
             return Running(id, watch.claim.command.pid, watch.claim.began)
-        spool = Spool(self._root, id)
+        spool = Spool(self.root, id)
         found = find(spool)
         if found is None:  # gone, and about to be recorded
             return await _over(spool, _claimed(spool), None)
@@ -223,7 +223,7 @@ class Supervisor:
 
     def output(self, id: str, stream: Stream = "output") -> Output:
         """What it wrote so far."""
-        return Spool(self._root, id).output(stream)
+        return Spool(self.root, id).output(stream)
 
     async def follow(self, id: str, offset: int, *, limit: int = 65_536) -> AsyncIterator[Window]:
         """The output from an offset on, as it is written, until the command has ended and all of it was read.
@@ -265,7 +265,7 @@ class Supervisor:
 
     async def kill(self, id: str, *, grace: float = 5.0) -> KillReport:
         """End the whole tree, also what an ended command left behind."""
-        spool = Spool(self._root, id)
+        spool = Spool(self.root, id)
         claim = spool.readable_claim()
         if claim is None or claim.boot != boot_id():
             return KillReport(0, 0, ())
@@ -273,7 +273,7 @@ class Supervisor:
 
     async def members(self, id: str) -> tuple[Member, ...]:
         """The processes of a command at this moment; of an ended one, those that it left behind."""
-        spool = Spool(self._root, id)
+        spool = Spool(self.root, id)
         claim = spool.readable_claim()
         return await members(spool, claim) if claim is not None and claim.boot == boot_id() else ()
 
@@ -287,8 +287,8 @@ class Supervisor:
 
     async def usage(self) -> Usage:
         """What the outputs take of the disk."""
-        disk = os.statvfs(self._root)
-        self._usage = Usage(await asyncio.to_thread(spooled, self._root), disk.f_bavail * disk.f_frsize)
+        disk = os.statvfs(self.root)
+        self._usage = Usage(await asyncio.to_thread(spooled, self.root), disk.f_bavail * disk.f_frsize)
         self._looked_at = asyncio.get_running_loop().time()
         return self._usage
 
@@ -296,7 +296,7 @@ class Supervisor:
         """Take the directory of an ended command away."""
         if id in self._live or id in self._starting:
             raise Conflict(f"The command {id} is running.")
-        spool = Spool(self._root, id)
+        spool = Spool(self.root, id)
         if isinstance(find(spool) if spool.path.exists() else None, Running):
             raise Conflict(f"The command {id} is running.")
         await asyncio.to_thread(spool.remove)

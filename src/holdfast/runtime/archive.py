@@ -30,8 +30,9 @@ from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import Clock
 from holdfast.store.port import Append, Appended, CommandKey, Row, Store, Write
 
-WATCHED = frozenset({"read", "list", "search", "write", "edit", "question", "process", "delegate"})
-"""Tools that say themselves which files they change."""
+WATCHED = frozenset({"read", "list", "search", "write", "edit", "question", "process", "delegate", "recall", "inbox"})
+BOARD = "kanban_"
+"""Tools that change no files, or say themselves which."""
 
 
 class Archive:
@@ -112,10 +113,11 @@ class Archive:
         return ()
 
     async def _files(self, session: Session, turn: Turn) -> list[str] | None:
-        """What its tools say and what git sees; None when something ran that nobody could watch."""
+        """What its tools say and what git sees. None when nothing is known: a command ran that nobody could watch."""
         seen = await asyncio.to_thread(self.changes.since, turn.task, Path(session.cwd))
         used = {m.tool for m in session.messages if isinstance(m, ToolResult) and m.turn == turn.number}
-        if seen is None and not used <= WATCHED:
+        unwatched = {tool for tool in used - WATCHED if not tool.startswith(BOARD)}
+        if seen is None and unwatched and not turn.files:
             return None
         return sorted({*turn.files, *(seen or ())})
 

@@ -6,8 +6,11 @@ next start removes them.
 
 from __future__ import annotations
 
+import asyncio
+import os
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.system import SYSTEM
@@ -17,6 +20,7 @@ from holdfast.runtime.clock import Clock
 from holdfast.store.port import Append, CommandKey, Row, Store, Write
 
 AT_ONCE = 100
+TAKES = "takes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,16 +38,20 @@ def chosen(rows: list[Row], rule: Rule, *, now: int) -> list[Row]:
     found = []
     for place, row in enumerate(rows):
         old = rule.older_than_ms is None or now - int(str(row["finished_at"])) >= rule.older_than_ms
-        large = rule.larger_than is None or kept_bytes(row) > rule.larger_than
+        large = rule.larger_than is None or _output_bytes(row) > rule.larger_than
         late = rule.keep_last is None or place >= rule.keep_last
         if old and large and late and rule.state in (None, row["state"]):
             found.append(row)
     return found
 
 
-def kept_bytes(row: Row) -> int:
-    """What its output takes."""
+def _output_bytes(row: Row) -> int:
     return int(str(row["output_bytes"])) - int(str(row["dropped_bytes"]))
+
+
+def kept_bytes(row: Row) -> int:
+    """What a task takes: its files and its events, as `Pruning.ended` measured them."""
+    return int(str(row[TAKES]))
 
 
 class Pruning:
@@ -56,7 +64,15 @@ class Pruning:
 
     async def preview(self, rule: Rule) -> list[Row]:
         """What would go."""
-        return chosen(await self._store.ended_tasks(), rule, now=self._clock.now())
+        return chosen(await self.ended(), rule, now=self._clock.now())
+
+    async def ended(self) -> list[Row]:
+        """What may be pruned, newest first, each with what it takes. What search keeps of it is not counted."""
+        rows = await self._store.ended_tasks()
+        tasks = [str(row["id"]) for row in rows]
+        events = await self._store.task_event_bytes(tasks)
+        files = await asyncio.to_thread(lambda: {task: _on_disk(self._supervisor.root / task) for task in tasks})
+        return [row | {TAKES: events[str(row["id"])] + files[str(row["id"])]} for row in rows]
 
     async def prune(self, rule: Rule, *, by: str, command: CommandKey | None = None) -> list[Row]:
         """Let it go; what went."""
@@ -95,9 +111,18 @@ class Pruning:
 
     async def _unchanged(self, row: Row) -> bool:
         try:
-            return await self._store.task(str(row["id"])) == row
+            return await self._store.task(str(row["id"])) | {TAKES: row[TAKES]} == row
         except Rejected:  # somebody else has pruned it
             return False
+
+
+def _on_disk(directory: Path) -> int:
+    """The bytes of its files; of an output with a hole in it only what is there."""
+    try:
+        found = [entry.stat(follow_symlinks=False) for entry in os.scandir(directory)]
+    except OSError:  # it never had one
+        return 0
+    return sum(min(one.st_size, one.st_blocks * 512) for one in found)
 
 
 def _before() -> Conflict:

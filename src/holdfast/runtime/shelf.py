@@ -137,12 +137,21 @@ class Shelf:
             row = await self._store.task(str(row["id"]))
 
     async def search(self, text: str, *, limit: int) -> list[OutputFound]:
-        """Where a text occurs in an output: of what runs in its last bytes, of what ended in what is indexed."""
+        """Where a text occurs in an output, of what runs in its last bytes, of what ended in what is indexed; or in
+        what the agent of a task said.
+        """
         running = [str(row["id"]) for row in await self._store.running_tasks() if row["kind"] == "process"]
         found = await asyncio.to_thread(self._search_running, running[::-1], text.casefold())
         indexed = await self._store.search_outputs(text, limit=limit)
-        known = {one.task for one in found}
-        return (found + [one for one in indexed if one.task not in known])[:limit]
+        said = await self._said(text, limit=limit)
+        every = {one.task: one for one in reversed([*found, *indexed, *said])}
+        return list(reversed(every.values()))[:limit]
+
+    async def _said(self, text: str, *, limit: int) -> list[OutputFound]:
+        """The tasks whose agents said a text."""
+        hits = [hit for hit in await self._store.search(text, limit=limit) if hit.role in ("agent", "partial")]
+        by_session = await self._store.tasks_of_workers([hit.session for hit in hits])
+        return [OutputFound(by_session[hit.session], hit.snippet) for hit in hits if hit.session in by_session]
 
     def _search_running(self, tasks: list[str], folded: str) -> list[OutputFound]:
         found = []

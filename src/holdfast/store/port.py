@@ -350,6 +350,14 @@ class Store(Protocol):
         """What may be pruned: ended and not pinned, newest first."""
         ...
 
+    async def tasks_of_workers(self, sessions: list[str]) -> dict[str, str]:
+        """The newest task of each of these sessions in which an agent works."""
+        ...
+
+    async def task_event_bytes(self, tasks: list[str]) -> dict[str, int]:
+        """What the events of each task take."""
+        ...
+
     async def task_ids(self) -> dict[str, bool]:
         """All of them; true for an ended command that a turn waited for."""
         ...

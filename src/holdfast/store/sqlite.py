@@ -7,6 +7,7 @@ locks of this process and silently loses commits.
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import zlib
 from pathlib import Path
@@ -186,6 +187,16 @@ class SqliteStore:
     async def ended_tasks(self) -> list[Row]:
         """What may be pruned."""
         return await self._rows("ended_tasks", {})
+
+    async def tasks_of_workers(self, sessions: list[str]) -> dict[str, str]:
+        """The newest task of each of these sessions in which an agent works."""
+        rows = await self._rows("tasks_of_workers", {"workers": json.dumps(sessions)})
+        return {str(row["worker"]): str(row["id"]) for row in rows}
+
+    async def task_event_bytes(self, tasks: list[str]) -> dict[str, int]:
+        """What the events of each task take."""
+        rows = await self._rows("task_event_bytes", {"tasks": json.dumps(tasks)})
+        return {str(row["id"]): int(str(row["bytes"])) for row in rows}
 
     async def task_ids(self) -> dict[str, bool]:
         """All of them; true for an ended command that a turn waited for."""

@@ -10,7 +10,6 @@ from holdfast.cli.cards import (
     comment_lines,
     find,
     listed,
-    reasons,
     runs_table,
     without_commands,
 )
@@ -64,13 +63,13 @@ def about_card(gateway: Gateway, place: Place, view: View, words: str) -> list[B
 
 
 def _list(gateway: Gateway) -> list[Block]:
-    cards = listed(gateway)
+    cards, whys = listed(gateway)
     if not cards:
         return [Remark("No card yet. /card add TEXT writes one; an agent works on it beside this session.")]
     hint = "/card show ID · why ID · comment ID TEXT · unblock ID TEXT"
     more = f"; {len(cards) - LISTED} more: {program()} card list" if len(cards) > LISTED else ""
     cards = cards[:LISTED]
-    return [listing(CARDS, card_cells(cards, reasons(gateway, cards)), hint + more)]
+    return [listing(CARDS, card_cells(cards, whys), hint + more)]
 
 
 def _look(gateway: Gateway, asked: Asked) -> list[str]:

@@ -59,6 +59,8 @@ from holdfast.store.card_port import CardFilter
 from holdfast.store.port import Row
 
 CARD_ID = re.compile(r"[0-9a-f]{4,32}\Z")
+EXPLAINED = 200
+"""Of so many cards of a page it is said why they are not started."""
 DIFF_LIMIT = 400_000
 router = APIRouter(prefix="/v1", tags=["cards"])
 
@@ -137,10 +139,14 @@ async def list_cards(
     wanted: Annotated[CardFilter, Depends(_wanted)],
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 500,
+    why: Annotated[bool, Query(description="Say of those that wait why they are not started.")] = False,
 ) -> Response:
     """Cards, most urgent first."""
     rows = await at.store.cards.cards(wanted, offset=offset, limit=limit)
-    return answer(CardPage([_view(row) for row in rows], offset + limit if len(rows) == limit else None))
+    waiting = [str(row["id"]) for row in rows if row["status"] in ("todo", "ready")][:EXPLAINED] if why else []
+    reasons = await at.dispatcher.starter.why_not_started([await at.cards.get(card) for card in waiting])
+    following = offset + limit if len(rows) == limit else None
+    return answer(CardPage([_view(row) for row in rows], following, reasons))
 
 
 @router.post("/cards", **takes(CreateCard, CardAccepted))

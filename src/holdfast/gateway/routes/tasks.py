@@ -313,14 +313,21 @@ async def stop_task(at: At, id: str, request: Request) -> Response:
 
 @router.post("/tasks/{id:task}/write", **takes(WriteTask, Taken))
 async def write_task(at: At, id: str, request: Request) -> Response:
-    """Type something into its input. Not kept, and not repeated: a retry types it again."""
+    """Type something into its input, once: a retry under the same id gets the first answer.
+
+    What is typed is not written down, so a gateway that was killed in between does not know of it any more.
+    """
     row = await find_task(at, id)
-    command, _ = await told(request, WriteTask, subject=str(row["id"]))
+    command, caller = await told(request, WriteTask, subject=str(row["id"]))
+    return answer(await at.typed.once(caller.key, lambda: _type(at, str(row["id"]), command)), status=202)
+
+
+async def _type(at: Gateway, task: str, command: WriteTask) -> Taken:
     data = command.text.encode()
-    taken = await at.tasks.supervisor.write(str(row["id"]), data) if data else 0
+    taken = await at.tasks.supervisor.write(task, data) if data else 0
     if command.close:
-        at.tasks.supervisor.close_stdin(str(row["id"]))
-    return answer(Taken(bytes=taken, of=len(data)), status=202)
+        at.tasks.supervisor.close_stdin(task)
+    return Taken(bytes=taken, of=len(data))
 
 
 @router.post("/tasks/{id:task}/pin", **takes(PinTask, TaskAccepted))

@@ -83,6 +83,16 @@ SELECT * FROM tasks WHERE id = :task;
 -- Ids by prefix; two are enough to know that it is ambiguous, ten make a helpful message.
 SELECT id, title FROM tasks WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
 
+-- name: tasks_of_workers
+-- The newest task of each of these sessions in which an agent works.
+SELECT id, worker FROM tasks WHERE worker IN (SELECT value FROM json_each(:workers)) ORDER BY started_at, id;
+
+-- name: task_event_bytes
+-- What the events of tasks take.
+SELECT value AS id, (SELECT COALESCE(SUM(LENGTH(e.data)), 0) FROM spans s JOIN events e ON e.span = s.span
+    WHERE s.stream = 'task/' || value) AS bytes
+FROM json_each(:tasks);
+
 -- name: ended_tasks
 -- What may be pruned: ended and not pinned, newest first.
 SELECT * FROM tasks WHERE state <> 'running' AND pinned = 0 ORDER BY finished_at DESC, id;

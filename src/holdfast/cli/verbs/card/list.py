@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.cards import CARDS, STATUSES, card_cells, listed, reasons
+from holdfast.cli.cards import CARDS, STATUSES, card_cells, listed
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.hints import program
 from holdfast.cli.screen import table
@@ -24,11 +24,11 @@ def command(
 ) -> None:
     """List the cards of all boards, most urgent first, each with why it stands where it stands."""
     kept = str(archived).lower()
-    cards = listed(cli.gateway, board=board, status=status, profile=profile, text=text, archived=kept)
+    cards, whys = listed(cli.gateway, board=board, status=status, profile=profile, text=text, archived=kept)
     if cli.json:
         cli.print_json({"cards": cards})
     elif cards:
-        click.echo(table(CARDS, card_cells(cards, reasons(cli.gateway, cards))))
+        click.echo(table(CARDS, card_cells(cards, whys)))
     elif any((board, status, profile, text, archived)):
         click.echo(f"No card fits. `{program()} card list` lists all of them.")
     else:

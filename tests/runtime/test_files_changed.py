@@ -1,0 +1,39 @@
+"""Which files a turn changed, as its task tells it: what its own tools report is never left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.events import Record, TurnStarted
+from holdfast.domain.fact import Happened
+from holdfast.domain.message import ToolResult
+from holdfast.domain.session import Session, Turn
+from holdfast.runtime.archive import Archive
+from holdfast.runtime.changes import Changes
+from holdfast.runtime.clock import SystemClock
+from holdfast.store.sqlite import SqliteStore
+
+
+@pytest.mark.parametrize(
+    ("tools", "reported", "files"),
+    [
+        (["write"], ["a.txt"], ["a.txt"]),
+        (["write", "terminal"], ["a.txt"], ["a.txt"]),
+        (["terminal"], [], None),
+        (["recall", "kanban_show", "inbox"], [], []),
+        (["github__search"], [], None),
+    ],
+)
+async def test_what_tools_report_is_listed(
+    tmp_path: Path, tools: list[str], reported: list[str], files: list[str] | None
+) -> None:
+    store = SqliteStore(tmp_path / "holdfast.db")
+    session = Session("ab12", cwd=str(tmp_path))
+    session.messages = [ToolResult(1, f"c{n}", tool, "done", "") for n, tool in enumerate(tools)]
+    first = Record(seq=1, stream="session/ab12", version=1, at=0, event=TurnStarted(turn=1, inputs=[], profile="demo"))
+    turn = Turn(1, Happened(1, 0), first, task="t1", files=reported)
+    archive = Archive(store, SystemClock(), Changes(tmp_path))
+    assert await archive._files(session, turn) == files
+    await store.close()
