@@ -171,7 +171,7 @@ class Supervisor:
 
     async def left_behind(self, id: str) -> tuple[Member, ...]:
         """The processes that an ended command left; those that are only about to end are given a moment for it."""
-        spool = Spool(self._root, id)
+        spool = Spool(self.root, id)
         claim = spool.readable_claim()
         if claim is None or claim.boot != boot_id():
             return ()
@@ -183,7 +183,7 @@ class Supervisor:
 
     async def take_over(self, id: str, left_by: str) -> None:
         """Let what a command left behind be a command of its own, under this id; once is enough."""
-        spool, origin = Spool(self._root, id), Spool(self._root, left_by)
+        spool, origin = Spool(self.root, id), Spool(self.root, left_by)
         claim = origin.readable_claim()
         if spool.readable_claim() is not None or claim is None:
             return
