@@ -50,6 +50,11 @@ class Home:
         return self.run / "gateway.json"
 
     @property
+    def starting(self) -> Path:
+        """The pid of a gateway that is starting and has no address yet."""
+        return self.run / "starting"
+
+    @property
     def revocations(self) -> Path:
         """Devices whose revocation the database could not take yet. Not in `run`, which may be swept away."""
         return self.path / "revoked"
@@ -83,8 +88,25 @@ class Home:
         return umask
 
     def check(self) -> None:
-        """Refuse a home that belongs to somebody else or that others can write to."""
-        for path in (self.path, self.run):
+        """Refuse a home that belongs to somebody else or that others can write to; close one that others can read."""
+        self.refuse()
+        for path in self.readable_by_others():
+            try:
+                path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
+            except OSError as error:
+                raise ConfigError(
+                    f"Others can read {path}, and that cannot be changed: {error.strerror}. "
+                    "Use another home: --home DIR or HOLDFAST_HOME."
+                ) from error
+
+    def readable_by_others(self) -> list[Path]:
+        """What of the home should be its owner's alone and is not. A link leads elsewhere and is left alone."""
+        private = (self.path, self.run, self.config, self.token, self.database, self.revocations)
+        return [path for path in private if not path.is_symlink() and path.exists() and path.stat().st_mode & 0o077]
+
+    def refuse(self) -> None:
+        """Refuse a home that belongs to somebody else or that others can write to. Changes nothing."""
+        for path in (self.path, self.run, self.token):
             if not path.exists():
                 continue
             found = path.stat()

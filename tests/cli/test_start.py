@@ -6,6 +6,7 @@ import contextlib
 import http.server
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 
 from holdfast import __version__
 from holdfast.cli.gateway import alive
-from tests.cli.commandline import CommandLine, pid_of
+from tests.cli.commandline import CommandLine, end_gateway, pid_of
 from tests.e2e.gateway import GatewayProcess, until, wait_for
 from tests.eventually import PATIENCE
 
@@ -156,6 +157,50 @@ def test_command_of_a_task_starts_no_gateway(alone: CommandLine) -> None:
     done = alone("run", "say x", env={"HOLDFAST_TASK": "0123456789abcdef.00"})
     assert done.returncode == 3 and "would end with the task" in done.stderr
     assert not (alone.home / "run").exists()
+
+
+def test_client_waits_for_a_gateway_that_is_starting(alone: CommandLine) -> None:
+    """As in `holdfast serve & holdfast status`."""
+    serving = alone.spawn("serve")
+    try:
+        assert alone.json("status")["pid"] == serving.pid
+    finally:
+        serving.terminate()
+        serving.communicate(timeout=PATIENCE)
+
+
+def test_verbs_about_waiting_and_running_work_start_a_gateway(alone: CommandLine) -> None:
+    session = ["start", "--session", "abcd", "--", "true"]
+    for arguments in (["inbox"], ["answer", "abcd", "--allow"], ["tasks", "stop", "abcd"], session):
+        done = alone(*arguments)
+        assert done.returncode == (0 if arguments == ["inbox"] else 4), done
+        assert f"started a gateway (pid {pid_of(alone.home)})" in done.stderr
+        end_gateway(alone.home)
+
+
+def test_frozen_gateway_is_named_by_every_verb(gateway: GatewayProcess) -> None:
+    cli = CommandLine(gateway.home)
+    os.kill(gateway.pid, signal.SIGSTOP)
+    try:
+        asked = [cli.spawn(*arguments) for arguments in (["status"], ["sessions"], ["stop", "abcd"], ["run", "say x"])]
+        said = [verb.communicate(timeout=PATIENCE)[1] for verb in asked]
+    finally:
+        os.kill(gateway.pid, signal.SIGCONT)
+    assert [verb.returncode for verb in asked] == [3] * 4
+    assert all(f"error: The gateway (pid {gateway.pid}) does not answer.\n" in words for words in said), said
+
+
+def test_shutdown_names_the_commands_that_go_on(gateway: GatewayProcess) -> None:
+    cli = CommandLine(gateway.home)
+    task = cli.ok("start", "--", "sleep 600").strip()
+    pid = cli.json("tasks", "show", task)["pid"]
+    ended = threading.Thread(target=gateway.wait_for_end)
+    ended.start()
+    shown = cli.ok("shutdown")
+    ended.join()
+    assert "1 command goes on running:" in shown and f"{task}  pid {pid}  sleep 600" in shown
+    assert alive(pid)
+    os.killpg(pid, signal.SIGKILL)
 
 
 # --- what a dead gateway left behind ------------------------------------------------------------------

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from holdfast.config import ConfigError, Home
+from holdfast.lifecycle.doctor import Finding, examine
 from holdfast.read_settings import load_settings
 from holdfast.settings import Settings
 from tests.e2e.gateway import GatewayProcess
@@ -47,6 +49,54 @@ def test_a_home_that_others_can_write_to_is_refused(tmp_path: Path, where: str, 
     (home.path / where).chmod(bits)
     with pytest.raises(ConfigError, match=r"Others can write to .*chmod 700"):
         home.prepare()
+
+
+def test_home_that_others_can_read_is_closed_and_the_doctor_says_so(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.prepare()
+    home.config.write_text("")
+    home.token.write_text("x" * 43)
+    opened = {home.path: 0o755, home.run: 0o711, home.config: 0o644, home.token: 0o640}
+    for path, bits in opened.items():
+        path.chmod(bits)
+    found = examine(home)[0]
+    assert not found.ok and all(str(path) in found.detail for path in opened)
+    assert mode(home.path) == 0o755, "the doctor only looks"
+    home.check()
+    assert [mode(path) for path in opened] == [0o700, 0o700, 0o600, 0o600]
+    assert examine(home)[0].ok
+
+
+def test_doctor_finds_a_home_that_cannot_be_made_or_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    found = examine(Home(tmp_path / "file" / "home"))[0]
+    assert not found.ok and "cannot be made" in found.detail
+    disk = tmp_path / "disk"
+    disk.mkdir(mode=0o700)
+    mount = ["mount", "-t", "tmpfs", "-o", "ro,mode=700", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        found, below = examine(Home(disk))[0], examine(Home(disk / "home"))[0]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+    assert not found.ok and "is read-only" in found.detail
+    assert not below.ok and "cannot be made" in below.detail
+
+
+def test_doctor_names_a_key_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path / "home")
+    home.prepare()
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    def models() -> Finding:
+        return next(finding for finding in examine(home) if finding.name == "models")
+
+    home.config.write_text("[profiles.writer]\nmodel = 'openai:gpt-5.5'\n")
+    found = models()
+    assert not found.ok and "writer uses openai:gpt-5.5, and OPENAI_API_KEY is not set" in found.detail
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    assert models().ok
 
 
 def test_a_home_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

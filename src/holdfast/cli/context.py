@@ -64,8 +64,12 @@ class Cli:
         """The answer for programs: one line, or indented when a person looks at it."""
         import json
 
-        indent = 2 if sys.stdout.isatty() else None
-        print(json.dumps(value, ensure_ascii=False, sort_keys=True, indent=indent))
+        if not sys.stdout.isatty():
+            print(json.dumps(value, ensure_ascii=False, sort_keys=True))
+            return
+        from holdfast.cli.screen import escaped_json
+
+        print(escaped_json(json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2)))
 
 
 def _set_home(ctx: click.Context, _: click.Parameter, value: str | None) -> None:

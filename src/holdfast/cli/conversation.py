@@ -14,7 +14,7 @@ from holdfast.cli.errors import FAILED, INTERRUPTED, CliError, Lost, NotRunning
 from holdfast.cli.follow import PATIENCE_SECONDS, Away, Back, Happened, Spoken, follow
 from holdfast.cli.gateway import Json, new_id
 from holdfast.cli.hints import program
-from holdfast.cli.screen import clock
+from holdfast.cli.screen import clean, clock
 from holdfast.cli.start import ensure
 
 SAY_SECONDS = 30.0
@@ -184,7 +184,7 @@ def _remark(live: LiveAnswer | None, text: str) -> None:
     if live is not None:
         live.note(text)
     else:
-        print(text, file=sys.stderr)
+        print(clean(text), file=sys.stderr)
 
 
 def _not_done(session: str, watch: Watch) -> CliError:

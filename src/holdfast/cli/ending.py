@@ -8,6 +8,7 @@ from holdfast.cli.context import Cli
 from holdfast.cli.errors import CONFLICT, CliError
 from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.hints import program
+from holdfast.cli.start import ensure
 from holdfast.cli.tasks import find, in_words
 
 PATIENCE_SECONDS = 12
@@ -31,6 +32,7 @@ def how_it_ended(task: Json) -> str:
 
 def end(cli: Cli, id: str, *, force: bool) -> None:
     """End it and say how that went."""
+    ensure(cli.gateway)
     accepted, task = ended(cli.gateway, id, force=force)
     if cli.json:
         kept = {key: accepted[key] for key in ("task", "version", "seq")}

@@ -49,6 +49,14 @@ class Misunderstood(CliError):
         )
 
 
+class NotAnswering(Lost):
+    """The process of the gateway is there and answers nobody: it is stopped, or has far too much to do."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(f"The gateway (pid {pid}) does not answer.")
+        self.hint = f"if it is stopped, `kill -CONT {pid}` lets it go on; what was asked may still be done then."
+
+
 class Refused(CliError):
     """The gateway answered with an error."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import __version__
-from holdfast.cli.errors import Lost, Misunderstood, NotRunning, Refused
+from holdfast.cli.errors import Lost, Misunderstood, NotAnswering, NotRunning, Refused
 from holdfast.cli.hints import program
 from holdfast.cli.wire import Answer, Connection, Request
 from holdfast.config import Home
@@ -26,6 +26,10 @@ Json = dict[str, Any]
 REQUEST_SECONDS = 30.0
 STREAM_SECONDS = 35.0
 HEALTH_SECONDS = 2.0
+SOON_SECONDS = 0.5
+"""So long a gateway that was started a moment before may take until it says that it is starting."""
+STARTING_SECONDS = 20.0
+POLL_SECONDS = 0.02
 TRIES = 3
 ID_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -63,11 +67,16 @@ def quote(text: str) -> str:
 
 def alive(pid: int) -> bool:
     """Whether the process lives. A zombie is dead."""
+    return _state(pid) not in ("", "Z")
+
+
+def _state(pid: int) -> str:
+    """The letter of its state as the kernel has it; empty when there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
+        return ""
+    return stat.rpartition(")")[2].split()[0]
 
 
 class Row(Json):
@@ -122,6 +131,30 @@ class Gateway:
         is_ours = answer.headers.get("holdfast-version") is not None and isinstance(found, dict)
         return address if is_ours and found.get("pid", address.pid) == address.pid else None
 
+    def must_answer(self, address: Address) -> None:
+        """NotAnswering if its process is stopped, or lives and answers two questions in a row with silence."""
+        state = _state(address.pid)
+        if state in ("", "Z") or self.healthy() is not None:
+            return
+        if state in ("T", "t") or (self.healthy() is None and alive(address.pid)):
+            raise NotAnswering(address.pid)
+
+    def _started(self) -> Address | None:
+        """Wait for a gateway that is starting; None where none is."""
+        soon, late = time.monotonic() + SOON_SECONDS, time.monotonic() + STARTING_SECONDS
+        while time.monotonic() < (late if self._is_starting() else soon):
+            time.sleep(POLL_SECONDS)
+            if (address := self.address()) is not None:
+                return address
+        return None
+
+    def _is_starting(self) -> bool:
+        try:
+            pid = int(self.home.starting.read_text("ascii"))
+            return alive(pid) and b"serve" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        except (OSError, ValueError):
+            return False
+
     # --- asking ---------------------------------------------------------------------------------
 
     def get(self, target: str, **query: object) -> Any:
@@ -156,6 +189,8 @@ class Gateway:
         for tries_left in reversed(range(TRIES)):
             try:
                 answer = parsed(self._ask(Request(method, target, headers, data), seconds))
+            except NotAnswering:
+                raise  # again it would not answer either
             except Lost as error:
                 if tries_left == 0:
                     raise
@@ -183,9 +218,17 @@ class Gateway:
 
     @contextmanager
     def _asked(self, request: Request, *, timeout: float) -> Iterator[Answer]:
-        address = self.address()
+        address = self.address() or self._started()
         if address is None:
             raise NotRunning(self.home.path)
+        given_up = time.monotonic() + timeout
+
+        def silent() -> None:
+            """No answer for a second: either it takes long, or the gateway answers nobody."""
+            if time.monotonic() > given_up:
+                raise TimeoutError("timed out")
+            self.must_answer(address)
+
         headers = {
             "Authorization": f"Bearer {self._token()}",
             "User-Agent": f"holdfast-cli/{__version__}",
@@ -193,7 +236,8 @@ class Gateway:
         }
         try:
             with Connection(address.host, address.port, timeout=timeout) as connection:
-                answer = connection.ask(Request(request.method, request.target, headers, request.body))
+                asked = Request(request.method, request.target, headers, request.body)
+                answer = connection.ask(asked, silent=silent)
                 self._check(answer)
                 yield answer
         except ConnectionRefusedError:

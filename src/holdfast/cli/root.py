@@ -111,10 +111,11 @@ def _must_be_utf8(arguments: list[str]) -> None:
 
 def _tell(message: str, hint: str, code: int = FAILED) -> int:
     from holdfast.cli.hints import with_home
+    from holdfast.cli.screen import clean  # a message may quote what an agent or another program said
 
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {with_home(message)}", err=True, color=_color())
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {with_home(clean(message))}", err=True, color=_color())
     if hint:
-        click.echo(f"  {click.style('hint:', bold=True)} {with_home(hint)}", err=True, color=_color())
+        click.echo(f"  {click.style('hint:', bold=True)} {with_home(clean(hint))}", err=True, color=_color())
     return code
 
 

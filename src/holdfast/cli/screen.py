@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Sequence
@@ -17,8 +18,10 @@ MIN_COLUMN = 4
 SHORT_ID = 8
 """So many characters of an id are shown; any unique prefix is taken."""
 _CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
-# Characters that reorder text on the screen, so that it would read otherwise than it is.
-_CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+# Characters that reorder or hide text on the screen, so that it would read otherwise than it is.
+_REORDERING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF, *range(0xE0000, 0xE0080))
+_CONTROLS |= dict.fromkeys((0x2028, 0x2029, *_REORDERING))
+_ESCAPED = {code: json.dumps(chr(code))[1:-1] for code in _CONTROLS if code >= 0x80} | {0x7F: "\\u007f"}
 
 STATE_COLORS = {
     "running": "green",
@@ -38,6 +41,11 @@ STATE_COLORS = {
 def clean(text: str) -> str:
     """Without control characters: what an agent says must not command the terminal."""
     return text.translate(_CONTROLS)
+
+
+def escaped_json(text: str) -> str:
+    """JSON for a terminal: the same value, with what could command the terminal in escapes."""
+    return text.translate(_ESCAPED)
 
 
 def one_line(text: str) -> str:

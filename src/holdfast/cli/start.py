@@ -13,7 +13,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from holdfast.cli.errors import CONFLICT, FAILED, UNREACHABLE, USAGE, CliError, Refused
+from holdfast.cli.errors import CONFLICT, FAILED, UNREACHABLE, USAGE, CliError, NotRunning, Refused
 from holdfast.cli.gateway import Address, Gateway, alive
 from holdfast.config import ConfigError, Home, in_task, sendable_environment
 
@@ -35,7 +35,11 @@ class Restarted:
 
 def ensure(gateway: Gateway) -> Address:
     """The gateway that runs, or a new one in the background."""
-    return gateway.healthy() or start(gateway)
+    if (healthy := gateway.healthy()) is not None:
+        return healthy
+    if (address := gateway.address()) is not None and _owned(gateway.home):
+        gateway.must_answer(address)  # it holds the home: another one could not start
+    return start(gateway)
 
 
 def start(gateway: Gateway, *, port: int | None = None) -> Address:
@@ -83,12 +87,14 @@ def stop(gateway: Gateway) -> Address:
 
 def restart(gateway: Gateway) -> Restarted:
     """Let the gateway start itself again as the same process; start one where none runs."""
-    old = gateway.healthy()
+    old = gateway.address()
     if old is None:
         return Restarted(None, start(gateway))
     before, log_from = gateway.started_at(), _log_size(gateway.home)
     try:
         gateway.command("POST", "/v1/restart", {"env": {} if in_task() else sendable_environment()})
+    except NotRunning:  # what a killed one left behind
+        return Restarted(None, start(gateway))
     except Refused as error:
         if error.status not in (404, 405):
             raise

@@ -7,12 +7,14 @@ the interpreter. Not here: what the answers mean (`gateway.py`).
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BufferedReader
+from select import select
 
 LINE_LIMIT = 65_536
+SILENT_SECONDS = 1.0
 
 
 class Cut(ConnectionError):
@@ -83,8 +85,8 @@ class Connection:
         self._stream.close()
         self._socket.close()
 
-    def ask(self, request: Request) -> Answer:
-        """Send the request and read the head of the answer."""
+    def ask(self, request: Request, *, silent: Callable[[], None] | None = None) -> Answer:
+        """Send the request and read the head of the answer; `silent` is called while there is none for a second."""
         headers = {"Host": self._host, "Connection": "close", **request.headers}
         if request.body or request.method not in ("GET", "DELETE"):
             headers["Content-Length"] = str(len(request.body))
@@ -92,6 +94,9 @@ class Connection:
         head += "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
         with suppress(BrokenPipeError, ConnectionResetError):  # refused while we speak: the answer says why
             self._socket.sendall(head.encode("ascii") + request.body)
+        if silent is not None:
+            while not select([self._socket], (), (), SILENT_SECONDS)[0]:
+                silent()
         return Answer(self._stream)
 
 

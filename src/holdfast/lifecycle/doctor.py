@@ -6,19 +6,22 @@ It reads beside a running gateway (through SQLite, read-only). A rebuild needs t
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 
-from holdfast.config import ConfigError, Home
+from holdfast.config import ConfigError, Home, environment
 from holdfast.domain.errors import Corrupt, HoldfastError
 from holdfast.domain.events import decode
 from holdfast.domain.location import location
 from holdfast.domain.readable import decode_readable
 from holdfast.read_settings import load_settings
 from holdfast.runtime.sandbox import Sandbox
+from holdfast.settings import DEMO
 from holdfast.store.connection import connect_reader, connect_writer, prepare
 from holdfast.store.lock import HomeLock, owner
 from holdfast.store.projections import NOT_REBUILT, REBUILT, project
@@ -43,7 +46,7 @@ class Finding:
 
 def examine(home: Home) -> list[Finding]:
     """Look at everything; each finding says what to do if it is not well."""
-    findings = [_home(home), _settings(home), _owner(home), _space(home), _sqlite(), _sandbox(home)]
+    findings = [_home(home), _settings(home), *_models(home), _owner(home), _space(home), _sqlite(), _sandbox(home)]
     if home.database.exists():
         findings += _database(home)
     else:
@@ -98,10 +101,57 @@ def _replay(db: sqlite3.Connection) -> tuple[int, set[str]]:
 
 def _home(home: Home) -> Finding:
     try:
-        home.check()
+        home.refuse()
     except ConfigError as error:
         return Finding("home", False, str(error))
-    return Finding("home", True, str(home.path))
+    except OSError as error:
+        return Finding("home", False, f"{home.path} cannot be looked at: {error.strerror}")
+    if opened := home.readable_by_others():
+        listed = ", ".join(map(str, opened))
+        close = f"`chmod go= {' '.join(map(str, opened))}`"
+        return Finding("home", False, f"others can read {listed}", f"The next start closes it; or do it now: {close}")
+    if problem := _not_writable(home.path):
+        return Finding("home", False, problem, "Use another: --home DIR or HOLDFAST_HOME.")
+    return Finding("home", True, str(home.path) if home.path.exists() else f"{home.path} (it will be made)")
+
+
+def _not_writable(path: Path) -> str:
+    """Why nothing can be written there, or why it cannot be made; empty when it can."""
+    exists = path.exists()
+    nearest = path
+    while not nearest.exists() and nearest != nearest.parent:
+        nearest = nearest.parent
+    if not nearest.is_dir():
+        return f"{path} cannot be made: {nearest} is no directory" if not exists else f"{path} is no directory"
+    if os.statvfs(nearest).f_flag & os.ST_RDONLY or not os.access(nearest, os.W_OK | os.X_OK):
+        return f"{path} is read-only" if exists else f"{path} cannot be made: {nearest} cannot be written to"
+    return ""
+
+
+def _models(home: Home) -> list[Finding]:
+    """Whether each profile has what its model needs, by the environment of whoever asks."""
+    try:
+        settings = load_settings(home.config)
+    except ConfigError:
+        return []  # that has a finding of its own
+    missing = []
+    for name, profile in sorted(settings.profiles.items()):
+        provider = settings.providers.get(profile.model.partition(":")[0])
+        if provider is not None and provider.api_key_env and provider.key() is None:
+            missing.append(f"{name} uses {profile.model}, and {provider.api_key_env} is not set")
+    if missing:
+        hint = (
+            "Set it in the environment of the gateway, then `holdfast restart`; `holdfast models` shows what there is."
+        )
+        return [Finding("models", False, "; ".join(missing), hint)]
+    keys = [provider.api_key_env for provider in settings.providers.values() if provider.api_key_env]
+    present = [name for name in dict.fromkeys(keys) if environment(name) is not None]
+    if present or any(profile.model != DEMO for profile in settings.profiles.values()):
+        return [Finding("models", True, f"keys that are set: {', '.join(present) or 'none'}")]
+    detail = "no key is set and no profile names a model: a local model server or the demo agent answers"
+    return [
+        Finding("models", True, detail, f"Set one of {', '.join(dict.fromkeys(keys))}; `holdfast models` says more.")
+    ]
 
 
 def _settings(home: Home) -> Finding:

@@ -42,6 +42,7 @@ class RunFiles:
         self._address = json.dumps(address) + "\n"
         self._database = _found(self._home.database)
         self._restore()
+        self._home.starting.unlink(missing_ok=True)
         self._checks.start()
 
     async def stop(self) -> None:

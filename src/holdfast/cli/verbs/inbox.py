@@ -12,6 +12,7 @@ from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
 from holdfast.cli.inbox import entry_lines, summary
 from holdfast.cli.screen import ago, clean, clock, dim, one_line
+from holdfast.cli.start import ensure
 from holdfast.cli.values import SESSION
 
 
@@ -30,6 +31,7 @@ def command(cli: Cli, id: str | None, dismiss: str | None) -> None:
     With the ID of a question or an approval, show it in full: every argument of the call, the change of a file, and
     what each answer allows.
     """
+    ensure(cli.gateway)
     if id is not None:
         _show(cli, cli.gateway.get(f"/v1/inbox/{quote(id.strip().lower(), safe='')}"))
         return

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+
 import click
 
 from holdfast.cli.context import Cli, home_option, pass_cli
+from holdfast.config import ConfigError
 
 
 @click.command("serve")
@@ -20,6 +24,10 @@ from holdfast.cli.context import Cli, home_option, pass_cli
 @pass_cli
 def command(cli: Cli, port: int | None, browser: bool, background: bool) -> int:
     """Run the gateway in the foreground. Ctrl-C ends it: turns resume at the next start, commands keep running."""
+    with suppress(OSError, ConfigError):  # whatever is wrong is said below
+        umask = cli.home.prepare()
+        cli.home.starting.write_text(f"{os.getpid()}\n")  # clients wait for it while the program is loaded
+        os.umask(umask)
     from holdfast.app import serve
 
     return serve(cli.home, port=port, background=background, browser=browser)

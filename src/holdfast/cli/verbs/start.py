@@ -13,6 +13,7 @@ from holdfast.cli.conversation import say
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.gateway import Json, quote
 from holdfast.cli.hints import program
+from holdfast.cli.start import ensure
 from holdfast.cli.tasks import find
 from holdfast.cli.unquoted import CommandCommand
 from holdfast.cli.values import SESSION, UNTIL
@@ -50,6 +51,8 @@ def command(
     """
     if not words or not words[0].strip():
         raise CliError("There is no command.", hint="holdfast start -- sleep 60", code=USAGE)
+    if more["session"]:
+        ensure(cli.gateway)  # it is asked for the session first
     accepted = say(cli, "/v1/tasks", _body(cli, words, lifetime, until, more))
     task = accepted["task"]
     if cli.json:

@@ -12,6 +12,7 @@ from holdfast.cli.conversation import say
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
+from holdfast.cli.screen import clean
 from holdfast.cli.values import BOARD, CARD, SESSION, TEXT, UNTIL
 from holdfast.cli.verbs.card.options import card_options, given
 from holdfast.settings import span_ms
@@ -73,5 +74,5 @@ def _where(accepted: Json, found: Json) -> str:
     """Where it stands, why it is not started if it is not, and how to look."""
     card = found["card"]
     known = "it was there already; " if accepted["duplicate"] else ""
-    stands = found["why"] or "It is started now."
+    stands = clean(found["why"]) or "It is started now."
     return f"{known}{stands}\nlook: {program()} card log {card['id']} --follow"

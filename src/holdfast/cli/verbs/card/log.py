@@ -15,7 +15,7 @@ from holdfast.cli.errors import NOT_FOUND, CliError, Lost, NotRunning, Refused
 from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken, follow
 from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
-from holdfast.cli.screen import moment
+from holdfast.cli.screen import clean, moment
 from holdfast.cli.transcript import Transcript
 from holdfast.cli.values import CARD
 from holdfast.cli.verbs.sessions.log import stored
@@ -44,7 +44,7 @@ def command(cli: Cli, card: str, number: int | None, stay: bool, patience: float
     reader = Reader(cli, str(found["card"]["id"]), patience)
     if not stay:
         if not runs:
-            click.echo(f"No run yet. {found['why']}".rstrip(), err=True)
+            click.echo(f"No run yet. {clean(found['why'])}".rstrip(), err=True)
         for run in runs:
             reader.show(run, live=False)
         return

@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli.cards import find, runs_table
 from holdfast.cli.context import Cli, pass_cli, shared_options
+from holdfast.cli.screen import clean
 from holdfast.cli.values import CARD
 
 
@@ -21,4 +22,4 @@ def command(cli: Cli, card: str) -> None:
     elif found["runs"]:
         click.echo(runs_table(found))
     else:
-        click.echo(f"No run yet. {found['why']}".rstrip())
+        click.echo(f"No run yet. {clean(found['why'])}".rstrip())

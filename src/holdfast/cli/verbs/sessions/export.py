@@ -9,6 +9,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.gateway import quote
+from holdfast.cli.screen import clean, escaped_json
 from holdfast.cli.values import SESSION
 
 
@@ -41,6 +42,9 @@ def command(cli: Cli, session: str, form: str, output: Path | None) -> None:
         cli.print_json(result)
     elif output is not None:
         print(f"{output}: {len(content):,} bytes of {form}")
+    elif sys.stdout.isatty():
+        text = content.decode("utf-8", "replace")
+        print(escaped_json(text) if form == "jsonl" else clean(text), end="")
     else:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
