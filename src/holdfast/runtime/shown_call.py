@@ -70,7 +70,7 @@ def _directory(place: Place, value: object) -> str:
     try:
         return str(place.inside(str(value)))
     except (ToolFailed, OSError):
-        return str(value)
+        return str(place.cwd / str(value))
 
 
 def _preview(tool: AnyTool, place: Place, arguments: str) -> Preview | None:

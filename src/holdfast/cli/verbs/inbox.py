@@ -60,7 +60,7 @@ def _show(cli: Cli, detail: Json) -> None:
         return
     wait = detail["wait"]
     click.echo(clean(wait["reason"]))
-    click.echo(dim(f"{wait['purpose']} of session {wait['session']}, has waited for {ago(wait['opened_at'])}"))
+    click.echo(dim(f"{wait['purpose']} of session {wait['session']}, asked {ago(wait['opened_at'])}"))
     if wait["until"] is not None:
         click.echo(dim(f"without an answer it is denied at {clock(wait['until'])}"))
     for line in shown_lines(whole(wait["shown"], detail["arguments"])):
