@@ -22,7 +22,7 @@ from holdfast import __version__
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.tools import WorkerTools
-from holdfast.config import ConfigError, Home, command_environment, find_home, has_screen
+from holdfast.config import ConfigError, Home, command_environment, find_home, has_screen, open_in_browser
 from holdfast.domain.errors import Conflict, Gone, HoldfastError, NotFound, Unavailable
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.system import SYSTEM, GatewayStarted, GatewayStopped
@@ -200,7 +200,7 @@ async def _run(
             link = await _link(gateway) if greeting.link else ""
             _greet(home, gateway, link)
             if greeting.browser and link:
-                _open(link)
+                _open(home, link)
         warming = asyncio.create_task(_warm_up(profiles))
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _say_goodbye(gateway, serving)
@@ -385,12 +385,10 @@ async def _link(gateway: Gateway) -> str:
         return ""
 
 
-def _open(link: str) -> None:
+def _open(home: Home, link: str) -> None:
     """In a browser, if there is a screen; nobody waits for it, since some return when they are closed."""
     if has_screen():
-        import webbrowser
-
-        threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
+        threading.Thread(target=open_in_browser, args=(home.run, link), daemon=True).start()
 
 
 def _announce(home: Home, gateway: Gateway, files: RunFiles, public_urls: list[str]) -> None:

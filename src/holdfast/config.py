@@ -8,6 +8,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+SIGN_IN_SECONDS = 600.0
+
 
 class ConfigError(Exception):
     """The settings or the home are wrong; the message says where and what to do."""
@@ -140,6 +142,32 @@ def has_screen() -> bool:
 def in_task() -> bool:
     """Whether this process belongs to a command that a gateway keeps."""
     return bool(os.environ.get("HOLDFAST_TASK"))
+
+
+def sign_in_file(run: Path, code: str) -> Path:
+    """The file that leads a browser to the address with this one-time code."""
+    from hashlib import sha256
+
+    return run / f"open-{sha256(code.encode('utf-8', 'replace')).hexdigest()[:16]}.html"
+
+
+def open_in_browser(run: Path, url: str) -> bool:
+    """Open an address with a one-time code; every user can read the words of a process, so the code is in none.
+
+    The browser gets a file that only this user can read and that leads there. It goes when the code is used, and what
+    is left of older ones goes now.
+    """
+    import time
+    import webbrowser
+    from html import escape
+
+    for old in run.glob("open-*.html"):
+        if old.stat().st_mtime < time.time() - SIGN_IN_SECONDS:
+            old.unlink(missing_ok=True)
+    file = sign_in_file(run, url.rpartition("#code=")[2])
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as page:
+        page.write(f'<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={escape(url)}">Holdfast\n')
+    return webbrowser.open(file.as_uri())
 
 
 def environment(name: str) -> str | None:

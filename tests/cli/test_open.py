@@ -48,11 +48,19 @@ def a_browser(folder: Path) -> tuple[dict[str, str], Path]:
     return {"CI": "", "DISPLAY": ":0", "BROWSER": f"{script} %s"}, seen
 
 
-def test_with_a_screen_the_browser_gets_the_address(cli: CommandLine, tmp_path: Path) -> None:
+def test_with_a_screen_the_browser_is_led_to_the_address_and_no_process_has_the_code_in_its_words(
+    cli: CommandLine, shared: GatewayProcess, tmp_path: Path
+) -> None:
     screen, seen = a_browser(tmp_path)
     done = cli("open", env=screen)
     assert done.returncode == 0 and "no browser" not in done.stderr
-    assert until(lambda: seen.exists() and seen.read_text(), "the browser was called") == done.stdout.strip()
+    address = str(until(lambda: seen.exists() and seen.read_text(), "the browser was called"))
+    code = done.stdout.strip().partition("#code=")[2]
+    assert address.startswith("file://") and code not in address
+    page = Path(address.removeprefix("file://"))
+    assert f'url={done.stdout.strip()}"' in page.read_text() and page.stat().st_mode & 0o777 == 0o600
+    assert log_in(shared, code).status_code == 202
+    assert not page.exists()
 
 
 def test_devices_are_listed_and_revoked(cli: CommandLine, shared: GatewayProcess) -> None:

@@ -38,7 +38,7 @@ def command(cli: Cli, session: str | None, only_print: bool, phone: bool) -> Non
     if only_print or phone:
         return
     sys.stdout.flush()
-    if not _shown(url):
+    if not _shown(cli, url):
         print("no browser was opened here; the address works once, within 10 minutes", file=sys.stderr)
 
 
@@ -52,12 +52,8 @@ def _public(address: Address) -> str:
     return address.public_urls[0]
 
 
-def _shown(url: str) -> bool:
+def _shown(cli: Cli, url: str) -> bool:
     """Open it where there is a screen; a browser for the terminal would only be in the way."""
-    from holdfast.config import has_screen
+    from holdfast.config import has_screen, open_in_browser
 
-    if not has_screen():
-        return False
-    import webbrowser
-
-    return webbrowser.open(url)
+    return has_screen() and open_in_browser(cli.home.run, url)

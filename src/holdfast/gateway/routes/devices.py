@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from holdfast.config import sign_in_file
 from holdfast.domain.errors import Conflict
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import body, returns, takes
@@ -51,6 +54,8 @@ async def log_in(at: At, request: Request) -> Response:
         request.scope["identified"]()  # it is not cut as a stranger while its cookie is written
     name = name_of(given.name, request.headers.get("user-agent", ""))
     device, secret = await at.devices.log_in(given.code, name, known=device_of(request))
+    with suppress(OSError):
+        sign_in_file(Path(at.home) / "run", given.code).unlink(missing_ok=True)
     found = answer(LoggedIn(device.id, device.name), status=202)
     found.headers["set-cookie"] = address_of(request).set_cookie(secret, YEAR_SECONDS)
     return found
