@@ -7,7 +7,9 @@ once, with its true code, every byte, told of once, and no turn that hangs.
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import threading
 import time
 from collections import Counter
@@ -40,6 +42,40 @@ def test_promise_3_kill_9_a_thousand_times(tmp_path: Path) -> None:
         directory.mkdir()
         total += trial(directory, seed + number, KILLS_IN_A_HOME)
     print(f"\n{total}; HOLDFAST_SEED={seed}")
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.proof)])
+def test_promise_3_what_a_command_left_behind_is_found_again_after_kill_9(tmp_path: Path, kills: int) -> None:
+    """A process that lives is in the list, and one that is gone is not, however often the gateway is killed."""
+    rng = random.Random(new_seed())
+    (tmp_path / "home").mkdir(mode=0o700)
+    with home_with_commands(tmp_path / "home") as gateway:
+        port = gateway.start().port
+        for number in range(kills):
+            shell = f"(echo $BASHPID > {number}.pid; while :; do sleep 0.05; done) & sleep 0.1"
+            body = {"shell": shell, "cwd": str(tmp_path)}
+            first = gateway.command("POST", "/v1/tasks", body)["task"]
+            time.sleep(rng.random())
+            gateway.kill9()
+            gateway.start(port)
+
+            def left(first: str = first) -> list[Json]:
+                return [one for one in gateway.get("/v1/tasks", state="running")["tasks"] if one["left_by"] == first]
+
+            until(lambda: left() and left()[0]["pid"], "what it left behind is listed")
+            (one,) = left()
+            pid = int((tmp_path / f"{number}.pid").read_text())
+            assert Path(f"/proc/{pid}").exists() and task(gateway, first)["exit_code"] == 0
+            if number % 2:
+                gateway.command("POST", f"/v1/tasks/{one['id']}/stop", {"force": True})
+            else:
+                gateway.kill9()
+                os.kill(pid, signal.SIGKILL)
+                gateway.start(port)
+            until(lambda: not left(), "it is gone from the list")
+            assert not Path(f"/proc/{pid}").exists()
+            ended = task(gateway, one["id"])
+            assert (ended["state"], ended["signal"]) == ("stopped" if number % 2 else "failed", "SIGKILL")
 
 
 @dataclass(frozen=True, slots=True)

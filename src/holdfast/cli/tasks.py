@@ -171,6 +171,8 @@ def activity(task: Json) -> str:
     """What it is doing, as far as that was measured."""
     detail = str(task["activity_detail"])
     word = str(task["activity"]) + (f" {detail}" if detail.startswith("on ") else f", {detail}" if detail else "")
+    if task.get("ports"):
+        word += f", port {' '.join(map(str, task['ports']))}"
     return word or ("at work" if task["kind"] != "process" and task["state"] == "running" else "")
 
 
@@ -245,6 +247,10 @@ def _ended_by(task: Json) -> str:
 def _process(task: Json) -> list[tuple[str, str]]:
     rows = [("pid", "none: it never started" if task["pid"] is None else str(task["pid"]))]
     if task["state"] == "running":
+        if task.get("ports"):
+            rows.append(("port", " ".join(map(str, task["ports"]))))
+        if task.get("left_by"):
+            rows.append(("left by", f"task {task['left_by']}, whose command has ended"))
         rows.append(("activity", f"{activity(task) or 'unknown'} ({task['activity_evidence'] or 'not measured yet'})"))
     elif task["signal"]:
         rows.append(("signal", task["signal"]))

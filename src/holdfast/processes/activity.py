@@ -220,7 +220,7 @@ class Meter:
 def over_window(before: Sequence[Sample], now: Sample, *, whole: bool) -> Activity | NotYet:
     """From the samples of a window to a word. It is `whole` when it is long enough, or goes back to the start."""
     if not before:
-        return NotYet(now)
+        return classify(now, now) if now.ports else NotYet(now)
     seconds = now.at - before[0].at
     uses = max(one.uses for one in (*before[1:], now))
     found = classify(before[0], replace(now, uses=uses))

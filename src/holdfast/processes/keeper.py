@@ -296,13 +296,13 @@ class Keeper:
             os.waitpid(child.si_pid, 0)
 
     def _note_left(self, child: Any) -> None:
-        """How one ended that the command had left behind; the last one is what counts."""
+        """How one ended that the command had left behind; as many as fit into a block."""
         status = child.si_status if child.si_code == os.CLD_EXITED else -child.si_status
         try:
-            file = os.open("left.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
-            os.write(file, f"{child.si_pid} {status} {time.time():.6f}\n".encode())
+            file = os.open("left", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+            if os.fstat(file).st_size < BLOCK:
+                os.write(file, f"{child.si_pid} {status} {time.time():.6f}\n".encode())
             os.close(file)
-            os.rename("left.new", "left")
         except OSError:
             return  # then nobody knows how
 

@@ -240,13 +240,14 @@ class Spool:
         sync_directory(str(self.root))
 
     def end_of_left(self, claim: Claim) -> Ended | None:
-        """How the last process ended that the command left behind, as its keeper saw it."""
+        """How the oldest process ended that the command left behind, or else the last one, as its keeper saw it."""
         try:
-            match (Spool(self.root, claim.left_by)._text("left") or "").split():
-                case [_, status, at]:
-                    return Ended(self.id, _number(self.id, status), "keeper", _time(self.id, at))
-                case _:
-                    return None
+            text = Spool(self.root, claim.left_by)._text("left", 2 * BLOCK) or ""
+            lines = [words for line in text.splitlines() if len(words := line.split()) == 3]
+            if not lines:
+                return None
+            _, status, at = next((one for one in lines if one[0] == str(claim.command.pid)), lines[-1])
+            return Ended(self.id, _number(self.id, status), "keeper", _time(self.id, at))
         except HoldfastError:
             return None
 
@@ -287,13 +288,13 @@ class Spool:
             case _:
                 return None
 
-    def _text(self, name: str) -> str | None:
+    def _text(self, name: str, limit: int = 2 * ENTRY_BYTES) -> str | None:
         try:
             file = open_regular(self.path / name, os.O_RDONLY)
         except FileNotFoundError:
             return None
         try:
-            return os.read(file, 2 * ENTRY_BYTES).decode("utf-8", "replace")
+            return os.read(file, limit).decode("utf-8", "replace")
         finally:
             os.close(file)
 
