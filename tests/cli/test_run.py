@@ -10,9 +10,10 @@ from tests.cli.commandline import CommandLine, rest_of
 from tests.e2e.gateway import GatewayProcess, kinds, until, wait_for
 
 
-def test_run_prints_the_answer_and_nothing_else(cli: CommandLine) -> None:
+def test_run_prints_the_answer_and_who_gave_it(cli: CommandLine) -> None:
     done = cli("run", "say hello")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "hello\n", "")
+    assert (done.returncode, done.stdout) == (0, "hello\n")
+    assert done.stderr == "the demo agent answers (profile demo): a script, no AI\n"
 
 
 def test_the_answers_of_all_steps_are_joined_by_blank_lines(cli: CommandLine, tmp_path: Path) -> None:
@@ -44,6 +45,7 @@ def test_a_failed_turn_is_exit_code_1_with_reason_and_hint(cli: CommandLine) -> 
     done = cli("run", "say first\nfail")
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
+        "the demo agent answers (profile demo): a script, no AI",
         "error: The demo agent failed because it was told to.",
         "  hint: Send another message; the session is unharmed.",
     ]

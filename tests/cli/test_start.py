@@ -47,9 +47,10 @@ def test_run_starts_one_and_later_calls_use_it(alone: CommandLine) -> None:
     first = alone("run", "say one")
     pid = pid_of(alone.home)
     assert (first.returncode, first.stdout) == (0, "one\n")
-    assert first.stderr == f"started a gateway (pid {pid})\n"
+    assert first.stderr.startswith(f"started a gateway (pid {pid})\n")
     second = alone("run", "say two")
-    assert (second.returncode, second.stdout, second.stderr) == (0, "two\n", "")
+    assert (second.returncode, second.stdout) == (0, "two\n")
+    assert "started a gateway" not in second.stderr
     assert os.getsid(pid) == pid
     assert alone.ok("shutdown").startswith(f"the gateway (pid {pid}) has ended")
     assert not alive(pid)
@@ -277,7 +278,7 @@ def test_another_version_is_told_once_with_the_remedy(cli: CommandLine) -> None:
     )
     assert done.stdout == "x\n"
     warning = f"the gateway is {__version__}, this command line is 9.9.9: run `holdfast restart`"
-    assert done.stderr == f"warning: {warning}\n"
+    assert done.stderr.startswith(f"warning: {warning}\n")
 
 
 def test_a_home_that_others_can_write_to_is_refused(alone: CommandLine) -> None:
