@@ -17,16 +17,8 @@ from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.workspace import Found
 from holdfast.config import Home
-from holdfast.domain.card import (
-    BoardCreated,
-    BoardPaused,
-    CardCompleted,
-    CardCreated,
-    RunFinished,
-    RunStarted,
-    board_stream,
-    card_stream,
-)
+from holdfast.domain.board import BoardCreated, BoardPaused, board_stream
+from holdfast.domain.card import CardCompleted, CardCreated, RunFinished, RunStarted, card_stream
 from holdfast.domain.dispatch import Choice, Words
 from holdfast.domain.errors import Conflict
 from holdfast.lifecycle.awake import Awake
@@ -35,10 +27,11 @@ from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.command_defaults import CommandDefaults
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Ground, Tasks
+from holdfast.runtime.tasks import Tasks
 from holdfast.store.card_port import CardFilter
 from holdfast.store.port import Append, Write
 from holdfast.store.sqlite import SqliteStore
@@ -64,7 +57,7 @@ class Bench:
             store,
             archive=Archive(store, clock, Changes(home.tasks)),
             supervisor=Supervisor(home.tasks),
-            ground=Ground(home.tasks, dict, 0o077, str),
+            defaults=CommandDefaults(home.tasks, dict, 0o077, str),
             sessions=sessions,
             clock=clock,
         )

@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shlex
 import signal
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +20,12 @@ from holdfast import __version__
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.tools import WorkerTools
-from holdfast.config import ConfigError, Home, command_environment, find_home, has_screen, open_in_browser
+from holdfast.config import ConfigError, Home, command_environment
 from holdfast.domain.errors import Conflict, Gone, HoldfastError, NotFound, Unavailable
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.system import SYSTEM, GatewayStarted, GatewayStopped
 from holdfast.gateway.devices import Devices
+from holdfast.gateway.greeting import Greeting, greet, show_in_browser, sign_in_link
 from holdfast.gateway.guard import Guard
 from holdfast.gateway.logs import start_logging
 from holdfast.gateway.revocations import Revocations
@@ -48,6 +47,7 @@ from holdfast.read_settings import load_settings
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.command_defaults import CommandDefaults
 from holdfast.runtime.creation import Creation
 from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.heartbeat import Heartbeat, boot_id
@@ -61,11 +61,11 @@ from holdfast.runtime.runner import Runner
 from holdfast.runtime.sandbox import Sandbox, not_dumpable, remove_tmp, sessions_with_tmp
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Ground, Tasks
+from holdfast.runtime.tasks import Tasks
 from holdfast.runtime.tools.delegate import Delegate
 from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools
-from holdfast.settings import DEMO, Settings
+from holdfast.settings import Settings
 from holdfast.store.lock import HomeLock
 from holdfast.store.port import Append, Store, Write
 from holdfast.store.sqlite import SqliteStore
@@ -99,7 +99,7 @@ def serve(
     try:
         not_dumpable()
         start_logging(home.log, settings.gateway.log_bytes)
-        greeting = None if background else _Greeting(browser=browser)
+        greeting = None if background else Greeting(browser=browser)
         place = _Place(home, settings, umask, lock, raise_limit())
         again = Again()
         used = asyncio.run(_run(place, port=port, greeting=greeting, open_store=open_store, again=again))
@@ -138,20 +138,8 @@ class _Place:
     """So many it may have open."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Greeting:
-    """What somebody who sits in front wants."""
-
-    browser: bool
-
-    @property
-    def link(self) -> bool:
-        """A one-time code is for eyes: where no terminal is, it would stay in somebody's log."""
-        return self.browser or sys.stdout.isatty()
-
-
 async def _run(
-    place: _Place, *, port: int | None, greeting: _Greeting | None, open_store: OpenStore, again: Again
+    place: _Place, *, port: int | None, greeting: Greeting | None, open_store: OpenStore, again: Again
 ) -> int:
     """Until the goodbye. The port that it listened on."""
     home = place.home
@@ -197,10 +185,10 @@ async def _run(
         if started:
             _announce(home, gateway, files, public_urls)
         if greeting is not None:
-            link = await _link(gateway) if greeting.link else ""
-            _greet(home, gateway, link)
+            link = await sign_in_link(gateway) if greeting.link else ""
+            greet(home, gateway, link)
             if greeting.browser and link:
-                _open(home, link)
+                show_in_browser(home, link)
         warming = asyncio.create_task(_warm_up(profiles))
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _say_goodbye(gateway, serving)
@@ -226,7 +214,7 @@ def _put_together(
         store,
         archive=archive,
         supervisor=Supervisor(home.tasks),
-        ground=Ground(
+        defaults=CommandDefaults(
             home.tasks,
             lambda: command_environment(profiles.settings.secret_names),
             place.umask,
@@ -359,58 +347,8 @@ def _bind(asked: int | None, configured: int | None) -> Socket:
         raise Unavailable(f"Port {port} cannot be used: {error.strerror}.", hint=hint) from error
 
 
-def _who_answers(profiles: Profiles) -> str:
-    """Which agent a newcomer gets, and why."""
-    name = profiles.default
-    model = profiles.settings.profiles[name].model
-    if model == DEMO:
-        return "No model was found, so the demo agent answers: a script, no AI. `holdfast models` says how to get one."
-    how = next((found.how for found in profiles.detected if found.provider == name), "config.toml says so")
-    return f"New sessions use the profile {name} with {model}: {how}."
-
-
-def _program(home: Home) -> str:
-    """What to type: out of a checkout its own path, which is not on the PATH; with the home if it has to be named."""
-    here, program = Path.cwd(), Path(sys.argv[0]).absolute()
-    name = str(program.relative_to(here)) if program.is_relative_to(here) else "holdfast"
-    return name if home == find_home() else f"{name} --home {shlex.quote(str(home.path))}"
-
-
-async def _link(gateway: Gateway) -> str:
-    """Where a browser can look in, once; empty when the disk takes no code."""
-    try:
-        return f"{gateway.url}/#code={(await gateway.devices.mint()).code}"
-    except HoldfastError as error:
-        log.warning("there is no sign-in code: %s", error)
-        return ""
-
-
-def _open(home: Home, link: str) -> None:
-    """In a browser, if there is a screen; nobody waits for it, since some return when they are closed."""
-    if has_screen():
-        threading.Thread(target=open_in_browser, args=(home.run, link), daemon=True).start()
-
-
 def _announce(home: Home, gateway: Gateway, files: RunFiles, public_urls: list[str]) -> None:
     """Tell every client where it is."""
     address = {"pid": os.getpid(), "url": gateway.url, "version": __version__, "started_at": gateway.started_at}
     files.announce(address | {"public_urls": public_urls})
     log.info("gateway %s listens on %s, home %s", __version__, gateway.url, home.path)
-
-
-def _greet(home: Home, gateway: Gateway, link: str) -> None:
-    """Say to whoever sits in front what can be done now."""
-    program = _program(home)
-    dashboard = f"In a browser, once and within 10 minutes: {link}\nLater: " if link else "In a browser: "
-    sys.stdout.write(
-        f"Holdfast {__version__} is running at {gateway.url} (home {home.path}).\n"
-        f"{_who_answers(gateway.profiles)}\n"
-        f"{dashboard}{program} open\n"
-        "Try this in another terminal, with the demo agent:\n"
-        f'  {program} run --profile demo "say hello"\n'
-        f'  {program} run --profile demo --detach "slow 30 one two three four five six"\n'
-        "then kill this gateway (kill -9), start it again, and look:\n"
-        f"  {program} sessions log ID\n"
-        "Ctrl-C ends the gateway. Agent turns resume at the next start; commands keep running meanwhile.\n"
-    )
-    sys.stdout.flush()

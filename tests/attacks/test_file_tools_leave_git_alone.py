@@ -11,8 +11,8 @@ import pytest
 from holdfast.domain.rights import RightsLayer
 from holdfast.domain.session import Session
 from holdfast.domain.step import Limits
+from holdfast.runtime.agent import Agent
 from holdfast.runtime.demo import DemoModel
-from holdfast.runtime.profiles import Agent
 from holdfast.runtime.tools.files import EDIT, WRITE
 from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.settings import Policy

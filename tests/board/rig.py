@@ -37,6 +37,7 @@ from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.command_defaults import CommandDefaults
 from holdfast.runtime.creation import Creation
 from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.live import Live
@@ -44,7 +45,7 @@ from holdfast.runtime.profiles import WORKSPACES, Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Ground, Tasks
+from holdfast.runtime.tasks import Tasks
 from holdfast.runtime.tools.delegate import Delegate
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import Result
@@ -82,7 +83,7 @@ class BoardRig:
             self.store,
             archive=archive,
             supervisor=Supervisor(home / "tasks"),
-            ground=Ground(home / "tasks", lambda: dict(ENVIRONMENT), 0o022, str),
+            defaults=CommandDefaults(home / "tasks", lambda: dict(ENVIRONMENT), 0o022, str),
             sessions=self.sessions,
             clock=self.clock,
         )

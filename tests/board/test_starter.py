@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.board import BoardArchived, BoardCreated, BoardEvent, BoardPaused, board_stream
 from holdfast.domain.card import (
-    BoardArchived,
-    BoardCreated,
-    BoardEvent,
-    BoardPaused,
     Card,
     CardCreated,
     CardEvent,
@@ -20,7 +17,6 @@ from holdfast.domain.card import (
     CardStatus,
     RunFinished,
     RunStarted,
-    board_stream,
     card_stream,
 )
 from holdfast.store.port import Append, Write

@@ -16,11 +16,8 @@ from typing import get_args
 import msgspec
 import pytest
 
+from holdfast.domain.board import BoardArchived, BoardCreated, BoardPaused, BoardResumed
 from holdfast.domain.card import (
-    BoardArchived,
-    BoardCreated,
-    BoardPaused,
-    BoardResumed,
     CardBlocked,
     CardCommented,
     CardCompleted,

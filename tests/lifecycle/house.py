@@ -19,9 +19,10 @@ from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.command_defaults import CommandDefaults
 from holdfast.runtime.sessions import Caller
 from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Ground, Tasks
+from holdfast.runtime.tasks import Tasks
 from holdfast.store.port import Appended, CommandKey, Row
 from holdfast.store.sqlite import SqliteStore
 from tests.runtime.rig import ID, Rig, ScriptedProfiles, StoppedClock
@@ -66,7 +67,7 @@ class House(Rig):
             self.store,
             archive=Archive(self.store, self.clock, Changes(place.tasks)),
             supervisor=Supervisor(place.tasks),
-            ground=Ground(place.tasks, lambda: command_environment(set()), 0o022, lambda text: text),
+            defaults=CommandDefaults(place.tasks, lambda: command_environment(set()), 0o022, lambda text: text),
             sessions=self.sessions,
             clock=self.clock,
         )

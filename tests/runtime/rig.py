@@ -15,13 +15,14 @@ from holdfast.domain.fact import Problem
 from holdfast.domain.message import AgentMessage, UserMessage
 from holdfast.domain.session import Session
 from holdfast.domain.step import Limits
+from holdfast.runtime.agent import Agent
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.heartbeat import Heartbeat
 from holdfast.runtime.live import Live
 from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
-from holdfast.runtime.profiles import Agent, Profiles
+from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.secrets import Secrets
 from holdfast.runtime.sessions import Caller, Sessions

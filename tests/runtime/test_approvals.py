@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.domain.events import ToolCallFinished, TurnFinished, WaitAnswered, WaitOpened
 from holdfast.domain.session import Session
-from holdfast.runtime.profiles import Agent
+from holdfast.runtime.agent import Agent
 from tests.runtime.rig import Rig, ScriptedProfiles, call
 
 

@@ -45,11 +45,11 @@ from holdfast.domain.task import (
     TaskStopRequested,
     task_stream,
 )
+from holdfast.store.device_port import DeviceRow
 from holdfast.store.port import (
     Append,
     Appended,
     CommandKey,
-    DeviceRow,
     Hit,
     Lease,
     PartialText,

@@ -22,10 +22,11 @@ from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.command_defaults import CommandDefaults
 from holdfast.runtime.endings import Hide
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Ground, Tasks
+from holdfast.runtime.tasks import Tasks
 from holdfast.runtime.tools.place import Place
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Result, effect_of
@@ -58,7 +59,7 @@ class Desk:
             self.store,
             archive=Archive(self.store, clock, Changes(home.tasks)),
             supervisor=Supervisor(home.tasks),
-            ground=Ground(home.tasks, lambda: command_environment(set()), 0o022, hide),
+            defaults=CommandDefaults(home.tasks, lambda: command_environment(set()), 0o022, hide),
             sessions=self.sessions,
             clock=clock,
         )

@@ -13,7 +13,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from holdfast.config import Home
-from holdfast.domain.card import BoardCreated, CardCreated, board_stream, card_stream
+from holdfast.domain.board import BoardCreated, board_stream
+from holdfast.domain.card import CardCreated, card_stream
 from holdfast.store.port import Append, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.e2e.gateway import GatewayProcess

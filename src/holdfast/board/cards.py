@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from holdfast.board import workspace
+from holdfast.domain.board import BoardCreated, board_stream
 from holdfast.domain.card import (
-    BoardCreated,
     Card,
     CardBlocked,
     CardCommented,
@@ -25,7 +25,6 @@ from holdfast.domain.card import (
     CardMoved,
     CardStatus,
     RunFinished,
-    board_stream,
     card_stream,
     evolve_card,
 )

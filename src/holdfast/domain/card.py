@@ -25,35 +25,6 @@ NEVER = Happened(0, 0)
 EDITABLE = ("title", "body", "profile", "workspace", "priority", "resume", "max_runtime_ms", "max_attempts")
 
 
-class BoardCreated(Event, frozen=True):
-    """A board was made. Its name is its id."""
-
-    board: str
-    title: str
-    by: str
-
-
-class BoardPaused(Event, frozen=True):
-    """Nothing on it is started until somebody resumes it; what runs goes on."""
-
-    board: str
-    by: str
-
-
-class BoardResumed(Event, frozen=True):
-    """Cards are started again; one that was archived is back in the list."""
-
-    board: str
-    by: str
-
-
-class BoardArchived(Event, frozen=True):
-    """It left the list; its cards stay."""
-
-    board: str
-    by: str
-
-
 class CardCreated(Event, frozen=True):
     """Work was written down."""
 
@@ -236,17 +207,11 @@ CardEvent = (
     | CardCompleted
     | RunEvent
 )
-BoardEvent = BoardCreated | BoardPaused | BoardResumed | BoardArchived
 
 
 def card_stream(card: str) -> str:
     """The name of a card's stream."""
     return "card/" + card
-
-
-def board_stream(board: str) -> str:
-    """The name of a board's stream."""
-    return "board/" + board
 
 
 # --- the fold -----------------------------------------------------------------------------------

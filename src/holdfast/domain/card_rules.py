@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
+from holdfast.domain.board import BoardArchived, BoardCreated, BoardEvent, BoardPaused, BoardResumed
 from holdfast.domain.card import (
-    BoardArchived,
-    BoardCreated,
-    BoardEvent,
-    BoardPaused,
-    BoardResumed,
     Card,
     CardBlocked,
     CardCommented,

@@ -15,7 +15,8 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.domain.card import BoardEvent, CardEvent
+from holdfast.domain.board import BoardEvent
+from holdfast.domain.card import CardEvent
 from holdfast.domain.chapter import ChapterEvent
 from holdfast.domain.fact import Event, Fact, Problem, ShownArgument, Usage
 from holdfast.domain.failure import FailureDismissed

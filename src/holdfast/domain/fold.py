@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from holdfast.domain.card import BoardEvent, CardEvent
+from holdfast.domain.board import BoardEvent
+from holdfast.domain.card import CardEvent
 from holdfast.domain.chapter import (
     Chapter,
     ChapterEvent,

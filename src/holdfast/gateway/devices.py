@@ -18,8 +18,8 @@ from holdfast.gateway.door_shapes import Device, SignInCode
 from holdfast.gateway.revocations import Revocations
 from holdfast.gateway.stream import Streams
 from holdfast.runtime.clock import Clock
-from holdfast.store.port import DeviceRow
-from holdfast.store.port import Devices as Kept
+from holdfast.store.device_port import DeviceRow
+from holdfast.store.device_port import Devices as Kept
 
 CODE_MS = 10 * 60_000
 TOUCH_MS = 60_000

@@ -6,15 +6,14 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.board.inbox import InboxEntry
 from holdfast.domain.command import Text
 from holdfast.domain.events import Mode, Record
-from holdfast.domain.fact import ShownArgument
 from holdfast.gateway.answers import Error
 from holdfast.gateway.card_shapes import CARD_SHAPES
 from holdfast.gateway.chapter_shapes import CHAPTER_SHAPES
 from holdfast.gateway.door_shapes import DOOR_SHAPES
 from holdfast.gateway.house_shapes import HOUSE_SHAPES
+from holdfast.gateway.inbox_shapes import Inbox, WaitDetail
 from holdfast.runtime.views import TaskView
 
 
@@ -212,44 +211,6 @@ class SearchPage(msgspec.Struct, frozen=True):
     """What a search found, newest first."""
 
     hits: list[SearchHit]
-
-
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that waits for a person."""
-
-    id: str
-    session: str
-    title: str
-    turn: int
-    version: int
-    purpose: str
-    reason: str
-    call: str
-    choices: list[str]
-    pattern: str
-    until: int | None
-    """When it ends by itself: an approval as denied, by the profile's `approval_timeout`."""
-    opened_at: int
-    shown: list[ShownArgument]
-    """Every argument of a call that waits for an approval, long ones cut, and the change of a file as `diff`."""
-
-
-class WaitDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that waits for a person, and all of the call that it is about."""
-
-    wait: Waiting
-    arguments: str
-    """The arguments of the call as the model gave them, nothing cut; empty when nobody waits any more."""
-
-
-class Inbox(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that waits for a person."""
-
-    entries: list[InboxEntry]
-    """The first 500, longest waiting first."""
-    total: int
-    waits: list[Waiting]
-    """Those of the entries that a turn waits for, with all that is needed to answer them."""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):

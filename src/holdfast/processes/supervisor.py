@@ -25,7 +25,8 @@ from holdfast.processes.command import Command, Found, NeverStarted, Over, Runni
 from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import KillReport, Member, find_members, kill_tree, members, signal_group
 from holdfast.processes.launch import KEEPER, launch, own_keepers, reap
-from holdfast.processes.proc import Identity, alive, process, require_proc
+from holdfast.processes.pidfd import exit_of, open_pidfd
+from holdfast.processes.proc import alive, require_proc
 from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed, spooled
 from holdfast.processes.verdict import decide, find, find_left, judge
 
@@ -178,7 +179,7 @@ class Supervisor:
         with suppress(TimeoutError):
             async with asyncio.timeout(LEFT_SECONDS):
                 for keeper in claim.keepers:  # they stay until nobody is left
-                    await _exit_of(keeper)
+                    await exit_of(keeper)
         return await members(spool, claim)
 
     async def take_over(self, id: str, left_by: str) -> None:
@@ -193,7 +194,7 @@ class Supervisor:
 
     def _watch(self, spool: Spool, claim: Claim) -> None:
         loop = asyncio.get_running_loop()
-        watch = _Watch(spool, claim, loop.create_future(), None if claim.left_by else _open_pidfd(claim.command))
+        watch = _Watch(spool, claim, loop.create_future(), None if claim.left_by else open_pidfd(claim.command))
         self._live[spool.id] = watch
         if watch.pidfd is None:
             self._gone(watch)
@@ -359,38 +360,11 @@ async def _left_over(spool: Spool, claim: Claim) -> Over:
     """Wait until nobody is left: its keepers stay until then, and without them somebody looks now and then."""
     while True:
         for keeper in claim.keepers:
-            await _exit_of(keeper)
+            await exit_of(keeper)
         found = await asyncio.to_thread(find_left, spool, claim)
         if not isinstance(found, Running):
             return found
         await asyncio.sleep(TICK_SECONDS)
-
-
-async def _exit_of(identity: Identity) -> None:
-    """Wait until just this process has ended."""
-    descriptor = _open_pidfd(identity)
-    if descriptor is None:
-        return
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(descriptor, ended.set)
-    try:
-        await ended.wait()
-    finally:
-        loop.remove_reader(descriptor)
-        os.close(descriptor)
-
-
-def _open_pidfd(identity: Identity) -> int | None:
-    """A descriptor of a process; `None` if it is gone."""
-    try:
-        descriptor = os.pidfd_open(identity.pid)
-    except OSError:
-        return None
-    found = process(identity.pid)
-    if found is None or found.identity != identity:
-        os.close(descriptor)
-        return None
-    return descriptor
 
 
 def _close_pidfd(watch: _Watch) -> None:

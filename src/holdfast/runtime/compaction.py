@@ -19,10 +19,10 @@ from holdfast.domain.compaction import Compact, again_at, by_itself, covered, di
 from holdfast.domain.fact import Problem, Usage
 from holdfast.domain.message import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
 from holdfast.domain.session import Session
+from holdfast.runtime.agent import Agent
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.model import Answer, Model, ModelError, ModelRequest
 from holdfast.runtime.pen import Pen
-from holdfast.runtime.profiles import Agent
 
 TOOL_OUTPUT = 4_000
 INSTRUCTIONS = """You are given a conversation between a user and an agent: you are that agent. Your text will stand \

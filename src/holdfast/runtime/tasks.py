@@ -14,13 +14,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, Rejected, Unavailable
+from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, Unavailable
 from holdfast.domain.task import (
     NEVER_STARTED,
     ProcessStarted,
@@ -32,15 +31,16 @@ from holdfast.domain.task import (
     task_of_left,
     task_stream,
 )
-from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Found, NeverStarted, Over, Running
+from holdfast.processes.command import Command, Found, NeverStarted, Over, Running
 from holdfast.processes.kill import KillReport
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.endings import Hide, end_of, left_write
+from holdfast.runtime.command_defaults import CommandDefaults
+from holdfast.runtime.endings import end_of, left_write
 from holdfast.runtime.environments import Environments
 from holdfast.runtime.log_follower import LogFollower
-from holdfast.runtime.sandbox import Sandbox, SandboxPolicy
+from holdfast.runtime.sandbox import SandboxPolicy
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.task_cleanup import clear_left_over, remove_if_in_the_log
 from holdfast.runtime.task_lifetimes import TaskLifetimes
@@ -55,20 +55,6 @@ RUNTIME = "the runtime"
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """What every command of this home stands on."""
-
-    root: Path
-    """Where the directories of tasks are."""
-    environment: Callable[[], dict[str, str]]
-    umask: int
-    """The user's own: what commands make is theirs, not ours."""
-    hide: Hide
-    sandbox: Sandbox | None = None
-    """Who builds the sandboxes of agents' commands; None builds none."""
-
-
 class Tasks:
     """All commands of this home."""
 
@@ -78,7 +64,7 @@ class Tasks:
         *,
         archive: Archive,
         supervisor: Supervisor,
-        ground: Ground,
+        defaults: CommandDefaults,
         sessions: Sessions,
         clock: Clock,
     ) -> None:
@@ -87,7 +73,7 @@ class Tasks:
         self._store = store
         self._lifetimes = TaskLifetimes(sessions, clock)
         self._clock = clock
-        self._ground = ground
+        self._defaults = defaults
         self._watched: dict[str, asyncio.Task[None]] = {}
         self._starting: dict[str, asyncio.Task[Appended]] = {}
         self._abandoned: set[str] = set()
@@ -95,7 +81,7 @@ class Tasks:
         self._kills: dict[str, asyncio.Task[KillReport]] = {}
         self._to_begin: set[str] = set()
         """Those being looked up that are to begin if they have not."""
-        self._environments = Environments(ground.root)
+        self._environments = Environments(defaults.root)
         self._follower = LogFollower(
             store, self._react, name="the tasks", sweep=self._stop_orphans, sweep_seconds=SWEEP_SECONDS
         )
@@ -115,7 +101,7 @@ class Tasks:
             self.supervisor,
             self._environments,
             remembered=self._remembered,
-            root=self._ground.root,
+            root=self._defaults.root,
         )
         for row in await self._store.running_tasks():
             ours = str(row["id"]) in self._starting or str(row["id"]) in self._watched  # somebody was quick
@@ -141,7 +127,7 @@ class Tasks:
         `env` is by default the gateway's own, without its keys.
         """
         started = msgspec.structs.replace(started, own_environment=env is not None)
-        order = self._order(started, env)
+        order = self._defaults.order(started, env)
         order.check()
         starting = self._starting[order.id] = asyncio.create_task(self._begin(order, started, command))
         starting.add_done_callback(lambda _: self._starting.pop(order.id, None))
@@ -151,28 +137,6 @@ class Tasks:
             if not starting.done():
                 self._abandoned.add(order.id)
             raise
-
-    def _order(self, started: TaskStarted, env: Mapping[str, str] | None) -> Command:
-        """What the keeper gets, all from the intent but the environment."""
-        return Command(
-            id=started.task,
-            run=tuple(started.argv) or started.command,
-            cwd=Path(started.cwd),
-            env=self._ground.environment() if env is None else env,
-            umask=self._ground.umask,
-            stdin="pipe" if started.stdin else "nothing",
-            head=HEAD_BYTES if started.head is None else started.head,
-            tail=TAIL_BYTES if started.tail is None else started.tail,
-            sandbox=self._sandbox(started),
-        )
-
-    def _sandbox(self, started: TaskStarted) -> tuple[str, ...]:
-        if started.sandbox is None:
-            return ()
-        if self._ground.sandbox is None or self._ground.sandbox.problem:
-            why = "none can be built here" if self._ground.sandbox is None else self._ground.sandbox.problem
-            raise Rejected(f"The command belongs into a sandbox, and there is none now: {why}.")
-        return self._ground.sandbox.arguments(started.sandbox)
 
     async def _begin(self, order: Command, started: TaskStarted, command: CommandKey | None) -> Appended:
         try:
@@ -196,19 +160,13 @@ class Tasks:
 
     def hide(self, text: str) -> str:
         """A text without the secret values that are known."""
-        return self._ground.hide(text)
+        return self._defaults.hide(text)
 
     async def confine(
         self, started: TaskStarted, policy: SandboxPolicy, *, workspace: Path, own: Path | None
     ) -> TaskStarted:
         """The intent with the sandbox that a command of an agent gets, or why it has none. `Rejected` if it must."""
-        sandbox = self._ground.sandbox
-        if sandbox is None:
-            return started
-        found = await asyncio.to_thread(sandbox.spec, policy, workspace=workspace, own=own, session=started.session)
-        if isinstance(found, str):
-            return msgspec.structs.replace(started, no_sandbox=found)
-        return msgspec.structs.replace(started, sandbox=found)
+        return await asyncio.to_thread(self._defaults.confine, started, policy, workspace=workspace, own=own)
 
     async def _keep_environment(self, order: Command) -> None:
         try:
@@ -254,7 +212,7 @@ class Tasks:
             return NeverStarted(task, "the gateway was killed before it began, and its environment is lost")
         log.info("task %s begins now: the gateway was killed before it could", task)
         try:
-            return await self.supervisor.start(self._order(started, env))
+            return await self.supervisor.start(self._defaults.order(started, env))
         except Conflict:
             return await self.supervisor.attach(task)
         except HoldfastError as error:
@@ -383,7 +341,7 @@ class Tasks:
             await asyncio.wait({kill})  # one by force may have taken its place
         left = await self.supervisor.left_behind(task)
         row = await self._store.task(task)
-        output, changes, hide = self.supervisor.output(task), self.archive.changes, self._ground.hide
+        output, changes, hide = self.supervisor.output(task), self.archive.changes, self._defaults.hide
         finished = await asyncio.to_thread(end_of, row, over, output=output, left=left, changes=changes, hide=hide)
         rest = left_write(row, left)
         await self._finish(finished, *rest)

@@ -52,6 +52,7 @@ from holdfast.domain.step import (
     pick_up,
     stop_reason,
 )
+from holdfast.runtime.agent import Agent
 from holdfast.runtime.clock import Clock, elapsed, until
 from holdfast.runtime.compaction import shorten
 from holdfast.runtime.listen import listen
@@ -59,7 +60,7 @@ from holdfast.runtime.live import Live
 from holdfast.runtime.model import Delta, ModelError
 from holdfast.runtime.pen import Pen
 from holdfast.runtime.permissions import Permitted, nobody_answered, permission, with_timeout
-from holdfast.runtime.profiles import Agent, Profiles
+from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.prompt import prompt, responded
 from holdfast.runtime.tools.tool import Result, Tool, effect_of, finished, second_try
 from holdfast.store.port import PartialText, Subscription

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from holdfast.domain.board import BoardArchived, BoardCreated, BoardEvent, BoardPaused, BoardResumed
 from holdfast.domain.card import (
-    BoardArchived,
-    BoardCreated,
-    BoardEvent,
-    BoardPaused,
-    BoardResumed,
     CardBlocked,
     CardCommented,
     CardCompleted,

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from holdfast.domain.errors import Conflict, NotFound
 from holdfast.domain.events import session_stream
+from holdfast.store.device_port import DeviceRow, WhileAway
 from holdfast.store.operations import Transaction
-from holdfast.store.port import DeviceRow, Row, WhileAway
+from holdfast.store.port import Row
 from holdfast.store.writer import Writer
 
 Rows = Callable[[str, dict[str, object]], Awaitable[list[Row]]]

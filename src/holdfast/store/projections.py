@@ -10,7 +10,7 @@ from typing import assert_never
 
 import msgspec
 
-from holdfast.domain.card import BoardEvent
+from holdfast.domain.board import BoardEvent
 from holdfast.domain.chapter import (
     INTERRUPTED,
     ChapterOpened,

@@ -17,6 +17,7 @@ from holdfast.domain.events import Record, decode_many
 from holdfast.domain.system import SYSTEM
 from holdfast.store.cards import SqliteCards
 from holdfast.store.connection import connect_impatient_writer, connect_reader, explained, prepare
+from holdfast.store.device_port import Devices
 from holdfast.store.devices import SqliteDevices
 from holdfast.store.follower_state import FollowerState
 from holdfast.store.operations import (
@@ -33,7 +34,6 @@ from holdfast.store.port import (
     Append,
     Appended,
     CommandKey,
-    Devices,
     Health,
     Hit,
     Lease,

@@ -173,3 +173,13 @@ def _approval(wait: Wait, text: str) -> Answer | Wrong:
     return Wrong(
         f"It waits for a permission: {_listed(wait)}. `deny REASON` tells why; /steer TEXT says something else."
     )
+
+
+AT_ONCE = ("quit", "stop", "help")
+"""Leaving, stopping the turn and asking for help never wait."""
+
+
+def is_at_once(text: str) -> bool:
+    """Whether it is a command that waits for nothing, whatever is going on."""
+    meant = meaning(text, None)
+    return isinstance(meant, Slash) and meant.name in AT_ONCE

@@ -23,7 +23,7 @@ from holdfast.cli.chat.follower import Follower
 from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.live import Now
 from holdfast.cli.chat.outbox import Delivered, Kind, Letter, Outbox, Receipt, Returned, Waiting
-from holdfast.cli.chat.slash import Answer, Message, Slash, Wrong, meaning
+from holdfast.cli.chat.slash import Answer, Message, Slash, Wrong, is_at_once, meaning
 from holdfast.cli.errors import CliError, NotRunning, Refused
 from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken
 from holdfast.cli.gateway import Gateway, Json
@@ -36,8 +36,6 @@ CHOICES = "k keep · s stop · c cancel"
 DRAIN_SECONDS = 3.0
 CHANGES = ("resume", "new", "fork", "profile", "model", "rename", "undo", "reset", "undo-reset", "compact")
 """What is typed behind one of these is meant for what comes of it, so it waits."""
-AT_ONCE = ("quit", "stop", "help")
-"""But for these: leaving, stopping the turn and asking for help never wait."""
 
 
 class Screen(Protocol):
@@ -267,7 +265,7 @@ class Chat:
         if self._choice is not None:
             self._chosen(self._choice, MEANINGS.get(text.strip().lower()))
             return
-        if self._changing and not _is_at_once(text):
+        if self._changing and not is_at_once(text):
             self._held.append(self._letter("message", {}, text))
             self._screen.refresh()
             return
@@ -395,12 +393,6 @@ class Chat:
             done = [Remark(_words(error), "bad")]
         finally:
             self._poster(self._did)((slash, done))
-
-
-def _is_at_once(text: str) -> bool:
-    """Whether it is a command that waits for nothing, whatever is going on."""
-    meant = meaning(text, None)
-    return isinstance(meant, Slash) and meant.name in AT_ONCE
 
 
 def _words(error: CliError) -> str:

@@ -16,8 +16,8 @@ from holdfast.domain.errors import NotFound
 from holdfast.edit_settings import allow_always
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import returns, takes, told
+from holdfast.gateway.inbox_shapes import Inbox, WaitDetail, Waiting
 from holdfast.gateway.routes.sessions import accepted
-from holdfast.gateway.shapes import Inbox, WaitDetail, Waiting
 from holdfast.gateway.state import At, Gateway
 from holdfast.store.port import Row
 

@@ -1,0 +1,120 @@
+"""An agent: the model, tools, rules and limits that work on one session."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from holdfast.domain.rights import RightsLayer
+from holdfast.domain.session import Session
+from holdfast.domain.step import Limits
+from holdfast.runtime.model import Model
+from holdfast.runtime.sandbox import SandboxPolicy
+from holdfast.runtime.secrets import NO_SECRETS, Secrets
+from holdfast.runtime.tools.mcp import McpServers
+from holdfast.runtime.tools.place import KEPT, SYSTEM, Place
+from holdfast.runtime.tools.tool import AnyTool
+from holdfast.settings import (
+    OTHERS_TASKS,
+    Policy,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """What works on a session."""
+
+    model: Model
+    limits: Limits
+    instructions: str = ""
+    cwd: str = ""
+    also: tuple[Path, ...] = ()
+    rules: dict[str, Policy] = field(default_factory=dict)
+    own_tools: list[AnyTool] = field(default_factory=list)
+    servers: McpServers | None = None
+    server_names: tuple[str, ...] = ()
+    closed: tuple[Path, ...] = SYSTEM
+    workspaces: Path | None = None
+    """Where those of cards are; each worker has its own, and no other directory becomes open by being chosen."""
+    ancestors: tuple[RightsLayer, ...] = ()
+    """What limits it besides its own profile: the profiles of the agents that it descends from."""
+    sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
+    approval_timeout_ms: int = 0
+    """An approval that nobody answers for so long is denied; 0 never is."""
+    kept: tuple[int, int] = KEPT
+    secrets: Secrets = field(default=NO_SECRETS, repr=False)
+    summarisers: tuple[Model, ...] = ()
+    summary_seconds: float = 60.0
+
+    @property
+    def summary_models(self) -> tuple[Model, ...]:
+        """Who writes summaries: the one that was chosen for it, then its own."""
+        return (*self.summarisers, self.model)
+
+    async def tools(self) -> dict[str, AnyTool]:
+        """What it can do; the tools of a server that is down are missing, and it says so when they are called."""
+        found = list(self.own_tools)
+        if self.servers is not None and self.server_names:
+            found += await self.servers.tools(list(self.server_names))
+        return {tool.name: tool for tool in found}
+
+    def place(self, session: Session, call: str = "") -> Place:
+        """Where its tools work, or one call of them."""
+        # a card has a workspace of its own, and what an agent created works where its creator could
+        given = session.card or session.rights.layers
+        return Place(
+            Path(session.cwd if given else self.cwd or session.cwd),
+            self.also,
+            self.closed,
+            own=self._workspace(session),
+            bounds=tuple(tuple(Path(path) for path in layer.paths) for layer in self.ancestors),
+            others=all(rules.get(OTHERS_TASKS) == "allow" for rules in self.all_rules),
+            profile=session.profile,
+            session=session.id,
+            call=call,
+            kept=self.kept,
+            git_rules=tuple(
+                tuple(rule for rule, policy in rules.items() if policy != "deny" and ".git" in rule)
+                for rules in self.all_rules
+            ),
+            sandbox=self._sandbox(),
+            mask=self.secrets.mask,
+            mark=f"{session.id}-{call}" if call else "",
+        )
+
+    def _workspace(self, session: Session) -> Path | None:
+        """The workspace of its card, or of the card whose worker created it."""
+        if self.workspaces is None:
+            return None
+        if session.card:
+            return self.workspaces / session.card
+        cwd = Path(session.cwd)
+        if session.rights.layers and cwd != self.workspaces and cwd.is_relative_to(self.workspaces):
+            return self.workspaces / cwd.relative_to(self.workspaces).parts[0]
+        return None
+
+    def _sandbox(self) -> SandboxPolicy:
+        """What its profile says of the sandbox, and no more than all that limit it say."""
+        bounds = [[Path(path) for path in layer.paths] for layer in self.ancestors]
+        wanted = (*self.also, *self.sandbox.writable)
+        writable = [path for path in wanted if all(any(path.is_relative_to(root) for root in one) for one in bounds)]
+        policy = SandboxPolicy(self.sandbox.mode, self.sandbox.network, tuple(writable))
+        for layer in self.ancestors:
+            policy = policy.limited_by(layer.sandbox, network=layer.network)
+        return policy
+
+    @property
+    def all_rules(self) -> list[dict[str, Policy]]:
+        """Its own rules and those of all that limit it; a call needs the consent of each."""
+        return [self.rules, *(layer.rules for layer in self.ancestors)]
+
+    def hide(self, output: str) -> str:
+        """The output of a tool without the keys that it came across."""
+        return self.secrets.mask(output)
+
+    async def tidy(self, session: Session) -> None:
+        """Take away what the tool calls left behind that were killed in the middle."""
+        cut = [open.call for open in session.turn.open_calls.values() if open.effect] if session.turn else []
+        for tool, call in ((tool, call) for call in cut for tool in self.own_tools if tool.name == call.tool):
+            await asyncio.to_thread(tool.tidy, self.place(session, call.call), call.arguments)
