@@ -106,7 +106,7 @@ def test_a_terminal_shows_text_as_it_is_spoken_and_tools_in_one_line(cli: Comman
     script = "slow 0.4 one two\nwrite a.txt x\nsay three"
     with cli.terminal("run", "--cwd", str(tmp_path), script) as terminal:
         assert terminal.wait() == 0
-    first, tool, *rest = terminal.text.splitlines()
+    _, first, tool, *rest = terminal.text.splitlines()
     assert first == "one two"
     assert tool.startswith("⚙ write path=a.txt content=x · done · ")
     assert rest[0] == ""
@@ -116,7 +116,7 @@ def test_a_terminal_shows_text_as_it_is_spoken_and_tools_in_one_line(cli: Comman
 def test_what_an_agent_says_cannot_command_the_terminal(cli: CommandLine) -> None:
     with cli.terminal("run", "say \x1b[31mred\x07", NO_COLOR="1") as terminal:
         assert terminal.wait() == 0
-    assert terminal.raw == "[31mred\n"
+    assert terminal.raw == "the demo agent answers (profile demo): a script, no AI\n[31mred\n"
     assert cli.ok("run", "say \x1b[31mred") == "\x1b[31mred\n"
 
 

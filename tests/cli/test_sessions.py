@@ -21,7 +21,7 @@ WIDE = "say 日本語のとても長いタイトルは表に収まらないの�
 
 def test_an_empty_list_teaches(gateway: GatewayProcess) -> None:
     cli = CommandLine(gateway.home)
-    assert cli.ok("sessions") == 'No sessions yet. Try: holdfast run "say hello"\n'
+    assert cli.ok("sessions") == 'No sessions yet. Try: holdfast run --profile demo "say hello"\n'
     assert cli.ok("sessions", "list", "--archived") == "No session is archived.\n"
     assert cli.ok("sessions", "search", "x").startswith("Nothing found.")
     assert cli.ok("why") == "Nothing is at work, and nothing waits.\n"

@@ -61,7 +61,7 @@ def test_three_at_once_share_one_gateway(alone: CommandLine) -> None:
     answers = [run.communicate(timeout=PATIENCE) for run in runs]
     assert [run.returncode for run in runs] == [0, 0, 0], answers
     assert [out for out, _ in answers] == ["0\n", "1\n", "2\n"]
-    assert "".join(err for _, err in answers) == f"started a gateway (pid {pid_of(alone.home)})\n"
+    assert "".join(err for _, err in answers).count("started a gateway") == 1
     assert alone.json("status")["sessions"] == 3
     alone.ok("shutdown")
     until(lambda: not _gateways(alone.home), "nobody was left behind who waited for the lock")
