@@ -25,7 +25,7 @@ from holdfast.domain.errors import Conflict, Gone, HoldfastError, NotFound, Unav
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.system import SYSTEM, GatewayStarted, GatewayStopped
 from holdfast.gateway.devices import Devices
-from holdfast.gateway.greeting import Greeting, greet, show_in_browser, sign_in_link
+from holdfast.gateway.greeting import Greeting
 from holdfast.gateway.guard import Guard
 from holdfast.gateway.logs import start_logging
 from holdfast.gateway.revocations import Revocations
@@ -170,25 +170,12 @@ async def _run(
             if not await _begin(gateway, wait=True):
                 await serving
                 return number
-        await asyncio.to_thread(lambda: profiles.sandbox.problem)  # tried once, before a command needs it
-        await _remove_left_tmp(store, profiles.sandbox)
-        await profiles.detect()
-        await gateway.tasks.start()
-        await mirror.start()
-        await gateway.retention.start()
         stale = StaleList(store, gateway.shelf, gateway.clock, lambda: profiles.settings.session_reset)
-        await stale.start()
-        await gateway.runner.start()
-        await gateway.reset_clock.start()
-        await gateway.dispatcher.start()
-        gateway.recovered.set()
+        await _recover(gateway, mirror, stale)
         if started:
             _announce(home, gateway, files, public_urls)
         if greeting is not None:
-            link = await sign_in_link(gateway) if greeting.link else ""
-            greet(home, gateway, link)
-            if greeting.browser and link:
-                show_in_browser(home, link)
+            await greeting.give(home, gateway)
         warming = asyncio.create_task(_warm_up(profiles))
         await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _say_goodbye(gateway, serving)
@@ -204,42 +191,45 @@ async def _run(
         log.info("gateway ended")
 
 
+async def _recover(gateway: Gateway, mirror: Mirror, stale: StaleList) -> None:
+    """Go on with everything that the last gateway left open; only then is anything new accepted."""
+    sandbox = gateway.profiles.sandbox
+    await asyncio.to_thread(lambda: sandbox.problem)  # tried once, before a command needs it
+    await _remove_left_tmp(gateway.store, sandbox)
+    await gateway.profiles.detect()
+    await gateway.tasks.start()
+    await mirror.start()
+    await gateway.retention.start()
+    await stale.start()
+    await gateway.runner.start()
+    await gateway.reset_clock.start()
+    await gateway.dispatcher.start()
+    gateway.recovered.set()
+
+
 def _put_together(
     place: _Place, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event, again: Again
 ) -> tuple[Gateway, Mirror]:
     """Every part with what it works with, nothing started yet."""
     home, clock = place.home, SystemClock()
     sessions, live, archive = Sessions(store, clock), Live(store), Archive(store, clock, Changes(home.tasks))
-    tasks = Tasks(
-        store,
-        archive=archive,
-        supervisor=Supervisor(home.tasks),
-        defaults=CommandDefaults(
-            home.tasks,
-            lambda: command_environment(profiles.settings.secret_names),
-            place.umask,
-            profiles.hide,
-            profiles.sandbox,
-        ),
-        sessions=sessions,
-        clock=clock,
+    defaults = CommandDefaults(
+        home.tasks,
+        lambda: command_environment(profiles.settings.secret_names),
+        place.umask,
+        profiles.hide,
+        profiles.sandbox,
     )
+    supervisor = Supervisor(home.tasks)
+    tasks = Tasks(store, archive=archive, supervisor=supervisor, defaults=defaults, sessions=sessions, clock=clock)
     shelf = Shelf(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=profiles.process_max_age_ms)
     delegation = Delegation(store, archive=archive, sessions=sessions, clock=clock)
     creation = Creation(store, sessions=sessions, profiles=profiles)
-    profiles.tools += [
-        *command_tools(tasks, shelf, clock),
-        Delegate(delegation, shelf, creation).tool,
-        Recall(sessions).tool,
-    ]
+    delegate, recall = Delegate(delegation, shelf, creation).tool, Recall(sessions).tool
+    profiles.tools += [*command_tools(tasks, shelf, clock), delegate, recall]
+    heartbeat = Heartbeat(home.heartbeat, clock)
     runner = Runner(
-        store,
-        sessions=sessions,
-        archive=archive,
-        live=live,
-        profiles=profiles,
-        clock=clock,
-        heartbeat=Heartbeat(home.heartbeat, clock),
+        store, sessions=sessions, archive=archive, live=live, profiles=profiles, clock=clock, heartbeat=heartbeat
     )
     streams, awake = Streams(store, live), Awake()
     still_running = StillRunning(store, shelf, tasks, awake)

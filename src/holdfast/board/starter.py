@@ -244,25 +244,7 @@ class Starter:
             fresh_because=choice.fresh_because,
             rights=card.rights,
         )
-        begins: list[AnyEvent] = []
-        if choice.resumes is None:
-            title = title_from(card.title)
-            born = SessionCreated(
-                session=session,
-                profile=card.profile,
-                cwd=str(found.path),
-                title=title,
-                by=THE_BOARD,
-                rights=card.rights,
-            )
-            begins.append(born)
-        elif state.archived:
-            begins.append(SessionRestored(by=THE_BOARD))
-        begins += [
-            WorkerBound(card=card.id, run=number, cwd=str(found.path), rights=card.rights),
-            NoteReceived(text=said.note, task=task),
-            InputReceived(input=f"run-{card.id}-{number}", text=said.text, mode="queue", by=THE_BOARD),
-        ]
+        begins = _first_events(card, run, state, said)
         started = TaskStarted(
             task=task,
             of="card",
@@ -307,6 +289,29 @@ class Starter:
     async def _block(self, card: Card, version: int, reason: str) -> None:
         block = CardBlocked(card=card.id, of="capability", reason=reason, by=THE_BOARD)
         await self._cards.write(card, [block], decided_on=version, by=THE_BOARD)
+
+
+def _first_events(card: Card, run: RunStarted, state: Session, said: Words) -> list[AnyEvent]:
+    """What a run begins its session with, or goes on in it with."""
+    events: list[AnyEvent] = []
+    if not run.resumes:
+        born = SessionCreated(
+            session=run.session,
+            profile=card.profile,
+            cwd=run.workspace,
+            title=title_from(card.title),
+            by=THE_BOARD,
+            rights=card.rights,
+        )
+        events.append(born)
+    elif state.archived:
+        events.append(SessionRestored(by=THE_BOARD))
+    return [
+        *events,
+        WorkerBound(card=card.id, run=run.run, cwd=run.workspace, rights=card.rights),
+        NoteReceived(text=said.note, task=run.task),
+        InputReceived(input=f"run-{card.id}-{run.run}", text=said.text, mode="queue", by=THE_BOARD),
+    ]
 
 
 def _named(parent: Row, card: Card) -> str:

@@ -30,6 +30,13 @@ class Greeting:
         """A one-time code is for eyes: where no terminal is, it would stay in somebody's log."""
         return self.browser or sys.stdout.isatty()
 
+    async def give(self, home: Home, gateway: Gateway) -> None:
+        """Say what can be done now, and open a browser where one is wanted."""
+        link = await sign_in_link(gateway) if self.link else ""
+        greet(home, gateway, link)
+        if self.browser and link:
+            show_in_browser(home, link)
+
 
 def _who_answers(profiles: Profiles) -> str:
     """Which agent a newcomer gets, and why."""
