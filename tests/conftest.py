@@ -12,6 +12,9 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")  # by default an example that takes 0.2 s is an error, and machines are noisy
 
+# a sandbox has a /tmp of its own, and many a test has its agent look at a file beside its workspace
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/var/tmp")
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in its background: nobody
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whom a test starts would hear its Ctrl-C
 
