@@ -123,5 +123,8 @@ async def test_the_file_of_a_running_task_is_read_once_and_not_at_every_call(
         await asyncio.sleep(0.01)
     await mirror.stop()
     lines = (rig.home / ONE / LOG).read_text().splitlines()
-    assert [json.loads(line)["event"]["kind"] for line in lines] == ["ToolCallStarted", "ToolCallFinished"] * 6
+    assert [json.loads(line)["event"]["kind"] for line in lines] == [
+        *["ModelResponded", "ToolCallStarted", "ToolCallFinished"] * 6,
+        "ModelResponded",
+    ]
     assert len(looks) == 1

@@ -63,8 +63,12 @@ def prepare(path: Path) -> None:
 
 
 def _is_current(path: Path) -> bool:
+    """Whether it needs no migration. One whose creation was cut has a journal that only a writer can roll back."""
     with closing(connect_reader(path)) as connection:
-        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        try:
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        except sqlite3.OperationalError:
+            return False
         return version == migrations()[-1][0] and connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
 
 
