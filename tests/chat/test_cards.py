@@ -76,7 +76,7 @@ def test_a_card_is_written_asked_about_and_let_go_on(gateway: GatewayProcess, cl
         seat.enter(f"/card unblock {short} complete found it")
         seat.until("is done: found it")
         seat.enter(f"/card unblock {short}")
-        seat.until("It is not blocked; it is done")
+        seat.until("It is not blocked; it has been done for")
         seat.enter("/card")
         seat.until("STATUS", "found it")
     comments = gateway.get(f"/v1/cards/{card['id']}")["comments"]

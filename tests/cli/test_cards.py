@@ -157,8 +157,10 @@ def test_every_verb_that_moves_a_card(cli: CommandLine) -> None:
 
 
 def test_links_profiles_and_followers(cli: CommandLine) -> None:
-    first, second = parked(cli, "first"), add(cli, "second", profile="")
-    assert "It has no profile" in cli.ok("card", "why", second)
+    first = parked(cli, "first")
+    cli.ok("board", "pause", "default")  # so that nothing is started before it is linked
+    second = add(cli, "second", profile="")
+    assert cli.json("card", "show", second)["card"]["profile"] == "demo"  # the default one
     cli.ok("card", "link", second, first[:6])
     circle = cli("card", "link", first, second)
     assert (circle.returncode, "That would be a circle" in circle.stderr) == (5, True)
@@ -170,6 +172,7 @@ def test_links_profiles_and_followers(cli: CommandLine) -> None:
     assert cli.json("card", "show", second)["followers"] == []
     cli.ok("card", "unlink", second, first[:6])
     assert "demo works on it" in cli.ok("card", "assign", second, "demo")
+    cli.ok("board", "resume", "default")
     status(cli, second, "done")
 
 
@@ -369,7 +372,7 @@ def _python() -> str:
 
 
 def rich(cli: CommandLine) -> dict[str, str]:
-    """A card in every column; one began anew."""
+    """A card in every column; one began anew because that was asked for; the board is paused."""
     cards = {
         "triage": parked(cli, "think about it"),
         "scheduled": add(cli, "later", "--at", "2h"),
@@ -377,7 +380,6 @@ def rich(cli: CommandLine) -> dict[str, str]:
         "blocked": add(cli, "asks", body="block which one of all these keys shall I take?"),
         "review": parked(cli, "look at it"),
         "done": add(cli, "年次報告書を書く"),
-        "ready": add(cli, "nobody", profile=""),
     }
     cards["todo"] = add(cli, "then", "--parent", cards["running"])
     cli.ok("card", "promote", cards["review"], "--to", "review")
@@ -386,6 +388,8 @@ def rich(cli: CommandLine) -> dict[str, str]:
     cli.ok("card", "unblock", cards["blocked"], "--fresh")
     until(lambda: len(cli.json("card", "runs", cards["blocked"])["runs"]) == 2, "it began anew")
     status(cli, cards["blocked"], "blocked")
+    cli.ok("board", "pause", "default")
+    cards["ready"] = add(cli, "held back")
     return cards
 
 
@@ -402,7 +406,8 @@ def test_the_picture_fits_and_says_everything(cli: CommandLine, columns: int) ->
         assert card in shown
         assert f"{name} 1" in shown and f"{name.upper()} 1" in shown
     flat = " ".join(shown.split())
-    assert "needs input: which" in flat and "⚠" in flat and "has no profile" in flat
+    assert "needs input: which" in flat and "paused by cli: nothing is started" in flat
+    assert "⚠" not in flat  # a fresh start that was asked for is no warning
     side_by_side = any("TRIAGE" in line and "TODO" in line for line in shown.split("\n"))
     assert side_by_side == (columns >= 100)
     assert "\x1b[" in terminal.raw

@@ -328,7 +328,8 @@ def test_a_context_without_a_summary_waits_and_is_answered_by_a_number(
     gateway.until_state(session, "waiting")
     (wait,) = cli.json("inbox")["waits"]
     assert wait["purpose"] == "compaction"
-    assert "(try again, digest)" in cli.ok("inbox")
+    inbox = cli.ok("inbox")
+    assert f"holdfast answer {wait['id']} 'try again'\n  holdfast answer {wait['id']} digest\n" in inbox
     assert f"`holdfast answer {wait['id']} digest`" in cli.ok("why", session)
     wrong = cli("answer", wait["id"], "perhaps")
     assert (wrong.returncode, "answered with one of: try again, digest." in wrong.stderr) == (2, True)

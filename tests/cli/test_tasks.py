@@ -74,10 +74,10 @@ def test_a_command_from_its_start_to_its_end(cli: CommandLine, gateway: GatewayP
     assert task[:8] in cli.ok("tasks", "history")
 
 
-def test_done_is_0_and_a_timeout_is_1(cli: CommandLine) -> None:
+def test_done_is_0_and_a_timeout_is_124(cli: CommandLine) -> None:
     assert cli("tasks", "wait", start(cli, "true")).returncode == 0
     running = cli("tasks", "wait", start(cli, "sleep", "300"), "--timeout", "0s")
-    assert (running.returncode, "still running" in running.stdout) == (1, True)
+    assert (running.returncode, "still running" in running.stdout) == (124, True)
 
 
 def test_several_words_are_taken_as_they_are_and_one_is_for_the_shell(cli: CommandLine, tmp_path: Path) -> None:
