@@ -242,4 +242,4 @@ def test_the_shapes_are_the_golden_ones(tmp_path: Path, request: pytest.FixtureR
 def test_the_keys_come_sorted(cli: CommandLine) -> None:
     line = cli.ok("run", "say x", "--json")
     assert line.count("\n") == 1
-    assert list(json.loads(line)) == ["outcome", "reason", "session", "text", "turn", "version"]
+    assert list(json.loads(line)) == ["model", "outcome", "profile", "reason", "session", "text", "turn", "version"]
