@@ -76,7 +76,7 @@ def _edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Read, change and replace; again when somebody else was quicker."""
     target = path.resolve()  # a link to a file elsewhere stays a link
     try:
-        with _locked(target.parent):
+        with _locked(target.with_name(target.name + ".lock")):
             for _ in range(TRIES):
                 before = _read(target)
                 text = before.decode("utf-8")
@@ -99,9 +99,9 @@ def _edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 
 @contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Only one of our own processes edits at a time."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+def _locked(path: Path) -> Iterator[None]:
+    """Only one of our own processes edits at a time. Not the directory: a gateway holds the lock of its home."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
