@@ -132,7 +132,7 @@ def test_always_is_kept_in_the_profile(running: Running) -> None:
 
 def test_always_says_so_when_the_profile_cannot_be_written(running: Running) -> None:
     gateway = running.gateway
-    running.server.script(Reply(Call("write", {"path": "docs/a.md", "content": "x"})), Reply("one"))
+    running.server.script(Reply(Call("write", {"path": "notes/a.md", "content": "x"})), Reply("one"))
     first = gateway.create("first", cwd=running.work)
     wait = waiting(gateway)["id"]
     config = gateway.home / "config.toml"
@@ -143,7 +143,7 @@ def test_always_says_so_when_the_profile_cannot_be_written(running: Running) -> 
     assert "read-only" in accepted.json()["warning"]
     gateway.until_rest(first)
     config.chmod(0o600)
-    assert "write:docs" not in config.read_text()
+    assert "write:notes" not in config.read_text()
 
 
 def test_promise_5_a_rate_limit_is_a_wait_that_everybody_sees(tmp_path: Path, server: Loopback) -> None:

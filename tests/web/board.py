@@ -10,9 +10,11 @@ from tests.e2e.gateway import GatewayProcess, Json
 from tests.web.seat import Seat
 
 
-def new_board(gateway: GatewayProcess, name: str) -> str:
-    """Each test has its own."""
+def new_board(gateway: GatewayProcess, name: str, *, paused: bool = False) -> str:
+    """Each test has its own. On one that is paused cards stay where they are put."""
     gateway.command("POST", "/v1/boards", {"board": name, "title": name.capitalize()})
+    if paused:
+        gateway.command("POST", f"/v1/boards/{name}/pause", {})
     return name
 
 

@@ -70,7 +70,7 @@ def visitor(browser: Browser, house: GatewayProcess) -> Iterator[Seat]:
 
 
 def test_dragged_with_the_mouse(visitor: Seat) -> None:
-    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "mouse")
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "mouse", paused=True)
     first = new_card(gateway, board, "Sort the mail", triage=True)
     visitor.open(f"/board/{board}")
     expect(column(page, "triage").locator(".card")).to_contain_text("Sort the mail")
@@ -104,7 +104,7 @@ def test_dragged_with_the_mouse(visitor: Seat) -> None:
 
 
 def test_carried_with_the_keys(visitor: Seat) -> None:
-    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "keys")
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "keys", paused=True)
     one = new_card(gateway, board, "First of all", triage=True, priority=5)
     two = new_card(gateway, board, "Then this", triage=True)
     new_card(gateway, board, "Beside them")
@@ -206,7 +206,7 @@ def test_words_to_a_worker_become_comments(visitor: Seat) -> None:
 
 
 def test_two_tabs_see_the_same(visitor: Seat) -> None:
-    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "tabs")
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "tabs", paused=True)
     visitor.open(f"/board/{board}")
     other = visitor.tab()
     other.goto(f"{gateway.url}/board/{board}")
@@ -259,7 +259,7 @@ def test_thousands_of_cards(visitor: Seat) -> None:
 
 
 def test_on_a_phone(browser: Browser, house: GatewayProcess) -> None:
-    board = new_board(house, "phone")
+    board = new_board(house, "phone", paused=True)
     id = new_card(house, board, "Small and handy", triage=True)
     with Seat(browser, house, viewport=PHONE, has_touch=True) as seat:
         page = seat.page
