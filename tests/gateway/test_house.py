@@ -69,7 +69,7 @@ def test_the_rules_show_what_they_let_go_and_then_let_it_go(kept: GatewayProcess
     ]
     assert kept.get(f"/v1/tasks/{old}")["id"] == old  # looking takes nothing
     gone = kept.command("POST", "/v1/retention")
-    assert gone["pruned"] and gone["count"] == 1 and gone["bytes"] == len("old\n")
+    assert gone["pruned"] and gone["count"] == 1 and gone["bytes"] > len("old\n"), "its output and its events"
     assert kept.request("GET", f"/v1/tasks/{old}").status_code == 410
     assert kept.get(f"/v1/tasks/{new}")["id"] == new
     (event,) = of_kind(kept.whole_log(), "TaskPruned")

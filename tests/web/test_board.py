@@ -75,7 +75,9 @@ def test_dragged_with_the_mouse(visitor: Seat) -> None:
     visitor.open(f"/board/{board}")
     expect(column(page, "triage").locator(".card")).to_contain_text("Sort the mail")
     drag(page, "Sort the mail", "ready")
-    expect(column(page, "ready").locator(".card")).to_contain_text("No profile set")  # and it says why it does not run
+    expect(column(page, "ready").locator(".card")).to_contain_text(
+        "Board paused by you"
+    )  # and it says why it does not run
     visitor.until(lambda: status(gateway, first) == "ready", "it was moved")
     drag(page, "Sort the mail", "running")  # only the board starts one
     expect(page.locator(".toast")).to_contain_text("A card is not moved to running by hand.")
@@ -229,7 +231,6 @@ def test_two_tabs_see_the_same(visitor: Seat) -> None:
     drawer.get_by_label("Comment", exact=True).fill("after that one")
     drawer.get_by_role("button", name="Comment", exact=True).click()
     expect(other.locator(".card", has_text="Renamed elsewhere").locator(".talk")).to_contain_text("1")
-    page.get_by_role("button", name="Pause the board").click()
     expect(other.get_by_text("Paused by you", exact=True)).to_be_visible()
     expect(other.locator(".card", has_text="Comes first")).to_contain_text("Board paused by you")
     drawer.get_by_role("button", name=f"Menu of card {first}").click()
@@ -302,6 +303,7 @@ def test_axe_finds_nothing_on_a_board(browser: Browser, house: GatewayProcess, t
         found: list[str] = []
         for path in (f"/board/{board}", f"/board/{board}/{id}", "/board/nothing-here", "/home"):
             seat.open(path)
+            seat.page.get_by_role("heading", level=1).first.wait_for(state="attached")
             seat.page.wait_for_timeout(600)
             seat.page.evaluate(AXE.read_text())
             for violation in seat.page.evaluate("axe.run().then(found => found.violations)"):
