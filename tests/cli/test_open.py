@@ -116,7 +116,7 @@ def test_serve_shows_a_code_to_eyes_and_to_no_log(
             assert link[1] not in log
         if opened:
             assert link is not None
-            called = until(lambda: seen.exists() and seen.read_text(), "the browser was called")
+            called = str(until(lambda: seen.exists() and seen.read_text(), "the browser was called"))
             assert called.startswith("file://") and link[1] not in called, "no code in the words of a process"
         process.terminate()
         assert process.wait(PATIENCE) == 0
