@@ -105,14 +105,14 @@ def test_what_was_read_after_a_cut_is_not_told_again(seat: Seat) -> None:
 def test_a_backup_was_restored(seat: Seat) -> None:
     gateway = seat.gateway
     port = gateway.port
-    gateway.command("POST", "/v1/cards", {"title": "Old enough"})
+    gateway.command("POST", "/v1/cards", {"title": "Old enough", "triage": True})
     gateway.terminate()
     kept = {path: path.read_bytes() for path in gateway.home.glob("holdfast.db*")}
     gateway.start(port)
     seat.open("/board/default")
     expect(seat.page.get_by_text("Old enough")).to_be_visible()
     for number in range(8):
-        gateway.command("POST", "/v1/cards", {"title": f"Too new {number}"})
+        gateway.command("POST", "/v1/cards", {"title": f"Too new {number}", "triage": True})
     expect(seat.page.get_by_text("Too new 7")).to_be_visible()
     gateway.terminate()
     for path in gateway.home.glob("holdfast.db*"):

@@ -150,7 +150,7 @@ def test_ages_go_by_the_gateways_clock(browser: Browser, gateway: GatewayProcess
         page.wait_for_url("**/home")
         expect(page.locator(".now", has_text="a sleeper")).to_contain_text(re.compile(r"\d+ (s|min)"))
         page.goto(f"{gateway.url}/tasks/{task}")
-        expect(page.locator(".steps")).to_contain_text(re.compile(r"Runs for (\d+ s|1 min)"))
+        expect(page.locator(".steps")).to_contain_text(re.compile(r"Has run for (\d+ s|1 min)"))
         page.goto(f"{gateway.url}/s")
         expect(page.locator(".list .group").first).to_have_text("Today")
         context.close()
