@@ -37,7 +37,7 @@ schema = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG)
 number = count()
 
 
-@schema.exclude(path=["/v1/shutdown", "/v1/login"]).parametrize()
+@schema.exclude(path=["/v1/shutdown", "/v1/restart", "/v1/login"]).parametrize()
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_contract(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None:
     if "id" in (case.path_parameters or {}) and next(number) % 2:
