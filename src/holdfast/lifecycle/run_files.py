@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,7 @@ from holdfast.lifecycle.rounds import Rounds
 from holdfast.store.lock import HomeLock
 
 CHECK_SECONDS = 1.0
-TOKEN_LENGTH = 43
+TOKEN = re.compile(r"[\w-]{43,}", re.ASCII)
 """Characters of 256 bits."""
 log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class RunFiles:
     def _restore(self) -> None:
         self._home.run.mkdir(mode=0o700, exist_ok=True)
         restored = ["lock"] if self._lock.restore() else []
-        if len(_text(self._home.token).strip()) < TOKEN_LENGTH:  # another one is for the next start
+        if not TOKEN.fullmatch(_text(self._home.token).strip()):  # another one is for the next start
             _write(self._home.token, self.token + "\n")
             restored.append("token")
         if _text(self._home.address) != self._address:
@@ -87,7 +88,7 @@ class RunFiles:
 def _token(home: Home) -> str:
     """The owner's token; it stays the same over restarts, so that clients stay logged in."""
     token = _text(home.token).strip()
-    return token if len(token) >= TOKEN_LENGTH else secrets.token_urlsafe(32)
+    return token if TOKEN.fullmatch(token) else secrets.token_urlsafe(32)
 
 
 def _text(path: Path) -> str:
@@ -124,5 +125,6 @@ def _write_over(path: Path, text: str) -> None:
         os.fchmod(file, 0o600)
         os.pwrite(file, data, 0)
         os.ftruncate(file, len(data))
+        os.fsync(file)  # a power cut leaves the old text or the new one, not zeros
     finally:
         os.close(file)
