@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -112,15 +113,24 @@ def test_what_somebody_else_wrote_meanwhile_is_kept(tmp_path: Path, monkeypatch:
     path.write_text("[gateway]\nport = 0\n")
     original, others = editing._replace, ["[gateway]\nport = 1\n"]
 
-    def replace(target: Path, before: bytes, after: bytes) -> bool:
+    def replace(target: Path, draft: BinaryIO, before: bytes, after: bytes) -> bool:
         if others:
             target.write_text(others.pop())
-        return original(target, before, after)
+        return original(target, draft, before, after)
 
     monkeypatch.setattr(editing, "_replace", replace)
     add_profile(path, "b", {"model": "demo"})
     found = load_settings(path)
     assert (found.gateway.port, "b" in found.profiles) == (1, True)
+
+
+def test_of_many_who_edit_at_once_nobody_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    names = [f"p{number}" for number in range(20)]
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(lambda name: add_profile(path, name, {"model": "demo"}), names))
+    assert set(names) <= set(load_settings(path).profiles)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_file_that_never_stays_the_same_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from holdfast.config import ConfigError
 from holdfast.read_settings import parse_settings
@@ -76,7 +76,7 @@ def _edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Read, change and replace; again when somebody else was quicker."""
     target = path.resolve()  # a link to a file elsewhere stays a link
     try:
-        with _locked(target.with_name(target.name + ".lock")):
+        with _exclusive_draft(target) as draft:
             for _ in range(TRIES):
                 before = _read(target)
                 text = before.decode("utf-8")
@@ -89,7 +89,7 @@ def _edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
                         f"{path}: the change does not fit into the file as it is written; edit it by hand."
                     )
                 parse_settings(path, after)
-                if _replace(target, before, after.encode("utf-8")):
+                if _replace(target, draft, before, after.encode("utf-8")):
                     return
     except OSError as error:
         raise ConfigError(f"{path} cannot be changed: {error.strerror}.") from error
@@ -99,14 +99,38 @@ def _edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Only one of our own processes edits at a time. Not the directory: a gateway holds the lock of its home."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+def _exclusive_draft(target: Path) -> Iterator[BinaryIO]:
+    """The file that will replace the target, locked: only one of our own processes edits at a time.
+
+    Whoever waited for the lock may have been given a file that has since become the target, and starts again.
+    """
+    path = _draft_path(target)
+    while True:
+        with open(path, "ab", opener=_open_private) as draft:
+            fcntl.flock(draft, fcntl.LOCK_EX)
+            if not _is_at(path, draft):
+                continue
+            try:
+                yield draft
+            finally:
+                if _is_at(path, draft):
+                    path.unlink()
+            return
+
+
+def _draft_path(target: Path) -> Path:
+    return target.with_name(target.name + ".new")
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+
+
+def _is_at(path: Path, file: BinaryIO) -> bool:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _read(path: Path) -> bytes:
@@ -116,24 +140,20 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def _replace(path: Path, before: bytes, after: bytes) -> bool:
+def _replace(path: Path, draft: BinaryIO, before: bytes, after: bytes) -> bool:
     """Whole or not at all, and with the rights that it had; False when the file is no longer what was read."""
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
     if not mode & stat.S_IWUSR:
         raise PermissionError(errno.EACCES, "it is read-only")  # replacing it would go around that
-    temporary = path.with_name(path.name + ".new")
-    try:
-        with temporary.open("wb") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(after)
-            file.flush()
-            os.fsync(file.fileno())
-        if _read(path) != before:
-            return False
-        temporary.replace(path)
-        return True
-    finally:
-        temporary.unlink(missing_ok=True)
+    draft.truncate(0)
+    draft.write(after)
+    draft.flush()
+    os.fchmod(draft.fileno(), mode)
+    os.fsync(draft.fileno())
+    if _read(path) != before:
+        return False
+    _draft_path(path).replace(path)
+    return True
 
 
 # --- the ways to write a change -----------------------------------------------------------------

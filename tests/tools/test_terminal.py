@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -271,12 +272,12 @@ async def test_promise_7_what_a_command_left_behind_is_a_task_that_outlives_the_
 
 
 async def test_what_a_command_left_behind_ends_by_itself_with_its_code(desk: Desk) -> None:
-    waiting = "until [ -e go ]; do sleep 0.02; done"
-    started = await desk.call("terminal", command=f"(setsid sh -c '{waiting}; exit 3' &)", background=True)
+    os.mkfifo(desk.place.cwd / "go")
+    started = await desk.call("terminal", command="(setsid sh -c 'read line <go; exit 3' &)", background=True)
     row = await desk.shelf.ended(started.task)
     (view,) = await desk.shelf.running()
-    assert (row["state"], view.left_by, len(json.loads(str(row["survivors"])))) == ("done", started.task, 2)
-    (desk.place.cwd / "go").touch()
+    assert (row["state"], view.left_by, len(json.loads(str(row["survivors"])))) == ("done", started.task, 1)
+    (desk.place.cwd / "go").write_text("\n")
     ended = await desk.shelf.ended(view.id)
     assert (ended["state"], ended["exit_code"], ended["evidence"]) == ("failed", 3, "recorded by its keeper")
     assert [note.task for note in await desk.notes()] == [started.task, view.id]
