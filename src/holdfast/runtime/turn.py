@@ -172,9 +172,10 @@ class Worker:
             if isinstance(result, WaitOpened):
                 await self._write(with_timeout(result, agent.approval_timeout_ms, now=self._clock.now()))
                 return
+            permitted = isinstance(result, Permitted)
             if isinstance(result, Permitted):
                 result = await self._carry_out(result, call)
-            result = second_try(result, cut_before)
+            result = second_try(result, cut_before, carried_out=permitted)
             took = elapsed(self._clock, started)
             await self._write(finished(call, result, turn=turn, duration_ms=took, hide=agent.hide))
 

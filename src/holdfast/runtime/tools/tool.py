@@ -229,12 +229,13 @@ def finished(
     )
 
 
-def second_try(result: Result, effect: Effect | None) -> Result:
+def second_try(result: Result, effect: Effect | None, *, carried_out: bool) -> Result:
     """The result of a call that was cut before, with this effect: if it fails now, nobody knows of the first time.
 
-    Unless it is found by its key: then it is the same time.
+    Unless it was carried out again and found by its key: then it is the same time.
     """
-    if effect in (None, "pure", "keyed") or result.outcome != "failed":
+    same_time = effect == "keyed" and carried_out
+    if effect in (None, "pure") or same_time or result.outcome != "failed":
         return result
     said = f"It was cut while it ran, and may or may not have had its effect then. Now: {result.output}"
     return replace(result, outcome="unknown", output=said)
