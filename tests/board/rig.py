@@ -184,8 +184,12 @@ class BoardRig:
 
     async def rest(self, session: str) -> Session:
         """Wait until nobody works in a session."""
+        return await self.until_session(session, lambda state: state.activity == "idle")
+
+    async def until_session(self, session: str, enough: Callable[[Session], bool]) -> Session:
+        """Wait until the session is so."""
         with self.store.subscribe(session_stream(session)) as changes:
-            while (state := await self.sessions.get(session)).activity != "idle":
+            while not enough(state := await self.sessions.get(session)):
                 await changes.wait()
                 changes.take()
         return state

@@ -1106,6 +1106,7 @@ export interface SessionCreated {
   readonly parent_version?: number;
   readonly task?: string;
   readonly rights?: Rights | null;
+  readonly workspace_of?: string;
 }
 
 export interface SessionDeleted {

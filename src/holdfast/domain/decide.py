@@ -12,6 +12,7 @@ from holdfast.domain.chapter import (
     CompactionFailed,
     CompactionRequested,
     CompactionStarted,
+    ContextCompacted,
     ResetPolicySet,
     ResetPostponed,
 )
@@ -41,6 +42,7 @@ from holdfast.domain.events import (
     InputReceived,
     InputRevised,
     InputWithdrawn,
+    ModelResponded,
     Record,
     SessionArchived,
     SessionCreated,
@@ -53,6 +55,7 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
+from holdfast.domain.fact import Usage
 from holdfast.domain.failure import FailureDismissed
 from holdfast.domain.fold import fold
 from holdfast.domain.queue import QUEUE_LIMIT, Queue, QueuedInput, edited, find
@@ -91,7 +94,8 @@ def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -
     """The events of a fork with their times: everything up to here, as if it had happened there.
 
     What no turn had taken stays behind, and a turn that was open is closed as far as it had come. The rules for
-    its reset are those of the parent, and count from now on: what happened long ago does not make it idle.
+    its reset are those of the parent, and count from now on: what happened long ago does not make it idle. What the
+    parent's answers cost is counted there and not again.
     """
     copy = fold(Session(session), parent)
     dropped, reads = edited(parent)
@@ -107,6 +111,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -
         parent=source,
         parent_version=last,
         rights=copy.rights if copy.rights.layers else None,
+        workspace_of=copy.workspace_of,
     )
     events: list[tuple[int, AnyEvent]] = [(parent[0].at, born)]
     for record in parent[1:]:
@@ -131,6 +136,8 @@ def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -
             case WaitOpened(wait=wait) | WaitAnswered(wait=wait) as event:
                 renamed = msgspec.structs.replace(event, wait=_wait_of_fork(session, wait))
                 events.append((record.at, renamed))
+            case ModelResponded() | ContextCompacted() as event:  # paid for there, not here
+                events.append((record.at, msgspec.structs.replace(event, usage=Usage())))
             case event:
                 events.append((record.at, event))
     if copy.turn is not None:

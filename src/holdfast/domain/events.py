@@ -59,6 +59,8 @@ class SessionCreated(Event, frozen=True):
     """The agent task whose work this session is."""
     rights: Rights | None = None
     """What limits it besides its profile, when an agent created it; null when a person did."""
+    workspace_of: str = ""
+    """The card in whose workspace it works, when it is a fork of the session of that card's worker."""
 
 
 class SessionRenamed(Event, frozen=True):

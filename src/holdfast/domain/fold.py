@@ -202,7 +202,7 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
                 session.turn.task = e.task
         case SessionCreated() as e:
             session.title, session.profile, session.cwd, session.task = e.title, e.profile, e.cwd, e.task
-            session.rights = e.rights or NO_LIMITS
+            session.rights, session.workspace_of = e.rights or NO_LIMITS, e.workspace_of
             session.limited = Happened(record.version, record.at) if e.rights is not None else None
         case SessionRenamed() as e:
             session.title = e.title
@@ -232,6 +232,7 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
             _acted(session, record, e.by)
         case WorkerBound() as e:
             session.card, session.run, session.cwd = e.card, e.run, e.cwd or session.cwd
+            session.workspace_of = e.card
             if e.rights is not None:
                 session.rights = intersect(session.rights, e.rights)
                 session.limited = Happened(record.version, record.at)

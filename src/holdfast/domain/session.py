@@ -161,6 +161,8 @@ class Session:
     card: str = ""
     run: int = 0
     """The card that a worker works on in this session, and which run of it; 0 when none does."""
+    workspace_of: str = ""
+    """The card in whose workspace it works: its own, or that of the session which it is a fork of."""
     turns: int = 0
     turn: Turn | None = None
     last_turn: LastTurn | None = None

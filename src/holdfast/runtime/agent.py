@@ -62,7 +62,7 @@ class Agent:
     def place(self, session: Session, call: str = "") -> Place:
         """Where its tools work, or one call of them."""
         # a card has a workspace of its own, and what an agent created works where its creator could
-        given = session.card or session.rights.layers
+        given = session.workspace_of or session.rights.layers
         return Place(
             Path(session.cwd if given else self.cwd or session.cwd),
             self.also,
@@ -84,11 +84,11 @@ class Agent:
         )
 
     def _workspace(self, session: Session) -> Path | None:
-        """The workspace of its card, or of the card whose worker created it."""
+        """The workspace of its card, of the card whose worker it is a fork of, or of the one whose worker created it."""
         if self.workspaces is None:
             return None
-        if session.card:
-            return self.workspaces / session.card
+        if session.workspace_of:
+            return self.workspaces / session.workspace_of
         cwd = Path(session.cwd)
         if session.rights.layers and cwd != self.workspaces and cwd.is_relative_to(self.workspaces):
             return self.workspaces / cwd.relative_to(self.workspaces).parts[0]
