@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.events import TurnFinished
-from holdfast.domain.task import TaskStarted
+from holdfast.domain.commands import CreateSession
+from holdfast.domain.events import ToolCallFinished, TurnFinished, session_stream
+from holdfast.domain.task import TaskStarted, task_of_call
 from holdfast.runtime import mirror as mirrors
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes
@@ -19,6 +20,7 @@ from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.mirror import LOG, SUMMARY, Mirror
 from holdfast.runtime.sessions import Caller
 from holdfast.store.port import Append, Appended, CommandKey
+from tests.board.rig import BoardRig
 from tests.runtime.rig import ID, Rig, call
 
 ONE, TWO = "11" * 8, "22" * 8
@@ -128,3 +130,23 @@ async def test_the_file_of_a_running_task_is_read_once_and_not_at_every_call(
         "ModelResponded",
     ]
     assert len(looks) == 1
+
+
+async def test_an_agent_ends_an_agent_that_it_started(tmp_path: Path) -> None:
+    config = '[profiles.boss]\nmodel = "demo"\n[profiles.boss.tools]\n"*" = "allow"\n'
+    rig = await BoardRig(tmp_path / "home", config=config).start()
+    worker = task_of_call(ID, "1.1.0")
+    lines = [f"call {call('delegate', prompt='slow 60 a b c', notify=False)}"]
+    lines += [f"call {call('process', action='kill', task=worker)}"] * 2
+    command = CreateSession(text="\n".join(lines))
+    await rig.sessions.create(command, session=ID, profile="boss", cwd=str(tmp_path), caller=caller("create-it"))
+    await rig.until_session(ID, lambda state: state.last_turn is not None)
+    records = await rig.store.load(session_stream(ID), after=0)
+    kills = [record.event for record in records if isinstance(record.event, ToolCallFinished)][1:]
+    assert [(event.outcome, event.output.partition(":")[0]) for event in kills] == [
+        ("done", "stopped"),
+        ("failed", f"Task {worker} ended already"),
+    ]
+    row = await rig.store.task(worker)
+    assert row["state"] == "stopped" and f"the agent of session {ID}" in str(row["reason"])
+    await rig.close()

@@ -11,7 +11,8 @@ import pytest
 from holdfast.domain.commands import RenameSession, SendMessage
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import InputReceived, ModelRequested, SessionRenamed, StopRequested
-from holdfast.runtime.sessions import Caller, Sessions
+from holdfast.runtime import sessions as sessions_module
+from holdfast.runtime.sessions import FORGET_AT_ONCE, Caller, Sessions
 from holdfast.store.port import Append, CommandKey, Write
 from tests.runtime.rig import ID, STREAM, Rig, only, seen
 
@@ -88,6 +89,23 @@ async def test_a_refused_command_leaves_no_trace(rig: Rig) -> None:
         await rig.tell(RenameSession(title=" "), "r1")
     await rig.tell(RenameSession(title="fine"), "r1")
     assert (await rig.sessions.get(ID)).title == "fine"
+
+
+async def test_one_session_is_found_without_looking_at_all_others(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    def look(_: object) -> bool:
+        nonlocal looks
+        looks += 1
+        return False  # all of them are at work
+
+    monkeypatch.setattr(sessions_module, "KEPT", 2)
+    monkeypatch.setattr(sessions_module._Entry, "at_rest", property(look))
+    for number in range(100):
+        await rig.sessions.get(f"{number:016x}")
+    looks = 0
+    await rig.sessions.get(ID)
+    assert looks <= FORGET_AT_ONCE
 
 
 # --- deletion -------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from holdfast.runtime.endings import Hide
 from holdfast.runtime.sessions import Caller, Sessions
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Tasks
+from holdfast.runtime.tools import terminal
 from holdfast.runtime.tools.place import Place
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Result, effect_of
@@ -168,6 +169,16 @@ async def test_a_person_waits_reads_writes_and_kills_through_process(desk: Desk)
     assert (await desk.call("process", action="list")).output == "Nothing runs in the background."
     waited = await desk.call("process", action="wait", task=started.task)
     assert waited.output.startswith("got something\n[stopped: ")
+
+
+async def test_a_kill_waits_only_so_long_for_the_end(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "KILL_SECONDS", 0)
+    started = await desk.call("terminal", command="trap '' TERM; sleep 60", background=True)
+    killed = await desk.call("process", action="kill", task=started.task)
+    assert (killed.outcome, killed.output) == (
+        "done",
+        "Its end was asked for, and it still runs after 0 s; `list` shows it.",
+    )
 
 
 @pytest.mark.parametrize(
