@@ -84,7 +84,7 @@ class Agent:
         )
 
     def _workspace(self, session: Session) -> Path | None:
-        """The workspace of its card, of the card whose worker it is a fork of, or of the one whose worker created it."""
+        """The workspace of its card, or of the card whose worker it is a fork of or was created by."""
         if self.workspaces is None:
             return None
         if session.workspace_of:
