@@ -4,9 +4,11 @@ PY ?= python3
 UV := .tools/bin/uv
 export UV_PYTHON_DOWNLOADS ?= never
 export UV_PYTHON ?= $(PY)
+# Tests start many processes: what they import is compiled once.
+unexport PYTHONDONTWRITEBYTECODE
 RUN := $(UV) run --quiet --locked
-# Tests wait more than they count: one worker more than there are cores.
-WORKERS ?= $(shell $(PY) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Tests wait more than they compute: two workers more than there are cores.
+WORKERS ?= $(shell $(PY) -c 'import os; print((os.cpu_count() or 1) + 2)')
 
 .PHONY: run test check proof bench setup clean web web-test types screenshots
 
@@ -16,7 +18,7 @@ run: $(UV)
 
 test: check
 	@$(PY) hatch_build.py --test
-	$(RUN) pytest -q -n $(WORKERS)
+	$(RUN) pytest -q -n $(WORKERS) --dist worksteal
 
 check: $(UV)
 	$(RUN) ruff format --check .

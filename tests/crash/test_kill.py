@@ -61,8 +61,8 @@ async def everything(home: Path) -> dict[str, list[Record]]:
     return found
 
 
-def test_promise_1_kill_9_at_100_random_moments(tmp_path: Path) -> None:
-    kill_loop(tmp_path, 100)
+def test_promise_1_kill_9_at_40_random_moments(tmp_path: Path) -> None:
+    kill_loop(tmp_path, 40)
 
 
 @pytest.mark.proof

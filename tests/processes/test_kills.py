@@ -62,8 +62,8 @@ def check(house: House, id: str, code: int, verdict: list[str]) -> str:
     return "ended"
 
 
-async def test_promise_3_kill_9_at_100_random_moments(house: House) -> None:
-    await kill_loop(house, 100)
+async def test_promise_3_kill_9_at_50_random_moments(house: House) -> None:
+    await kill_loop(house, 50)
 
 
 @pytest.mark.proof

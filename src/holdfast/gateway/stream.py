@@ -28,7 +28,7 @@ from holdfast.runtime.live import Live, LiveText
 from holdfast.store.port import Page, Store, Subscription
 
 PAGE = 5000
-FOLLOW_BYTES = 65_536
+FOLLOW_BYTES = 32_768
 """Of a page that is sent to a follower; a larger event is a page of its own."""
 PIECE_BYTES = 65_536
 STALLED_BYTES = 262_144

@@ -250,11 +250,13 @@ class Runner:
             except (asyncio.CancelledError, HoldfastError):
                 raise
             except Exception as error:  # a bug must not leave a turn that looks as if it were running
+                await pen.look(session)
+                if session.turn is None and session.chapter.trying is None:
+                    raise  # nothing was begun that could end as failed: another worker tries
                 log.exception("worker of %s failed", session.id)
                 await self._fail(session, pen, error)
 
     async def _fail(self, session: Session, pen: Pen, error: Exception) -> None:
-        await pen.look(session)
         what, hint = f"{type(error).__name__}: {error}", "`holdfast logs` has the details."
         if (trying := session.chapter.trying) is not None:
             problem = Problem(code="internal", message=f"An internal error ended the summary: {what}", hint=hint)
