@@ -330,10 +330,18 @@ def test_the_workspace_that_holds_something_is_kept(gateway: GatewayProcess, cli
     found = status(cli, card, "done")
     gateway.until_rest(found["card"]["session"])
     place = Path(found["runs"][0]["workspace"])
+    refused = cli("card", "release", card)
+    assert refused.returncode == 5 and f"holdfast card archive {card}" in refused.stderr
     assert "its workspace was kept" in (said := cli.ok("card", "archive", card)) and "a.txt" in said
     assert (place / "a.txt").read_text() == "hello\n"
     shown = cli.ok("card", "show", card)
-    assert "kept (nothing goes that would be lost): a.txt" in shown
+    assert "kept, since this would be lost: a.txt" in shown
+    kept = cli("card", "release", card)
+    assert (kept.returncode, "a.txt" in kept.stdout, place.is_dir()) == (1, True, True)
+    (place / "a.txt").unlink()
+    for _ in range(2):  # repeating it changes nothing
+        assert f"its workspace {place} was removed" in cli.ok("card", "release", card)
+    assert not place.exists()
 
 
 def test_the_list_filters(cli: CommandLine) -> None:

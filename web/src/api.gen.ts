@@ -263,6 +263,11 @@ export interface CardPage {
   readonly why?: Record<string, string>;
 }
 
+export interface CardReleased {
+  readonly card: string;
+  readonly kept: string;
+}
+
 export interface CardUnblocked {
   readonly kind: "CardUnblocked";
   readonly card: string;
@@ -1616,6 +1621,7 @@ export interface Routes {
   readonly "POST /v1/cards/{id}/follow": { readonly takes: FollowCard; readonly gives: CardAccepted };
   readonly "POST /v1/cards/{id}/links": { readonly takes: LinkCard; readonly gives: CardAccepted };
   readonly "POST /v1/cards/{id}/move": { readonly takes: MoveCard; readonly gives: CardAccepted };
+  readonly "POST /v1/cards/{id}/release": { readonly takes: undefined; readonly gives: CardReleased };
   readonly "POST /v1/cards/{id}/retry": { readonly takes: RetryCard; readonly gives: CardAccepted };
   readonly "POST /v1/cards/{id}/stop": { readonly takes: StopCard; readonly gives: CardAccepted };
   readonly "POST /v1/cards/{id}/unblock": { readonly takes: UnblockCard; readonly gives: CardAccepted };

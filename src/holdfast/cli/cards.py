@@ -206,13 +206,26 @@ def _status(card: Json) -> str:
     return f"{card['status']}{kind} since {moment(card['moved_at'])}{run}"
 
 
+def workspace_outcome(found: Json, kept: str) -> str:
+    """What became of the workspace of an archived card, and why."""
+    kind = str(found["card"]["workspace"])
+    if kept:
+        release = f"`{program()} card release {found['card']['id']}`"
+        return f"its workspace was kept, since this would be lost: {one_line(kept)}. Save it, then {release}"
+    if kind.startswith("dir:"):
+        return f"its workspace {kind.removeprefix('dir:')} is yours and stays"
+    if not found["runs"]:
+        return "it never had a workspace"
+    return f"its workspace {found['runs'][-1]['workspace']} was removed: nothing is lost with it"
+
+
 def _workspace(found: Json) -> str:
     """What it is; where it is, once a run had it; what of it was kept, once the card is archived."""
     where = str(found["runs"][-1]["workspace"]) if found["runs"] else ""
     words = str(found["card"]["workspace"]) + (f", {where}" if where else "")
     if found["card"]["status"] != "archived":
         return words
-    return f"{words}; kept (nothing goes that would be lost): {found['kept']}" if found["kept"] else words
+    return f"{words}; kept, since this would be lost: {found['kept']}" if found["kept"] else words
 
 
 def _attempts(found: Json) -> str:

@@ -154,4 +154,12 @@ class CardDiff(msgspec.Struct, frozen=True):
     diff: str
 
 
-CARD_SHAPES = (BoardList, BoardAccepted, CardPage, CardDetail, CardAccepted, CardContext, CardDiff)
+class CardReleased(msgspec.Struct, frozen=True):
+    """What became of the workspace of an archived card."""
+
+    card: str
+    kept: str
+    """What would have been lost with it, so that it was kept; empty when it is gone."""
+
+
+CARD_SHAPES = (BoardList, BoardAccepted, CardPage, CardDetail, CardAccepted, CardContext, CardDiff, CardReleased)

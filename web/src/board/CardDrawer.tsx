@@ -92,8 +92,12 @@ function Head({ detail, moves, onClose, title }: {
   const archive = (): void => void call("POST /v1/cards/{id}/archive", { path }).then((done) => {
     setAsking(null);
     if (done.kept) return setKept(done.kept);
-    toast("done", "The card was archived", "Nothing of its workspace was worth keeping.");
+    toast("done", "The card was archived", "Its workspace was removed; nothing was lost with it.");
     onClose();
+  }, complain);
+  const release = (): void => void call("POST /v1/cards/{id}/release", { path }).then((done) => {
+    if (done.kept) return setKept(done.kept);
+    toast("done", "Its workspace was removed", "Nothing was lost with it.");
   }, complain);
   const cost = detail.runs.reduce((sum, run) => sum + (run.cost ?? 0), 0);
   const tokens = detail.runs.reduce((sum, run) => sum + run.input_tokens + run.output_tokens, 0);
@@ -105,7 +109,9 @@ function Head({ detail, moves, onClose, title }: {
       { word: "Try again", icon: "refresh", act: () => retry(false) }, { word: "Try again, fresh", icon: "plus", act: () => retry(true) },
     ]),
     ...COLUMNS.filter((column) => column !== card.status && column !== "running").map((column) => ({ word: `Move to ${WORDS[column]}`, icon: "right", act: () => moves.move(card, column) })),
-    { word: "Archive…", icon: "close", danger: true, act: () => setAsking("archive") },
+    card.status === "archived"
+      ? { word: "Remove its workspace", icon: "close", act: release }
+      : { word: "Archive…", icon: "close", danger: true, act: () => setAsking("archive") },
   ];
   return (
     <div className="head">
@@ -129,12 +135,12 @@ function Head({ detail, moves, onClose, title }: {
       )}
       {asking === "archive" && (
         <Confirm title={`Archive “${card.title}”?`} verb="Archive 1 card" onNo={() => setAsking(null)} onYes={archive}>
-          <p>{running ? "Its run is stopped. " : ""}It leaves the board and keeps its history. Its workspace goes only when nothing would be lost with it.</p>
+          <p>{running ? "Its run is stopped. " : ""}It leaves the board and keeps its history. Its workspace is removed only if nothing would be lost with it.</p>
         </Confirm>
       )}
       {kept && (
         <Confirm title="Archived; its workspace stays" verb="Close the card" danger={false} onNo={() => setKept("")} onYes={() => { setKept(""); onClose(); }}>
-          <p>It was not removed: {kept}</p>
+          <p>This would be lost: {kept}. Save or merge it, then choose “Remove its workspace”.</p>
         </Confirm>
       )}
     </div>

@@ -48,6 +48,7 @@ from holdfast.gateway.card_shapes import (
     CardDetail,
     CardDiff,
     CardPage,
+    CardReleased,
     CardView,
     RunView,
 )
@@ -333,3 +334,13 @@ async def complete_card(at: At, id: str, request: Request) -> Response:
 async def archive_card(at: At, id: str, request: Request) -> Response:
     """Take it off the board."""
     return await _tell(at, id, request, ArchiveCard)
+
+
+@router.post("/cards/{id}/release", **returns(CardReleased))
+async def release_workspace(at: At, id: str) -> Response:
+    """Remove the workspace of an archived card, if nothing would be lost with it. Repeating it changes nothing."""
+    card = await at.cards.get(str((await find_card(at, id))["id"]))
+    if card.status != "archived":
+        hint = f"`holdfast card archive {card.id}` removes it if nothing would be lost with it."
+        raise Conflict(f"Card {card.id} is {card.status}; its workspace may still be needed.", hint=hint)
+    return answer(CardReleased(card.id, await at.cards.tidy(card)))

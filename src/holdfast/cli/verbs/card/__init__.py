@@ -34,6 +34,7 @@ SECTIONS = {
         "stop": "End its run; it is blocked then.",
         "complete": "It is done.",
         "archive": "Take it off the board.",
+        "release": "Remove the workspace that an archived card kept.",
     },
 }
 
