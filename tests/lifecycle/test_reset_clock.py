@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.chapter import ChapterOpened
-from holdfast.domain.commands import UndoReset
+from holdfast.domain.chapter import ChapterOpened, ResetPolicy
+from holdfast.domain.commands import SetResetPolicy, UndoReset
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.reset import NotDue, ResetRules
+from holdfast.runtime.profiles import Profiles
 from holdfast.store.port import Row
 from tests.lifecycle.house import DAY, HOUR, MINUTE, House
 from tests.runtime.rig import ID, StoppedClock, only
@@ -138,11 +139,33 @@ async def test_mode_none_is_never_reset(house: House) -> None:
     assert await chapters(house) == []
 
 
+async def test_with_mode_none_only_sessions_with_a_policy_of_their_own_are_read(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rules(profile: str, policy: ResetPolicy) -> ResetRules:
+        return Profiles.reset_rules(house.profiles, profile, policy)
+
+    read, sizes = house.store._rows, list[int]()
+
+    async def reading(name: str, values: dict[str, object]) -> list[Row]:
+        found = await read(name, values)
+        sizes.append(len(found))
+        return found
+
+    monkeypatch.setattr(house.profiles, "reset_rules", rules)
+    monkeypatch.setattr(house.store, "_rows", reading)
+    await house.reset_clock.look()
+    assert sizes == [0]
+    await house.tell(SetResetPolicy(policy=ResetPolicy(mode="idle", idle_minutes=60, hand_over_note=False)), "p1")
+    await house.wait(HOUR, every=HOUR // 6)
+    assert len(await chapters(house)) == 1
+
+
 async def test_a_look_that_failed_forgets_nobody(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     house.profiles.rules = IDLE
     await house.wait(50 * MINUTE)
 
-    async def sick() -> list[Row]:
+    async def sick(*, own_policy: bool) -> list[Row]:
         raise Unavailable("The disk does not answer.")
 
     with monkeypatch.context() as broken:

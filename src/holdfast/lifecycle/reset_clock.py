@@ -1,7 +1,7 @@
 """The reset clock: looks now and then whose time has come. `start` and `stop` are its whole life.
 
-It looks at rows and not at folded sessions, so that thousands that rest cost nothing; with mode `none`
-everywhere it looks at nothing.
+It looks at rows and not at folded sessions, so that thousands that rest cost little; with mode `none` in config.toml
+only at those of sessions that have a policy of their own.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ResetClock:
 
     async def look(self) -> None:
         """One round. The rows first: a round without them would forget how long everybody is idle."""
-        rows = await self._store.sessions_begun()
+        rows = await self._store.sessions_begun(own_policy=not self._any_rule())
         self._awake.look(self._clock.now())
         fallen: list[tuple[str, ResetRules, Moment]] = []
         for row in rows:
@@ -62,6 +62,11 @@ class ResetClock:
                 if isinstance(due(int(str(row["begun_at"])), rules, moment), Due):
                     fallen.append((str(row["id"]), rules, moment))
         await asyncio.gather(*(self._one(*one) for one in fallen))
+
+    def _any_rule(self) -> bool:
+        """Whether config.toml resets any session that has no policy of its own."""
+        profiles = ["", *self._profiles.names]  # a session whose profile was removed has the rules for all
+        return any(self._profiles.reset_rules(profile, ResetPolicy()).mode != "none" for profile in profiles)
 
     async def _one(self, session: str, rules: ResetRules, moment: Moment) -> None:
         async with self._few:

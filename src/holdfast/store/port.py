@@ -228,8 +228,10 @@ class Store(Protocol):
         """Every session that is not at rest."""
         ...
 
-    async def sessions_begun(self) -> list[Row]:
-        """Every session that a reset could be about: not archived, with something in its chapter."""
+    async def sessions_begun(self, *, own_policy: bool) -> list[Row]:
+        """Every session that a reset could be about: not archived, with something in its chapter. With `own_policy`
+        only those that have a reset policy of their own. What is needed to decide, not whole rows.
+        """
         ...
 
     async def sessions_unused(self, *, archived: bool, before: int) -> list[Row]:

@@ -65,6 +65,7 @@ CREATE TABLE sessions (
 ) WITHOUT ROWID;
 CREATE INDEX sessions_in_order ON sessions (archived, pinned DESC, updated_at DESC, id);
 CREATE INDEX sessions_begun ON sessions (id) WHERE begun_at > 0 AND archived = 0;
+CREATE INDEX sessions_with_policy ON sessions (id) WHERE begun_at > 0 AND archived = 0 AND reset_policy <> '{}';
 CREATE INDEX sessions_failed ON sessions (id) WHERE failed_turn > 0;
 
 -- Projection: one row per turn. The partial index is promise 2 as the database sees it.

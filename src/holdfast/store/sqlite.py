@@ -210,9 +210,9 @@ class SqliteStore:
         """Every session that is not at rest."""
         return await self._rows("sessions_at_work", {})
 
-    async def sessions_begun(self) -> list[Row]:
+    async def sessions_begun(self, *, own_policy: bool) -> list[Row]:
         """Every session that a reset could be about."""
-        return await self._rows("sessions_begun", {})
+        return await self._rows("sessions_begun_with_policy" if own_policy else "sessions_begun", {})
 
     async def sessions_unused(self, *, archived: bool, before: int) -> list[Row]:
         """What a retention rule could be about."""

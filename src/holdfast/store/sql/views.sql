@@ -34,7 +34,12 @@ SELECT * FROM sessions WHERE queued > 0 OR compacting > 0 OR turn_state IN ('run
 
 -- name: sessions_begun
 -- Those whose chapter has something in it: what a reset could be about.
-SELECT * FROM sessions WHERE begun_at > 0 AND archived = 0 ORDER BY id;
+SELECT id, profile, reset_policy, begun_at, fresh_at FROM sessions WHERE begun_at > 0 AND archived = 0 ORDER BY id;
+
+-- name: sessions_begun_with_policy
+-- Of those only the ones that have a reset policy of their own.
+SELECT id, profile, reset_policy, begun_at, fresh_at FROM sessions
+WHERE begun_at > 0 AND archived = 0 AND reset_policy <> '{}' ORDER BY id;
 
 -- name: sessions_unused
 -- At rest, not pinned, with nothing running, not touched since a moment, and no card will go on with it; oldest first.
