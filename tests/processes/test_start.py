@@ -8,6 +8,7 @@ import signal
 import stat
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,6 +192,26 @@ async def test_a_new_one_is_refused_where_it_would_endanger_the_others(tmp_path:
     with pytest.raises(Unavailable, match="outputs of all commands take"):
         await fat.start("true")
     await fat.close()
+
+
+async def test_the_outputs_of_ended_commands_are_measured_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        await house.run(("head", "-c", "8192", "/dev/zero"))
+    first = await house.supervisor.usage()
+    scan, looks = os.scandir, list[object]()
+
+    def scanning(path: Any) -> Any:
+        looks.append(path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scanning)
+    running = await house.start(("head", "-c", "8192", "/dev/zero"))
+    await house.supervisor.wait(running.id)
+    assert (await house.supervisor.usage()).spooled - first.spooled == 8192
+    await house.keepers_gone(running.id)
+    await house.supervisor.remove(running.id)
+    assert (await house.supervisor.usage()).spooled == first.spooled == 3 * 8192
+    assert house.root not in looks
 
 
 async def test_a_caller_that_gives_up_leaves_no_half_start(house: House) -> None:

@@ -356,19 +356,6 @@ def _clear(path: Path) -> None:
         shutil.rmtree(path)
 
 
-def spooled(root: Path) -> int:
-    """What all outputs take of the disk."""
-    total = 0
-    if root.exists():
-        for entry in os.scandir(root):
-            for name in OUTPUTS:
-                try:
-                    total += Path(entry.path, name).stat().st_blocks * 512
-                except OSError:
-                    continue
-    return total
-
-
 def _identity(text: str) -> Identity:
     pid, start = text.split(" ")
     return Identity(int(pid), int(start))

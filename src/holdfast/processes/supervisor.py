@@ -25,9 +25,10 @@ from holdfast.processes.command import Command, Found, NeverStarted, Over, Runni
 from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import KillReport, Member, find_members, kill_tree, members, signal_group
 from holdfast.processes.launch import KEEPER, launch, own_keepers, reap
+from holdfast.processes.output_sizes import OutputSizes
 from holdfast.processes.pidfd import exit_of, open_pidfd
 from holdfast.processes.proc import alive, require_proc
-from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed, spooled
+from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed
 from holdfast.processes.verdict import decide, find, find_left, judge
 
 TICK_SECONDS = 1.0
@@ -87,6 +88,9 @@ class Supervisor:
         self._settling: set[asyncio.Task[None]] = set()
         self._children = own_keepers()
         self._ticker: asyncio.Task[None] | None = None
+        self._sizes = OutputSizes(root)
+        self._changed: set[str] = set()
+        """Commands whose outputs may have changed since they were measured; so may those of all that run."""
         self._usage = Usage(0, 0)
         self._looked_at: float | None = None
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -216,6 +220,7 @@ class Supervisor:
         else:
             over = await _over(watch.spool, watch.claim, watch.pidfd)
         self._live.pop(watch.spool.id, None)
+        self._changed |= _writers(watch)
         _close_pidfd(watch)
         watch.over.set_result(over)
         reap(self._children)
@@ -246,6 +251,7 @@ class Supervisor:
     def discard(self, id: str, *, before: int) -> None:
         """Give back what was written between the head and this offset; offsets do not shift."""
         self.output(id).discard(before)
+        self._changed.add(id)
 
     # --- input ----------------------------------------------------------------------------------
 
@@ -289,7 +295,9 @@ class Supervisor:
     async def usage(self) -> Usage:
         """What the outputs take of the disk."""
         disk = os.statvfs(self.root)
-        self._usage = Usage(await asyncio.to_thread(spooled, self.root), disk.f_bavail * disk.f_frsize)
+        changed = self._changed.union(self._starting, *map(_writers, self._live.values()))
+        self._changed = set()  # what changes from here on is looked at again
+        self._usage = Usage(await asyncio.to_thread(self._sizes.total, changed), disk.f_bavail * disk.f_frsize)
         self._looked_at = asyncio.get_running_loop().time()
         return self._usage
 
@@ -301,6 +309,7 @@ class Supervisor:
         if isinstance(find(spool) if spool.path.exists() else None, Running):
             raise Conflict(f"The command {id} is running.")
         await asyncio.to_thread(spool.remove)
+        self._changed.add(id)
 
     async def close(self) -> None:
         """Let go of everything; the commands run on."""
@@ -365,6 +374,11 @@ async def _left_over(spool: Spool, claim: Claim) -> Over:
         if not isinstance(found, Running):
             return found
         await asyncio.sleep(TICK_SECONDS)
+
+
+def _writers(watch: _Watch) -> set[str]:
+    """The commands whose outputs it writes: what was left behind shares the one of its origin."""
+    return {watch.spool.id, watch.claim.left_by} - {""}
 
 
 def _close_pidfd(watch: _Watch) -> None:
