@@ -30,11 +30,12 @@ from holdfast.domain.events import (
 from holdfast.domain.fact import Usage
 from holdfast.domain.task import TaskDetached, TaskFinished, TaskStarted, TaskStopRequested, task_stream
 from holdfast.processes.command import Command, Running
+from holdfast.runtime import prune
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.prune import Pruning, Rule
 from holdfast.runtime.sessions import Caller
-from holdfast.store.port import Append, Appended, CommandKey, Write
+from holdfast.store.port import Append, Appended, CommandKey, Row, Write
 from tests.tools.test_terminal import SECRET, SESSION, Desk, opened
 
 DAY_MS = 86_400_000
@@ -522,3 +523,25 @@ async def test_promise_6_what_is_pinned_while_a_prune_is_under_way_stays(desk: D
     assert [row["id"] for row in await pruning.remove(seen, by="me")] == [], "nor is anything pruned twice"
     kept = await desk.shelf.find(tasks[0])
     assert (await desk.shelf.window(kept, offset=0, limit=100)).data == b"kept\n"
+
+
+async def test_every_column_is_read_only_of_the_tasks_that_a_prune_shows(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [(await desk.call("terminal", command=f"echo {n}", background=True)).task for n in range(3)]
+    for task in tasks:
+        await desk.shelf.ended(task)
+    read, whole = desk.store._rows, list[object]()
+
+    async def reading(name: str, values: dict[str, object]) -> list[Row]:
+        found = await read(name, values)
+        whole.extend(row["id"] for row in found if "preview" in row)
+        return found
+
+    monkeypatch.setattr(prune, "SHOWN", 1)
+    monkeypatch.setattr(desk.store, "_rows", reading)
+    pruning = Pruning(desk.store, desk.tasks.supervisor, SystemClock())
+    seen = await pruning.preview(Rule())
+    assert {row["id"] for row in seen} == set(tasks) and whole == [seen[0]["id"]]
+    await pruning.remove(seen, by="me")
+    assert await desk.store.ended_tasks() == []

@@ -81,7 +81,8 @@ class Retention:
         rules = self._rules()
         if not (rules.tasks_days or rules.tasks_count or rules.tasks_megabytes):
             return {}
-        return outlived(await self._pruning.ended(), rules, now=self._clock.now())
+        gone = outlived(await self._pruning.ended(), rules, now=self._clock.now())
+        return {rule: await self._pruning.detailed(rows) for rule, rows in gone.items()}
 
     async def apply(self, *, by: str = "") -> dict[str, list[Row]]:
         """Let go what the rules say, at its hour or because somebody wants it now; what went, by rule."""

@@ -20,6 +20,8 @@ from holdfast.runtime.clock import Clock
 from holdfast.store.port import Append, CommandKey, Row, Store, Write
 
 AT_ONCE = 100
+SHOWN = 500
+"""So many of the tasks that go are shown one by one."""
 TAKES = "takes"
 
 
@@ -63,8 +65,14 @@ class Pruning:
         self._clock = clock
 
     async def preview(self, rule: Rule) -> list[Row]:
-        """What would go."""
-        return chosen(await self.ended(), rule, now=self._clock.now())
+        """What would go; the first ones as they are shown."""
+        return await self.detailed(chosen(await self.ended(), rule, now=self._clock.now()))
+
+    async def detailed(self, rows: list[Row]) -> list[Row]:
+        """The same, the first ones with every column."""
+        known = await self._store.tasks_by_id([str(row["id"]) for row in rows[:SHOWN]])
+        first = [known[str(row["id"])] | row for row in rows[:SHOWN] if str(row["id"]) in known]
+        return first + rows[SHOWN:]
 
     async def ended(self) -> list[Row]:
         """What may be pruned, newest first, each with what it takes. What search keeps of it is not counted."""
@@ -111,7 +119,7 @@ class Pruning:
 
     async def _unchanged(self, row: Row) -> bool:
         try:
-            return await self._store.task(str(row["id"])) | {TAKES: row[TAKES]} == row
+            return (await self._store.task(str(row["id"])))["version"] == row["version"]
         except Rejected:  # somebody else has pruned it
             return False
 

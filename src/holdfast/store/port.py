@@ -263,7 +263,11 @@ class Store(Protocol):
         ...
 
     async def ended_tasks(self) -> list[Row]:
-        """What may be pruned: ended and not pinned, newest first."""
+        """What may be pruned, newest first: ended and not pinned. Without the columns that only a reader needs."""
+        ...
+
+    async def tasks_by_id(self, tasks: list[str]) -> dict[str, Row]:
+        """Those of these tasks that are there."""
         ...
 
     async def tasks_of_workers(self, sessions: list[str]) -> dict[str, str]:

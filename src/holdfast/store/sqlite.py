@@ -188,6 +188,10 @@ class SqliteStore:
         """What may be pruned."""
         return await self._rows("ended_tasks", {})
 
+    async def tasks_by_id(self, tasks: list[str]) -> dict[str, Row]:
+        """Those of these tasks that are there."""
+        return {str(row["id"]): row for row in await self._rows("tasks_by_id", {"tasks": json.dumps(tasks)})}
+
     async def tasks_of_workers(self, sessions: list[str]) -> dict[str, str]:
         """The newest task of each of these sessions in which an agent works."""
         rows = await self._rows("tasks_of_workers", {"workers": json.dumps(sessions)})

@@ -43,7 +43,7 @@ from holdfast.gateway.shapes import (
 )
 from holdfast.gateway.state import At, Gateway
 from holdfast.runtime.plain import coloured, whole
-from holdfast.runtime.prune import Rule, kept_bytes
+from holdfast.runtime.prune import SHOWN, Rule, kept_bytes
 from holdfast.runtime.views import TaskView
 from holdfast.store.port import Appended, Row, SessionCursor, TaskFilter
 
@@ -221,7 +221,7 @@ async def prune_tasks(at: At, request: Request) -> Response:
         rows = await at.pruning.prune(rule, by=caller.by, command=caller.key)
     else:
         rows = await at.pruning.preview(rule)
-    views = await at.shelf.views(rows[:500])
+    views = await at.shelf.views(rows[:SHOWN])
     shape = Pruned(pruned=command.confirm, count=len(rows), bytes=sum(map(kept_bytes, rows)), tasks=views)
     return answer(shape, status=202)
 

@@ -79,6 +79,10 @@ SELECT * FROM tasks WHERE state = 'running' ORDER BY started_at, id;
 -- One task.
 SELECT * FROM tasks WHERE id = :task;
 
+-- name: tasks_by_id
+-- Those of these tasks that are there.
+SELECT * FROM tasks WHERE id IN (SELECT value FROM json_each(:tasks));
+
 -- name: find_tasks
 -- Ids by prefix; two are enough to know that it is ambiguous, ten make a helpful message.
 SELECT id, title FROM tasks WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
@@ -94,8 +98,8 @@ SELECT value AS id, (SELECT COALESCE(SUM(LENGTH(e.data)), 0) FROM spans s JOIN e
 FROM json_each(:tasks);
 
 -- name: ended_tasks
--- What may be pruned: ended and not pinned, newest first.
-SELECT * FROM tasks WHERE state <> 'running' AND pinned = 0 ORDER BY finished_at DESC, id;
+-- What may be pruned: ended and not pinned, newest first. Only what a rule looks at and what is written of a prune.
+SELECT id, title, state, version, finished_at, output_bytes, dropped_bytes FROM tasks WHERE state <> 'running' AND pinned = 0 ORDER BY finished_at DESC, id;
 
 -- name: task_ids
 -- All of them, and whether it is an ended command that a turn waited for: to tell what was left behind.
