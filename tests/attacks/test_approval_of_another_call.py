@@ -20,7 +20,7 @@ from holdfast.runtime.permissions import Permitted, permission
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Tasks
 from holdfast.runtime.tools.files import file_tools
-from holdfast.runtime.tools.place import Place
+from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool, Result
 from holdfast.settings import Policy
@@ -35,7 +35,7 @@ TOOLS: dict[str, AnyTool] = {
 class Desk:
     """A turn with one call, and a person who is asked about it."""
 
-    def __init__(self, cwd: Path, tool: str, **arguments: object) -> None:
+    def __init__(self, cwd: Path, tool: str, /, **arguments: object) -> None:
         self.book = Book("hello").begin().answer("", tool)
         assert self.book.session.turn is not None
         [open_call] = self.book.session.turn.open_calls.values()
@@ -97,6 +97,21 @@ def test_an_approval_is_for_one_directory(tmp_path: Path) -> None:
     desk.answer("call")
     desk.place = replace(desk.place, cwd=tmp_path.parent)
     desk.wait()
+
+
+def test_an_approval_is_for_the_directory_that_a_link_led_to(tmp_path: Path) -> None:
+    for name in ("shown", "other"):
+        (tmp_path / name).mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("shown")
+    desk = Desk(tmp_path, "terminal", command="make", cwd="link")
+    desk.answer("call")
+    permitted = desk.permitted()
+    link.unlink()
+    link.symlink_to("other")
+    assert "other" in shown(desk.wait())["cwd"]
+    with pytest.raises(ToolFailed, match="shown was allowed"):  # also between the look and the start
+        permitted.place.inside("link")
 
 
 def test_an_answer_without_a_digest_approves_nothing(tmp_path: Path) -> None:
@@ -226,7 +241,10 @@ def test_there_is_no_rule_for_a_line_that_is_too_long_for_one(tmp_path: Path) ->
     [
         ("ls -la", "ls *"),
         ("git status -s", "git status *"),
-        ("pytest -q tests", "pytest *"),
+        ("pytest -q tests", "pytest -q tests"),
+        ("rg --files", "rg --files"),
+        ("holdfast tasks", "holdfast tasks"),
+        ("cp a b", "cp a b"),
         ("systemctl status nginx", "systemctl status *"),
         ("git", "git"),
         ("git --version", "git --version"),

@@ -234,3 +234,17 @@ async def test_a_comment_on_a_card_of_another_profile_is_asked_for(rig: BoardRig
     assert "builder" in session.turn.wait.reason
     assert (await rig.card(other)).comments == []
     await rig.tell(other, CommentCard(text="a person may, of course"))
+
+
+async def test_a_stronger_card_of_the_same_profile_is_asked_for(rig: BoardRig) -> None:
+    """What a locked agent created has the profile builder without its rights; a person's card has them."""
+    other, canary = "c0ffee02", rig.home / "canary"
+    await rig.create(other, "block what now?", profile="builder")
+    await rig.until(other, lambda card: card.status == "blocked")
+    script = called("kanban_unblock", card=other, text=f"sh touch {canary}\ncomplete x") + "\ncomplete tried"
+    await run_card(rig, called("kanban_create", title="x", profile="builder", body=script) + "\ncomplete x", "boss")
+    created = await rig.until((set(await other_cards(rig)) - {other}).pop(), lambda card: bool(card.runs))
+    session = await at_rest(rig, created.runs[0].started.session)
+    assert session.turn is not None and session.turn.wait is not None, "somebody is asked"
+    assert "builder" in session.turn.wait.reason
+    assert (await rig.card(other)).status == "blocked" and not canary.exists()

@@ -20,6 +20,7 @@ from holdfast.domain.card_commands import Body, CommentCard, CreateCard, LinkCar
 from holdfast.domain.command import Name, Text, Title
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import Effect
+from holdfast.domain.rights import NO_LIMITS, covers
 from holdfast.domain.session import Session
 from holdfast.runtime.creation import Creation
 from holdfast.runtime.sessions import Caller, Sessions
@@ -239,15 +240,20 @@ class WorkerTools:
         return Done(f"Card {card} goes on.")
 
     async def _profile_of_card(self, place: Place, arguments: CommentArguments | UnblockArguments) -> str:
+        """The profile of a card whose worker would act on these words; empty when it may do no more than the caller."""
         if not arguments.card:
-            return place.profile
+            return ""
         try:
-            return str((await self._store.cards.card(arguments.card))["profile"])
+            card = await self._cards.get(str((await self._store.cards.card(arguments.card))["id"]))
         except HoldfastError as error:
             raise ToolFailed(error.message) from error
+        limits = (await self._sessions.get(place.session)).rights
+        own = card.profile == place.profile and covers(limits, profile=card.profile, rights=card.rights or NO_LIMITS)
+        return "" if own else card.profile
 
     async def _profile_of_new_card(self, place: Place, arguments: CreateArguments) -> str:
-        return arguments.profile or place.profile
+        profile = arguments.profile or place.profile
+        return "" if profile == place.profile else profile
 
     async def _create(self, place: Place, arguments: CreateArguments) -> Done:
         own = await self._own(place)

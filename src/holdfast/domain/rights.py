@@ -64,6 +64,11 @@ def intersect(first: Rights, second: Rights) -> Rights:
     return Rights(layers=_distinct([*first.layers, *second.layers]), ancestors=ancestors)
 
 
+def covers(limits: Rights, *, profile: str, rights: Rights) -> bool:
+    """Whether a session with this profile and these rights has all the limits of another one, and may do no more."""
+    return all(layer in rights.layers or layer.profile == profile for layer in limits.layers)
+
+
 def strictest(policies: Iterable[Policy]) -> Policy:
     """What holds when several rules speak: deny before ask, ask before allow."""
     return max(policies, key=STRICTNESS.__getitem__)

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import takewhile
 
 from holdfast.domain.rights import strictest
 from holdfast.runtime.programs import (
@@ -37,10 +38,15 @@ MAX_NESTED = 4
 """How deep lines within lines (`sh -c "sh -c …"`) are read."""
 MAX_STARTED = 2_000
 MAX_RULE = 500
+MAX_OPTIONS_TOGETHER = 6
+"""So many letters may stand between the dash and the value of the last option."""
+INLINE_TOGETHER = re.compile(r"-[A-Za-z]*[ceErp].")
 INLINE_CODE = re.compile(r"-\w*[ceEr]\Z|--(eval|command|execute|print|run)\b")
 PLAIN_WORD = re.compile(r"[\w./:=@%+,-]*\Z")
 READERS = SHELLS | {"xargs", "parallel"}
 """Programs that run what they read."""
+TYPISTS = {"tmux", "screen", "xdotool", "ydotool"}
+"""Programs that type into other programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +211,10 @@ class StartedCommands:
         uncertain = any(word.may_be_option for word in command.words[1:])
         self._arguments.append(words[1:])
         for text in words[1:]:
-            if not PLAIN_WORD.match(text):
+            if not PLAIN_WORD.match(text) or text.startswith("-"):
                 self._arguments += [_tokens(text), _tokens(re.sub(r"[\\'\"]", "", text))]
+            if not PLAIN_WORD.match(text):
+                self._arguments += [_tokens(value) for value in _option_values(text)]
         if uncertain:
             self._unknown.append(words)
         if not command.words[0].exact or name == "alias" or _runs_what_is_not_here(words):
@@ -225,7 +233,9 @@ class StartedCommands:
             self.hidden = True
             return
         self.indirect += [words[at:] for at in range(1, len(words))]
-        for text in {*words[1:], " ".join(words[1:])}:
+        values = [(value, words[at + 1 :]) for at in range(1, len(words)) for value in _option_values(words[at])]
+        self.indirect += [[value, *rest] for value, rest in values]
+        for text in {*words[1:], " ".join(words[1:]), *(value for value, _ in values)}:
             if not PLAIN_WORD.match(text):
                 self._within(text, depth)
 
@@ -241,6 +251,13 @@ class StartedCommands:
             self._read(line, depth=depth + 1)
 
 
+def _option_values(word: str) -> list[str]:
+    """What may be the value of an option that it is written together with: `rm x` of `-Srm x` and `-iSrm x`."""
+    if not word.startswith("-") or word.startswith("--"):
+        return []
+    return [word[at:] for at in range(2, min(len(word), MAX_OPTIONS_TOGETHER + 2))]
+
+
 def _runs_what_is_not_here(words: list[str]) -> bool:
     """Whether it runs a script, what it reads, or code of another language."""
     name, rest = program(words[0]), words[1:]
@@ -248,7 +265,17 @@ def _runs_what_is_not_here(words: list[str]) -> bool:
         return not any(re.match(r"-\w*c", word) for word in rest)
     if name in ("xargs", "parallel"):
         return any(word.startswith(("-I", "-i", "--replace")) or "{}" in word for word in rest)
-    return family(name) in CODE and any(INLINE_CODE.match(word) for word in rest)
+    if name == "ssh":
+        return len([word for word in rest if not word.startswith("-")]) < 2
+    if family(name) not in CODE:
+        return name in TYPISTS and bool(rest)
+    leading = list(takewhile(lambda word: word.startswith("-") and word != "-m", rest))
+    return (
+        any(INLINE_CODE.match(word) for word in rest)
+        or any(INLINE_TOGETHER.match(word) for word in leading)
+        or not rest
+        or "-" in rest
+    )
 
 
 def _tokens(text: str) -> list[str]:

@@ -74,6 +74,7 @@ def permission(
         return Result("failed", f"There is no tool {call.tool[:NAME_SHOWN]!r}; there is: {', '.join(sorted(tools))}.")
     try:
         subject = tool.subject(place, call.arguments)
+        narrowed = replace(place, only=_only(tool, place, call, subject))
     except (ToolFailed, OSError) as error:
         return failure(error)  # whoever allows a call that cannot be carried out would allow something else
     answer = turn.answers.get(call.call)
@@ -90,7 +91,6 @@ def permission(
         policy = strictest((policy, found))
     if tool.name == QUESTION.name:
         return _question(session, turn, call)
-    narrowed = replace(place, only=subject if isinstance(tool, Tool) and tool.about == "path" else "")
     if policy == "allow":
         return Permitted(tool, narrowed)
     if answer is not None and answer.answer == "deny":
@@ -106,6 +106,15 @@ def permission(
     if any(shown.is_approved_by(digest, started=started) for digest in approvals):
         return Permitted(tool, narrowed if started else replace(narrowed, before=shown.before))
     return _approval(session, turn, call, tool, handed_to or subject, shown)
+
+
+def _only(tool: AnyTool, place: Place, call: Call, subject: str) -> str:
+    """The file that a call is about, or the directory of a command, after all links are followed."""
+    if not isinstance(tool, Tool) or tool.about not in ("path", "command"):
+        return ""
+    if tool.about == "path":
+        return subject
+    return place.shown(place.inside(msgspec.json.decode(call.arguments, type=WorkingDirectory).cwd))
 
 
 def rule_policy(

@@ -34,10 +34,16 @@ _TOOLS_THAT_RUN_THINGS = """
     expect awk gawk mawk nawk sed gsed ed ex vi vim nvim emacs jshell ghci irb psql mysql sqlite m4 bc dc make
     gmake cmake ninja just task rake gradle mvn ant bazel npm yarn pnpm cargo go tar rsync scp sftp git-shell
     man less more pager gcc cc clang ld java ansible terraform openssl zip curl wget dd tee
-    pip apt apt-get brew gh gem conda mamba dnf yum pacman snap flatpak helm
+    pip apt apt-get brew gh gem conda mamba dnf yum pacman snap flatpak helm dpkg rpm mount umount logrotate run-parts
+    pytest tox nox coverage pre-commit mypy pylint jest vitest mocha eslint prettier tsc tsx ts-node webpack vite rollup
+    c++ g++ clang++ rustc javac kotlin swift dotnet ghc mix elixir iex erl escript R octave gnuplot
+    tex latex pdflatex xelatex lualatex nano pico micro view rvim vimdiff emacsclient tig hg svn ctags
+    rg sort split csplit uniq shuf iconv xxd tree patch cp mv ln install truncate unzip cpio bsdtar ar
+    nc ncat netcat socat telnet ftp lftp ip aws gcloud az rclone ffmpeg yt-dlp aria gpg ssh-keygen ssh-add mongo
+    mongosh redis-cli mysqldump pg_dump vagrant packer puppet holdfast
 """
 INTERPRETERS = CODE | _names(_TOOLS_THAT_RUN_THINGS)
-"""With the right arguments they run code, start programs or write files anywhere."""
+"""With the right arguments they run code, start programs, write files anywhere, or approve what an agent asks for."""
 _BUILTINS = """
     . source eval exec trap alias unalias shopt set enable hash bind complete compgen compopt fc history read
     mapfile readarray getopts let unset export declare typeset local readonly coproc wait popd pushd caller
@@ -63,6 +69,8 @@ _GIT_RUNS = (
     "--output",
     "--output-directory",
     "--template",
+    "--separate-git-dir",
+    "--unsafe-paths",
 )
 """Options that make git start a program, or write a file anywhere."""
 _GIT_OPTIONS = _names("--no-pager -P --version --no-optional-locks --literal-pathspecs")
@@ -113,9 +121,13 @@ def _git_hides(words: list[str]) -> str:
         at += 1
     if at < len(words) and words[at] not in _GIT_COMMANDS:
         return f"`git {words[at]}` may be an alias, or start other commands"
+    if words[at : at + 1] == ["format-patch"] and any(re.match(r"-[a-zA-Z0-9]*o", word) for word in words):
+        return "`git format-patch -o` can write files anywhere"
     for word in words[at:]:
+        if words[at] in ("fetch", "pull", "push") and re.match(r"[A-Za-z][\w+.-]*::", word):
+            return f"`git {words[at]} {word.partition('::')[0]}::` can make git run a program"
         name = word.partition("=")[0]
-        if len(name) > 4 and any(option.startswith(name) for option in _GIT_RUNS):
+        if len(name) > 2 and any(option.startswith(name) for option in _GIT_RUNS):  # git takes abbreviations
             return f"`git … {name}` can make git run programs or write files anywhere"
     return ""
 

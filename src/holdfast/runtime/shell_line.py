@@ -92,7 +92,7 @@ class CommandLine:
     obstacles: list[str] = field(default_factory=list)
     """Why no rule that allows commands can allow it; empty when it is a list of simple commands."""
     documents: list[str] = field(default_factory=list)
-    """The text of here-documents and here-strings."""
+    """The text of here-documents and here-strings, and the values of assignments: other commands may run them."""
     readable: bool = True
     """False when the parser did not understand it: then there may be commands that nobody sees."""
 
@@ -231,6 +231,7 @@ def _command(node: Node) -> SimpleCommand:
 
 def _assignment(node: Node, line: CommandLine) -> None:
     name, _, value = _assigned(node).partition("=")
+    line.documents.append(value)
     in_front = node.parent is not None and node.parent.type == "command"
     if not in_front:
         line.add_obstacle("it changes variables")

@@ -1,7 +1,8 @@
 """What a person sees of a call before it is approved, and the digest that binds the approval to it.
 
 The digest covers the tool, the working directory and every argument, also those that the call leaves out; for a change
-of a file also the file as it is now. What runs must have the same digest as what was shown.
+of a file also the file as it is now, for a command the directory that its `cwd` leads to now. What runs must have the
+same digest as what was shown.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class ShownCall:
     def is_approved_by(self, digest: str, *, started: bool) -> bool:
         """Whether an approval with this digest is for this call.
 
-        Of a call that was started before a crash, the file may have been changed by itself.
+        Of a call that was started before a crash, the file or the directory may have been changed by itself.
         """
         call, _, _ = digest.partition("/")
         return bool(digest) and (digest == self.digest or (started and call == self.digest.partition("/")[0]))
@@ -45,15 +46,20 @@ def shown_call(tool: AnyTool, place: Place, arguments: str, handed_to: str = "")
         values.append(("handed to the profile", handed_to, False))
     preview = _preview(tool, place, arguments)
     described = json.dumps([tool.name, str(place.cwd), {name: value for name, value, _ in values}], sort_keys=True)
-    digest = blake2s(described.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    digest = _digest(described)
+    where = {name: _directory(place, value) for name, value, _ in values if name == "cwd" and isinstance(tool, Tool)}
     shown = [
-        _shown(name, _directory(place, value) if name == "cwd" else value, usual)
+        _shown(name, where.get(name, value), usual)
         for name, value, usual in values
         if preview is None or name not in preview.instead_of
     ]
     if preview is None:
-        return ShownCall(shown, digest, "")
+        return ShownCall(shown, "/".join([digest, *map(_digest, where.values())]), "")
     return ShownCall([*shown, _bounded("diff", preview.diff, DIFF_SHOWN)], f"{digest}/{preview.before}", preview.before)
+
+
+def _digest(text: str) -> str:
+    return blake2s(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def _values(tool: AnyTool, arguments: str) -> list[tuple[str, object, bool]]:

@@ -132,7 +132,7 @@ class Tool(Generic[Arguments]):
     harmless: bool = False
     """Though it writes something, nobody is asked about it while no rule speaks of it."""
     other_profile: Callable[[Place, Arguments], Coroutine[None, None, str]] | None = None
-    """For a tool that hands work to other agents: the profile that would get it, when it is not the caller's own."""
+    """For a tool that hands work to other agents: the profile of one that may do what the caller may not, or empty."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -160,14 +160,13 @@ class Tool(Generic[Arguments]):
         return place.shown(target)
 
     async def handed_to(self, place: Place, arguments: str) -> str:
-        """The other profile that would act because of this call; empty for the caller's own, or none."""
+        """The profile of another agent that would act because of this call; empty when it may do no more than this one."""
         if self.other_profile is None:
             return ""
         try:
-            profile = await self.other_profile(place, self.parse(arguments))
+            return await self.other_profile(place, self.parse(arguments))
         except ToolFailed:
             return ""  # the call itself will say what is wrong
-        return "" if profile == place.profile else profile
 
     def tidy(self, place: Place, arguments: str) -> None:
         """Most leave nothing behind."""
