@@ -101,6 +101,23 @@ def test_the_holdfast_home_is_never_opened_but_for_a_cards_workspace(machine: Ma
 
 
 @needs_bubblewrap
+def test_a_home_as_workspace_keeps_its_keys_and_what_it_runs(machine: Machine) -> None:
+    """What is hidden does not come back under another name, and no shell of the user runs what was written."""
+    home = machine.user / "deep" / "holdfast"
+    (home / "run").mkdir(parents=True)
+    (home / "run" / "token").write_text(WORD)
+    machine.sandbox = Sandbox(home, user_home=machine.user)
+    (machine.user / ".bashrc").write_text("true\n")
+    (machine.user / ".holdfast").mkdir()
+    (machine.user / ".holdfast" / "token").write_text(WORD)  # of another gateway
+    machine.run("mv .config renamed; mv deep renamed2; echo evil >> .bashrc; mv .bashrc x", cwd=machine.user)
+    machine.run("echo evil > .bashrc; mkdir new", cwd=machine.user)
+    assert (machine.user / ".bashrc").read_text() == "true\n" and (machine.user / "new").exists()
+    names = "renamed/gcloud/key renamed2/holdfast/run/token .holdfast/token"
+    assert WORD not in machine.run(f"cat {names}; find . -type f -exec cat {{}} +", cwd=machine.user)
+
+
+@needs_bubblewrap
 def test_without_a_network_nothing_can_be_reached(machine: Machine) -> None:
     assert "lo" in machine.run("cat /proc/net/dev", network=False)
     assert "eth" not in machine.run("cat /proc/self/net/dev", network=False)
@@ -120,7 +137,11 @@ def test_a_worktree_can_commit_and_change_no_hook(machine: Machine, tmp_path: Pa
     machine.run(f"echo a > a; git add a; {who} commit -qm two; echo x > {common}/hooks/post-commit", cwd=tree)
     log = subprocess.run(["git", "-C", tree, "log", "--format=%s"], capture_output=True, text=True, check=True)
     assert log.stdout == "two\none\n" and not (common / "hooks" / "post-commit").exists()
-    assert "Read-only" in machine.run(f"echo x >> {common}/config; echo x > ../project/x", cwd=tree)
+    (machine.project / "below").mkdir()
+    for where in (tree, machine.project / "below"):
+        for name in ("config", "commondir", "modules", "worktrees/tree/commondir", "../x"):
+            assert "Read-only" in machine.run(f"echo x >> {common}/{name}", cwd=where)
+    assert not (common / "commondir").exists()
 
 
 def test_a_git_file_of_an_agent_opens_nothing(machine: Machine) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,7 @@ PROBE_SECONDS = 10.0
 OFF = "the profile turns it off"
 KEYS = (
     *(
+        ".holdfast",
         ".ssh",
         ".gnupg",
         ".aws",
@@ -55,6 +57,13 @@ KEYS = (
     *(".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", ".node_repl_history"),
 )
 """Files and directories of the user's home that commonly hold keys, sessions of browsers, or what was typed."""
+STARTUP = (
+    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"),
+    *(".config/fish", ".config/autostart", ".config/systemd", ".config/environment.d", ".config/git", ".gitconfig"),
+    *(".inputrc", ".tmux.conf", ".vimrc", ".vim", ".config/nvim", ".emacs", ".emacs.d", ".xprofile", ".xsessionrc"),
+    *(".zlogin", ".pam_environment", ".local/bin", "bin"),
+)
+"""Files and directories of the user's home that are run, or name what is run, when the user does something else."""
 SYSTEM_KEYS = (Path("/etc/shadow"), Path("/etc/gshadow"), Path("/etc/sudoers"), Path("/run"))
 """`/run` has the sockets of services that would do something outside for whoever asks: Docker, D-Bus, ssh-agent."""
 OPEN_IN_RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "nscd", "current-system", "booted-system", "wrappers")
@@ -172,8 +181,12 @@ class Sandbox:
         for name in OPEN_IN_RUN:
             if (path := Path("/run") / name).exists():
                 mounts[path] = ["--ro-bind", str(path), str(path)]
-        mounts |= {Path(path): ["--bind", path, path] for path in spec.writable}
-        mounts |= {Path(path): _read_only(Path(path)) for path in spec.read_only}
+        writable = [Path(path) for path in spec.writable]
+        closed_to_writes = [path for path in map(Path, spec.read_only) if path.exists()] + self._startup(writable)
+        for path in _between(writable, [*hidden, self.home, *closed_to_writes]):
+            mounts.setdefault(path, ["--bind", str(path), str(path)])
+        mounts |= {path: ["--ro-bind", str(path), str(path)] for path in closed_to_writes}
+        mounts |= {path: ["--bind", str(path), str(path)] for path in writable}
         mounts[self.home] = _hide(self.home, empty)
         # what lies deeper is mounted later: a workspace in a hidden directory is there, a key in a workspace is not
         ordered = [word for path in sorted(mounts, key=lambda path: len(path.parts)) for word in mounts[path]]
@@ -187,6 +200,28 @@ class Sandbox:
     def _keys(self) -> Iterable[Path]:
         own = (self._user_home / name for name in KEYS)
         return [path.resolve() for path in (*own, *SYSTEM_KEYS)]
+
+    def _startup(self, writable: Sequence[Path]) -> list[Path]:
+        """What must not be written where the whole home of the user is open to a command."""
+        if not any(self._user_home.is_relative_to(path) for path in writable):
+            return []
+        names = (self._user_home / name for name in STARTUP)
+        program = Path(sys.prefix).resolve()
+        found = [path.resolve() for path in names if path.exists()]
+        return [path for path in (*found, program) if path not in writable and _lies_in(path, writable)]
+
+
+def _lies_in(path: Path, roots: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(root) for root in roots)
+
+
+def _between(roots: Sequence[Path], closed: Iterable[Path]) -> list[Path]:
+    """The directories between what is open and what is closed in it.
+
+    Each is mounted on itself, because a mount cannot be renamed: whoever renames a directory above something that is
+    hidden finds it under the new name in the next command.
+    """
+    return [path for one in closed for path in one.parents if path not in roots and _lies_in(path, roots)]
 
 
 def _base(program: str, *, network: bool) -> list[str]:
@@ -202,28 +237,28 @@ def _hide(path: Path, empty: Path) -> list[str]:
     return ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", str(empty), str(path)]
 
 
-def _read_only(path: Path) -> list[str]:
-    return ["--ro-bind", str(path), str(path)] if path.exists() else ["--tmpfs", str(path), "--remount-ro", str(path)]
-
-
 def git_paths(workspace: Path) -> tuple[list[Path], list[Path]]:
-    """The git directory outside of a workspace that a commit writes to, and what of it stays read-only.
+    """What a commit in a linked worktree writes to outside of the worktree, and what of it stays read-only.
 
-    A `.git` file may have been written by an agent, so the git directory must point back at it.
+    The rest of the repository stays closed: `config`, `hooks` and `commondir` there name programs that git runs for
+    whoever uses it. A `.git` file may have been written by an agent, so the git directory must point back at it.
     """
     workspace = workspace.resolve()
     try:
         repository = find_repository(workspace)
         if repository is None or repository.common.is_relative_to(workspace):
             return [], []
-        if repository.directory != repository.top / ".git":
-            back = (repository.directory / "gitdir").read_text().strip()
-            linked = repository.directory.parent == repository.common / "worktrees"
-            if not linked or Path(back).resolve() != (repository.top / ".git").resolve():
-                return [], []
+        own, common = repository.directory, repository.common
+        if own.parent != common / "worktrees":
+            return [], []
+        back = (own / "gitdir").read_text().strip()
+        if Path(back).resolve() != (repository.top / ".git").resolve():
+            return [], []
     except (GitFailed, OSError, ValueError):
         return [], []
-    return [repository.common], [repository.common / "hooks", repository.common / "config"]
+    writable = [own, *(common / name for name in ("objects", "refs", "logs"))]
+    read_only = [own / name for name in ("commondir", "gitdir", "config.worktree")]
+    return [path for path in writable if path.is_dir()], [path for path in read_only if path.exists()]
 
 
 def explain_failure(output: str, spec: SandboxSpec) -> str:

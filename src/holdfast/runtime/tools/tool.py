@@ -160,7 +160,7 @@ class Tool(Generic[Arguments]):
         return place.shown(target)
 
     async def handed_to(self, place: Place, arguments: str) -> str:
-        """The profile of another agent that would act because of this call; empty if that may do no more than this one."""
+        """The profile of another agent that would act because of this call; empty if that may do no more."""
         if self.other_profile is None:
             return ""
         try:
