@@ -7,6 +7,7 @@ SIGHUP say goodbye; SIGKILL differs only by the missing goodbye.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import signal
@@ -66,6 +67,7 @@ from holdfast.runtime.tools.delegate import Delegate
 from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.settings import Settings
+from holdfast.store.connection import no_space
 from holdfast.store.lock import HomeLock
 from holdfast.store.port import Append, Store, Write
 from holdfast.store.sqlite import SqliteStore
@@ -95,7 +97,7 @@ def serve(
     except Conflict as error:
         return _explain(error.message, error.hint, 5)
     except OSError as error:
-        return _explain(f"{error}.", DOCTOR, 1)
+        return _explain(*_reason(home, error), 1)
     try:
         not_dumpable()
         start_logging(home.log, settings.gateway.log_bytes)
@@ -106,7 +108,7 @@ def serve(
     except HoldfastError as error:
         return _could_not_start(error.message, error.hint)
     except OSError as error:
-        return _could_not_start(f"{error}.", DOCTOR)
+        return _could_not_start(*_reason(home, error))
     finally:
         lock.release()
     if again.wanted:
@@ -114,6 +116,14 @@ def serve(
         restore_limit()
         restart_program(home, port=used, background=background, environment=again.environment)
     return 0
+
+
+def _reason(home: Home, error: OSError) -> tuple[str, str]:
+    """Why it could not start, and what to do."""
+    if error.errno == errno.ENOSPC:
+        full = no_space(home.path, "what a start must write")
+        return full.message, full.hint
+    return f"{error}.", DOCTOR
 
 
 def _could_not_start(message: str, hint: str) -> int:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from holdfast.cli import start
 from holdfast.config import Home
 from holdfast.lifecycle.doctor import examine
+from holdfast.store.connection import prepare
 from tests.e2e.browser import Browser
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, kinds, of_kind, until
 from tests.eventually import PATIENCE
@@ -152,6 +155,26 @@ def test_promise_1_start_on_a_full_disk_serves_reads_and_recovers(
         assert [event["outcome"] for event in of_kind(records, "TurnFinished")] == ["stopped"] + ["done"] * len(
             accepted
         )
+
+
+def test_a_new_home_on_a_full_disk_is_refused_with_the_reason(small_disk: Path) -> None:
+    home = Home(small_disk / "home")
+    ballast = fill(small_disk, leave=0)
+    command = [sys.executable, "-m", "holdfast", "--home", str(home.path), "serve", "--port", "0"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert (ended.returncode, ended.stderr.splitlines()) == (
+        1,
+        [
+            f"error: The disk that holds {home.path} is full: there is no space for a new home. Nothing was lost.",
+            "  hint: Free some space, then start the gateway again.",
+        ],
+    )
+    client = start._failed(home, 0, "it ended with exit code 1", 1)
+    assert f"the disk that holds {home.path} is full" in client.message and "free some space" in client.hint
+    assert {finding.name for finding in examine(home) if not finding.ok} == {"disk"}
+    ballast.unlink()
+    prepare(home.database)  # what a start does first: nothing half made is in its way
+    assert {finding.name for finding in examine(home) if not finding.ok} == {"disk"}, "as small as it is"
 
 
 def test_a_revoke_bites_on_a_full_disk_and_is_written_when_there_is_space(small_disk: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ the lock; when it is gone starting is tried again.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -21,6 +22,8 @@ START_SECONDS = 20.0
 STOP_SECONDS = 15.0
 POLL_SECONDS = 0.02
 LOG_TAIL = 4_000
+FULL_BYTES = 1 << 20
+"""A disk with less free space than this is full."""
 COULD_NOT_START = "the gateway could not start:"
 START_FAILED = "The gateway could not be started:"
 
@@ -168,8 +171,16 @@ def _failed(home: Home, log_from: int, what: str, code: int) -> CliError:
         if message.startswith(COULD_NOT_START):
             return CliError(message.replace(COULD_NOT_START, START_FAILED), hint=hint or more, code=code)
     said = [line.strip().removeprefix("error: ") for line in lines if line.strip() and not _entry(line)[0]]
+    if not said and _disk_is_full(home):  # then the log has no space for the reason
+        full = f"{START_FAILED} {what}, and the disk that holds {home.path} is full."
+        return CliError(full, hint="free some space, then try again; nothing was lost.", code=code)
     reason = "\n".join(said[-6:]) or f"{what}."
     return CliError(f"{START_FAILED} {reason}", hint=more, code=code)
+
+
+def _disk_is_full(home: Home) -> bool:
+    disk = os.statvfs(home.path)
+    return disk.f_bavail * disk.f_frsize < FULL_BYTES
 
 
 def _entry(line: str) -> tuple[str, str]:

@@ -229,6 +229,8 @@ def _database(home: Home) -> list[Finding]:
         with closing(connect_reader(home.database)) as db:
             version = int(db.execute("PRAGMA user_version").fetchone()[0])
             known = migrations()[-1][0]
+            if version == 0 and not db.execute("SELECT 1 FROM sqlite_master").fetchone():
+                return [Finding("database", True, "empty: the next start of a gateway prepares it")]
             if version > known:
                 detail = f"schema {version} is newer than this Holdfast knows ({known})"
                 return [Finding("database", False, detail, "Upgrade Holdfast.")]
