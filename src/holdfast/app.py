@@ -121,7 +121,7 @@ def serve(
 def _reason(home: Home, error: OSError) -> tuple[str, str]:
     """Why it could not start, and what to do."""
     if error.errno == errno.ENOSPC:
-        full = no_space(home.path, "what a start must write")
+        full = no_space(home.path)
         return full.message, full.hint
     return f"{error}.", DOCTOR
 

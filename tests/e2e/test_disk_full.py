@@ -165,8 +165,9 @@ def test_a_new_home_on_a_full_disk_is_refused_with_the_reason(small_disk: Path) 
     assert (ended.returncode, ended.stderr.splitlines()) == (
         1,
         [
-            f"error: The disk that holds {home.path} is full: there is no space for a new home. Nothing was lost.",
-            "  hint: Free some space, then start the gateway again.",
+            f"error: The disk that holds {home.path} is full: a new home, or the first start of a new version, needs "
+            "some space.",
+            "  hint: Nothing was lost. Free some space, then start the gateway again.",
         ],
     )
     client = start._failed(home, 0, "it ended with exit code 1", 1)

@@ -56,8 +56,6 @@ def prepare(path: Path) -> None:
     with explained(path):
         if path.exists() and _is_current(path):  # nothing is written: the disk may be full
             return
-    new = not path.exists() or path.stat().st_size == 0
-    with explained(path, needs_space="a new home" if new else "the change of its database to this version"):
         with closing(connect_writer(path)) as connection:
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 connection.execute("PRAGMA journal_mode=WAL")
@@ -74,22 +72,22 @@ def _is_current(path: Path) -> bool:
         return version == migrations()[-1][0] and connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
 
 
-def no_space(directory: Path, needed_for: str) -> Unavailable:
-    """A disk that is too full to start at all; where a start needs no space, reads are served."""
+def no_space(directory: Path) -> Unavailable:
+    """A disk that is too full for a home to be made or upgraded; on one that needs neither, reads are served."""
     return Unavailable(
-        f"The disk that holds {directory} is full: there is no space for {needed_for}. Nothing was lost.",
-        hint="Free some space, then start the gateway again.",
+        f"The disk that holds {directory} is full: a new home, or the first start of a new version, needs some space.",
+        hint="Nothing was lost. Free some space, then start the gateway again.",
     )
 
 
 @contextmanager
-def explained(path: Path, *, needs_space: str = "") -> Iterator[None]:
-    """Say in our own words why a database cannot be opened. `needs_space` is what is being written, if anything is."""
+def explained(path: Path) -> Iterator[None]:
+    """Say in our own words why a database cannot be opened."""
     try:
         yield
     except sqlite3.DatabaseError as error:
-        if needs_space and error.sqlite_errorcode == sqlite3.SQLITE_FULL:
-            raise no_space(path.parent, needs_space) from error
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            raise no_space(path.parent) from error
         if "not a database" in str(error) or "malformed" in str(error):
             raise Corrupt(f"{path} is damaged: {error}.", hint="Move it aside and restore a backup.") from error
         raise Unavailable(f"{path} cannot be opened: {error}.", hint="`holdfast doctor` says more.") from error
