@@ -19,10 +19,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import holdfast
 from tests.e2e.gateway import until
+from tests.e2e.nursery import cli_nursery
 from tests.eventually import PATIENCE
 
 PROGRAM = [sys.executable, "-m", "holdfast"]
+SCRIPT = Path(holdfast.__file__).with_name("__main__.py")
 BYTECODE = str(Path(tempfile.gettempdir()) / f"holdfast-bytecode-{os.getuid()}")
 """Kept between runs: many processes are started, and compiling would take most of their time."""
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -43,17 +46,29 @@ class CommandLine:
     def __call__(
         self, *arguments: str | bytes, stdin: bytes = b"", env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
+        """Forked from a process that has imported everything, unless a program that starts anew could differ."""
+        words = [one for one in arguments if isinstance(one, str)]
+        if env is None and len(words) == len(arguments):
+            script = [str(SCRIPT), *words]
+            code, stdout, stderr = cli_nursery().run(script, stdin=stdin, env=self.environment(), timeout=PATIENCE)
+        else:
+            code, stdout, stderr = self._run_anew(arguments, stdin, env or {})
+        out, err = stdout.decode(), stderr.decode()
+        assert "Traceback" not in err, err
+        return subprocess.CompletedProcess(["holdfast", *arguments], code, out, err)
+
+    def _run_anew(
+        self, arguments: tuple[str | bytes, ...], stdin: bytes, env: dict[str, str]
+    ) -> tuple[int, bytes, bytes]:
         done = subprocess.run(
             [*PROGRAM, *arguments],
             input=stdin,
             capture_output=True,
-            env=self.environment(**(env or {})),
+            env=self.environment(**env),
             timeout=PATIENCE,
             check=False,
         )
-        out, err = done.stdout.decode(), done.stderr.decode()
-        assert "Traceback" not in err, err
-        return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+        return done.returncode, done.stdout, done.stderr
 
     def ok(self, *arguments: str, **more: Any) -> str:
         """What it prints; it must succeed."""

@@ -25,7 +25,7 @@ TIMES |= {"expires_at", "seen_at", "opened_at", "age_ms", "moved_at"}
 WORDS = {"detail", "reason", "message", "content", "rebuilt", "evidence", "why"}
 WORDS |= {"activity", "activity_detail", "activity_evidence"}
 """Sentences of other rooms: they are for people, and may be worded better at any time."""
-PLACES = {"pid": 1, "stopped": 1, "bytes": 1, "cpu": 1, "memory": 1, "cwd": "/cwd"}
+PLACES = {"pid": 1, "stopped": 1, "bytes": 1, "cpu": 1, "memory": 1, "quiet_looks": 1, "cwd": "/cwd"}
 
 
 def _story(cli: CommandLine, gateway: GatewayProcess) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""Gateways are slow to start because of what they import. A nursery has imported it all and forks them.
+"""Programs are slow to start because of what they import. A nursery has imported it all and forks them.
 
-There are two: the model library takes seconds more, so only gateways that will need it come from the one that has it.
-Run as a program a nursery reads one request a line and answers each: `spawn` forks a child that runs a script,
-`reap` tells how a dead child ended. A child is a process like any other: it may be killed and leaves nothing.
+There is one for the command line and two for gateways: the model library takes seconds more, so only gateways that
+will need it come from the one that has it. Run as a program a nursery reads one request a line and answers each:
+`spawn` forks a child that runs a script, `reap` tells how a dead child ended. A child is a process like any other: it
+may be killed and leaves nothing.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ import functools
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
+
+import holdfast.cli
 
 MODELS = (
     "pydantic_ai.direct",
@@ -64,7 +69,7 @@ class Child:
 
 
 class Nursery:
-    """At most two for each process that runs tests; they end with it."""
+    """At most three for each process that runs tests; they end with it."""
 
     def __init__(self, *imports: str) -> None:
         self._lock = threading.Lock()
@@ -73,7 +78,29 @@ class Nursery:
         )
 
     def spawn(self, arguments: list[str], *, stderr: Path) -> Child:
-        return Child(self, self.ask({"spawn": arguments, "stderr": str(stderr)})["pid"])
+        return Child(self, self.ask({"spawn": arguments, "stdio": [os.devnull, os.devnull, str(stderr)]})["pid"])
+
+    def run(
+        self, arguments: list[str], *, stdin: bytes, env: dict[str, str], timeout: float
+    ) -> tuple[int, bytes, bytes]:
+        """Run a script to its end: its exit code, its output and its errors."""
+        with tempfile.TemporaryDirectory(prefix="holdfast-cli-") as place:
+            files = [Path(place, name) for name in ("stdin", "stdout", "stderr")]
+            files[0].write_bytes(stdin)
+            request: dict[str, object] = {
+                "spawn": arguments,
+                "stdio": [*map(str, files)],
+                "env": env,
+                "cwd": str(Path.cwd()),
+            }
+            child = Child(self, self.ask(request)["pid"])
+            try:
+                code = child.wait(timeout)
+            except TimeoutError:
+                child.kill()
+                child.wait(timeout)
+                raise
+            return code, files[1].read_bytes(), files[2].read_bytes()
 
     def ask(self, request: dict[str, object]) -> dict[str, Any]:
         stdin, stdout = self._process.stdin, self._process.stdout
@@ -90,6 +117,12 @@ def nursery(*, with_models: bool = False) -> Nursery:
     return Nursery("holdfast.app", *(MODELS if with_models else ()))
 
 
+@functools.cache
+def cli_nursery() -> Nursery:
+    verbs = pkgutil.walk_packages(holdfast.cli.__path__, "holdfast.cli.")
+    return Nursery(*(module.name for module in verbs))
+
+
 # --- the program ------------------------------------------------------------------------------------
 
 
@@ -99,7 +132,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "spawn" in request:
-            answer = {"pid": _spawn(request["spawn"], request["stderr"])}
+            answer = {"pid": _spawn(request)}
         else:
             _, status = os.waitpid(request["reap"], 0)
             answer = {"code": os.waitstatus_to_exitcode(status)}
@@ -107,18 +140,28 @@ def main() -> None:
         sys.stdout.flush()
 
 
-def _spawn(arguments: list[str], stderr: str) -> int:
+def _spawn(request: dict[str, Any]) -> int:
     pid = os.fork()
     if pid == 0:
-        _run(arguments, stderr)
+        _run(request["spawn"], request["stdio"], request.get("env"), request.get("cwd", "."))
     return pid
 
 
-def _run(arguments: list[str], stderr: str) -> None:
-    null = os.open(os.devnull, os.O_RDWR)
-    errors = os.open(stderr, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    for source, target in ((null, 0), (null, 1), (errors, 2)):
-        os.dup2(source, target)
+def _run(arguments: list[str], stdio: list[str], env: dict[str, str] | None, cwd: str) -> None:
+    flags = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for target, (path, flag) in enumerate(zip(stdio, flags, strict=True)):
+        file = os.open(path, flag, 0o600)
+        os.dup2(file, target)
+        os.close(file)
+    if env is not None:
+        os.environ.clear()
+        os.environ.update(env)
+        sys.stdin, sys.stdout, sys.stderr = (
+            os.fdopen(0),
+            os.fdopen(1, "w"),
+            os.fdopen(2, "w", errors="backslashreplace"),
+        )
+    os.chdir(cwd)
     code = 1
     try:
         sys.argv = arguments
@@ -130,6 +173,7 @@ def _run(arguments: list[str], stderr: str) -> None:
         sys.excepthook(*sys.exc_info())
     finally:
         with contextlib.suppress(OSError):
+            sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
 
