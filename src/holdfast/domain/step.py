@@ -136,8 +136,8 @@ class Rest:
 Step = Begin | Join | CallModel | RunTools | Finish | Sleep | Compact | Ask | Rest
 
 
-def next_step(session: Session, limits: Limits, *, now: int) -> Step:
-    """The one thing to do now."""
+def next_step(session: Session, limits: Limits, *, now: int, worked_ms: int | None = None) -> Step:
+    """The one thing to do now. `worked_ms` is how long the open turn was worked on; None when only the log tells."""
     turn = session.turn
     if turn is None:
         return _begin(session) if session.queue else at_rest(session, limits.compaction, now=now) or Rest()
@@ -161,7 +161,8 @@ def next_step(session: Session, limits: Limits, *, now: int) -> Step:
         return Join(turn.number, [queued.event.input for queued in steering], by_person)
     if turn.yielded:
         return Finish(turn.number, "done", "the agent had nothing more to do")
-    if (problem := _over_limit(turn, limits, now)) is not None:
+    worked = worked_by_log(turn, now=now) if worked_ms is None else worked_ms
+    if (problem := _over_limit(turn, limits, worked)) is not None:
         return Finish(turn.number, "failed", problem.message, problem)
     if (shorter := _shorter(session, turn, limits)) is not None:
         return shorter
@@ -181,7 +182,12 @@ def _shorter(session: Session, turn: Turn, limits: Limits) -> Compact | Ask | No
             return found
 
 
-def _over_limit(turn: Turn, limits: Limits, now: int) -> Problem | None:
+def worked_by_log(turn: Turn, *, now: int) -> int:
+    """Milliseconds that a turn was worked on, as far as the times of its events tell."""
+    return max(0, now - turn.started.at - turn.stood_still_ms)
+
+
+def _over_limit(turn: Turn, limits: Limits, worked_ms: int) -> Problem | None:
     """Looked at between two steps; what runs is never cut by a limit."""
     hint = "Send a message to go on, or raise the limit of its profile."
     if turn.answered and turn.step >= limits.steps:
@@ -190,7 +196,7 @@ def _over_limit(turn: Turn, limits: Limits, now: int) -> Problem | None:
     if limits.tokens and turn.tokens >= limits.tokens:
         message = f"It used {turn.tokens} tokens; its profile allows {limits.tokens} a turn."
         return Problem(code="token_limit", message=message, hint=hint)
-    worked = (now - turn.started.at - turn.stood_still_ms) // MINUTE_MS
+    worked = worked_ms // MINUTE_MS
     if limits.minutes and worked >= limits.minutes:
         message = f"It worked for {worked} minutes; its profile allows {limits.minutes} a turn."
         return Problem(code="time_limit", message=message, hint=hint)

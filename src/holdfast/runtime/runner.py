@@ -23,6 +23,7 @@ from holdfast.runtime.pen import Pen
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.turn import Worker
+from holdfast.runtime.work_time import WorkTime
 from holdfast.store.follower_state import FollowerState
 from holdfast.store.port import SessionCursor, Store, TaskFilter
 
@@ -70,6 +71,7 @@ class Runner:
         self._profiles = profiles
         self._clock = clock
         self._heartbeat = heartbeat
+        self._work_time = WorkTime()
         self._beating: asyncio.Task[None] | None = None
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
@@ -242,7 +244,13 @@ class Runner:
     async def _run(self, session: Session, pen: Pen) -> None:
         with self._store.subscribe(session_stream(session.id)) as changes:
             worker = Worker(
-                session, pen=pen, changes=changes, live=self._live, profiles=self._profiles, clock=self._clock
+                session,
+                pen=pen,
+                changes=changes,
+                live=self._live,
+                profiles=self._profiles,
+                clock=self._clock,
+                work_time=self._work_time,
             )
             try:
                 left_behind = await self._store.partial(session_stream(session.id))

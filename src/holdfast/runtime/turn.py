@@ -47,6 +47,7 @@ from holdfast.domain.step import (
     Rest,
     RunTools,
     Sleep,
+    Step,
     failed,
     next_step,
     pick_up,
@@ -63,6 +64,7 @@ from holdfast.runtime.permissions import Permitted, nobody_answered, permission,
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.prompt import prompt, responded
 from holdfast.runtime.tools.tool import Result, Tool, effect_of, finished, second_try
+from holdfast.runtime.work_time import WorkTime
 from holdfast.store.port import PartialText, Subscription
 
 
@@ -70,7 +72,15 @@ class Worker:
     """Works on one session, under its lease, until there is nothing left to do."""
 
     def __init__(
-        self, session: Session, *, pen: Pen, changes: Subscription, live: Live, profiles: Profiles, clock: Clock
+        self,
+        session: Session,
+        *,
+        pen: Pen,
+        changes: Subscription,
+        live: Live,
+        profiles: Profiles,
+        clock: Clock,
+        work_time: WorkTime,
     ) -> None:
         self._session = session
         self._stream = session_stream(session.id)
@@ -79,6 +89,7 @@ class Worker:
         self._live = live
         self._profiles = profiles
         self._clock = clock
+        self._work_time = work_time
 
     async def work(self, left_behind: PartialText | None, break_: Break = NO_BREAK) -> None:
         """The loop. `left_behind` is the text so far of a step that an earlier worker left open."""
@@ -91,23 +102,29 @@ class Worker:
             raise
 
     async def _step(self) -> bool:
-        """Do the next thing; False when there is rest."""
+        """Find the next thing and do it; False when there is rest."""
         agent = self._profiles.agent(self._session)
-        match next_step(self._session, agent.limits, now=self._clock.now()):
+        worked = self._work_time.spent_ms(self._session)
+        step = next_step(self._session, agent.limits, now=self._clock.now(), worked_ms=worked)
+        with self._work_time.measured(self._session):
+            return await self._do(agent, step)
+
+    async def _do(self, agent: Agent, step: Step) -> bool:
+        match step:
             case Begin(turn, inputs, person):
                 who = self._session.profile
                 await self._write(TurnStarted(turn=turn, inputs=inputs, profile=who, by_person=person))
             case Join(turn, inputs, person):
                 await self._write(InputsJoined(turn=turn, inputs=inputs, by_person=person))
-            case CallModel() as step:
+            case CallModel():
                 await self._unless_stopped(self._call_model(agent, step))
             case RunTools(turn, calls):
                 await self._unless_stopped(self._run_tools(agent, turn, calls))
-            case Finish() as step:
+            case Finish():
                 await self._pen.finish(self._session, step)
-            case Sleep() as step:
+            case Sleep():
                 await self._unless_stopped(self._sleep(step))
-            case Compact() as step:
+            case Compact():
                 seen = self._session.version
                 await self._unless_stopped(shorten(self._session, agent, step, self._pen, self._clock, version=seen))
             case Ask(wait):
