@@ -19,6 +19,7 @@ from holdfast.domain.card_commands import CommentCard, UnblockCard
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events import NoteReceived, ToolCallFinished, session_stream
 from holdfast.domain.message import UserMessage
+from holdfast.store.port import SessionCursor, TaskFilter
 from tests.board.history import check_card
 from tests.board.rig import BoardRig
 from tests.memory import MEMORY
@@ -121,7 +122,8 @@ class Life:
             f"Card {CARD} (card {CARD}) is blocked (needs_input): which colour?",
             f"Card {CARD} (card {CARD}) is done: it is blue",
         ]
-        tasks = {str(row["id"]): row["state"] for row in await rig.store.ended_tasks() if row["kind"] == "card"}
+        runs = await rig.store.tasks(TaskFilter(kind="card"), before=SessionCursor(), limit=10)
+        tasks = {str(row["id"]): row["state"] for row in runs}
         assert tasks == {card.runs[0].started.task: "stopped", card.runs[1].started.task: "done"}
         assert await rig.store.running_tasks() == []
         await rig.close()
