@@ -83,7 +83,7 @@ def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: Comman
     with sit_down(cli, cwd=cwd, rows=60) as seat:
         seat.until("idle")
         seat.enter("bg sleep 300")
-        seat.until_idle("terminal done")
+        seat.until_idle("terminal started")
         session = only_session(gateway)
         seat.enter("/reset")
         seat.until("sleep 300\nstill running: k keep: handed over to the new chapter", f"{question}\n\n?")
@@ -119,7 +119,7 @@ def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: Comman
 def test_a_plain_terminal_is_asked_too(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     with sit_down(cli, cwd=cwd, TERM="dumb") as seat:
         seat.enter("bg sleep 300")
-        seat.until("terminal done")
+        seat.until("terminal started")
         gateway.until_rest(only_session(gateway))
         seat.enter("/reset")
         seat.until("[/reset and what still runs: k keep · s stop · c cancel]")
@@ -134,7 +134,7 @@ def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
     with sit_down(cli, cwd=cwd, columns=120) as seat:
         seat.until("idle")
         seat.enter(f"bg {BUSY}")
-        seat.until_idle("terminal done")
+        seat.until_idle("terminal started")
         session = only_session(gateway)
         cli.ok("sessions", "policy", session, "--mode", "idle")
         seat.until("reset policy by cli: mode = idle", "a reset (idle) was due at")

@@ -70,6 +70,22 @@ async def test_it_goes_on_after_each_tool_call_where_it_stood() -> None:
     assert (resumed.text, resumed.calls) == (second.text, second.calls), "an interruption changes nothing"
 
 
+async def test_it_says_how_a_command_ended() -> None:
+    """Also behind an output that is too long to be repeated."""
+    remarks = "[failed: exit code 3]\n[It left processes behind, which run on as task 1, pid 2.]"
+    for output, says in (
+        (remarks, f"terminal failed: {remarks}"),
+        ("x" * 1000 + "\n" + remarks, remarks),
+        ("It runs in the background as task 1, pid 2.", "terminal started: It runs in the background"),
+        ("[failed] is printed\n[done: exit code 0]", "terminal done: [failed]"),
+    ):
+        result = ToolResult(1, "1.1.0", "terminal", "done", output)
+        answer = await ask(
+            user("sh x"), AgentMessage(1, "", "", [Call(call="1.1.0", tool="terminal", arguments="")]), result
+        )
+        assert says in answer.text
+
+
 async def test_a_message_that_steers_is_carried_out_too() -> None:
     said: list[Message] = [user("say one"), AgentMessage(1, "one", "", []), user("say two")]
     assert (await ask(*said)).text == "two"

@@ -80,3 +80,7 @@ def test_every_tool_is_known() -> None:
     tools: list[AnyTool] = [*file_tools(), QUESTION, *command_tools(none, none, SystemClock())]
     tools += [Delegate(none, none, none).tool, Recall(none).tool, *WorkerTools(none, none, none, none).tools]
     assert {tool.name for tool in tools} | {"inbox"} == TOOLS
+
+
+def test_a_rule_that_another_one_overrides_for_commands_is_no_danger() -> None:
+    assert warnings({"*": "allow", "terminal": "deny"}) == []

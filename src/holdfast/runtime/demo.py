@@ -12,6 +12,7 @@ import json
 from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from holdfast.domain.fact import Problem, Usage
 from holdfast.domain.message import AgentMessage, Message, Note, ToolResult, UserMessage
@@ -243,7 +244,24 @@ def _report(messages: list[Message]) -> str:
     result = next((message for message in reversed(messages) if not isinstance(message, Note)), None)
     if not isinstance(result, ToolResult):
         return ""
-    return f"{result.tool} {result.outcome}: {_quote(result.output)}"
+    quoted, remarks = _quote(result.output), _remarks(result.output)
+    missing = [line for line in remarks if line not in quoted]
+    return "\n".join([f"{result.tool} {_outcome(result, remarks)}: {quoted}", *missing])
+
+
+def _outcome(result: ToolResult, remarks: list[str]) -> str:
+    """How the call ended, or the command that it ran."""
+    if result.tool != "terminal" or result.outcome != "done":
+        return result.outcome
+    if result.output.startswith("It runs in the background"):
+        return "started"
+    ends = (word for word in ("failed", "stopped") for line in remarks if line.startswith(f"[{word}:"))
+    return next(ends, result.outcome)
+
+
+def _remarks(output: str) -> list[str]:
+    """What the runtime says below the output of a command: how it ended, and what it left behind."""
+    return list(takewhile(lambda line: line.startswith("["), reversed(output.strip().splitlines())))[::-1]
 
 
 def _quote(text: str) -> str:

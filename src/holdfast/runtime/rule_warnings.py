@@ -38,11 +38,16 @@ def _warning(pattern: str, policy: Policy, profile: ProfileSettings) -> str:
         return _of_command(about, policy, profile)
     if policy != "allow":
         return ""
-    if not colon and fnmatchcase("terminal", tool):
+    if not colon and fnmatchcase("terminal", tool) and pattern == _of_terminal(profile):
         return "every command is allowed, also those that read keys, delete files or send data away."
     if about.startswith("**"):
         return "every file that the profile reaches is allowed, also hidden ones such as .env; name a directory."
     return ""
+
+
+def _of_terminal(profile: ProfileSettings) -> str:
+    """The pattern that decides about commands that no rule names: the longest."""
+    return max((rule for rule in profile.tools if ":" not in rule and fnmatchcase("terminal", rule)), key=len)
 
 
 def _unknown_tool(tool: str, profile: ProfileSettings) -> str:
