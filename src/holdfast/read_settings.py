@@ -59,6 +59,8 @@ def parse_settings(path: Path, text: str) -> Settings:
     return settings
 
 
+KEY_LENGTH = 20
+"""What is so long and has small letters and digits is no name of a variable."""
 _TABLES: dict[str, tuple[type[Any], bool]] = {
     "gateway": (GatewaySettings, False),
     "resume": (ResumeSettings, False),
@@ -155,6 +157,7 @@ def _kind(keys: list[str]) -> str:
 def _check_names(path: Path, text: str, settings: Settings) -> None:
     """Names that lead nowhere are found now and not in the middle of a turn."""
     _check_urls(path, text, settings.gateway.public_urls)
+    _check_variables(path, text, settings)
     for where, rules in [
         (["session_reset"], settings.session_reset),
         *((["profiles", name, "session_reset"], one.session_reset) for name, one in settings.profiles.items()),
@@ -193,6 +196,26 @@ def _check_names(path: Path, text: str, settings: Settings) -> None:
         if bool(offer.command) == bool(offer.url):
             line = _line_of(text, ["mcp", name])
             raise ConfigError(f"{path}:{line}: mcp.{name} needs a command or a url, one of them.")
+
+
+def _check_variables(path: Path, text: str, settings: Settings) -> None:
+    """Where the name of a variable belongs, a key may stand by mistake; the message does not repeat it."""
+    named = [(["providers", name, "api_key_env"], [one.api_key_env]) for name, one in settings.providers.items()]
+    named += [(["mcp", name, "bearer_env"], [one.bearer_env]) for name, one in settings.mcp.items()]
+    named += [(["mcp", name, "env"], one.env) for name, one in settings.mcp.items()]
+    for keys, names in named:
+        if not all(map(_is_variable, filter(None, names))):
+            raise ConfigError(
+                f"{path}:{_line_of(text, keys)}: {'.'.join(keys)} takes the NAME of an environment variable, such as "
+                "MY_API_KEY, and what stands there is none. Never put a key into this file: set the variable, and if "
+                "this was a key, remove it here and replace it at its provider."
+            )
+
+
+def _is_variable(name: str) -> bool:
+    """Whether it can be the name of a variable, and does not look like a key."""
+    random = len(name) >= KEY_LENGTH and re.search(r"[a-z]", name) and re.search(r"\d", name)
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None and not random
 
 
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9-]+(?:\.[a-z0-9-]+)*)(?::([1-9]\d{0,4}))?")

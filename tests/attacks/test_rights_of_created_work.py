@@ -98,8 +98,7 @@ async def test_the_demo_agent_cannot_be_reached_from_a_tool(rig: BoardRig) -> No
     canary = rig.home / "canary"
     body = called("kanban_create", title="x", profile="demo", body=f"sh touch {canary}") + "\ncomplete tried"
     session = await run_card(rig, body, "locked")
-    if session.turn is not None:  # it is asked first, since the profile is another one; even then it is refused
-        await allow(rig, session)
+    assert session.turn is None, "nobody is asked about what cannot be allowed"
     await rig.until(CARD, lambda card: card.status == "done")
     assert "cannot create work for the profile demo" in (await results(rig, session.id))[0]
     assert (await other_cards(rig), canary.exists()) == ([], False)

@@ -132,6 +132,8 @@ WRONG = {
     "float for an integer": ("[resume]\nattempts = 1.5\n", 2, "resume.attempts: Expected `int`"),
     "too large": ("[gateway]\nport = 70000\n", 2, "gateway.port must lie between 0 and 65535"),
     "negative": ("[resume]\nmax_age_minutes = -1\n", 2, "resume.max_age_minutes must lie between 0"),
+    "a key": ('[mcp.a]\nurl = "http://x"\nbearer_env = "sk-proj-1"\n', 3, "mcp.a.bearer_env takes the NAME"),
+    "another key": ('[providers.a]\napi_key_env = "gsk_0abcdefghij123456789"\n', 2, "takes the NAME"),
     "no steps": ("[profiles.a]\nmax_steps = 0\n", 2, "profiles.a.max_steps must lie between 1"),
     "unknown default": ("\ndefault_profile = 'nobody'\n", 2, "there is no profile 'nobody'; there is: demo"),
     "no TOML": ("[gateway]\nport = \n", 2, "Invalid value"),

@@ -253,6 +253,7 @@ class WorkerTools:
 
     async def _profile_of_new_card(self, place: Place, arguments: CreateArguments) -> str:
         profile = arguments.profile or place.profile
+        self._creation.check_profile(profile, creator=place.profile)  # nobody is asked about what is refused anyway
         return "" if profile == place.profile else profile
 
     async def _create(self, place: Place, arguments: CreateArguments) -> Done:

@@ -27,6 +27,13 @@ class Creation:
         self._profiles = profiles
         self._counting = asyncio.Lock()
 
+    def check_profile(self, profile: str, *, creator: str) -> None:
+        """Refuse a profile that there is not, or that agents cannot create work for, whatever anybody allows."""
+        if profile not in self._profiles.names:
+            raise ToolFailed(f"There is no profile {profile!r}; there is: {', '.join(self._profiles.names)}.")
+        if profile == DEMO != creator:
+            raise ToolFailed(f"Agents cannot create work for the profile {DEMO}: its script runs any command.")
+
     @asynccontextmanager
     async def granted(self, creator: str, *, profile: str) -> AsyncIterator[Rights]:
         """The rights of what this session creates with a profile; nobody else creates anything meanwhile.
@@ -35,10 +42,7 @@ class Creation:
         """
         session = await self._sessions.get(creator)
         limits = self._profiles.settings.agents
-        if profile not in self._profiles.names:
-            raise ToolFailed(f"There is no profile {profile!r}; there is: {', '.join(self._profiles.names)}.")
-        if profile == DEMO and session.profile != DEMO:
-            raise ToolFailed(f"Agents cannot create work for the profile {DEMO}: its script runs any command.")
+        self.check_profile(profile, creator=session.profile)
         if session.rights.depth >= limits.max_depth:
             raise ToolFailed(
                 f"You were created by an agent yourself, {session.rights.depth} deep, and that is as deep as agents "
