@@ -3,7 +3,7 @@
 A follower is a cursor into the log plus an offset into the text that is being spoken. It pulls: the next
 small page is read when the connection has taken the last one, so a client that does not read costs no more
 than its buffers. It is cut by its socket (`server.listen`), or earlier where a large event waits in them
-(`_cut_stalled`), and comes back with its cursor.
+(`_check`), and comes back with its cursor.
 Followers at the same cursor share one read.
 """
 
@@ -35,7 +35,9 @@ STALLED_BYTES = 262_144
 """So much may wait for one client for long; with more it is cut when it takes nothing for some seconds."""
 STALLED_SECONDS = 10.0
 ALL_STALLED_BYTES = 64 * 1024 * 1024
-"""So much may wait for all clients together; beyond it those with most are cut at once."""
+"""So much may wait for all clients together; beyond it those with most are cut at once. It is also looked at before
+large events are sent, whenever these make up an eighth of it.
+"""
 CHECK_SECONDS = 1.0
 SHARED_BYTES = 4 * 1024 * 1024
 DELETIONS = {SessionDeleted.__name__, TaskPruned.__name__}
@@ -102,10 +104,21 @@ class Follower:
     device: str
     """The owner's token is none."""
     connection: Connection
+    unsent: int = 0
+    """Bytes of a large event that are held for it and not yet in the buffers of its connection."""
     waiting: int = 0
     """Bytes that wait for it, when last looked at."""
     since: float = field(default_factory=time.monotonic)
     """Since when none of them left."""
+
+    def held(self) -> int:
+        """Bytes that wait for it now."""
+        return self.connection.transport.get_write_buffer_size() + self.unsent
+
+    def cut(self) -> None:
+        """Close its connection, whatever waits for it."""
+        self.connection.transport.abort()
+        self.unsent = 0
 
 
 class Streams:
@@ -122,7 +135,9 @@ class Streams:
         self._forgotten = 0
         """How often shared pages were thrown away, because something in them may have been deleted."""
         self._open: dict[asyncio.Task[object], Follower] = {}
-        self._checks = Rounds(self._cut_stalled, name="stalled clients", every=CHECK_SECONDS)
+        self._checks = Rounds(self._check, name="stalled clients", every=CHECK_SECONDS)
+        self._large_bytes = 0
+        """Of large events that were sent since somebody looked what waits for all clients."""
         self._checking = False
         self._revoked: set[str] = set()
         self._closing = False
@@ -152,18 +167,30 @@ class Streams:
             if follower.device == device:
                 task.cancel()
 
-    async def _cut_stalled(self) -> None:
+    async def _check(self) -> None:
         """Cut whoever takes nothing while much waits for it; and those with most while too much waits in all."""
         now = time.monotonic()
         for follower in self._open.values():
-            waiting = follower.connection.transport.get_write_buffer_size()
+            waiting = follower.held()
             if waiting != follower.waiting or waiting == 0:
                 follower.waiting, follower.since = waiting, now
             elif waiting > STALLED_BYTES and now - follower.since >= STALLED_SECONDS:
-                follower.connection.transport.abort()
-        most = sorted(self._open.values(), key=lambda follower: follower.waiting)
-        while sum(follower.waiting for follower in most) > ALL_STALLED_BYTES:
-            most.pop().connection.transport.abort()
+                follower.cut()
+        self._cut_largest()
+
+    def _cut_largest(self) -> None:
+        """Cut those for which most waits, until no more than the budget waits for all.
+
+        Of those for which much waits, first whoever has taken nothing for longest.
+        """
+        self._large_bytes = 0
+        held = [(follower.held(), follower) for follower in self._open.values()]
+        held.sort(key=lambda pair: (min(pair[0], STALLED_BYTES), -pair[1].since))
+        total = sum(size for size, _ in held)
+        while total > ALL_STALLED_BYTES:
+            size, follower = held.pop()
+            follower.cut()
+            total -= size
 
     async def serve(
         self, frames: AsyncGenerator[Frame, None], send: Sender, gone: Awaitable[None], *, follower: Follower
@@ -201,10 +228,18 @@ class Streams:
     async def _pump(self, frames: AsyncGenerator[Frame, None], send: Sender) -> None:
         async with aclosing(frames):
             async for frame in frames:
+                self._count_large(frame)
                 await send(frame)
                 if isinstance(frame, Batch):
                     self.sent += len(frame.lines)
                 del frame  # nothing is held while the next one is waited for
+
+    def _count_large(self, frame: Frame) -> None:
+        size = frame.size if isinstance(frame, Batch) else 0
+        if size > FOLLOW_BYTES:
+            self._large_bytes += size
+            if self._large_bytes > ALL_STALLED_BYTES // 8:
+                self._cut_largest()
 
     # --- following --------------------------------------------------------------------------------
 

@@ -91,6 +91,7 @@ class EventStream(Response):
         async def piece(frame: Frame) -> None:
             body = as_sse(frame)
             for start in range(0, len(body), PIECE_BYTES):  # a large event goes out as fast as it is taken
+                self._follower.unsent = max(0, len(body) - start - PIECE_BYTES)
                 await send({"type": "http.response.body", "body": body[start : start + PIECE_BYTES], "more_body": True})
 
         async def gone() -> None:

@@ -1,0 +1,133 @@
+"""What waits for all stalled clients together is bounded. In one process, over real sockets that nobody reads."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.events import SessionCreated, SessionRenamed, session_stream
+from holdfast.gateway import stream
+from holdfast.gateway.stream import Follower, Frame, Streams, as_message
+from holdfast.runtime.live import Live
+from holdfast.store.port import Append, Write
+from holdfast.store.sqlite import SqliteStore
+from tests.eventually import eventually
+
+SESSION = "0123456789abcdef"
+LARGE = 900_000
+BUDGET = 3_000_000
+
+
+class Deaf(asyncio.Protocol):
+    """The gateway's side of a connection whose other side reads nothing."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, other: socket.socket) -> None:
+        self.other = other
+        self.gone = asyncio.Event()
+        self.sent = 0
+
+    async def ready(self) -> None:
+        if self.transport.get_write_buffer_size():
+            await self.gone.wait()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self.gone.set()
+        self.other.close()
+
+    async def send(self, frame: Frame) -> None:
+        message = as_message(frame)
+        self.transport.write(message)
+        self.sent += len(message)
+
+    async def left(self) -> None:
+        await self.gone.wait()
+
+
+@pytest.fixture
+async def streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Streams]:
+    monkeypatch.setattr(stream, "ALL_STALLED_BYTES", BUDGET)
+    monkeypatch.setattr(stream, "STALLED_SECONDS", 3600)
+    store = SqliteStore(tmp_path / "holdfast.db")
+    opened = SessionCreated(session=SESSION, profile="demo", cwd="/", title="", by="test")
+    events = (opened, SessionRenamed(title="x" * LARGE, by="test"))
+    await store.append(Append((Write(session_stream(SESSION), events),), 0))
+    opened_streams = Streams(store, Live(store))
+    yield opened_streams
+    await opened_streams.close()
+    await store.close()
+
+
+async def follow(streams: Streams) -> tuple[Deaf, asyncio.Task[None]]:
+    """A client that follows and takes nothing, once the large event waits for it."""
+    ours, theirs = socket.socketpair()
+    _, deaf = await asyncio.get_running_loop().create_connection(lambda: Deaf(theirs), sock=ours)
+    frames = streams.follow(SESSION, after=0, connection=deaf)
+    serving = asyncio.create_task(streams.serve(frames, deaf.send, deaf.left(), follower=Follower("", deaf)))
+
+    async def waits() -> bool:
+        return deaf.sent > LARGE
+
+    await eventually(waits)
+    return deaf, serving
+
+
+def waiting(clients: list[tuple[Deaf, asyncio.Task[None]]]) -> int:
+    return sum(deaf.transport.get_write_buffer_size() for deaf, _ in clients)
+
+
+async def finish(clients: list[tuple[Deaf, asyncio.Task[None]]]) -> None:
+    for deaf, serving in clients:
+        deaf.transport.abort()
+        with suppress(asyncio.CancelledError):
+            await serving
+
+
+async def test_a_large_event_cuts_those_that_stalled_first_when_the_budget_is_used_up(
+    streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams._checks, "_every", 3600)  # nobody looks in between
+    clients = []
+    for _ in range(12):
+        clients.append(await follow(streams))
+        assert waiting(clients) <= BUDGET + LARGE
+    gone = [deaf.gone.is_set() for deaf, _ in clients]
+    assert gone == sorted(gone, reverse=True) and 0 < sum(gone) < len(gone), "and the last ones stay"
+    await finish(clients)
+
+
+async def test_what_waits_for_all_clients_is_looked_at_now_and_then(
+    streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients = [await follow(streams) for _ in range(3)]
+    assert waiting(clients) <= BUDGET
+    monkeypatch.setattr(stream, "ALL_STALLED_BYTES", LARGE)
+    await streams._check()
+    assert 0 < waiting(clients) <= LARGE
+    await finish(clients)
+
+
+async def test_what_is_held_outside_of_the_buffers_counts_as_waiting(
+    streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An event stream sends a large event in pieces and holds the rest."""
+    monkeypatch.setattr(stream, "STALLED_SECONDS", 0)
+    [client] = clients = [await follow(streams)]
+    [follower] = streams._open.values()
+    monkeypatch.setattr(client[0].transport, "get_write_buffer_size", lambda: 1000)
+    follower.unsent = LARGE
+    await streams._check()
+    await streams._check()
+    await client[0].left()
+    assert follower.unsent == 0
+    await finish(clients)
