@@ -1,7 +1,8 @@
-"""What is typed into a command is typed once, however often the request is repeated."""
+"""A request that is repeated under the same key gets the first answer, and has no second effect."""
 
 from __future__ import annotations
 
+from tests.e2e.board import create_card, until_card
 from tests.e2e.gateway import GatewayProcess, until
 
 
@@ -26,3 +27,23 @@ def test_a_prune_counts_the_events_and_the_files_of_a_task_too(gateway: GatewayP
     others = would_go["count"] - 1
     assert ended["output_bytes"] == len("hello\n")
     assert would_go["bytes"] > events / 2 + others
+
+
+def test_a_repeated_stop_gets_the_first_answer_whatever_the_task_is(gateway: GatewayProcess) -> None:
+    command = gateway.command("POST", "/v1/tasks", {"shell": "sleep 60"})["task"]
+    agent = gateway.command("POST", "/v1/tasks/agents", {"prompt": "slow 60 a b c"})["task"]
+    card = until_card(gateway, create_card(gateway, "slow 60 a b c", profile="demo"), "running")
+    for task in (command, agent, card["runs"][0]["task"]):
+        stop, key = f"/v1/tasks/{task}/stop", f"stop-once-{task}"
+        until(lambda task=task: state_of(gateway, task) == "running", "it runs")  # type: ignore[misc]
+        first = gateway.command("POST", stop, {}, key=key)
+        assert not first["duplicate"] and first["task"] == task
+        assert gateway.command("POST", stop, {}, key=key) == first | {"duplicate": True}, "while it ends"
+        until(lambda task=task: state_of(gateway, task) == "stopped", "it ends")  # type: ignore[misc]
+        assert gateway.command("POST", stop, {}, key=key) == first | {"duplicate": True}, "and when it has ended"
+        assert gateway.request("POST", stop, json={"force": True}, key=key).status_code == 409
+        assert gateway.request("POST", stop, json={}, key=f"{key}-again").status_code == 409
+
+
+def state_of(gateway: GatewayProcess, task: str) -> str:
+    return str(gateway.get(f"/v1/tasks/{task}")["state"])

@@ -35,7 +35,7 @@ from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Result, effect_of
 from holdfast.runtime.views import TaskView
 from holdfast.store.port import CommandKey
 from holdfast.store.sqlite import SqliteStore
-from tests.eventually import PATIENCE
+from tests.eventually import PATIENCE, eventually
 
 SESSION = "0123456789abcdef"
 SECRET = "the-key-of-a-provider"
@@ -179,6 +179,33 @@ async def test_a_kill_waits_only_so_long_for_the_end(desk: Desk, monkeypatch: py
         "done",
         "Its end was asked for, and it still runs after 0 s; `list` shows it.",
     )
+
+
+@pytest.mark.parametrize("instead", ["pipe", "link"])
+async def test_promise_7_an_output_that_is_replaced_while_it_is_read_is_not_shown(
+    desk: Desk, tmp_path: Path, instead: str
+) -> None:
+    """A link would show somebody else's file, and a pipe would be waited for without end."""
+    (tmp_path / "precious").write_text("precious")
+    command = "echo mine; read go; exit 3"
+    task = (await desk.call("terminal", command=command, background=True, stdin=True)).task
+    row, output = await desk.shelf.find(task), desk.tasks.supervisor.output(task)
+
+    async def printed() -> bool:
+        return (await desk.shelf.window(row, offset=0, limit=100)).data == b"mine\n"
+
+    await eventually(printed)
+    output.path.unlink()
+    os.mkfifo(output.path) if instead == "pipe" else output.path.symlink_to(tmp_path / "precious")
+    async with asyncio.timeout(PATIENCE):
+        assert (await desk.shelf.window(row, offset=0, limit=100)).data == b""
+        assert await desk.shelf.search("precious", limit=10) == []
+        logged = await desk.call("process", action="log", task=task)
+        assert "output.log is no regular file any more, so nothing of it is shown" in logged.output
+        await desk.call("process", action="write", task=task, text="go\n")
+        row = await desk.shelf.ended(task)
+    assert (row["state"], row["exit_code"], row["output_bytes"]) == ("failed", 3, 0)
+    assert "output.log is no regular file any more" in str(row["evidence"]), "its end is known, its output is not"
 
 
 @pytest.mark.parametrize(

@@ -88,12 +88,13 @@ class Output:
         return found.st_blocks * 512 if found is not None else 0
 
     @property
-    def replaced(self) -> bool:
-        """Whether something else stands in its place, of which nothing is read."""
+    def problem(self) -> str:
+        """Why nothing of it can be read, if something else stands in its place."""
         try:
-            return not stat.S_ISREG(self.path.lstat().st_mode)
+            regular = stat.S_ISREG(self.path.lstat().st_mode)
         except OSError:
-            return False
+            return ""
+        return "" if regular else f"{self.path.name} is no regular file any more, so nothing of it is shown"
 
     def _stat(self) -> os.stat_result | None:
         try:

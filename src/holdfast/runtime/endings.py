@@ -56,8 +56,8 @@ def end_of(
             evidence = lost = over.evidence
         case _ as never:
             assert_never(never)
-    if output.replaced:
-        evidence += f"; {output.path.name} is no regular file any more, so nothing of it is shown"
+    if output.problem:
+        evidence += f"; {output.problem}"
     outcome, reason = verdict(code=code, signal=name, lost=lost, stopped=stopped)
     size = output.size()
     return TaskFinished(

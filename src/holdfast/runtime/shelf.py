@@ -181,6 +181,8 @@ class Shelf:
 
     async def text(self, row: Row, *, offset: int | None = None, lines: int = 0) -> str:
         """Its output for a model: bounded, plain, with the total stated."""
+        if problem := await asyncio.to_thread(lambda: self._tasks.supervisor.output(str(row["id"])).problem):
+            return f"[{problem}]"
         if lines:
             found = await self.tail(row, lines=lines, limit=2 * HALF)
             return f"{self._shown(found)}[{found.size} bytes in all]"
