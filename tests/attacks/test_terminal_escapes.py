@@ -50,6 +50,7 @@ def test_no_verb_passes_escapes_on_to_a_terminal(gateway: GatewayProcess, tmp_pa
         ["sessions", "export", session, "--format", "jsonl"],
         ["sessions", "show", session, "--json"],
         ["sessions", "show", HOSTILE],
+        ["sessions", "rename", session, HOSTILE],
         ["tasks", "history"],
         ["tasks", "show", task],
         ["tasks", "log", task],

@@ -145,7 +145,7 @@ def test_every_verb_that_moves_a_card(cli: CommandLine) -> None:
     assert "blocked (capability)" in cli.ok("card", "block", card, "no network", "--kind", "capability")
     assert "capability: no network" in cli.ok("board")
     cli.ok("card", "edit", card, "--title", "traveller", "--body", "slow 300 a b c", "--priority", "4")
-    assert "is tried once more, with a fresh session" in cli.ok("card", "retry", card, "--fresh")
+    assert "is tried once more with a fresh session" in cli.ok("card", "retry", card, "--fresh")
     found = status(cli, card, "running")
     assert (found["card"]["title"], found["card"]["priority"]) == ("traveller", 4)
     refused = cli("card", "edit", card, "--title", "x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.cli.context import Cli
 from holdfast.cli.gateway import Json, quote
+from holdfast.cli.screen import clean
 
 
 def tell(cli: Cli, method: str, session: str, action: str, body: Json | None, *, done: str) -> None:
@@ -12,4 +13,4 @@ def tell(cli: Cli, method: str, session: str, action: str, body: Json | None, *,
     if cli.json:
         cli.print_json({key: accepted[key] for key in ("session", "version", "seq")})
     else:
-        print(f"{accepted['session']}: {done}")
+        print(f"{accepted['session']}: {clean(done)}")

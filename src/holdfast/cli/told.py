@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli.context import Cli
 from holdfast.cli.gateway import Gateway, Json, quote
+from holdfast.cli.screen import clean
 
 
 def command(gateway: Gateway, id: str, action: str, body: Json, *, method: str = "POST") -> Json:
@@ -23,7 +24,7 @@ def about_card(cli: Cli, accepted: Json, done: str) -> None:
     if cli.json:
         cli.print_json({key: accepted[key] for key in ("card", "version", "seq")})
     else:
-        click.echo(f"{accepted['card']}: {done}")
+        click.echo(f"{accepted['card']}: {clean(done)}")
 
 
 def about_board(cli: Cli, accepted: Json, done: str) -> None:
@@ -31,4 +32,4 @@ def about_board(cli: Cli, accepted: Json, done: str) -> None:
     if cli.json:
         cli.print_json({key: accepted[key] for key in ("board", "version", "seq")})
     else:
-        click.echo(f"{accepted['board']}: {done}")
+        click.echo(f"{accepted['board']}: {clean(done)}")

@@ -20,5 +20,5 @@ from holdfast.cli.values import CARD, TEXT
 def command(cli: Cli, card: str, text: str | None, fresh: bool) -> None:
     """Let CARD be tried once more: blocked, done, in review, cooling down or archived. It resumes like `unblock`."""
     body: Json = {"fresh": fresh} | ({"text": text} if text is not None else {})
-    how = "with a fresh session" if fresh else "in the session of its last run, if it can"
-    tell(cli, card, "/retry", body, done=f"is tried once more, {how} ({program()} card why {card})")
+    how = "is tried once more with a fresh session" if fresh else "is tried once more"
+    tell(cli, card, "/retry", body, done=f"{how}; what it does now: {program()} card why {card}")

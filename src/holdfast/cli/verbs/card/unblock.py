@@ -18,7 +18,11 @@ from holdfast.cli.values import CARD, TEXT
 @shared_options
 @pass_cli
 def command(cli: Cli, card: str, text: str | None, fresh: bool) -> None:
-    """Let CARD go on: its worker is resumed in the session of its last run, and your words are its next turn."""
+    """Let CARD go on, and tell its worker your words.
+
+    The worker is resumed in the session of its last run and your words are its next turn; with --fresh, or where the
+    card, its profile or [board] say `fresh`, it begins a new session with them.
+    """
     body: Json = {"fresh": fresh} | ({"text": text} if text is not None else {})
-    how = "with a fresh session" if fresh else "in the session of its last run, if it can"
-    tell(cli, card, "/unblock", body, done=f"may go on, {how} ({program()} card why {card})")
+    how = "may go on with a fresh session" if fresh else "may go on"
+    tell(cli, card, "/unblock", body, done=f"{how}; what it does now: {program()} card why {card}")

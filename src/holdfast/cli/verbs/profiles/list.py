@@ -6,7 +6,7 @@ import click
 
 from holdfast.cli.agents import profiles
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.screen import Column, table
+from holdfast.cli.screen import Column, clean, table
 
 COLUMNS = (Column("NAME"), Column("MODEL", flexible=True), Column("FROM"), Column(""))
 
@@ -23,4 +23,6 @@ def command(cli: Cli) -> None:
     rows = [[p["name"], p["model"], p["origin"], "default" if p["default"] else ""] for p in found["profiles"]]
     click.echo(table(COLUMNS, rows))
     if found["problem"]:
-        click.echo(f"config.toml has an error, the last good settings are in force: {found['problem']}", err=True)
+        click.echo(
+            f"config.toml has an error, the last good settings are in force: {clean(found['problem'])}", err=True
+        )
