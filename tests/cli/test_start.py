@@ -164,7 +164,8 @@ def test_client_waits_for_a_gateway_that_is_starting(alone: CommandLine) -> None
     """As in `holdfast serve & holdfast status`."""
     serving = alone.spawn("serve")
     try:
-        until((alone.home / "run" / "starting").exists, "it is starting")
+        run = alone.home / "run"
+        until(lambda: (run / "starting").exists() or (run / "gateway.json").exists(), "it is starting")
         assert alone.json("status")["pid"] == serving.pid
     finally:
         serving.terminate()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any, cast
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 
@@ -16,7 +17,6 @@ from holdfast.gateway.server import build
 from holdfast.gateway.state import Gateway
 from tests.e2e.gateway import GatewayProcess
 
-EXAMPLES = 20
 REFUSED = ["400", "401", "403", "404", "405", "409", "410", "413"]
 ACCEPTED = ["2xx", "404", "409", "410"]
 CHECKS = {
@@ -37,9 +37,27 @@ schema = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG)
 number = count()
 
 
-@schema.exclude(path=["/v1/shutdown", "/v1/restart", "/v1/login"]).parametrize()
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+tried = schema.exclude(path=["/v1/shutdown", "/v1/restart", "/v1/login"])
+
+
+def with_examples(count: int) -> settings:
+    return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+@tried.parametrize()
+@with_examples(8)
 def test_contract(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None:
+    check(case, gateway)
+
+
+@pytest.mark.proof
+@tried.parametrize()
+@with_examples(50)
+def test_contract_at_length(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None:
+    check(case, gateway)
+
+
+def check(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None:
     if "id" in (case.path_parameters or {}) and next(number) % 2:
         case.path_parameters["id"] = gateway.create()
     case.call_and_validate(gateway.url, headers={"Authorization": f"Bearer {gateway.token}"}, timeout=60)
