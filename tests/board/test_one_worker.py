@@ -18,6 +18,7 @@ from holdfast.domain.message import ToolResult
 from holdfast.domain.session import Session
 from tests.board.history import check_card
 from tests.board.rig import BoardRig, Hand
+from tests.eventually import eventually
 from tests.runtime.rig import StoppedClock
 from tests.store.rebuilt import check_projections
 
@@ -123,11 +124,15 @@ async def test_a_frozen_real_worker_is_stopped_and_the_next_run_resumes(home: Pa
         while not _asked_after_a_tool(await rig.sessions.get(session)):
             await changes.wait()
             changes.take()
-    for _ in range(40):
+
+    async def is_over() -> bool:
         rig.seconds += 60
         await rig.look()
-    card = await rig.card(CARD)
-    assert card.runs[0].finished is not None and card.runs[0].finished.failure == "frozen"
+        return (await rig.card(CARD)).runs[0].finished is not None
+
+    await eventually(is_over)
+    finished = (await rig.card(CARD)).runs[0].finished
+    assert finished is not None and finished.failure == "frozen"
     state = await rig.rest(session)
     assert state.last_turn is not None and state.last_turn.outcome == "stopped"
     await rig.tell(CARD, RetryCard(text="complete all right"))

@@ -29,6 +29,7 @@ def test_each_tool_declares_its_effect() -> None:
 
 def test_a_tool_describes_its_arguments() -> None:
     parameters = EDIT.spec.parameters
+    assert EDIT.spec.parameters is parameters, "computed once"
     assert parameters["required"] == ["path", "old", "new"]
     assert parameters["additionalProperties"] is False
     assert "exactly" in json.dumps(parameters)

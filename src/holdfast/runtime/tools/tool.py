@@ -5,6 +5,7 @@ A failing tool is an outcome that the model is told about, not an exception that
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -137,8 +138,7 @@ class Tool(Generic[Arguments]):
     @property
     def spec(self) -> ToolSpec:
         """As the model sees it."""
-        _, components = msgspec.json.schema_components([self.arguments])
-        return ToolSpec(self.name, self.description, components[self.arguments.__name__])
+        return ToolSpec(self.name, self.description, _schema(self.arguments))
 
     @property
     def usual(self) -> Policy:
@@ -188,6 +188,14 @@ class Tool(Generic[Arguments]):
             return msgspec.json.decode(arguments or "{}", type=self.arguments)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise ToolFailed(f"The arguments do not fit: {error}.") from error
+
+
+@functools.cache
+def _schema(arguments: type[msgspec.Struct]) -> dict[str, object]:
+    """The JSON schema of a tool's arguments. Computing it takes longer than all else that a model call needs."""
+    _, components = msgspec.json.schema_components([arguments])
+    schema: dict[str, object] = components[arguments.__name__]
+    return schema
 
 
 def effect_of(tool: AnyTool, arguments: str) -> Effect:
