@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.card_commands import CommentCard, UnblockCard
-from holdfast.domain.commands import AnswerWait, CreateSession
+from holdfast.domain.commands import AnswerWait, CreateSession, SendMessage
 from holdfast.domain.events import ToolCallFinished, session_stream
 from holdfast.domain.session import Session
+from holdfast.domain.task import TaskStarted
 from tests.board.rig import BoardRig
 from tests.memory import MEMORY
 
@@ -62,6 +63,14 @@ def called(tool: str, **arguments: object) -> str:
 async def results(rig: BoardRig, session: str) -> list[str]:
     records = await rig.store.load(session_stream(session), after=0)
     return [f"{e.outcome}: {e.output}" for e in (r.event for r in records) if isinstance(e, ToolCallFinished)]
+
+
+async def result_of_turn(rig: BoardRig, session: str, turn: int) -> str:
+    with rig.store.subscribe(session_stream(session)) as changes:
+        while (state := await rig.sessions.get(session)).turns < turn or state.activity != "idle":
+            await changes.wait()
+            changes.take()
+    return (await results(rig, session))[-1]
 
 
 async def at_rest(rig: BoardRig, session: str) -> Session:
@@ -221,6 +230,25 @@ async def test_tasks_of_other_sessions_are_out_of_reach(rig: BoardRig) -> None:
     assert all("belongs to another session" in one for one in found[:4])
     assert task not in found[4] and "1 more run in other sessions" in found[4]
     assert (await rig.store.task(task))["state"] == "running"
+
+
+async def test_nobody_types_into_a_shell_that_it_may_not_start(rig: BoardRig) -> None:
+    """A person attached a shell to the session; it runs without the rules and the sandbox of agents."""
+    canary, session = rig.home / "canary", (await start(rig, "say hello", "builder")).id
+    task = "0123456701234567"
+    shell = TaskStarted(
+        task=task, of="process", title="sh", command="exec sh", cwd="/", by="cli", session=session, stdin=True
+    )
+    await rig.tasks.run(shell)
+    await rig.tasks.begun(task)
+    typed = called("process", action="write", task=task, text=f"touch {canary}\n")
+    await rig.say(session, SendMessage(text=typed))
+    assert "only people type into it" in await result_of_turn(rig, session, 2)
+    settings = rig.home / "config.toml"
+    settings.write_text(settings.read_text() + '"terminal" = "deny"\n"process:others" = "allow"\n')
+    await rig.say(session, SendMessage(text=typed))
+    assert "may not run commands" in await result_of_turn(rig, session, 3)
+    assert not canary.exists()
 
 
 async def test_a_comment_on_a_card_of_another_profile_is_asked_for(rig: BoardRig) -> None:

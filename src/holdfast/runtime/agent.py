@@ -10,6 +10,7 @@ from holdfast.domain.rights import RightsLayer
 from holdfast.domain.session import Session
 from holdfast.domain.step import Limits
 from holdfast.runtime.model import Model
+from holdfast.runtime.rule_patterns import policy_of_tool
 from holdfast.runtime.sandbox import SandboxPolicy
 from holdfast.runtime.secrets import NO_SECRETS, Secrets
 from holdfast.runtime.tools.mcp import McpServers
@@ -70,6 +71,7 @@ class Agent:
             own=self._workspace(session),
             bounds=tuple(tuple(Path(path) for path in layer.paths) for layer in self.ancestors),
             others=all(rules.get(OTHERS_TASKS) == "allow" for rules in self.all_rules),
+            commands=all(policy_of_tool("terminal", rules) != "deny" for rules in self.all_rules),
             profile=session.profile,
             session=session.id,
             call=call,

@@ -24,7 +24,7 @@ from holdfast.domain.session import Session, Turn
 from holdfast.domain.step import wait_id
 from holdfast.domain.task import THE_CLOCK
 from holdfast.runtime.command_rules import MAX_RULE, line_policy, rule_to_offer, split_rules
-from holdfast.runtime.rule_patterns import fits, literally
+from holdfast.runtime.rule_patterns import fits, literally, policy_of_tool
 from holdfast.runtime.shell_line import Redirection
 from holdfast.runtime.shown_call import ShownCall, shown_call
 from holdfast.runtime.tools.place import Place, ToolFailed
@@ -148,8 +148,7 @@ def _hand_over_policy(tool: AnyTool, profile: str, rules: dict[str, Policy], gra
 def _command_policy(
     tool: AnyTool, call: Call, line: str, rules: dict[str, Policy], *, place: Place, granted: Collection[str]
 ) -> Policy:
-    of_tool = [pattern for pattern in rules if ":" not in pattern and fnmatchcase(tool.name, pattern)]
-    otherwise = _longest(of_tool, rules) if of_tool else _usual(tool, call)
+    otherwise = policy_of_tool(tool.name, rules) or _usual(tool, call)
     about = [(_about(pattern), rule) for pattern, rule in rules.items() if _speaks_of(pattern, tool.name)]
     given = [_about(pattern) for pattern in granted if _speaks_of(pattern, tool.name)]
     if tool.name in granted and otherwise == "ask":

@@ -22,6 +22,12 @@ def fits(pattern: str, name: str, subject: str, rule: Policy = "allow") -> bool:
     return not colon or (narrow(about).fullmatch(subject) is not None if rule == "allow" else _wide(about, subject))
 
 
+def policy_of_tool(name: str, rules: dict[str, Policy]) -> Policy | None:
+    """What the rules say of a tool where none names what it is about; the longest pattern wins."""
+    fitting = [pattern for pattern in rules if ":" not in pattern and fnmatchcase(name, pattern)]
+    return rules[max(fitting, key=len)] if fitting else None
+
+
 def _wide(pattern: str, subject: str) -> bool:
     return fnmatchcase(subject, pattern) or fnmatchcase(subject, pattern + "/*")
 

@@ -44,6 +44,8 @@ class Place:
     """What the agents that created this one could reach: a path must lie in each of these, or in `own`."""
     others: bool = False
     """Whether tasks of other sessions may be looked at and ended."""
+    commands: bool = True
+    """Whether commands may be run at all, if somebody is asked or a rule allows them."""
     only: str = ""
     """The path that was allowed, as the log names it; another one is refused. Empty is any."""
     before: str = ""

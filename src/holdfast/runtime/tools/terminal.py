@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import CallOutcome, Effect
-from holdfast.domain.task import NEVER_STARTED, Lifetime, TaskStarted, agent_of, task_of_call, title_of
+from holdfast.domain.task import AN_AGENT, NEVER_STARTED, Lifetime, TaskStarted, agent_of, task_of_call, title_of
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.shelf import Shelf
 from holdfast.runtime.tasks import Tasks
@@ -196,6 +196,8 @@ class ProcessTool:
                     f"Task {row['id']} belongs to another session, and this profile sees only tasks of this session "
                     f'and of the agents that it started. The rule "{OTHERS_TASKS}" = "allow" would open it.'
                 )
+            if arguments.action == "write":
+                _check_input(place, row)
             return Done(await self._act(place, row, arguments), task=str(row["id"]))
         except HoldfastError as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
@@ -240,6 +242,17 @@ class ProcessTool:
                 return await self._list(place)
             case _ as never:
                 assert_never(never)
+
+
+def _check_input(place: Place, row: Row) -> None:
+    """Refuse to type where the agent could not have run the command itself: a shell runs whatever it is given."""
+    if not place.commands:
+        raise ToolFailed("This agent may not run commands (terminal is denied), so it cannot type into one either.")
+    if not place.others and not str(row["started_by"]).startswith(AN_AGENT):
+        raise ToolFailed(
+            f"Task {row['id']} was started by {row['started_by']}, outside of the rules for agents; only people type "
+            f'into it. The rule "{OTHERS_TASKS}" = "allow" would open it.'
+        )
 
 
 def _end(row: Row) -> CommandEnd:
