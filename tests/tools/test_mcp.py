@@ -176,15 +176,16 @@ async def test_secrets_are_not_shown(start: Start) -> None:
     assert "s3cret" not in repr(definition)
     assert "abcdefgh" not in repr(definition)
     [stand_in] = await start(definition).tools(["leak"])
-    assert "the token is [hidden]" in stand_in.spec.description
+    assert "the token is [hidden: the value of TOKEN]" in stand_in.spec.description
     assert "s3cret" not in stand_in.spec.description
-    assert definition.without_secrets("abcdefgh") == "[hidden]"
+    assert definition.without_secrets("Bearer abcdefgh") == "Bearer [hidden: the value of Authorization]"
 
 
-async def test_what_a_server_answers_is_without_the_secrets_that_it_was_given(start: Start) -> None:
-    tools = await offered(start(odd("plain", env={"TOKEN": "s3cret-token", "DATA": "/srv/data"})), "plain")
-    result = await run(tools["plain__echo"], said="s3cret-token in /srv/data")
-    assert result == Result("done", "echo {'said': '[hidden] in /srv/data'}"), "a path is no secret"
+async def test_what_a_server_answers_is_without_the_secrets_that_it_was_given(start: Start, tmp_path: Path) -> None:
+    tools = await offered(start(odd("plain", env={"TOKEN": "s3cret/token", "DATA": str(tmp_path)})), "plain")
+    result = await run(tools["plain__echo"], said=f"s3cret/token s3cret%2Ftoken in {tmp_path}")
+    hidden = "[hidden: the value of TOKEN]"
+    assert result == Result("done", f"echo {{'said': '{hidden} {hidden} in {tmp_path}'}}"), "a path is no secret"
 
 
 async def test_answers_that_are_out_of_order(start: Start) -> None:

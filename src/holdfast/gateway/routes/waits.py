@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -53,7 +54,7 @@ async def answer_wait(at: At, request: Request) -> Response:
     appended = await at.sessions.tell(session, command, caller)
     warning = ""
     if command.answer.strip() == "always" and row["purpose"] == "approval":
-        warning = _keep(at, (await at.sessions.get(session)).profile, str(row["pattern"]))
+        warning = await _keep(at, (await at.sessions.get(session)).profile, str(row["pattern"]))
     return accepted(session, appended, caller, message=False, warning=warning)
 
 
@@ -63,14 +64,14 @@ async def _row(at: Gateway, wait: str) -> Row:
     return await at.store.wait(wait)
 
 
-def _keep(at: Gateway, profile: str, pattern: str) -> str:
+async def _keep(at: Gateway, profile: str, pattern: str) -> str:
     """Write the permission into the profile. Why that was not possible, if so; in the session the answer counts."""
     known = at.profiles.settings.profiles.get(profile)
     if known is None:
         problem = f"there is no profile {profile!r} any more."
     else:
         try:
-            allow_always(at.profiles.path, profile, pattern, model=known.model)
+            await asyncio.to_thread(allow_always, at.profiles.path, profile, pattern, model=known.model)
             return ""
         except ConfigError as error:
             problem = str(error)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.events import Effect
+from holdfast.runtime.secrets import Secrets, is_path
 
 if TYPE_CHECKING:
     from mcp.client import Client
@@ -29,7 +30,6 @@ MAX_TOOLS = 500
 SCHEMA_LENGTH = 50_000
 """Every request to the model carries it."""
 WIRE = "holdfast.runtime.tools.mcp_wire"
-SECRET_LENGTH = 6
 GONE = {"Session terminated", "Session not found", "Not Found: Session has been terminated"}
 """What an HTTP server says that was started anew: it does not know us any more, and has done nothing."""
 
@@ -44,14 +44,18 @@ class McpServer:
     env: dict[str, str] = field(default_factory=dict, repr=False)
     headers: dict[str, str] = field(default_factory=dict, repr=False)
 
+    secrets: Secrets = field(init=False, repr=False, compare=False)
+    """What it was given, but for what only says where something is."""
+
+    def __post_init__(self) -> None:
+        sent = {name: value.partition(" ")[2] or value for name, value in self.headers.items()}  # without "Bearer"
+        given = {**self.env, **sent, f"the url of {self.name}": self.url}
+        secrets = Secrets({name: value for name, value in given.items() if not is_path(value)})
+        object.__setattr__(self, "secrets", secrets)
+
     def without_secrets(self, text: str) -> str:
-        """A message of the server, or about it, that may be shown. A path that it was given is no secret."""
-        secrets = {*self.env.values(), *self.headers.values(), self.url}
-        secrets |= {word for value in self.headers.values() for word in value.split()}
-        for secret in sorted(secrets, key=len, reverse=True):
-            if len(secret) > SECRET_LENGTH and not secret.startswith("/"):
-                text = text.replace(secret, "[hidden]")
-        return text
+        """A message of the server, or about it, that may be shown."""
+        return self.secrets.mask(text)
 
 
 @dataclass(frozen=True, slots=True)
