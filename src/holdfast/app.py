@@ -222,7 +222,8 @@ def _put_together(
 ) -> tuple[Gateway, Mirror]:
     """Every part with what it works with, nothing started yet."""
     home, clock = place.home, SystemClock()
-    sessions, live, archive = Sessions(store, clock), Live(store), Archive(store, clock, Changes(home.tasks))
+    sessions, live = Sessions(store, clock), Live(store)
+    archive = Archive(store, clock, Changes(home.tasks), profiles.hide)
     defaults = CommandDefaults(
         home.tasks,
         lambda: command_environment(profiles.settings.secret_names),

@@ -78,7 +78,7 @@ class BoardRig:
         """What the dispatcher's clock says that stands still while the machine sleeps."""
         self.sessions = Sessions(self.store, self.clock)
         self.profiles = Profiles(home / "config.toml")
-        archive = Archive(self.store, self.clock, Changes(home / "tasks"))
+        archive = Archive(self.store, self.clock, Changes(home / "tasks"), self.profiles.hide)
         self.tasks = Tasks(
             self.store,
             archive=archive,

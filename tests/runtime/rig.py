@@ -45,7 +45,7 @@ class ScriptModel:
     """Carries out the user's lines, one answer a line; where it stands follows from the conversation.
 
     say TEXT · slow WORDS (long enough to be saved) · hold TEXT (until `go` is set) ·
-    call TOOL JSON [& TOOL JSON …] · fail · bug · summary ok|fail|hang|empty|bug (how the next ones go)
+    call TOOL JSON [& TOOL JSON …] · fail · bug · summary ok|fail|hang|empty|echo|bug (how the next ones go)
     """
 
     name = "script"
@@ -72,6 +72,8 @@ class ScriptModel:
             case _:
                 pass
         [told] = [message.text for message in request.messages if isinstance(message, UserMessage)]
+        if lines and lines[-1] == "summary echo":
+            return Answer(told)
         return Answer(f"in short: {len(told)} characters")
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:

@@ -32,7 +32,7 @@ from tests.domain.chapters import check_context
 from tests.domain.history import check_ended
 from tests.eventually import eventually
 from tests.lifecycle.house import House
-from tests.runtime.rig import ID, kinds, only, seen
+from tests.runtime.rig import ID, SECRET, kinds, only, seen
 from tests.store.rebuilt import check_projections
 
 LONG = "say " + "word " * 200
@@ -359,3 +359,18 @@ async def test_what_is_too_long_to_be_read_is_summarised_from_its_digest(house: 
     fit = fitting(messages, 100)
     assert isinstance(fit[0], Note) and "The user said: say aaa" in fit[0].text
     assert fit[1:] == messages[2:] and fitting(messages, 10_000) == messages
+
+
+@pytest.mark.parametrize("how", ["echo", "fail"])
+async def test_a_secret_that_a_person_said_stands_in_no_summary_note_or_digest(house: House, how: str) -> None:
+    await house.create(f"say {SECRET}\nsummary {how}")
+    await quiet(house)
+    session = await house.sessions.get(ID)
+    agent = house.profiles.agent(session)
+    note, by_agent = await compaction.hand_over(session, agent)
+    assert by_agent == (how == "echo")
+    assert SECRET not in note and "[hidden: the value of A_KEY]" in note
+    await house.tell(CompactSession(), "c1")
+    await quiet(house)
+    made = only(await house.records(), ContextCompacted)
+    assert len(made) == by_agent and SECRET not in str(made)

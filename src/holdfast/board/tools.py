@@ -189,18 +189,18 @@ class WorkerTools:
 
     async def _complete(self, place: Place, arguments: CompleteArguments) -> Done:
         def ends(own: _Own) -> list[CardEvent]:
-            card, run = own.card.id, own.run.number
+            card, run, summary = own.card.id, own.run.number, place.mask(arguments.summary)
             for name in arguments.artifacts:
                 if not place.inside(name).exists():
                     raise ToolFailed(f"There is no file {name} in the workspace; name only what exists.")
             return [
-                RunFinished(card=card, run=run, outcome="done", reason=arguments.summary),
+                RunFinished(card=card, run=run, outcome="done", reason=summary),
                 CardCompleted(
                     card=card,
-                    summary=arguments.summary,
+                    summary=summary,
                     by=_worker(own),
                     run=run,
-                    metadata=arguments.metadata,
+                    metadata={name: place.mask(value) for name, value in arguments.metadata.items()},
                     artifacts=arguments.artifacts,
                 ),
             ]
@@ -209,7 +209,7 @@ class WorkerTools:
 
     async def _block(self, place: Place, arguments: BlockArguments) -> Done:
         def ends(own: _Own) -> list[CardEvent]:
-            card, run, reason = own.card.id, own.run.number, arguments.reason
+            card, run, reason = own.card.id, own.run.number, place.mask(arguments.reason)
             return [
                 RunFinished(card=card, run=run, outcome="blocked", reason=f"blocked ({arguments.kind}): {reason}"),
                 CardBlocked(card=card, of=arguments.kind, reason=reason, by=_worker(own), run=run),
@@ -220,7 +220,7 @@ class WorkerTools:
     async def _heartbeat(self, place: Place, arguments: NoteArguments) -> Done:
         for _ in range(TRIES):
             own = await self._own(place)
-            noted = RunNoted(card=own.card.id, run=own.run.number, note=arguments.note)
+            noted = RunNoted(card=own.card.id, run=own.run.number, note=place.mask(arguments.note))
             if await self._write(own, [noted], _key(place, arguments)) is not None:
                 return Done("Noted.")
         raise ToolFailed("The card changed too often in between; try again.")
@@ -230,13 +230,13 @@ class WorkerTools:
         card = await self._named(arguments.card, own)
         if card == own.card.id:
             raise ToolFailed("A comment on your own card would come back to you; say it in your summary.")
-        await self._tell(card, CommentCard(text=arguments.text), place, arguments, own)
+        await self._tell(card, CommentCard(text=place.mask(arguments.text)), place, arguments, own)
         return Done(f"Commented on card {card}.")
 
     async def _unblock(self, place: Place, arguments: UnblockArguments) -> Done:
         own = await self._own(place)
         card = await self._named(arguments.card, own)
-        await self._tell(card, UnblockCard(text=arguments.text or None), place, arguments, own)
+        await self._tell(card, UnblockCard(text=place.mask(arguments.text) or None), place, arguments, own)
         return Done(f"Card {card} goes on.")
 
     async def _profile_of_card(self, place: Place, arguments: CommentArguments | UnblockArguments) -> str:
@@ -263,8 +263,8 @@ class WorkerTools:
         if appended is None:
             profile = arguments.profile or own.session.profile
             command = CreateCard(
-                title=arguments.title,
-                body=arguments.body,
+                title=place.mask(arguments.title),
+                body=place.mask(arguments.body),
                 board=own.card.board,
                 profile=profile,
                 parents=[await self._named(parent, own) for parent in arguments.parents],

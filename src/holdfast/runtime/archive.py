@@ -8,6 +8,7 @@ Not here: commands and how they are kept alive (`tasks.py`).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from holdfast.domain.task import (
 )
 from holdfast.runtime.changes import Changes
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.secrets import NO_SECRETS
 from holdfast.store.port import Append, Appended, CommandKey, Row, Store, Write
 
 WATCHED = frozenset({"read", "list", "search", "write", "edit", "question", "process", "delegate", "recall", "inbox"})
@@ -38,9 +40,13 @@ BOARD = "kanban_"
 class Archive:
     """Writes to task streams."""
 
-    def __init__(self, store: Store, clock: Clock, changes: Changes) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, changes: Changes, hide: Callable[[str], str] = NO_SECRETS.mask
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._hide = hide
+        """A text without the secret values that are known."""
         self.changes = changes
 
     async def find(self, task: str) -> Row | None:
@@ -97,13 +103,14 @@ class Archive:
                         again = TaskContinued(task=session.task, turn=number)
                         return (Write(task_stream(session.task), (again,)),)
                 case TurnFinished(outcome=outcome, reason=reason) if turn is not None and turn.task:
+                    said = self._hide(turn.said)
                     finished = TaskFinished(
                         task=turn.task,
                         outcome=outcome,
                         reason=reason,
                         evidence=f"turn {turn.number} of session {session.id}",
-                        preview=" ".join(turn.said.split())[:PREVIEW],
-                        summary=turn.said,
+                        preview=" ".join(said.split())[:PREVIEW],
+                        summary=said,
                         files=await self._files(session, turn),
                     )
                     row = await self.find(turn.task)

@@ -41,7 +41,7 @@ async def shorten(session: Session, agent: Agent, step: Compact, pen: Pen, clock
     rules, attempt = agent.limits.compaction, session.chapter.failures + 1
     about = covered(session, step.covers)
     if step.digest:
-        await pen.write(session, _compacted(session, step, digest(about)))
+        await pen.write(session, _compacted(session, step, agent.hide(digest(about))))
         log.warning("session %s goes on with a digest: %s", session.id, step.reason)
         return
     model = agent.summary_models[(attempt - 1) % len(agent.summary_models)]
@@ -66,9 +66,10 @@ async def shorten(session: Session, agent: Agent, step: Compact, pen: Pen, clock
     except ModelError as error:
         alone = session.turn is not None or by_itself(session, rules) is not None
         again = again_at(session.chapter, now=clock.now()) if alone else None
-        failed = CompactionFailed(covers=step.covers, attempt=attempt, problem=error.problem, again_at=again)
+        problem = msgspec.structs.replace(error.problem, message=agent.hide(error.problem.message))
+        failed = CompactionFailed(covers=step.covers, attempt=attempt, problem=problem, again_at=again)
         await pen.write(session, failed)
-        log.warning("no summary of session %s, attempt %d: %s", session.id, attempt, error.problem.message)
+        log.warning("no summary of session %s, attempt %d: %s", session.id, attempt, problem.message)
         return
     took = clock.now() - began
     made = _compacted(session, step, agent.hide(text), model=model.name, usage=usage, duration_ms=took)
@@ -111,7 +112,7 @@ async def hand_over(session: Session, agent: Agent) -> tuple[str, bool]:
         text, _ = await summarise(agent.summary_models[0], fit, HAND_OVER, seconds=agent.summary_seconds, seen=about)
     except ModelError as error:
         log.warning("session %s is handed over with a digest: %s", session.id, error.problem.message)
-        return digest(about), False
+        return agent.hide(digest(about)), False
     return agent.hide(text), True
 
 
