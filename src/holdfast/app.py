@@ -221,9 +221,8 @@ def _put_together(
     place: _Place, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event, again: Again
 ) -> tuple[Gateway, Mirror]:
     """Every part with what it works with, nothing started yet."""
-    home, clock = place.home, SystemClock()
-    sessions, live = Sessions(store, clock), Live(store)
-    archive = Archive(store, clock, Changes(home.tasks), profiles.hide)
+    home, clock, live = place.home, SystemClock(), Live(store)
+    sessions, archive = Sessions(store, clock), Archive(store, clock, Changes(home.tasks), profiles.hide)
     defaults = CommandDefaults(
         home.tasks,
         lambda: command_environment(profiles.settings.secret_names),

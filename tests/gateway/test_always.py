@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from holdfast.edit_settings import allow_always
 from holdfast.gateway.routes import waits
 from holdfast.gateway.state import Gateway
 from holdfast.runtime.profiles import Profiles
@@ -20,11 +21,11 @@ async def test_rules_are_written_beside_the_event_loop_and_none_is_lost(
 ) -> None:
     config = tmp_path / "config.toml"
     config.write_text('[profiles.coder]\nmodel = "demo"\n')
-    profiles, threads, allow = Profiles(config), set[int](), waits.allow_always
+    profiles, threads = Profiles(config), set[int]()
 
     def recorded(*arguments: Any, **more: Any) -> None:
         threads.add(threading.get_ident())
-        allow(*arguments, **more)
+        allow_always(*arguments, **more)
 
     monkeypatch.setattr(waits, "allow_always", recorded)
     at = cast(Gateway, SimpleNamespace(profiles=profiles))

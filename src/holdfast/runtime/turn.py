@@ -141,12 +141,9 @@ class Worker:
         tools = [tool.spec for tool in (await agent.tools()).values()]
         place = agent.place(self._session)
         request = prompt(self._session, turn=step.turn, instructions=agent.instructions, place=place, tools=tools)
+        seen = self._session.version
         asked = ModelRequested(
-            turn=step.turn,
-            step=step.step,
-            attempt=step.attempt,
-            model=agent.model.name,
-            context_version=self._session.version,
+            turn=step.turn, step=step.step, attempt=step.attempt, model=agent.model.name, context_version=seen
         )
         await self._write(asked)
         started = self._clock.now()
@@ -171,20 +168,15 @@ class Worker:
 
     async def _run_tools(self, agent: Agent, turn: int, calls: list[Call]) -> None:
         """One after the other. Who needs a permission or an answer lets the whole turn wait for it."""
-        tools = await agent.tools()
+        session, tools = self._session, await agent.tools()
         for call in calls:
-            opened = self._session.open_call(call.call) or OpenCall(call)
+            opened = session.open_call(call.call) or OpenCall(call)
             started, cut_before = opened.started or self._clock.now(), opened.effect
-            place = agent.place(self._session, call.call)
+            place = agent.place(session, call.call)
             tool = tools.get(call.tool)
+            other = await tool.handed_to(place, call.arguments) if isinstance(tool, Tool) else ""
             result = permission(
-                self._session,
-                call,
-                tools=tools,
-                rules=agent.rules,
-                place=place,
-                limits=agent.ancestors,
-                handed_to=await tool.handed_to(place, call.arguments) if isinstance(tool, Tool) else "",
+                session, call, tools=tools, rules=agent.rules, place=place, limits=agent.ancestors, handed_to=other
             )
             if isinstance(result, WaitOpened):
                 await self._write(with_timeout(result, agent.approval_timeout_ms, now=self._clock.now()))
@@ -231,7 +223,7 @@ class Worker:
 
     async def _unless_stopped(self, work: Coroutine[None, None, None]) -> None:
         """Do it, but look up whenever somebody said something; a stop or an answer cuts it, at rest any message."""
-        waited, rested = _waits(self._session), self._session.turn is None
+        waited, rested = self._session.activity == "waiting", self._session.turn is None
         task = asyncio.create_task(work)
         try:
             while not task.done():
@@ -242,7 +234,8 @@ class Worker:
                     change.cancel()
                 if not task.done() and any(self._changes.take().values()):
                     await self._pen.look(self._session)
-                    heard = (waited and not _waits(self._session)) or (rested and self._session.queue)
+                    answered = waited and self._session.activity != "waiting"
+                    heard = answered or (rested and self._session.queue)
                     if heard or stop_reason(self._session) is not None:
                         return
             await task
@@ -254,7 +247,3 @@ class Worker:
     async def _write(self, *events: AnyEvent) -> None:
         if events:
             await self._pen.write(self._session, *events)
-
-
-def _waits(session: Session) -> bool:
-    return session.turn is not None and session.turn.wait is not None
