@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from holdfast.config import ConfigError
 from holdfast.edit_settings import add_profile, allow_always, set_default
 from holdfast.read_settings import load_settings
-from holdfast.runtime.detect import detect
+from holdfast.runtime.detect import detect, is_stranger, listening_users
 from holdfast.settings import ProviderSettings, Settings
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY")
@@ -48,6 +49,23 @@ async def test_a_key_is_named_and_never_shown(monkeypatch: pytest.MonkeyPatch, t
     assert (found.provider, found.how) == ("anthropic", "ANTHROPIC_API_KEY is set")
     assert "secret" not in repr(found)
     assert len(found.models) == 1
+
+
+def test_a_server_of_another_person_is_known_by_its_socket() -> None:
+    line = "   0: 0100007F:{port:04X} 00000000:0000 {state} 00000000:00000000 00:00000000 00000000  {uid}        0 1\n"
+    tables = "  sl  local_address rem_address st\n" + line.format(port=11434, state="0A", uid=1001)
+    tables += line.format(port=11434, state="01", uid=1002) + line.format(port=8080, state="0A", uid=1003)
+    assert listening_users(11434, tables) == {1001}
+    assert is_stranger(1001, own=1000) and is_stranger(1001, own=0)
+    assert not any(is_stranger(uid, own=1000) for uid in (1000, 0, 998, 65534))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+async def test_a_server_of_another_person_is_not_detected() -> None:
+    server, url = await serving(models("qwen"))
+    async with server:
+        os.fchown(server.sockets[0].fileno(), 1001, 1001)
+        assert await detect(only(local=ProviderSettings(base_url=url))) == []
 
 
 async def test_a_server_is_asked_for_its_models() -> None:

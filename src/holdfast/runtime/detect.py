@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
@@ -14,6 +17,11 @@ PROBE_SECONDS = 0.7
 ANSWER_LIMIT = 1_000_000
 USUAL_MODELS = {"openai": "gpt-5.5", "anthropic": "claude-sonnet-5-5", "openrouter": "openrouter/auto"}
 """The model of a newcomer who has a key and chose none."""
+TCP_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+LISTENING = "0A"
+FIRST_PERSON, NOBODY = 1000, 65534
+"""User ids below are of the system; this one stands for what has no id here."""
+log = logging.getLogger(__name__)
 NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts")
 
 
@@ -58,8 +66,16 @@ def _on_loopback(url: str) -> bool:
 
 
 async def _ask(base_url: str) -> tuple[str, ...] | None:
-    """The models of a server, or None when nobody answers in time."""
+    """The models of a server, or None when nobody answers in time or another user of the machine runs it."""
+    port = urlsplit(base_url).port or 80
     try:
+        if strangers := {uid for uid in listening_users(port, _tcp_tables()) if is_stranger(uid, own=os.getuid())}:
+            log.warning(
+                "the server at %s belongs to another user (uid %s), so it is not used unless a profile names it",
+                base_url,
+                ", ".join(map(str, sorted(strangers))),
+            )
+            return None
         async with asyncio.timeout(PROBE_SECONDS):
             body = await _get(base_url.rstrip("/") + "/models")
         listed = msgspec.json.decode(body, type=_Models)
@@ -67,6 +83,27 @@ async def _ask(base_url: str) -> tuple[str, ...] | None:
         return None
     names = [model.id for model in listed.data]
     return tuple(name for name in names if not any(word in name.lower() for word in NOT_FOR_CHAT))
+
+
+def listening_users(port: int, tables: str) -> set[int]:
+    """The user ids of whoever listens on a port, from the text of /proc/net/tcp and /proc/net/tcp6."""
+    found: set[int] = set()
+    for line in tables.splitlines():
+        fields = line.split()
+        if len(fields) > 7 and fields[3] == LISTENING and fields[1].rpartition(":")[2] == f"{port:04X}":
+            found.add(int(fields[7]))
+    return found
+
+
+def is_stranger(uid: int, *, own: int) -> bool:
+    """Whether it is another person. Any user of a machine can listen on the usual port of a model server; one that did
+    would read what is said to it, and decide what an agent wants to do.
+    """
+    return uid >= FIRST_PERSON and uid not in (own, NOBODY)
+
+
+def _tcp_tables() -> str:
+    return "".join(path.read_text() for path in TCP_TABLES if path.exists())
 
 
 async def _get(url: str) -> bytes:
