@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from click import unstyle
 
 from holdfast.cli.answer import AGAIN, LiveAnswer, LiveText, Watch, arguments_line
 from holdfast.cli.follow import Happened, Spoken
+from holdfast.cli.inbox import entry_lines
 
 
 def _happened(version: int, kind: str, **fields: Any) -> Happened:
@@ -77,3 +79,17 @@ def test_arguments_are_told_briefly() -> None:
     assert arguments_line("not json " * 10) == "not json not json not json not json not…"
     assert arguments_line("[1]") == "[1]"
     assert arguments_line("") == ""
+
+
+def test_the_inbox_shows_the_rule_that_an_answer_would_set() -> None:
+    entry = {
+        "kind": "approval",
+        "stream": "session/a",
+        "since": 0,
+        "title": "t",
+        "what": "w",
+        "id": "1f",
+        "commands": [],
+    }
+    assert unstyle(entry_lines(entry, [], "terminal:ls *")[-1]).endswith("--session or --always allows terminal:ls *")
+    assert len(entry_lines(entry, [])) == 2

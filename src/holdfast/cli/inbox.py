@@ -29,7 +29,7 @@ PLURALS = {
 SHOWN_LINES = 12
 
 
-def entry_lines(entry: Json, shown: list[Json]) -> list[str]:
+def entry_lines(entry: Json, shown: list[Json], pattern: str = "") -> list[str]:
     """An entry: what it is and since when, what it says, the arguments of its call, and the commands that answer it."""
     kind = click.style(word(entry["kind"]), fg="red" if entry["kind"] == "failed_turn" else "yellow")
     subject = entry["stream"].replace("/", " ")
@@ -40,14 +40,20 @@ def entry_lines(entry: Json, shown: list[Json]) -> list[str]:
         *(f"  {line}" for line in wrap(clean(with_home(entry["what"])), room)),
         *(f"  {line}" for line in _argument_lines(entry["id"], shown, room)),
         *(dim(f"  {with_home(command)}") for command in entry["commands"]),
+        *([dim(f"  {with_home(rule)}")] if (rule := _rule_line(entry["id"], pattern)) else []),
     ]
+
+
+def _rule_line(wait: str, pattern: str) -> str:
+    """The rule that the wider answers to an approval would set, where there is one."""
+    return f"holdfast answer {wait} --session or --always allows {one_line(pattern)}" if pattern else ""
 
 
 def _argument_lines(wait: str, shown: list[Json], room: int) -> list[str]:
     lines = [clean(line) for line in shown_lines(shown)]
     seen = [shorten(line, room) for line in lines[:SHOWN_LINES]]
     cut = is_cut(shown) or seen != lines
-    return [*seen, dim(with_home(f"holdfast inbox {wait} shows all of it"))] if cut else seen
+    return [*seen, dim(with_home(f"holdfast inbox {wait} shows all of it, and every answer"))] if cut else seen
 
 
 def word(kind: str) -> str:

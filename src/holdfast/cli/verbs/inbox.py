@@ -48,8 +48,8 @@ def command(cli: Cli, id: str | None, dismiss: str | None) -> None:
     elif not found["entries"]:
         click.echo("Nothing waits for you.")
     else:
-        shown = {wait["id"]: wait["shown"] for wait in found["waits"]}
-        entries = [entry_lines(entry, shown.get(entry["id"], [])) for entry in found["entries"]]
+        waits = {wait["id"]: (wait["shown"], wait["pattern"]) for wait in found["waits"]}
+        entries = [entry_lines(entry, *waits.get(entry["id"], ([], ""))) for entry in found["entries"]]
         click.echo("\n\n".join(map("\n".join, entries)))
         click.echo(f"\n{summary(found)}", err=True)
 
