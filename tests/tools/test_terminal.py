@@ -16,7 +16,7 @@ import pytest
 
 from holdfast.config import Home, command_environment
 from holdfast.domain.commands import CreateSession
-from holdfast.domain.errors import Conflict
+from holdfast.domain.errors import Conflict, Corrupt
 from holdfast.domain.events import NoteReceived, session_stream
 from holdfast.processes.proc import process
 from holdfast.processes.supervisor import Supervisor
@@ -198,7 +198,9 @@ async def test_promise_7_an_output_that_is_replaced_while_it_is_read_is_not_show
     output.path.unlink()
     os.mkfifo(output.path) if instead == "pipe" else output.path.symlink_to(tmp_path / "precious")
     async with asyncio.timeout(PATIENCE):
-        assert (await desk.shelf.window(row, offset=0, limit=100)).data == b""
+        for look in (desk.shelf.window(row, offset=0, limit=100), desk.shelf.tail(row, lines=1, limit=100)):
+            with pytest.raises(Corrupt, match="is no regular file any more"):
+                await look
         assert await desk.shelf.search("precious", limit=10) == []
         logged = await desk.call("process", action="log", task=task)
         assert "output.log is no regular file any more, so nothing of it is shown" in logged.output

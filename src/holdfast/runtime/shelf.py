@@ -13,11 +13,11 @@ from contextlib import suppress
 import msgspec
 
 from holdfast.domain.commands import StopTurn
-from holdfast.domain.errors import Conflict, Gone, NotFound, Rejected
+from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected
 from holdfast.domain.stale import Owner
 from holdfast.domain.task import task_of_left, task_stream
 from holdfast.processes.activity import Activity, NotYet
-from holdfast.processes.spool import Window
+from holdfast.processes.spool import Output, Window
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.plain import plain
 from holdfast.runtime.sandbox import explain_failure
@@ -123,7 +123,7 @@ class Shelf:
         kept = await self._kept(row)
         if kept is not None:
             return Window(offset, 0, kept[offset : offset + limit], len(kept))
-        return await asyncio.to_thread(self._tasks.supervisor.output(str(row["id"])).read, offset, limit)
+        return await asyncio.to_thread(lambda: self._readable(row).read(offset, limit))
 
     async def more(self, row: Row, *, offset: int, limit: int, seconds: float) -> Window:
         """The same, but when there is nothing behind the offset yet, wait a while for it."""
@@ -166,9 +166,16 @@ class Shelf:
         """Its last lines."""
         kept = await self._kept(row)
         if kept is None:
-            return await asyncio.to_thread(self._tasks.supervisor.output(str(row["id"])).tail, lines, limit)
+            return await asyncio.to_thread(lambda: self._readable(row).tail(lines, limit))
         last = b"".join(kept.splitlines(keepends=True)[-lines:])[-limit:]
         return Window(len(kept) - len(last), 0, last, len(kept))
+
+    def _readable(self, row: Row) -> Output:
+        """Its file. `Corrupt` if a command has put something else in its place."""
+        output = self._tasks.supervisor.output(str(row["id"]))
+        if output.problem:
+            raise Corrupt(f"The output of task {row['id']} is lost: {output.problem}.")
+        return output
 
     async def _kept(self, row: Row) -> bytes | None:
         """The output that is in the log itself; for an agent, what it said last."""
@@ -181,8 +188,12 @@ class Shelf:
 
     async def text(self, row: Row, *, offset: int | None = None, lines: int = 0) -> str:
         """Its output for a model: bounded, plain, with the total stated."""
-        if problem := await asyncio.to_thread(lambda: self._tasks.supervisor.output(str(row["id"])).problem):
-            return f"[{problem}]"
+        try:
+            return await self._text(row, offset=offset, lines=lines)
+        except Corrupt as error:
+            return f"[{error.message}]"
+
+    async def _text(self, row: Row, *, offset: int | None, lines: int) -> str:
         if lines:
             found = await self.tail(row, lines=lines, limit=2 * HALF)
             return f"{self._shown(found)}[{found.size} bytes in all]"
