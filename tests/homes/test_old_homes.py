@@ -1,0 +1,28 @@
+"""Homes of earlier versions open, and show what their own version showed of them."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.gateway import GatewayProcess
+from tests.homes.shown import shown
+from tests.store.rebuilt import check_integrity, check_projections
+
+HOMES = sorted(Path(__file__).parent.glob("*.tar.xz"))
+
+
+@pytest.mark.parametrize("archive", HOMES, ids=lambda path: path.name.removesuffix(".tar.xz"))
+def test_promise_1_a_home_of_an_earlier_version_shows_the_same(archive: Path, tmp_path: Path) -> None:
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    with GatewayProcess(tmp_path / "home") as gateway:
+        found = shown(gateway.start())
+    expected = json.loads(archive.with_name(archive.name.replace(".tar.xz", ".json")).read_text())
+    for kind, things in expected.items():
+        assert found[kind] == things, kind
+    check_projections(tmp_path / "home" / "holdfast.db")
+    check_integrity(tmp_path / "home" / "holdfast.db")
