@@ -261,7 +261,7 @@ def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: Co
             "/why": "Idle. Turn 2 ",
             "/inbox": "Nothing waits for you.",
             "/sessions": "*  ",
-            "/export talk.md": "bytes of markdown",
+            "/export talk.md": "bytes of",
             "/open": "[1] read · failed",
             "/nonsense": "There is no /nonsense.",
             "/model nonsense": "is not a model: write `demo` or PROVIDER:MODEL",

@@ -84,7 +84,7 @@ def test_a_gateway_that_is_about_to_end_is_waited_for(gateway: GatewayProcess) -
     gateway.request("POST", "/v1/shutdown")
     done = cli("run", "say next")
     gateway.wait_for_end()
-    assert (done.returncode, done.stdout) == (0, "next\n")
+    assert (done.returncode, done.stdout) == (0, "next\n"), done
     cli.ok("stop", running)
 
 

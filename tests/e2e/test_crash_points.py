@@ -23,7 +23,7 @@ def test_promise_1_and_2_a_crash_at_every_write(tmp_path: Path, when: str) -> No
     gateway = GatewayProcess(tmp_path / "home", script=SCRIPT, constants=CONSTANTS)
     crashes = crash_at_every_write(gateway, lambda at: Talk(tmp_path, at), when=when)
     print(f"\n{crashes} crashes {when} a write: 0 lost, 0 doubled, every turn ended")
-    assert crashes >= 16, "the turn has more writes than that"
+    assert crashes >= 10, "the turn has more writes than that, also when some are committed together"
 
 
 class Talk(Client):

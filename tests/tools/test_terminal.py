@@ -323,6 +323,21 @@ async def test_what_a_command_left_behind_ends_by_itself_with_its_code(desk: Des
     assert [note.task for note in await desk.notes()] == [started.task, view.id]
 
 
+async def test_promise_7_when_a_gateway_has_started_no_ended_command_is_called_running(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.prepare()
+    desk = await Desk(home, tmp_path).open()
+    tasks = [(await desk.call("terminal", command="sleep 0.1; exit 4", background=True)).task for _ in range(8)]
+    await desk.tasks.stop()
+    records = [home.tasks / task / "exit" for task in tasks]
+    await eventually(lambda: asyncio.sleep(0, all(record.exists() for record in records)))
+    await desk.store.close()
+    again = Desk(home, tmp_path)
+    await again.tasks.start()
+    assert {str((await again.store.task(task))["state"]) for task in tasks} == {"failed"}
+    await again.close()
+
+
 async def test_stopping_a_command_that_has_ended_ends_what_it_left_behind(desk: Desk) -> None:
     started = await desk.call("terminal", command="sleep 60 & echo left", background=True)
     row = await desk.shelf.ended(started.task)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from holdfast import __version__
 from holdfast.cli.errors import Lost, Misunderstood, NotAnswering, NotRunning, Refused
@@ -120,23 +120,17 @@ class Gateway:
     def healthy(self) -> Address | None:
         """Where it listens, if it answers there and is the one that wrote the address."""
         address = self.address()
-        if address is None:
-            return None
-        try:
-            with Connection(address.host, address.port, timeout=HEALTH_SECONDS) as connection:
-                answer = connection.ask(Request("GET", "/healthz", {}))
-                found = json.loads(answer.body())
-        except (OSError, ValueError):
-            return None
-        is_ours = answer.headers.get("holdfast-version") is not None and isinstance(found, dict)
-        return address if is_ours and found.get("pid", address.pid) == address.pid else None
+        return address if address is not None and _probe(address) == "healthy" else None
 
     def must_answer(self, address: Address) -> None:
-        """NotAnswering if its process is stopped, or lives and answers two questions in a row with silence."""
+        """NotAnswering if its process is stopped, or lives and answers two questions in a row with silence.
+
+        One that refuses connections is about to end.
+        """
         state = _state(address.pid)
-        if state in ("", "Z") or self.healthy() is not None:
+        if state in ("", "Z") or _probe(address) == "healthy":
             return
-        if state in ("T", "t") or (self.healthy() is None and alive(address.pid)):
+        if state in ("T", "t") or (_probe(address) == "silent" and alive(address.pid)):
             raise NotAnswering(address.pid)
 
     def _started(self) -> Address | None:
@@ -276,6 +270,20 @@ class Gateway:
             self._warned = True
             warning = f"the gateway is {version}, this command line is {__version__}: run `{program()} restart`"
             print(f"warning: {warning}", file=sys.stderr)
+
+
+def _probe(address: Address) -> Literal["healthy", "silent", "gone"]:
+    """Ask for its health; gone: nobody listens there, or somebody else does."""
+    try:
+        with Connection(address.host, address.port, timeout=HEALTH_SECONDS) as connection:
+            answer = connection.ask(Request("GET", "/healthz", {}))
+            found = json.loads(answer.body())
+    except TimeoutError:
+        return "silent"
+    except (OSError, ValueError):
+        return "gone"
+    is_ours = answer.headers.get("holdfast-version") is not None and isinstance(found, dict)
+    return "healthy" if is_ours and found.get("pid", address.pid) == address.pid else "gone"
 
 
 def _error_of(body: bytes) -> tuple[str, str]:

@@ -31,7 +31,7 @@ from holdfast.domain.task import (
     task_of_left,
     task_stream,
 )
-from holdfast.processes.command import Command, Found, NeverStarted, Over, Running
+from holdfast.processes.command import Command, Found, NeverStarted, Running
 from holdfast.processes.kill import KillReport
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
@@ -40,6 +40,7 @@ from holdfast.runtime.command_defaults import CommandDefaults
 from holdfast.runtime.endings import end_of, left_write
 from holdfast.runtime.environments import Environments
 from holdfast.runtime.log_follower import LogFollower
+from holdfast.runtime.pen import happens
 from holdfast.runtime.sandbox import SandboxPolicy
 from holdfast.runtime.sessions import Sessions
 from holdfast.runtime.task_cleanup import clear_left_over, remove_if_in_the_log
@@ -49,6 +50,7 @@ from holdfast.store.port import Appended, CommandKey, Row, Store, Write
 
 STOP_GRACE_SECONDS = 5.0
 RETRY_SECONDS = 2.0
+KNOWN_SECONDS = 5.0  # the longest that a start waits to know what became of each command
 CLOCK_SECONDS = 30.0
 SWEEP_SECONDS = 60.0
 RUNTIME = "the runtime"
@@ -81,10 +83,8 @@ class Tasks:
         self._kills: dict[str, asyncio.Task[KillReport]] = {}
         self._to_begin: set[str] = set()
         """Those being looked up that are to begin if they have not."""
-        self._environments = Environments(defaults.root)
-        self._follower = LogFollower(
-            store, self._react, name="the tasks", sweep=self._stop_orphans, sweep_seconds=SWEEP_SECONDS
-        )
+        self._environments, sweep = Environments(defaults.root), self._stop_orphans
+        self._follower = LogFollower(store, self._react, name="the tasks", sweep=sweep, sweep_seconds=SWEEP_SECONDS)
         self._remembered = archive.changes.remembered()  # before anybody can start something new
 
     @property
@@ -103,11 +103,12 @@ class Tasks:
             remembered=self._remembered,
             root=self._defaults.root,
         )
+        known: list[asyncio.Event] = []
         for row in await self._store.running_tasks():
-            ours = str(row["id"]) in self._starting or str(row["id"]) in self._watched  # somebody was quick
-            if row["kind"] == "process" and not ours:
+            if row["kind"] == "process" and row["id"] not in {*self._starting, *self._watched}:  # somebody was quick
                 # whether it should have ended meanwhile is the follower's first question
-                self._watch(row, begin=not row["call"])
+                known.append(self._watch(row, begin=not row["call"]))
+        await asyncio.gather(*(happens(event, within=KNOWN_SECONDS) for event in known))
 
     async def stop(self) -> None:
         """Let go; the commands run on."""
@@ -275,18 +276,20 @@ class Tasks:
         kill = self._kills[task] = asyncio.create_task(self.supervisor.kill(task, grace=grace))
         kill.add_done_callback(lambda _: self._kills.pop(task) if self._kills.get(task) is kill else None)
 
-    def _watch(self, row: Row, *, begin: bool = True) -> None:
-        """Follow it to its end. Without `begin` one that has not begun is left to whoever carries its call out."""
-        task = str(row["id"])
-        watch = self._watched[task] = asyncio.create_task(self._follow_task(row, begin=begin), name=f"task {task}")
+    def _watch(self, row: Row, *, begin: bool = True) -> asyncio.Event:
+        """Follow it to its end; return what is set when it is known to run or to be over. `begin`: also start it."""
+        task, known = str(row["id"]), asyncio.Event()
+        following = self._follow_task(row, begin=begin, known=known)
+        watch = self._watched[task] = asyncio.create_task(following, name=f"task {task}")
         watch.add_done_callback(lambda _: self._forget(task, watch))
+        watch.add_done_callback(lambda _: known.set())
         if row["stop_by"]:
             self.enforce(task, force=False)
         if row["until"] is not None:
-            timer = asyncio.create_task(
-                self._at_its_time(task, int(str(row["until"]))), name=f"the time of task {task}"
-            )
+            its_time = self._at_its_time(task, int(str(row["until"])))
+            timer = asyncio.create_task(its_time, name=f"the time of task {task}")
             watch.add_done_callback(lambda _: timer.cancel())
+        return known
 
     def _forget(self, task: str, watch: asyncio.Task[None]) -> None:
         if self._watched.get(task) is watch:
@@ -301,27 +304,27 @@ class Tasks:
         await self._end_by_rule(task, "its time was over")
 
     async def _end_by_rule(self, task: str, reason: str) -> None:
-        async def end() -> Appended:
-            return await self.end(await self._store.task(task), by=RUNTIME, reason=reason, force=False)
+        async def end() -> None:
+            await self.end(await self._store.task(task), by=RUNTIME, reason=reason, force=False)
 
         try:
             await self._write(end)
         except HoldfastError as error:
             log.info("task %s was not stopped: %s", task, error)
 
-    async def _follow_task(self, row: Row, *, begin: bool) -> None:
+    async def _follow_task(self, row: Row, *, begin: bool, known: asyncio.Event) -> None:
         """Whatever goes wrong, it is not called running for ever."""
+        task = str(row["id"])
         while True:
             try:
-                return await self._until_over(row, begin=begin)
+                return await self._until_over(row, begin=begin, known=known)
             except Corrupt as error:
-                task = str(row["id"])
                 return await self._finish(TaskFinished(task=task, outcome="lost", reason=error.message, files=None))
             except (Unavailable, OSError) as error:
                 log.error("task %s cannot be followed now: %s", row["id"], error)
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _until_over(self, row: Row, *, begin: bool) -> None:
+    async def _until_over(self, row: Row, *, begin: bool, known: asyncio.Event) -> None:
         task = str(row["id"])
         if row["left_by"]:
             await self.supervisor.take_over(task, str(row["left_by"]))
@@ -334,15 +337,17 @@ class Tasks:
             if not begin and task not in self._to_begin:
                 return None
             found = await self._start_late(row)
-        if isinstance(found, Running) and row["pid"] is None:  # we were killed before this was written
-            await self._began(found)
-        over: Over = await self.supervisor.wait(task) if isinstance(found, Running) else found
+        if isinstance(found, Running):
+            if row["pid"] is None:  # we were killed before this was written
+                await self._began(found)
+            known.set()
+            found = await self.supervisor.wait(task)
         while (kill := self._kills.get(task)) is not None and not kill.done():
             await asyncio.wait({kill})  # one by force may have taken its place
         left = await self.supervisor.left_behind(task)
         row = await self._store.task(task)
         output, changes, hide = self.supervisor.output(task), self.archive.changes, self._defaults.hide
-        finished = await asyncio.to_thread(end_of, row, over, output=output, left=left, changes=changes, hide=hide)
+        finished = await asyncio.to_thread(end_of, row, found, output=output, left=left, changes=changes, hide=hide)
         rest = left_write(row, left)
         await self._finish(finished, *rest)
         if rest:
