@@ -23,7 +23,7 @@ test: check
 check: $(UV)
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
-	$(RUN) mypy
+	$(RUN) mypy --num-workers auto
 	$(RUN) lint-imports --no-cache
 	$(RUN) python web/generate.py --check
 

@@ -12,7 +12,6 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import threading
 from collections.abc import Iterator
@@ -26,8 +25,6 @@ from tests.eventually import PATIENCE
 
 PROGRAM = [sys.executable, "-m", "holdfast"]
 SCRIPT = Path(holdfast.__file__).with_name("__main__.py")
-BYTECODE = str(Path(tempfile.gettempdir()) / f"holdfast-bytecode-{os.getuid()}")
-"""Kept between runs: many processes are started, and compiling would take most of their time."""
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -40,7 +37,7 @@ class CommandLine:
     def environment(self, **more: str) -> dict[str, str]:
         private = ("HOLDFAST_HOME", "NO_COLOR", "COLUMNS", "LINES", "LC_ALL", "PYTHONDONTWRITEBYTECODE")
         kept = {name: value for name, value in os.environ.items() if name not in private}
-        ours = {"HOLDFAST_HOME": str(self.home), "LANG": "C.UTF-8", "TERM": "xterm", "PYTHONPYCACHEPREFIX": BYTECODE}
+        ours = {"HOLDFAST_HOME": str(self.home), "LANG": "C.UTF-8", "TERM": "xterm"}
         return kept | ours | more
 
     def __call__(

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import SystemRandom
 from typing import assert_never
 
 from holdfast.domain.chapter import ContextCompacted
@@ -247,11 +248,16 @@ def check_posted(records: Sequence[Record], home: Path) -> None:
     assert outcomes.count("done") <= len(letters) <= outcomes.count("done") + outcomes.count("unknown")
 
 
-async def at_every_write(scenario: Scenario, how: How, homes: Path, *earlier: Fault) -> int:
-    """Count the writes of an undisturbed run, then disturb each of them; how many that were."""
+async def at_every_write(scenario: Scenario, how: How, homes: Path, *earlier: Fault, every: int = 1) -> int:
+    """Count the writes of an undisturbed run, then disturb each of them; how many that were.
+
+    With `every` only each second one, say: the others the next time.
+    """
     undisturbed = Survivor(scenario, homes / "undisturbed")
     await undisturbed.survive(*earlier)
-    faults = [Fault(at, how) for at in range(1, undisturbed.writes + 1)]
+    begin = SystemRandom().randint(1, every)
+    print(f"{scenario}: from write {begin} on, every {every}")
+    faults = [Fault(at, how) for at in range(begin, undisturbed.writes + 1, every)]
     lives = [Survivor(scenario, homes / str(fault.at)).survive(*earlier, fault) for fault in faults]
     return sum(await asyncio.gather(*lives))
 

@@ -45,7 +45,7 @@ def with_examples(count: int) -> settings:
 
 
 @tried.parametrize()
-@with_examples(8)
+@with_examples(5)
 def test_contract(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None:
     check(case, gateway)
 

@@ -32,7 +32,7 @@ tools = { terminal = "ask" }
 
 def why_not() -> str:
     if not CHROMIUM.exists():
-        return f"{CHROMIUM} is missing: apt-get install chromium"
+        return f"{CHROMIUM} is missing: apt-get install chromium-headless-shell"
     if not (STATIC / "index.html").exists():
         return "the dashboard is not built: make web"
     return ""
