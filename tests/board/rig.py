@@ -87,7 +87,7 @@ class BoardRig:
             sessions=self.sessions,
             clock=self.clock,
         )
-        shelf = Shelf(
+        self.shelf = shelf = Shelf(
             self.store,
             tasks=self.tasks,
             sessions=self.sessions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
 from collections.abc import AsyncIterator
@@ -101,3 +102,12 @@ async def test_promise_7_a_started_call_that_is_denied_now_is_unknown_and_not_fa
     found = await outcome_after_restart(rig)
     assert found.outcome == "unknown"
     assert "may or may not have had its effect" in found.output and "does not allow" in found.output
+
+
+async def test_an_agent_that_has_not_begun_can_be_stopped(rig: BoardRig) -> None:
+    task = await cut_in_call(rig, "delegate", prompt="slow 60 a b c")
+    row = await rig.store.task(task)
+    stopping = asyncio.create_task(rig.shelf.end(row, by="ann", reason="", force=False))
+    await rig.runner.start()
+    await stopping
+    assert (await rig.shelf.ended(task))["state"] == "stopped"

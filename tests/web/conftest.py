@@ -30,22 +30,24 @@ tools = { terminal = "ask" }
 """
 
 
-def why_not() -> str:
-    if not CHROMIUM.exists():
-        return f"{CHROMIUM} is missing: apt-get install chromium-headless-shell"
+def why_not(program: Path = CHROMIUM) -> str:
+    if not program.exists():
+        return f"{program} is missing: apt-get install {program.name}"
     if not (STATIC / "index.html").exists():
         return "the dashboard is not built: make web"
     return ""
 
 
 @pytest.fixture(scope="module")  # its loop must be gone before anybody else's test begins
-def browser() -> Iterator[Browser]:
-    if reason := why_not():
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """A module that needs another one than usual names it in BROWSER."""
+    program: Path = getattr(request.module, "BROWSER", CHROMIUM)
+    if reason := why_not(program):
         if os.environ.get("HOLDFAST_BROWSER") == "must":
             pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=str(CHROMIUM))
+        found = playwright.chromium.launch(executable_path=str(program))
         yield found
         found.close()
 

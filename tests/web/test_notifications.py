@@ -10,8 +10,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.tasks import home_with_commands
 from tests.web.conftest import SETTINGS, settled
-from tests.web.seat import Seat
+from tests.web.seat import DESKTOP, Seat
 
+BROWSER = DESKTOP
+"""The headless shell shows no notifications."""
 QUICK = {
     "holdfast.lifecycle.reset_clock.LOOK_SECONDS": 0.1,
     "holdfast.lifecycle.stale_list.LOOK_SECONDS": 0.1,

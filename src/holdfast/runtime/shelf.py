@@ -14,6 +14,7 @@ import msgspec
 
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected
+from holdfast.domain.events import session_stream
 from holdfast.domain.stale import Owner
 from holdfast.domain.task import task_of_left, task_stream
 from holdfast.processes.activity import Activity, NotYet
@@ -28,6 +29,7 @@ from holdfast.store.port import Appended, CommandKey, OutputFound, Row, SessionC
 
 LOOK_SECONDS = 2.0
 FOLLOW_SECONDS = 0.1
+BEGIN_SECONDS = 10.0
 SEARCHED_BYTES = 1 << 20
 HALF = 15_000
 """Bytes from the beginning, and as many from the end, of an output that a model is shown."""
@@ -255,4 +257,13 @@ class Shelf:
             raise Conflict(f"Task {row['id']} ended already: {row['state']}, {row['reason']}.")
         if command is None:  # an agent ends one that it started; asked again, it is the same stop
             command = CommandKey(f"stop-{row['id']}-{row['version']}", str(row["id"]))
+        await self._begun(str(row["worker"]))
         return await self._sessions.tell(str(row["worker"]), StopTurn(), Caller(command, by))
+
+    async def _begun(self, session: str) -> None:
+        """Wait for the turn of an agent that was given work and has not begun: there is nothing to stop before."""
+        with suppress(TimeoutError), self._store.subscribe(session_stream(session)) as changes:
+            async with asyncio.timeout(BEGIN_SECONDS):
+                while (state := await self._sessions.get(session)).turn is None and state.queue:
+                    await changes.wait()
+                    changes.take()
