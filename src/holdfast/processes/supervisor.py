@@ -29,7 +29,7 @@ from holdfast.processes.output_sizes import OutputSizes
 from holdfast.processes.pidfd import exit_of, open_pidfd
 from holdfast.processes.proc import alive, require_proc
 from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed
-from holdfast.processes.verdict import decide, find, find_left, judge
+from holdfast.processes.evidence import decide, find, find_left, judge
 
 TICK_SECONDS = 1.0
 ALONE_SECONDS = 0.05
