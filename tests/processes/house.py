@@ -13,7 +13,7 @@ from typing import Any
 
 from holdfast.processes.command import Command, Ended, Over, Running
 from holdfast.processes.keeper import boot_id
-from holdfast.processes.proc import Identity, alive, send, table
+from holdfast.processes.identity import Identity, alive, send, table
 from holdfast.processes.spool import Claim, Spool
 from holdfast.processes.supervisor import Limits, Supervisor
 from tests.eventually import eventually

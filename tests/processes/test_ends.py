@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.domain.errors import Conflict, NotFound
 from holdfast.processes.command import Ended, Lost, NeverStarted, Running
-from holdfast.processes.proc import Identity, alive, process, send
+from holdfast.processes.identity import Identity, alive, process, send
 from holdfast.processes.spool import Spool, clear_removed
 from tests.eventually import PATIENCE, eventually
 from tests.processes.house import PYTHON, House, code

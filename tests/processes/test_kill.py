@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.processes.command import Ended
-from holdfast.processes.proc import Process, process, table
+from holdfast.processes.identity import Process, process, table
 from tests.eventually import eventually
 from tests.processes.house import PYTHON, House
 

@@ -15,7 +15,7 @@ import pytest
 from holdfast.domain.errors import Conflict, Rejected, Unavailable
 from holdfast.processes.command import Ended, NeverStarted, Running
 from holdfast.processes.launch import KEEPER
-from holdfast.processes.proc import table
+from holdfast.processes.identity import table
 from holdfast.processes.supervisor import Limits, Supervisor
 from tests.eventually import eventually
 from tests.processes.house import ENV, PYTHON, House, code, fresh

@@ -18,7 +18,7 @@ from holdfast.config import Home, command_environment
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.errors import Conflict, Corrupt
 from holdfast.domain.events import NoteReceived, session_stream
-from holdfast.processes.proc import process
+from holdfast.processes.identity import process
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
 from holdfast.runtime.changes import Changes

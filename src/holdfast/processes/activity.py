@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from holdfast.processes.proc import Process, Table, table, tree
+from holdfast.processes.identity import Process, Table, table, tree
 from holdfast.processes.spool import OUTPUTS, Claim
 
 Word = Literal["working", "serving", "waiting", "idle"]

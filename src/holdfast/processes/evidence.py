@@ -10,7 +10,7 @@ from holdfast.domain.errors import Corrupt
 from holdfast.processes.command import Ended, Found, Lost, NeverStarted, Over, Running
 from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import find_members
-from holdfast.processes.proc import alive, pidfd_status, zombie_status
+from holdfast.processes.identity import alive, pidfd_status, zombie_status
 from holdfast.processes.spool import Claim, Spool
 
 CANCELLED = "cancelled before it began"

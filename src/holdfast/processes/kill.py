@@ -15,7 +15,7 @@ import stat
 from dataclasses import dataclass
 
 from holdfast.processes.command import TASK_VARIABLE
-from holdfast.processes.proc import Identity, Process, descendants, marked, send, table, tree
+from holdfast.processes.identity import Identity, Process, descendants, marked, send, table, tree
 from holdfast.processes.spool import Claim, Spool
 
 LOOK_SECONDS = 0.02

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 
-from holdfast.processes.proc import Identity, process
+from holdfast.processes.identity import Identity, process
 
 
 async def exit_of(identity: Identity) -> None:

@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from holdfast.domain.errors import Conflict, Rejected
-from holdfast.processes.proc import send
+from holdfast.processes.identity import send
 from holdfast.processes.spool import Claim, Spool
 
 PAUSE_SECONDS = 0.01

@@ -27,7 +27,7 @@ from holdfast.processes.kill import KillReport, Member, find_members, kill_tree,
 from holdfast.processes.launch import KEEPER, launch, own_keepers, reap
 from holdfast.processes.output_sizes import OutputSizes
 from holdfast.processes.pidfd import exit_of, open_pidfd
-from holdfast.processes.proc import alive, require_proc
+from holdfast.processes.identity import alive, require_proc
 from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed
 from holdfast.processes.evidence import decide, find, find_left, judge
 
