@@ -71,10 +71,10 @@ async def completed(supervisor: Supervisor, *argv: str) -> float:
 
 async def ended(supervisor: Supervisor, running: Running, since: float) -> float:
     """Seconds until the end is recorded."""
-    over = await supervisor.wait(running.id)
+    outcome = await supervisor.wait(running.id)
     elapsed = time.perf_counter() - since
-    assert isinstance(over, Ended)
-    assert over.status == 0
+    assert isinstance(outcome, Ended)
+    assert outcome.status == 0
     await supervisor.remove(running.id)
     return elapsed
 

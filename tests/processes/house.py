@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.processes.command import Command, Ended, Over, Running
-from holdfast.processes.keeper import boot_id
+from holdfast.processes.command import Command, CommandOutcome, Ended, Running
 from holdfast.processes.identity import Identity, alive, send, table
+from holdfast.processes.keeper import boot_id
 from holdfast.processes.spool import Claim, Spool
 from holdfast.processes.supervisor import Limits, Supervisor
 from tests.eventually import eventually
@@ -48,10 +48,10 @@ class House:
     async def start(self, run: str | tuple[str, ...], **more: Any) -> Running:
         return await self.supervisor.start(self.command(run, **more))
 
-    async def run(self, run: str | tuple[str, ...], **more: Any) -> tuple[Over, bytes]:
+    async def run(self, run: str | tuple[str, ...], **more: Any) -> tuple[CommandOutcome, bytes]:
         running = await self.start(run, **more)
-        over = await self.supervisor.wait(running.id)
-        return over, self.everything(running.id)
+        outcome = await self.supervisor.wait(running.id)
+        return outcome, self.everything(running.id)
 
     def spool(self, id: str) -> Spool:
         return Spool(self.root, id)
@@ -114,6 +114,6 @@ def strays(tasks: Iterable[str]) -> list[int]:
     return found
 
 
-def code(over: Over) -> int | None:
-    assert isinstance(over, Ended), over
-    return over.code
+def code(outcome: CommandOutcome) -> int | None:
+    assert isinstance(outcome, Ended), outcome
+    return outcome.code

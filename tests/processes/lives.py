@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.domain.errors import Unavailable
-from holdfast.processes.command import Command, Ended, Lost, NeverStarted, Over, Running
+from holdfast.processes.command import Command, CommandOutcome, Ended, Lost, NeverStarted, Running
 from holdfast.processes.supervisor import Supervisor
 from tests.processes.house import ENV, fresh
 from tests.zygote import HUNG, tell
@@ -22,7 +22,7 @@ async def work(root: str, cwd: str, open_: list[str], seed: int, more: bool) -> 
 
     async def see(id: str) -> None:
         tell("found", id, type(await supervisor.attach(id)).__name__)
-        say_over(await supervisor.wait(id))
+        say_outcome(await supervisor.wait(id))
 
     async def begin() -> None:
         while more:
@@ -38,7 +38,7 @@ async def work(root: str, cwd: str, open_: list[str], seed: int, more: bool) -> 
                 waiting.append(asyncio.create_task(see_end(id)))
 
     async def see_end(id: str) -> None:
-        say_over(await supervisor.wait(id))
+        say_outcome(await supervisor.wait(id))
 
     waiting: list[asyncio.Task[None]] = []
     await asyncio.gather(*(see(id) for id in open_), begin(), begin())
@@ -46,14 +46,14 @@ async def work(root: str, cwd: str, open_: list[str], seed: int, more: bool) -> 
     await supervisor.close()
 
 
-def say_over(over: Over) -> None:
-    match over:
+def say_outcome(outcome: CommandOutcome) -> None:
+    match outcome:
         case Ended(id=id, status=status):
-            tell("over", id, "ended", status)
+            tell("outcome", id, "ended", status)
         case NeverStarted(id=id):
-            tell("over", id, "never", 0)
+            tell("outcome", id, "never", 0)
         case Lost(id=id, evidence=evidence):
-            tell("over", id, "lost", evidence.replace(" ", "_"))
+            tell("outcome", id, "lost", evidence.replace(" ", "_"))
 
 
 async def feed(root: str, cwd: str, id: str) -> None:

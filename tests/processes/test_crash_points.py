@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from holdfast.domain.errors import HoldfastError
-from holdfast.processes.command import Ended, Lost, NeverStarted, Over
+from holdfast.processes.command import CommandOutcome, Ended, Lost, NeverStarted
 from holdfast.processes.supervisor import Supervisor
 from tests.processes.house import House
 from tests.processes.mortal import Company, Point, Role
@@ -20,7 +20,7 @@ AT_ONCE = 4
 MOST = 200
 
 
-async def killed_at(point: Point, run: str | tuple[str, ...], place: Path) -> tuple[bool, Over]:
+async def killed_at(point: Point, run: str | tuple[str, ...], place: Path) -> tuple[bool, CommandOutcome]:
     """Start it with a keeper that dies there; whether it did, and what is said afterwards."""
     place.mkdir()
     house = House(place)
@@ -32,18 +32,18 @@ async def killed_at(point: Point, run: str | tuple[str, ...], place: Path) -> tu
     except HoldfastError:
         began = False
     await first.close()
-    over = await house.supervisor.wait(command.id)
+    outcome = await house.supervisor.wait(command.id)
     ran = (place / "ran").read_text().count("ran") if (place / "ran").exists() else 0
-    check(over, ran, point, began=began)
+    check(outcome, ran, point, began=began)
     supervisor = await house.restart()
-    assert await supervisor.wait(command.id) == over, "the same when it is asked again"
+    assert await supervisor.wait(command.id) == outcome, "the same when it is asked again"
     await house.close()
     assert ran == ((place / "ran").read_text().count("ran") if (place / "ran").exists() else 0), "it ran later"
-    return (place / "hit").exists(), over
+    return (place / "hit").exists(), outcome
 
 
-def check(over: Over, ran: int, point: Point, *, began: bool) -> None:
-    match over:
+def check(outcome: CommandOutcome, ran: int, point: Point, *, began: bool) -> None:
+    match outcome:
         case Ended(status=7):
             assert ran == 1
         case Ended(status=status):
@@ -52,7 +52,7 @@ def check(over: Over, ran: int, point: Point, *, began: bool) -> None:
             assert ran == 0
             assert not began
         case Lost():
-            assert point.company == "with its parent" and ran <= 1, f"{over} at {point}"
+            assert point.company == "with its parent" and ran <= 1, f"{outcome} at {point}"
 
 
 async def every_point(role: Role, company: Company, run: str | tuple[str, ...], tmp_path: Path) -> Counter[str]:
@@ -62,7 +62,7 @@ async def every_point(role: Role, company: Company, run: str | tuple[str, ...], 
     while at < MOST:
         points = [Point(role, number, company) for number in range(at, at + AT_ONCE)]
         found = await asyncio.gather(*(killed_at(point, run, tmp_path / str(point.at)) for point in points))
-        told.update(type(over).__name__ for hit, over in found if hit)
+        told.update(type(outcome).__name__ for hit, outcome in found if hit)
         if not all(hit for hit, _ in found):
             break
         at += AT_ONCE

@@ -25,8 +25,8 @@ async def test_promise_3_after_a_restart_it_is_found_alive_and_its_end_is_heard(
     supervisor = await house.restart()
     assert await supervisor.attach(running.id) == running
     (house.cwd / "go").touch()
-    over = await supervisor.wait(running.id)
-    assert (code(over), house.everything(running.id)) == (42, b"done\n")
+    outcome = await supervisor.wait(running.id)
+    assert (code(outcome), house.everything(running.id)) == (42, b"done\n")
 
 
 async def test_promise_3_an_end_that_nobody_saw(house: House) -> None:
@@ -44,9 +44,9 @@ async def test_promise_3_one_of_the_keepers_is_killed(house: House, victim: str)
     house.kill_keepers(running.id, victim)
     await house.keepers_gone(running.id, victim)
     (house.cwd / "go").touch()
-    over = await house.supervisor.wait(running.id)
-    assert isinstance(over, Ended)
-    assert (over.code, over.by) == (42, "understudy" if victim == "keeper" else "keeper")
+    outcome = await house.supervisor.wait(running.id)
+    assert isinstance(outcome, Ended)
+    assert (outcome.code, outcome.by) == (42, "understudy" if victim == "keeper" else "keeper")
     assert house.everything(running.id) == b"done\n"
 
 
@@ -55,11 +55,11 @@ async def test_both_keepers_are_killed_and_somebody_watched(house: House) -> Non
     house.kill_keepers(running.id)
     await house.keepers_gone(running.id)
     (house.cwd / "go").touch()
-    over = await house.supervisor.wait(running.id)
-    assert isinstance(over, Ended | Lost), "by the zombie, or by the pidfd where the kernel keeps it"
-    if isinstance(over, Ended):
-        assert (over.code, over.finished_at) == (42, None)
-        assert over.by in ("zombie", "pidfd")
+    outcome = await house.supervisor.wait(running.id)
+    assert isinstance(outcome, Ended | Lost), "by the zombie, or by the pidfd where the kernel keeps it"
+    if isinstance(outcome, Ended):
+        assert (outcome.code, outcome.finished_at) == (42, None)
+        assert outcome.by in ("zombie", "pidfd")
     assert house.everything(running.id) == b"done\n"
 
 
@@ -167,9 +167,9 @@ async def test_keepers_do_not_mind_signals(house: House, number: signal.Signals)
     for keeper in house.claim(running.id).keepers:
         os.kill(keeper.pid, number)
     (house.cwd / "go").touch()
-    over = await house.supervisor.wait(running.id)
-    assert isinstance(over, Ended)
-    assert (over.code, over.by) == (42, "keeper")
+    outcome = await house.supervisor.wait(running.id)
+    assert isinstance(outcome, Ended)
+    assert (outcome.code, outcome.by) == (42, "keeper")
 
 
 async def test_clocks_are_for_people(house: House) -> None:
@@ -286,10 +286,10 @@ async def test_promise_7_what_a_command_puts_in_the_place_of_its_files_is_not_re
     os.mkfifo(file) if instead == "pipe" else file.symlink_to(tmp_path / "precious")
     await house.supervisor.write(running.id, b"go\n")
     async with asyncio.timeout(PATIENCE):
-        over = await house.supervisor.wait(running.id)
+        outcome = await house.supervisor.wait(running.id)
         assert house.everything(running.id) == b""
         assert isinstance(await (await house.restart()).attach(running.id), Ended | Lost)
-    assert isinstance(over, Ended | Lost)
+    assert isinstance(outcome, Ended | Lost)
     file.unlink(missing_ok=True)
     if name == "claim":
         house.spool(running.id).remove()
@@ -298,7 +298,7 @@ async def test_promise_7_what_a_command_puts_in_the_place_of_its_files_is_not_re
 async def test_many_that_end_at_once(house: House) -> None:
     running = await asyncio.gather(*(house.start(f"exit {number}") for number in range(30)))
     ends = await asyncio.gather(*(house.supervisor.wait(one.id) for one in running))
-    assert [code(over) for over in ends] == list(range(30))
+    assert [code(outcome) for outcome in ends] == list(range(30))
 
 
 async def test_two_wait_for_the_same(house: House) -> None:

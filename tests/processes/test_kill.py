@@ -40,9 +40,9 @@ async def test_asking_is_enough(house: House) -> None:
     report = await house.supervisor.kill(running.id)
     assert report.asked >= 1
     assert (report.forced, report.survivors) == (0, ())
-    over = await house.supervisor.wait(running.id)
-    assert isinstance(over, Ended)
-    assert over.code == 9
+    outcome = await house.supervisor.wait(running.id)
+    assert isinstance(outcome, Ended)
+    assert outcome.code == 9
     assert house.everything(running.id).endswith(b"bye\n")
 
 
@@ -52,9 +52,9 @@ async def test_ignoring_term(house: House) -> None:
     report = await house.supervisor.kill(running.id, grace=0.1)
     assert report.forced >= 1
     assert report.survivors == ()
-    over = await house.supervisor.wait(running.id)
-    assert isinstance(over, Ended)
-    assert over.signal == signal.SIGKILL
+    outcome = await house.supervisor.wait(running.id)
+    assert isinstance(outcome, Ended)
+    assert outcome.signal == signal.SIGKILL
 
 
 @pytest.mark.parametrize("grace", [0, 5])
@@ -68,18 +68,18 @@ async def test_a_stopped_command(house: House, grace: float) -> None:
 
     await eventually(stopped)
     assert (await house.supervisor.kill(running.id, grace=grace)).survivors == ()
-    over = await house.supervisor.wait(running.id)
-    assert isinstance(over, Ended)
-    assert over.signal in ((signal.SIGTERM,) if grace else (signal.SIGTERM, signal.SIGKILL))
+    outcome = await house.supervisor.wait(running.id)
+    assert isinstance(outcome, Ended)
+    assert outcome.signal in ((signal.SIGTERM,) if grace else (signal.SIGTERM, signal.SIGKILL))
 
 
 async def test_a_plain_signal_reaches_the_group(house: House) -> None:
     running = await house.start("sleep 100 & sleep 100 & echo ready; wait")
     await ready(house, running.id)
     assert await house.supervisor.signal(running.id, signal.SIGTERM) == 3
-    over = await house.supervisor.wait(running.id)
-    assert isinstance(over, Ended)
-    assert over.signal == signal.SIGTERM
+    outcome = await house.supervisor.wait(running.id)
+    assert isinstance(outcome, Ended)
+    assert outcome.signal == signal.SIGTERM
 
 
 TREE = """

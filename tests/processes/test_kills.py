@@ -26,7 +26,7 @@ async def kill_loop(house: House, kills: int) -> None:
                 intended[id] = int(rest[0])
             elif word == "started":
                 started.add(id)
-            elif word == "over":
+            elif word == "outcome":
                 assert told.setdefault(id, rest) == rest, f"{id} was {told[id]} and then {rest}"
 
     with Zygote("tests.processes.lives") as zygote:

@@ -30,8 +30,8 @@ def pieces(output: Output, limit: int = MIB) -> list[Window]:
 async def test_binary_output_without_newlines(house: House) -> None:
     text = random.Random(1).randbytes(3_000_000).replace(b"\n", b"\0")
     (house.cwd / "in").write_bytes(text)
-    over, output = await house.run(("cat", "in"))
-    assert code(over) == 0
+    outcome, output = await house.run(("cat", "in"))
+    assert code(outcome) == 0
     assert output == text
 
 
@@ -123,15 +123,15 @@ async def test_a_window_never_shows_zeros_for_what_is_dropped_meanwhile(house: H
 
 async def test_a_sparse_output_of_the_commands_own_is_shown_as_it_is(house: House) -> None:
     script = "import os; os.write(1, b'a'); os.ftruncate(1, 3_000_000); os.write(1, b'b')"
-    over, output = await house.run((PYTHON, "-c", script))
-    assert code(over) == 0
+    outcome, output = await house.run((PYTHON, "-c", script))
+    assert code(outcome) == 0
     assert output == b"a" + bytes(2_999_999) + b"b"
 
 
 async def test_a_command_that_truncates_its_own_output(house: House) -> None:
     script = "head -c 9000000 /dev/zero; : > /proc/self/fd/1; echo new"
-    over, output = await house.run(script, head=0, tail=64 * KIB)
-    assert (code(over), output) == (0, b"new\n")
+    outcome, output = await house.run(script, head=0, tail=64 * KIB)
+    assert (code(outcome), output) == (0, b"new\n")
 
 
 async def test_discard_gives_back_what_was_consumed(house: House) -> None:
@@ -177,9 +177,9 @@ async def _flood(house: House, size: int) -> int:
     while running.id in house.supervisor.live():
         peak = max(peak, output.on_disk())
         await asyncio.sleep(0.005)
-    over = await house.supervisor.wait(running.id)
-    assert isinstance(over, Ended)
-    assert over.code == 0
+    outcome = await house.supervisor.wait(running.id)
+    assert isinstance(outcome, Ended)
+    assert outcome.code == 0
     assert output.size() == size
     return peak
 
@@ -214,8 +214,8 @@ def test_an_output_that_was_never_written(tmp_path: Path) -> None:
 async def test_bytes_are_counted_by_somebody_else(house: House) -> None:
     """A copy through tee, made outside of us."""
     script = f'{PYTHON} -c "import os; [os.write(1, os.urandom(7919)) for _ in range(500)]" | tee copy'
-    over, output = await house.run(script)
-    assert code(over) == 0
+    outcome, output = await house.run(script)
+    assert code(outcome) == 0
     copy = (house.cwd / "copy").read_bytes()
     assert hashlib.sha256(output).digest() == hashlib.sha256(copy).digest()
     assert len(copy) == 7919 * 500

@@ -22,10 +22,10 @@ def sandbox(house: House) -> tuple[str, ...]:
 
 
 async def test_its_end_is_its_own(house: House, sandbox: tuple[str, ...]) -> None:
-    over, output = await house.run("echo $HOLDFAST_TASK | cut -c1-4; touch /etc/no; exit 42", sandbox=sandbox)
-    assert code(over) == 42 and b"Read-only file system" in output
-    over, _ = await house.run("kill -9 $$", sandbox=sandbox)
-    assert isinstance(over, Ended) and over.signal == signal.SIGKILL
+    outcome, output = await house.run("echo $HOLDFAST_TASK | cut -c1-4; touch /etc/no; exit 42", sandbox=sandbox)
+    assert code(outcome) == 42 and b"Read-only file system" in output
+    outcome, _ = await house.run("kill -9 $$", sandbox=sandbox)
+    assert isinstance(outcome, Ended) and outcome.signal == signal.SIGKILL
 
 
 async def test_it_hears_the_signal_that_asks_it_to_end(house: House, sandbox: tuple[str, ...]) -> None:
@@ -52,9 +52,9 @@ async def test_promise_3_in_a_sandbox_it_outlives_a_keeper_and_the_gateway(
     supervisor = await house.restart()
     assert await supervisor.attach(running.id) == running
     await supervisor.write(running.id, b"hello\n")
-    over = await supervisor.wait(running.id)
-    assert isinstance(over, Ended)
-    assert (over.code, over.by) == (42, "understudy" if victim == "keeper" else "keeper")
+    outcome = await supervisor.wait(running.id)
+    assert isinstance(outcome, Ended)
+    assert (outcome.code, outcome.by) == (42, "understudy" if victim == "keeper" else "keeper")
     assert house.everything(running.id) == b"hello\n"
 
 

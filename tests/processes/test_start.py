@@ -14,29 +14,29 @@ import pytest
 
 from holdfast.domain.errors import Conflict, Rejected, Unavailable
 from holdfast.processes.command import Ended, NeverStarted, Running
-from holdfast.processes.launch import KEEPER
 from holdfast.processes.identity import table
+from holdfast.processes.launch import KEEPER
 from holdfast.processes.supervisor import Limits, Supervisor
 from tests.eventually import eventually
 from tests.processes.house import ENV, PYTHON, House, code, fresh
 
 
 async def test_a_shell_text_and_an_argv(house: House) -> None:
-    over, output = await house.run("echo out; echo err >&2; exit 7")
-    assert isinstance(over, Ended)
-    assert (over.code, over.signal, over.by, output) == (7, None, "keeper", b"out\nerr\n")
-    over, output = await house.run(("printf", "%s|", "a b", "$HOME", ""))
-    assert (code(over), output) == (0, b"a b|$HOME||")
-    over, output = await house.run("-x 2>/dev/null; echo a text is never an option")
+    outcome, output = await house.run("echo out; echo err >&2; exit 7")
+    assert isinstance(outcome, Ended)
+    assert (outcome.code, outcome.signal, outcome.by, output) == (7, None, "keeper", b"out\nerr\n")
+    outcome, output = await house.run(("printf", "%s|", "a b", "$HOME", ""))
+    assert (code(outcome), output) == (0, b"a b|$HOME||")
+    outcome, output = await house.run("-x 2>/dev/null; echo a text is never an option")
     assert output == b"a text is never an option\n"
 
 
 async def test_a_signal_is_not_an_exit_code(house: House) -> None:
-    over, _ = await house.run("kill -SEGV $$")
-    assert isinstance(over, Ended)
-    assert (over.code, over.signal) == (None, 11)
-    over, _ = await house.run("exit 139")
-    assert code(over) == 139
+    outcome, _ = await house.run("kill -SEGV $$")
+    assert isinstance(outcome, Ended)
+    assert (outcome.code, outcome.signal) == (None, 11)
+    outcome, _ = await house.run("exit 139")
+    assert code(outcome) == 139
 
 
 @pytest.mark.parametrize(
@@ -64,24 +64,24 @@ async def test_what_cannot_begin_says_why_and_has_no_exit_code(
 
 
 async def test_the_shell_saying_127_is_an_exit_code(house: House) -> None:
-    over, output = await house.run("no-such-command")
-    assert code(over) == 127
+    outcome, output = await house.run("no-such-command")
+    assert code(outcome) == 127
     assert b"not found" in output
 
 
 async def test_surroundings_are_those_of_a_user(house: House) -> None:
     script = "umask; pwd; env | grep -c HOLDFAST_TASK; cat /proc/$$/oom_score_adj; ls /proc/self/fd | wc -l"
-    over, output = await house.run(script, umask=0o027)
-    assert code(over) == 0
+    outcome, output = await house.run(script, umask=0o027)
+    assert code(outcome) == 0
     umask, cwd, tasks, oom, descriptors = output.decode().split()
     assert (umask, cwd, tasks, oom) == ("0027", str(house.cwd), "1", "500")
     assert int(descriptors) == 4, "stdin, stdout, stderr and what ls opened"
-    over, output = await house.run("grep -E '^Sig(Blk|Ign)' /proc/$$/status")
+    outcome, output = await house.run("grep -E '^Sig(Blk|Ign)' /proc/$$/status")
     masks = [int(line.split()[1], 16) for line in output.decode().splitlines()]
     assert [mask & ~(0b11 << 31) for mask in masks] == [0, 0], "32 and 33 belong to the C library, which ignores them"
-    over, output = await house.run("yes | head -1; echo ${PIPESTATUS[0]}")
+    outcome, output = await house.run("yes | head -1; echo ${PIPESTATUS[0]}")
     assert output == b"y\n141\n", "SIGPIPE ends a writer, as in any shell"
-    over, output = await house.run("cat; echo end")
+    outcome, output = await house.run("cat; echo end")
     assert output == b"end\n", "stdin is /dev/null"
 
 
@@ -226,5 +226,5 @@ async def test_a_caller_that_gives_up_leaves_no_half_start(house: House) -> None
 
 async def test_a_big_environment_goes_through_memory(house: House) -> None:
     env = ENV | {f"V{number}": "x" * 100_000 for number in range(10)}
-    over, output = await house.run((PYTHON, "-c", "import os; print(len(os.environ['V9']))"), env=env)
-    assert (code(over), output) == (0, b"100000\n")
+    outcome, output = await house.run((PYTHON, "-c", "import os; print(len(os.environ['V9']))"), env=env)
+    assert (code(outcome), output) == (0, b"100000\n")

@@ -115,8 +115,8 @@ class Lost:
     evidence: str
 
 
-Over = Ended | NeverStarted | Lost
-Found = Running | Over
+CommandOutcome = Ended | NeverStarted | Lost
+CommandState = Running | CommandOutcome
 
 
 def check_id(id: str) -> str:

@@ -7,16 +7,16 @@ evidence of nothing; a command that lives is running whatever its files say.
 from __future__ import annotations
 
 from holdfast.domain.errors import Corrupt
-from holdfast.processes.command import Ended, Found, Lost, NeverStarted, Over, Running
+from holdfast.processes.command import CommandOutcome, CommandState, Ended, Lost, NeverStarted, Running
+from holdfast.processes.identity import alive, pidfd_status, zombie_status
 from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import find_members
-from holdfast.processes.identity import alive, pidfd_status, zombie_status
 from holdfast.processes.spool import Claim, Spool
 
 CANCELLED = "cancelled before it began"
 
 
-def find(spool: Spool) -> Found | None:
+def state_of(spool: Spool) -> CommandState | None:
     """At a start: what this directory says; `None` while a keeper is about to record an end.
 
     A directory without a claim is claimed here and now, so that a keeper on its way finds it taken.
@@ -35,30 +35,30 @@ def find(spool: Spool) -> Found | None:
     if claim.boot == boot_id() and alive(claim.command):
         return Running(spool.id, claim.command.pid, claim.began)
     if claim.left_by:
-        return find_left(spool, claim)
-    return judge(spool, claim)
+        return state_of_left(spool, claim)
+    return outcome_of(spool, claim)
 
 
-def find_left(spool: Spool, claim: Claim) -> Found:
+def state_of_left(spool: Spool, claim: Claim) -> CommandState:
     """What became of the processes that a command left behind: they run while one of them does."""
     if claim.boot != boot_id():
-        return decide(spool, claim)
+        return outcome_without_record(spool, claim)
     if found := find_members(spool, claim):
         return Running(spool.id, found[0].pid, claim.began)
     end = spool.end_of_left(claim)
     return end or Lost(spool.id, "its processes are gone, and nobody recorded how the last of them ended")
 
 
-def judge(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> Over | None:
+def outcome_of(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> CommandOutcome | None:
     """How a command that is gone came to its end; `None` if a keeper still lives that will say so."""
     waiting = claim.boot == boot_id() and any(map(alive, claim.keepers))
     end, damage = _end(spool)  # after the look at the keepers: one that was gone has written before
     if end is not None:
         return end
-    return None if waiting and not damage else decide(spool, claim, pidfd=pidfd)
+    return None if waiting and not damage else outcome_without_record(spool, claim, pidfd=pidfd)
 
 
-def decide(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> Over:
+def outcome_without_record(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> CommandOutcome:
     """The verdict without a record, by what else there is."""
     if claim.boot != boot_id():
         return Lost(spool.id, "reboot: it was running when the machine went down, and no end was recorded")

@@ -21,8 +21,8 @@ from typing import Literal
 
 from holdfast.domain.errors import Corrupt, HoldfastError, NotFound, Unavailable
 from holdfast.processes.command import Ended, NeverStarted, Witness, check_id
-from holdfast.processes.keeper import BLOCK, ENTRY_BYTES, punch, sync_directory
 from holdfast.processes.identity import Identity
+from holdfast.processes.keeper import BLOCK, ENTRY_BYTES, punch, sync_directory
 
 CANCELLED = "cancelled\n"
 REMOVED = ".removed"

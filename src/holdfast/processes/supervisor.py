@@ -21,15 +21,15 @@ from pathlib import Path
 from holdfast.domain.errors import Conflict, NotFound, Rejected, Unavailable
 from holdfast.processes import stdin
 from holdfast.processes.activity import Activity, Meter, NotYet
-from holdfast.processes.command import Command, Found, NeverStarted, Over, Running
+from holdfast.processes.command import Command, CommandOutcome, CommandState, NeverStarted, Running
+from holdfast.processes.evidence import outcome_of, outcome_without_record, state_of, state_of_left
+from holdfast.processes.identity import alive, require_proc
 from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import KillReport, Member, find_members, kill_tree, members, signal_group
 from holdfast.processes.launch import KEEPER, launch, own_keepers, reap
 from holdfast.processes.output_sizes import OutputSizes
 from holdfast.processes.pidfd import exit_of, open_pidfd
-from holdfast.processes.identity import alive, require_proc
 from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed
-from holdfast.processes.evidence import decide, find, find_left, judge
 
 TICK_SECONDS = 1.0
 ALONE_SECONDS = 0.05
@@ -69,7 +69,7 @@ class _Watch:
 
     spool: Spool
     claim: Claim
-    over: asyncio.Future[Over]
+    outcome: asyncio.Future[CommandOutcome]
     pidfd: int | None
 
 
@@ -145,7 +145,7 @@ class Supervisor:
                 hint="Remove old tasks.",
             )
 
-    async def attach(self, id: str) -> Found:
+    async def attach(self, id: str) -> CommandState:
         """What became of a command: after a restart, or at any time. One that had not begun never will."""
         if id in self._starting:
             await asyncio.wait({self._starting[id]})
@@ -153,9 +153,9 @@ class Supervisor:
             watch = self._live[id]
             return Running(id, watch.claim.command.pid, watch.claim.began)
         spool = Spool(self.root, id)
-        found = find(spool)
+        found = state_of(spool)
         if found is None:  # gone, and about to be recorded
-            return await _over(spool, _claimed(spool), None)
+            return await _outcome(spool, _claimed(spool), None)
         if isinstance(found, Running):
             self._watch(spool, _claimed(spool))
         return found
@@ -166,13 +166,13 @@ class Supervisor:
         """The ids of all commands that run."""
         return list(self._live)
 
-    async def wait(self, id: str) -> Over:
+    async def wait(self, id: str) -> CommandOutcome:
         """How it ended, once it has."""
         while (watch := self._live.get(id)) is None:
             found = await self.attach(id)
             if not isinstance(found, Running):
                 return found
-        return await asyncio.shield(watch.over)
+        return await asyncio.shield(watch.outcome)
 
     async def left_behind(self, id: str) -> tuple[Member, ...]:
         """The processes that an ended command left; those that are only about to end are given a moment for it."""
@@ -216,13 +216,13 @@ class Supervisor:
 
     async def _settle(self, watch: _Watch) -> None:
         if watch.claim.left_by:
-            over = await _left_over(watch.spool, watch.claim)
+            outcome = await _outcome_of_left(watch.spool, watch.claim)
         else:
-            over = await _over(watch.spool, watch.claim, watch.pidfd)
+            outcome = await _outcome(watch.spool, watch.claim, watch.pidfd)
         self._live.pop(watch.spool.id, None)
         self._changed |= _writers(watch)
         _close_pidfd(watch)
-        watch.over.set_result(over)
+        watch.outcome.set_result(outcome)
         reap(self._children)
 
     # --- output ---------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ class Supervisor:
             elif watch is None:
                 return
             else:
-                await asyncio.wait({watch.over}, timeout=FOLLOW_SECONDS)
+                await asyncio.wait({watch.outcome}, timeout=FOLLOW_SECONDS)
 
     def discard(self, id: str, *, before: int) -> None:
         """Give back what was written between the head and this offset; offsets do not shift."""
@@ -306,7 +306,7 @@ class Supervisor:
         if id in self._live or id in self._starting:
             raise Conflict(f"The command {id} is running.")
         spool = Spool(self.root, id)
-        if isinstance(find(spool) if spool.path.exists() else None, Running):
+        if isinstance(state_of(spool) if spool.path.exists() else None, Running):
             raise Conflict(f"The command {id} is running.")
         await asyncio.to_thread(spool.remove)
         self._changed.add(id)
@@ -322,7 +322,7 @@ class Supervisor:
             if watch.pidfd is not None:
                 asyncio.get_running_loop().remove_reader(watch.pidfd)
             _close_pidfd(watch)
-            watch.over.cancel()
+            watch.outcome.cancel()
         self._live.clear()
         reap(self._children)
 
@@ -353,24 +353,24 @@ def _claimed(spool: Spool) -> Claim:
     return claim
 
 
-async def _over(spool: Spool, claim: Claim, pidfd: int | None) -> Over:
+async def _outcome(spool: Spool, claim: Claim, pidfd: int | None) -> CommandOutcome:
     """The process is gone: wait for its record, then for other evidence, then say that it is lost."""
     deadline = asyncio.get_running_loop().time() + RECORD_SECONDS
     pause = 0.001
-    while (over := judge(spool, claim, pidfd=pidfd)) is None:
+    while (outcome := outcome_of(spool, claim, pidfd=pidfd)) is None:
         await asyncio.sleep(pause)
         pause = min(2 * pause, 0.1)
         if asyncio.get_running_loop().time() > deadline:
-            return decide(spool, claim, pidfd=pidfd)
-    return over
+            return outcome_without_record(spool, claim, pidfd=pidfd)
+    return outcome
 
 
-async def _left_over(spool: Spool, claim: Claim) -> Over:
+async def _outcome_of_left(spool: Spool, claim: Claim) -> CommandOutcome:
     """Wait until nobody is left: its keepers stay until then, and without them somebody looks now and then."""
     while True:
         for keeper in claim.keepers:
             await exit_of(keeper)
-        found = await asyncio.to_thread(find_left, spool, claim)
+        found = await asyncio.to_thread(state_of_left, spool, claim)
         if not isinstance(found, Running):
             return found
         await asyncio.sleep(TICK_SECONDS)
@@ -393,5 +393,5 @@ def _over_its_cap(watch: _Watch) -> list[Output]:
     if claim.tail is None:
         return []
     outputs = [Output(watch.spool.path / name, claim.head) for name in OUTPUTS]
-    over = [output for output in outputs if output.on_disk() > claim.head + 2 * claim.tail]
-    return over if over and not any(map(alive, claim.keepers)) else []
+    above = [output for output in outputs if output.on_disk() > claim.head + 2 * claim.tail]
+    return above if above and not any(map(alive, claim.keepers)) else []

@@ -25,7 +25,7 @@ from holdfast.domain.task import (
     title_of,
     verdict,
 )
-from holdfast.processes.command import Ended, Lost, NeverStarted, Over
+from holdfast.processes.command import CommandOutcome, Ended, Lost, NeverStarted
 from holdfast.processes.kill import Member
 from holdfast.processes.spool import Output
 from holdfast.runtime.changes import Changes
@@ -39,21 +39,21 @@ Hide = Callable[[str], str]
 
 
 def end_of(
-    row: Row, over: Over, *, output: Output, left: tuple[Member, ...], changes: Changes, hide: Hide
+    row: Row, end: CommandOutcome, *, output: Output, left: tuple[Member, ...], changes: Changes, hide: Hide
 ) -> TaskFinished:
     """The event. `left` are the processes that are still there."""
     task = str(row["id"])
     stopped = f"stopped by {stopper(row)}" if row["stop_by"] else ""
     code, name, evidence, lost, at = None, "", "", "", None
-    match over:
+    match end:
         case NeverStarted(reason=why):
             return TaskFinished(task=task, outcome="failed", reason=f"{NEVER_STARTED}: {why}", files=[])
         case Ended():
-            code, name = over.code, "" if over.signal is None else signal_name(over.signal)
-            evidence = f"recorded by its {over.by}"
-            at = None if over.finished_at is None else int(over.finished_at * 1000)
+            code, name = end.code, "" if end.signal is None else signal_name(end.signal)
+            evidence = f"recorded by its {end.by}"
+            at = None if end.finished_at is None else int(end.finished_at * 1000)
         case Lost():
-            evidence = lost = over.evidence
+            evidence = lost = end.evidence
         case _ as never:
             assert_never(never)
     if output.problem:

@@ -31,7 +31,7 @@ from holdfast.domain.task import (
     task_of_left,
     task_stream,
 )
-from holdfast.processes.command import Command, Found, NeverStarted, Running
+from holdfast.processes.command import Command, CommandState, NeverStarted, Running
 from holdfast.processes.kill import KillReport
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.archive import Archive
@@ -204,7 +204,7 @@ class Tasks:
         await self._write(lambda: self.archive.add(ProcessStarted(task=running.id, pid=running.pid)))
         self._environments.drop(running.id)
 
-    async def _start_late(self, row: Row) -> Found:
+    async def _start_late(self, row: Row) -> CommandState:
         """Start one whose intent was all that a gateway had written when it was killed."""
         task = str(row["id"])
         started = await self.archive.started(task)
