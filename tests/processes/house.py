@@ -72,7 +72,7 @@ class House:
 
     def kill_keepers(self, id: str, *which: str) -> None:
         claim = self.claim(id)
-        for name in which or ("keeper", "understudy"):
+        for name in which or ("keeper", "standby"):
             identity: Identity = getattr(claim, name)
             send(identity, signal.SIGKILL)
 
@@ -80,7 +80,7 @@ class House:
         claim = self.claim(id)
 
         async def gone() -> bool:
-            return not any(alive(getattr(claim, name)) for name in which or ("keeper", "understudy"))
+            return not any(alive(getattr(claim, name)) for name in which or ("keeper", "standby"))
 
         await eventually(gone)
 

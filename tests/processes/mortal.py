@@ -1,7 +1,7 @@
 """A keeper that is killed at its N-th system call, for every N: the points are found, not listed.
 
 The script wraps each function of `os`, `fcntl` and `_signal` that the keeper's source names, counts the
-calls in one of the three processes (understudy, keeper, command before its exec), and is killed before the
+calls in one of the three processes (standby, keeper, command before its exec), and is killed before the
 N-th of them: alone, or together with its parent. It runs in place of the keeper, whose source is unchanged.
 """
 
@@ -14,7 +14,7 @@ from typing import Literal
 
 from holdfast.processes.launch import KEEPER
 
-Role = Literal["understudy", "keeper", "command"]
+Role = Literal["standby", "keeper", "command"]
 Company = Literal["alone", "with its parent"]
 CALL = re.compile(r"\b(os|os\.path|fcntl|_signal)\.([a-z_]+)\(")
 NOT_CALLS = {"valid_signals", "signal"}
@@ -22,8 +22,8 @@ NOT_CALLS = {"valid_signals", "signal"}
 
 SCRIPT = """
 import _signal, fcntl, os, sys
-role, count, kill, getpid, getppid, mark = "understudy", 0, os.kill, os.getpid, os.getppid, os.open
-BELOW = {{"understudy": "keeper", "keeper": "command"}}
+role, count, kill, getpid, getppid, mark = "standby", 0, os.kill, os.getpid, os.getppid, os.open
+BELOW = {{"standby": "keeper", "keeper": "command"}}
 def wrapped(name, real):
     def call(*args, **more):
         global role, count

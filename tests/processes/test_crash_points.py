@@ -73,7 +73,7 @@ CASES = [
     (role, company)
     for role in get_args(Role)
     for company in get_args(Company)
-    if (role, company) != ("understudy", "with its parent")
+    if (role, company) != ("standby", "with its parent")
 ]
 
 

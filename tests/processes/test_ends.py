@@ -38,7 +38,20 @@ async def test_promise_3_an_end_that_nobody_saw(house: House) -> None:
     assert code(await supervisor.wait(running.id)) == 42
 
 
-@pytest.mark.parametrize("victim", ["keeper", "understudy"])
+async def test_files_of_a_keeper_that_called_its_standby_understudy_are_read(house: House) -> None:
+    running = await house.start(UNTIL)
+    house.kill_keepers(running.id, "keeper")
+    path = house.spool(running.id).path
+    (path / "claim").write_text((path / "claim").read_text().replace("standby ", "understudy "))
+    supervisor = await house.restart()
+    assert await supervisor.attach(running.id) == running
+    (house.cwd / "go").touch()
+    assert isinstance(outcome := await supervisor.wait(running.id), Ended)
+    (path / "exit").write_text((path / "exit").read_text().replace("standby", "understudy"))
+    assert await (await house.restart()).attach(running.id) == outcome
+
+
+@pytest.mark.parametrize("victim", ["keeper", "standby"])
 async def test_promise_3_one_of_the_keepers_is_killed(house: House, victim: str) -> None:
     running = await house.start(UNTIL)
     house.kill_keepers(running.id, victim)
@@ -46,7 +59,7 @@ async def test_promise_3_one_of_the_keepers_is_killed(house: House, victim: str)
     (house.cwd / "go").touch()
     outcome = await house.supervisor.wait(running.id)
     assert isinstance(outcome, Ended)
-    assert (outcome.code, outcome.by) == (42, "understudy" if victim == "keeper" else "keeper")
+    assert (outcome.code, outcome.by) == (42, "standby" if victim == "keeper" else "keeper")
     assert house.everything(running.id) == b"done\n"
 
 

@@ -110,7 +110,7 @@ time.sleep(1000)
 """Daemons, each in a session of its own with a sleeping child; every second one without environment and output."""
 
 
-@pytest.mark.parametrize("dead", ["nobody", "keeper", "understudy"])
+@pytest.mark.parametrize("dead", ["nobody", "keeper", "standby"])
 async def test_promise_3_no_daemon_gets_away(house: House, dead: str) -> None:
     mark = f"mark-{house.cwd.name}-{os.getpid()}"
     running = await house.start((PYTHON, "-c", TREE, mark, "100"))

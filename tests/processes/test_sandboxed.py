@@ -42,7 +42,7 @@ async def test_it_hears_the_signal_that_asks_it_to_end(house: House, sandbox: tu
     assert house.everything(running.id).endswith(b"bye\n")  # the shell may remark on its sleep before
 
 
-@pytest.mark.parametrize("victim", ["keeper", "understudy"])
+@pytest.mark.parametrize("victim", ["keeper", "standby"])
 async def test_promise_3_in_a_sandbox_it_outlives_a_keeper_and_the_gateway(
     house: House, sandbox: tuple[str, ...], victim: str
 ) -> None:
@@ -54,7 +54,7 @@ async def test_promise_3_in_a_sandbox_it_outlives_a_keeper_and_the_gateway(
     await supervisor.write(running.id, b"hello\n")
     outcome = await supervisor.wait(running.id)
     assert isinstance(outcome, Ended)
-    assert (outcome.code, outcome.by) == (42, "understudy" if victim == "keeper" else "keeper")
+    assert (outcome.code, outcome.by) == (42, "standby" if victim == "keeper" else "keeper")
     assert house.everything(running.id) == b"hello\n"
 
 

@@ -21,7 +21,7 @@ async def test_write_and_close(house: House) -> None:
     assert house.everything(running.id) == b"one\ntwo\nend\n"
 
 
-@pytest.mark.parametrize("victims", [("keeper",), ("understudy",)], ids=str)
+@pytest.mark.parametrize("victims", [("keeper",), ("standby",)], ids=str)
 async def test_the_death_of_a_keeper_is_not_its_end(house: House, victims: tuple[str, ...]) -> None:
     running = await house.start(("cat",), stdin="pipe")
     await house.supervisor.write(running.id, b"one\n")

@@ -18,7 +18,7 @@ TASK_VARIABLE = "HOLDFAST_TASK"
 """In the environment of every command: the id of the task, a dot, and a nonce that nobody else has."""
 ID = re.compile(r"[0-9a-f]{8,64}\Z")
 
-Witness = Literal["keeper", "understudy", "zombie", "pidfd"]
+Witness = Literal["keeper", "standby", "zombie", "pidfd"]
 """Who says how it ended: a record on disk, or the kernel while somebody looked."""
 
 

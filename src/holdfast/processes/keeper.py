@@ -1,15 +1,15 @@
 """The keeper of one command: starts it, holds what it needs, records its end. Runs by file path, alone.
 
-    understudy ── keeper ── command ── …
+    standby ── keeper ── command ── …
 
 The supervisor starts this file with the order on stdin (never on disk: it holds the environment). It
 prepares the spool directory and forks the keeper, which forks the command behind a gate. The gate opens
 when the `claim` is durable. It says who the command is, and it is linked into place, which succeeds once: a
 supervisor that links its own first has cancelled this start, and may make it anew in another directory of that name.
 
-The command holds the output itself, so that no byte goes through us. Keeper and understudy are both
+The command holds the output itself, so that no byte goes through us. Keeper and standby are both
 subreapers: what a command leaves behind becomes their child, and if the keeper is killed, the command
-becomes the child of the understudy, which does the rest with the same code. An end is peeked at, recorded,
+becomes the child of the standby, which does the rest with the same code. An end is peeked at, recorded,
 and only then reaped, so that a killed keeper takes no exit code with it. Both stay until the last
 descendant is gone, and sleep in `sigwaitinfo` meanwhile: an idle command costs no CPU.
 
@@ -113,14 +113,14 @@ class Output:
 
 
 class Keeper:
-    """What keeper and understudy have in common: they hold the files, reap, cap and record."""
+    """What keeper and standby have in common: they hold the files, reap, cap and record."""
 
     def __init__(self, order: dict[str, Any], path: str) -> None:
         self._order = order
         self._path = path
         self._command = 0
-        """The pid; the understudy learns it from the claim."""
-        self._understudy = os.getpid()
+        """The pid; the standby learns it from the claim."""
+        self._standby = os.getpid()
         self._alive = True
         self._entry = os.open("exit.pre", os.O_RDWR | os.O_CREAT, 0o600)
         os.pwrite(self._entry, b" " * (ENTRY_BYTES - 1) + b"\n", 0)
@@ -161,7 +161,7 @@ class Keeper:
         lines = (
             f"pid {command} {start_ticks(command)}",
             f"keeper {os.getpid()} {start_ticks(os.getpid())}",
-            f"understudy {self._understudy} {start_ticks(self._understudy)}",
+            f"standby {self._standby} {start_ticks(self._standby)}",
             f"boot {boot_id()}",
             f"task {self._order['task']}",
             f"head {self._order['head']}",
@@ -242,7 +242,7 @@ class Keeper:
         os.pwrite(self._entry, text.encode("utf-8", "replace")[: ENTRY_BYTES - 1], 0)
 
     def wait(self, keeper: int = 0) -> None:
-        """Until the last descendant is gone. The understudy gives its keeper: it takes over when that dies."""
+        """Until the last descendant is gone. The standby gives its keeper: it takes over when that dies."""
         while self._reap(keeper):
             if self._command == 0:
                 self._hear({_signal.SIGCHLD, _signal.SIGUSR1}, None)
@@ -289,7 +289,7 @@ class Keeper:
             if child.si_pid == self._command and self._alive:
                 status = child.si_status if child.si_code == os.CLD_EXITED else -child.si_status
                 self._cap(1)  # first: whoever reads the record reads how much was dropped, too
-                self._record(status, "understudy" if keeper else "keeper")
+                self._record(status, "standby" if keeper else "keeper")
                 self._alive = False
             elif child.si_pid != keeper and (not self._alive or os.path.exists("exit")):
                 self._note_left(child)
@@ -326,7 +326,7 @@ class Keeper:
                 if os.path.exists("exit"):
                     return
                 said = os.pread(self._entry, ENTRY_BYTES, 0).partition(b"\n")[0]
-                if not said.startswith(b"never ") and not said.endswith((b" keeper", b" understudy")):
+                if not said.startswith(b"never ") and not said.endswith((b" keeper", b" standby")):
                     text = f"ended {status} {time.time():.6f} {by}\n"
                     os.pwrite(self._entry, text.encode(), 0)
                 os.fsync(self._entry)
@@ -389,7 +389,7 @@ def tell(pipe: int, text: str) -> bool:
 
 
 def main(directory: str) -> None:
-    """Become understudy and keeper."""
+    """Become standby and keeper."""
     os.fchdir(DIRECTORY)
     os.closerange(3, DESCRIPTORS)  # what somebody let the gateway inherit is not for the command
     with open(0, "rb", closefd=False) as file:
@@ -402,7 +402,7 @@ def main(directory: str) -> None:
             return
         kept = Keeper(order, directory)
         subreaper()
-        gc.disable()  # it would write to pages that keeper and understudy share
+        gc.disable()  # it would write to pages that keeper and standby share
         keeper = os.fork()
         if keeper == 0:
             kept.start(report)

@@ -28,7 +28,8 @@ CANCELLED = "cancelled\n"
 REMOVED = ".removed"
 OUTPUTS = ("output.log", "stderr.log")
 Stream = Literal["output", "stderr"]
-WITNESSES: dict[str, Witness] = {"keeper": "keeper", "understudy": "understudy"}
+WITNESSES: dict[str, Witness] = {"keeper": "keeper", "standby": "standby", "understudy": "standby"}
+"""The writer of a record, as the record names it; earlier keepers wrote "understudy"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Claim:
 
     command: Identity
     keeper: Identity
-    understudy: Identity
+    standby: Identity
     boot: str
     task: str
     """The mark in the environment: id and nonce."""
@@ -50,7 +51,7 @@ class Claim:
     @property
     def keepers(self) -> tuple[Identity, Identity]:
         """Who records its end: the second one if the first is killed."""
-        return self.keeper, self.understudy
+        return self.keeper, self.standby
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +203,7 @@ class Spool:
             return Claim(
                 command=_identity(lines["pid"]),
                 keeper=_identity(lines["keeper"]),
-                understudy=_identity(lines["understudy"]),
+                standby=_identity(lines.get("standby") or lines["understudy"]),
                 boot=lines["boot"],
                 task=lines["task"],
                 head=int(lines["head"]),
@@ -222,7 +223,7 @@ class Spool:
         lines = (
             f"pid {oldest.pid} {oldest.start}",
             f"keeper {claim.keeper.pid} {claim.keeper.start}",
-            f"understudy {claim.understudy.pid} {claim.understudy.start}",
+            f"standby {claim.standby.pid} {claim.standby.start}",
             f"boot {claim.boot}",
             f"task {claim.task}",
             f"head {claim.head}",
