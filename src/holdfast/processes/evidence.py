@@ -13,8 +13,6 @@ from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import find_members
 from holdfast.processes.spool import Claim, Spool
 
-CANCELLED = "cancelled before it began"
-
 
 def state_of(spool: Spool) -> CommandState | None:
     """At a start: what this directory says; `None` while a keeper is about to record an end.
@@ -25,13 +23,11 @@ def state_of(spool: Spool) -> CommandState | None:
     if end is not None:
         return end
     try:
-        if spool.cancel():
-            return NeverStarted(spool.id, CANCELLED, cancelled=True)
-        claim = spool.claim()
+        claim = None if spool.cancel() else spool.claim()
     except Corrupt as error:
         return Lost(spool.id, error.message)
     if claim is None:
-        return NeverStarted(spool.id, CANCELLED, cancelled=True)
+        return NeverStarted(spool.id, "cancelled before it began", cancelled=True)
     if claim.boot == boot_id() and alive(claim.command):
         return Running(spool.id, claim.command.pid, claim.began)
     if claim.left_by:

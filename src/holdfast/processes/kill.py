@@ -64,13 +64,6 @@ async def members(spool: Spool, claim: Claim) -> tuple[Member, ...]:
     return tuple(Member(one.pid, one.name, one.state) for one in found)
 
 
-async def signal_group(claim: Claim, number: int) -> int:
-    """Signal the process group of the command; how many got it."""
-    everybody = await asyncio.to_thread(table)
-    group = [one for one in tree(everybody, claim.command, claim.keepers) if one.group == claim.command.pid]
-    return sum(send(one.identity, number) for one in group)
-
-
 async def _force(spool: Spool, claim: Claim) -> int:
     loop = asyncio.get_running_loop()
     stopped, killed = set[Identity](), set[Identity]()

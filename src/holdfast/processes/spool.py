@@ -24,7 +24,7 @@ from holdfast.processes.command import Ended, NeverStarted, Witness, check_id
 from holdfast.processes.identity import Identity
 from holdfast.processes.keeper import BLOCK, ENTRY_BYTES, punch, sync_directory
 
-CANCELLED = "cancelled\n"
+CANCELLED_CLAIM = "cancelled\n"
 REMOVED = ".removed"
 OUTPUTS = ("output.log", "stderr.log")
 Stream = Literal["output", "stderr"]
@@ -174,20 +174,20 @@ class Spool:
     def cancel(self) -> bool:
         """Claim the directory in place of the keeper: True if it did not and now never will start a command."""
         if (text := self._text("claim")) is not None:
-            return text == CANCELLED
+            return text == CANCELLED_CLAIM
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             new = self.path / "claim.cancel"
             new.unlink(missing_ok=True)
             file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-            os.write(file, CANCELLED.encode())
+            os.write(file, CANCELLED_CLAIM.encode())
             os.close(file)
             os.link(new, self.path / "claim")
             new.unlink()
             sync_directory(str(self.path))
             sync_directory(str(self.root))
         except FileExistsError:
-            return self._text("claim") == CANCELLED
+            return self._text("claim") == CANCELLED_CLAIM
         except OSError as error:
             raise Unavailable(f"The start of {self.id} cannot be cancelled: {error.strerror}.") from error
         return True
@@ -195,7 +195,7 @@ class Spool:
     def claim(self) -> Claim | None:
         """Who the command is; `None` if it was never claimed, or cancelled."""
         text = self._text("claim")
-        if text in (None, CANCELLED):
+        if text in (None, CANCELLED_CLAIM):
             return None
         try:
             lines = dict(line.split(" ", 1) for line in text.splitlines())

@@ -25,7 +25,7 @@ from holdfast.processes.command import Command, CommandOutcome, CommandState, Ne
 from holdfast.processes.evidence import outcome_of, outcome_without_record, state_of, state_of_left
 from holdfast.processes.identity import alive, require_proc
 from holdfast.processes.keeper import boot_id
-from holdfast.processes.kill import KillReport, Member, find_members, kill_tree, members, signal_group
+from holdfast.processes.kill import KillReport, Member, find_members, kill_tree, members
 from holdfast.processes.launch import KEEPER, launch, own_keepers, reap
 from holdfast.processes.output_sizes import OutputSizes
 from holdfast.processes.pidfd import exit_of, open_pidfd
@@ -265,10 +265,6 @@ class Supervisor:
         stdin.close(watch.spool, watch.claim)
 
     # --- stopping -------------------------------------------------------------------------------
-
-    async def signal(self, id: str, number: int) -> int:
-        """Signal the process group of the command; how many processes got it."""
-        return await signal_group(self._alive(id).claim, number)
 
     async def kill(self, id: str, *, grace: float = 5.0) -> KillReport:
         """End the whole tree, also what an ended command left behind."""
