@@ -1,17 +1,17 @@
-"""What the kernel says about processes: who is alive, who descends from whom, and signals to nobody else.
+"""Identities of processes and the process table, as `/proc` and pidfds show them.
 
-A pid alone names nobody: it is used again. A pid with its start ticks names one process of one boot, and
-a signal goes through a pidfd whose process was checked after it was opened. A zombie is dead.
+A pid alone does not identify a process: it is used again. A pid with its start ticks identifies one process of one
+boot, and a signal goes through a pidfd whose process was checked after it was opened. A zombie counts as dead.
 """
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +40,6 @@ class Process:
     name: str
     state: str
     parent: int
-    group: int
     start: int
     ticks: int
     """CPU time of itself and of the children that it has reaped."""
@@ -83,7 +82,6 @@ def process(pid: int) -> Process | None:
         name=text[text.index(b"(") + 1 : end].decode("utf-8", "replace"),
         state=fields[0].decode(),
         parent=int(fields[1]),
-        group=int(fields[2]),
         start=int(fields[19]),
         ticks=sum(map(int, fields[11:15])),
         exit_code=int(fields[49]) if len(fields) > 49 else 0,
@@ -128,31 +126,45 @@ def tree(everybody: Table, command: Identity, keepers: tuple[Identity, ...]) -> 
     return found
 
 
-@contextmanager
-def pidfd(identity: Identity) -> Iterator[int | None]:
-    """A descriptor of just this process; `None` if it is gone or its pid has another owner by now."""
+def open_pidfd(identity: Identity) -> int | None:
+    """Open a descriptor of just this process; `None` if it is gone or its pid has another owner by now."""
     try:
         descriptor = os.pidfd_open(identity.pid)
     except OSError:
-        yield None
+        return None
+    found = process(identity.pid)
+    if found is None or found.identity != identity:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+async def exit_of(identity: Identity) -> None:
+    """Wait until just this process has ended."""
+    descriptor = open_pidfd(identity)
+    if descriptor is None:
         return
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(descriptor, ended.set)
     try:
-        found = process(identity.pid)
-        yield descriptor if found is not None and found.start == identity.start else None
+        await ended.wait()
     finally:
+        loop.remove_reader(descriptor)
         os.close(descriptor)
 
 
 def send(identity: Identity, number: int) -> bool:
     """Signal just this process; False if it is gone, or not ours to signal."""
-    with pidfd(identity) as descriptor:
-        if descriptor is None:
-            return False
-        try:
-            signal.pidfd_send_signal(descriptor, signal.Signals(number))
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
+    descriptor = open_pidfd(identity)
+    if descriptor is None:
+        return False
+    try:
+        signal.pidfd_send_signal(descriptor, signal.Signals(number))
+    except (ProcessLookupError, PermissionError):
+        return False
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def marked(pid: int, task: bytes, output: tuple[int, int] | None) -> bool:

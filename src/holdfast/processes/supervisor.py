@@ -23,12 +23,11 @@ from holdfast.processes import stdin
 from holdfast.processes.activity import Activity, Meter, NotYet
 from holdfast.processes.command import Command, CommandOutcome, CommandState, NeverStarted, Running
 from holdfast.processes.evidence import outcome_of, outcome_without_record, state_of, state_of_left
-from holdfast.processes.identity import alive, require_proc
+from holdfast.processes.identity import alive, exit_of, open_pidfd, require_proc
 from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import KillReport, Member, find_members, kill_tree, members
 from holdfast.processes.launch import KEEPER, launch, own_keepers, reap
 from holdfast.processes.output_sizes import OutputSizes
-from holdfast.processes.pidfd import exit_of, open_pidfd
 from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed
 
 TICK_SECONDS = 1.0
