@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.measure import Plan, machine, probe_disk
 from benchmarks.report import Report
 
-AREAS = ("append", "read", "stream", "cli", "gateway", "processes", "tasks", "board", "browser", "peers")
+AREAS = ("append", "read", "stream", "turns", "cli", "gateway", "processes", "tasks", "board", "browser", "peers")
 SCRATCH = Path(__file__).parent / ".scratch"
 
 
@@ -22,8 +22,8 @@ def main() -> None:
     """Parse, measure, tell."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", choices=AREAS, action="append", help="just this area; may be given again")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, in under 90 s")
-    parser.add_argument("--no-peers", action="store_true", help="leave out hermes-agent and openai-agents")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--no-peers", action="store_true", help="install and measure no other programs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the lines to this file, too")
     parser.add_argument("--seed", type=int, default=2, metavar="N", help="of all that is random")
     given = parser.parse_args()
@@ -32,7 +32,7 @@ def main() -> None:
     children_like_installed()
     scratch = Path(tempfile.mkdtemp(dir=SCRATCH))
     try:
-        report = measure(Plan(scratch, given.seed, quick=given.quick), areas)
+        report = measure(Plan(scratch, given.seed, quick=given.quick, peers=not given.no_peers), areas)
     finally:
         shutil.rmtree(scratch)
     print("\n" + report.table())

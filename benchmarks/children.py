@@ -83,10 +83,14 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def gateway(home: Home) -> Iterator[tuple[int, int]]:
-    """A gateway on a free port, from the outside: its pid and its port, once it answers."""
+def gateway(home: Home, *program: str) -> Iterator[tuple[int, int]]:
+    """A gateway on a free port, from the outside: its pid and its port, once it answers.
+
+    The program is a module and its first arguments; by default it is Holdfast itself.
+    """
     port = free_port()
-    command = [sys.executable, "-m", "holdfast", "serve", "--background", "--port", str(port), "--home", str(home.path)]
+    serve = ["serve", "--background", "--port", str(port), "--home", str(home.path)]
+    command = [sys.executable, "-m", *(program or ("holdfast",)), *serve]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         wait_until_healthy(port)
@@ -107,6 +111,16 @@ def wait_until_healthy(port: int) -> None:
         if time.monotonic() > until:
             raise TimeoutError(f"no gateway answers on port {port}")
         time.sleep(0.005)
+
+
+def wait_until_ready(home: Home) -> str:
+    """Wait until a gateway takes messages, which is a moment after its first answer; the token."""
+    until = time.monotonic() + START_SECONDS
+    while not home.address.exists():
+        if time.monotonic() > until:
+            raise TimeoutError(f"no gateway of {home.path} takes messages")
+        time.sleep(0.005)
+    return home.token.read_text().strip()
 
 
 def free_port() -> int:

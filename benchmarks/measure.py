@@ -30,6 +30,8 @@ class Plan:
     scratch: Path
     seed: int
     quick: bool
+    peers: bool = True
+    """Whether other programs are installed and measured beside ours."""
 
     def rounds(self, full: int) -> int:
         """Fewer when it must be quick, never fewer than three."""
@@ -64,11 +66,13 @@ class Pairs:
 
 async def alternate(ours: Figure, limit: Figure, rounds: int) -> Pairs:
     """Take both in turn; the first pair warms up and does not count."""
-    pairs = Pairs([], [])
-    for _ in range(rounds + 1):
-        pairs.ours.append(await ours())
-        pairs.limit.append(await limit())
-    return Pairs(pairs.ours[1:], pairs.limit[1:])
+    return Pairs(*await in_turn(ours, limit, rounds=rounds))
+
+
+async def in_turn(*figures: Figure, rounds: int) -> list[list[float]]:
+    """Take all figures in each round; the first round warms up and does not count."""
+    taken = [[await figure() for figure in figures] for _ in range(rounds + 1)]
+    return [list(of_one) for of_one in zip(*taken[1:], strict=True)]
 
 
 def shown(value: float, unit: str) -> str:
@@ -120,6 +124,11 @@ async def timed(work: Callable[[], Awaitable[object]]) -> float:
     started = time.perf_counter()
     await work()
     return time.perf_counter() - started
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time that all threads of a process have used; a signed number as the kernel names its clock."""
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def machine() -> dict[str, str]:

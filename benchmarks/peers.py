@@ -34,8 +34,10 @@ class Peer:
 
     name: str
     package: str
-    append: str
-    load: str
+    append: str = ""
+    load: str = ""
+    also: tuple[str, ...] = ()
+    """What is installed with it."""
 
     @property
     def interpreter(self) -> Path:
@@ -79,9 +81,10 @@ def install(peer: Peer) -> str | None:
     if ready.exists():
         return None
     print(f"installing {peer.package} into {ready.parent} …", flush=True)
+    pip = [str(peer.interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     for command in (
         [sys.executable, "-m", "venv", "--clear", str(ready.parent)],
-        [str(peer.interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", peer.package],
+        [*pip, peer.package, *peer.also],
     ):
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)

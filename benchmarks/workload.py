@@ -101,15 +101,15 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def created(session: str) -> SessionCreated:
+def created(session: str, cwd: str = "/") -> SessionCreated:
     """The first event of every session."""
-    return SessionCreated(session=session, profile="demo", cwd="/", title="bench", by="bench")
+    return SessionCreated(session=session, profile="demo", cwd=cwd, title="bench", by="bench")
 
 
 @asynccontextmanager
 async def opened(home: Path) -> AsyncIterator[SqliteStore]:
-    """A new store in a directory of its own."""
-    home.mkdir(mode=0o700, parents=True)
+    """A store in a directory of its own."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = SqliteStore(Home(home).database)
     try:
         yield store
@@ -117,10 +117,10 @@ async def opened(home: Path) -> AsyncIterator[SqliteStore]:
         await store.close()
 
 
-async def fill(store: SqliteStore, session: str, events: Iterable[AnyEvent]) -> str:
+async def fill(store: SqliteStore, session: str, events: Iterable[AnyEvent], *, cwd: str = "/") -> str:
     """Store a session of these events, many in one transaction; the name of its stream."""
     stream = session_stream(session)
-    rest = iter((created(session), *events))
+    rest = iter((created(session, cwd), *events))
     while part := tuple(islice(rest, BATCH)):
         await store.append(Append((Write(stream, part),), now()))
     return stream

@@ -1,0 +1,100 @@
+"""The benchmarks' own parts: the clients of whole turns with a real gateway, and what is made of its samples."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+
+from benchmarks import turn_peer
+from benchmarks.measure import in_turn
+from benchmarks.profiled_gateway import called
+from benchmarks.turn_client import NOTES
+from benchmarks.turn_profile import Samples, function_and_call, package, tables, wait_for
+from benchmarks.turns import Gateway, fill_home, started
+
+MORE_THAN_SILENT_CONNECTIONS = 20
+"""A gateway takes 16 connections that have not shown a credential."""
+LOOP = "/usr/lib/python3.11/asyncio/base_events.py:1845 BaseEventLoop._run_once"
+STORE = "/home/ann/holdfast/src/holdfast/store/writer.py:180 Writer._commit"
+ROUTE = "/home/ann/.venv/lib/python3.11/site-packages/fastapi/routing.py:142 app"
+
+
+async def test_each_conversation_makes_its_turn_in_a_gateway_that_is_sampled(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text(NOTES)
+    filled = await fill_home(tmp_path, 2, conversations=MORE_THAN_SILENT_CONNECTIONS, earlier=2)
+    file = tmp_path / "samples.jsonl"
+
+    def measured(gateway: Gateway) -> None:
+        os.kill(gateway.pid, signal.SIGUSR1)
+        burst = gateway.burst(0)
+        os.kill(gateway.pid, signal.SIGUSR2)
+        assert burst.turns == MORE_THAN_SILENT_CONNECTIONS
+        assert burst.gateway_cpu > 0 < burst.client_cpu
+        assert burst.commits > 0
+        wait_for(file)
+
+    with started(filled, "benchmarks.profiled_gateway", str(file)) as gateway:
+        await asyncio.to_thread(measured, gateway)
+    with file.open() as lines:
+        samples = Samples.of(lines)
+    assert any(name.startswith("holdfast.") for name in samples.own(package))
+    assert "## Own time by package" in "\n".join(tables(samples, 10.0))
+
+
+def test_own_and_cumulative_time_of_samples() -> None:
+    start = "/home/ann/holdfast/src/holdfast/app.py:83 serve"
+    stacks = {3: [STORE, "-> self._connection.execute"], 1: [STORE], 2: [ROUTE, "<string>:2 made.<locals>.__init__"]}
+    lines = [json.dumps({"samples": count, "stack": [start, LOOP, *stack]}) for count, stack in stacks.items()]
+    samples = Samples.of(lines)
+    assert samples.own(package) == {"SQLite": 3, "holdfast.store": 1, "HTTP: fastapi": 2}
+    assert samples.own(function_and_call) == {
+        "holdfast.store.writer:180 Writer._commit -> self._connection.execute": 3,
+        "holdfast.store.writer:180 Writer._commit": 1,
+        "fastapi.routing:142 app -> __init__ of a dataclass": 2,
+    }
+    everything = samples.cumulative(lambda _: True)
+    assert everything["holdfast.store.writer:180 Writer._commit"] == 4
+    assert everything["asyncio.base_events:1845 BaseEventLoop._run_once"] == samples.total == 6
+    assert "holdfast.app:83 serve" not in everything
+
+
+def test_a_call_is_found_by_its_instruction() -> None:
+    code = test_a_call_is_found_by_its_instruction.__code__
+    found = set(map(called, [code] * len(code.co_code), range(0, len(code.co_code), 2)))
+    assert found == {"", "set", "map", "len", "range"}
+
+
+async def test_the_first_round_does_not_count() -> None:
+    rounds = {"ours": 0.0, "theirs": 10.0}
+
+    async def ours() -> float:
+        rounds["ours"] += 1
+        return rounds["ours"]
+
+    async def theirs() -> float:
+        rounds["theirs"] += 1
+        return rounds["theirs"]
+
+    assert await in_turn(ours, theirs, rounds=2) == [[2.0, 3.0], [12.0, 13.0]]
+
+
+async def test_every_conversation_of_a_peer_makes_at_least_one_turn() -> None:
+    made: list[str] = []
+
+    async def turn(session: str) -> None:
+        made.append(session)
+
+    async def fill(session: str, messages: int) -> None:
+        made.append(f"{session} with {messages}")
+
+    async def load(_: str) -> int:
+        return 7
+
+    runtime, sessions = turn_peer.Runtime(turn, fill, load), list[str]()
+    await turn_peer.answer(runtime, sessions, {"sessions": ["a", "b"], "earlier": 10})
+    assert (await turn_peer.answer(runtime, sessions, {"seconds": 0}))["count"] == 2
+    assert (await turn_peer.answer(runtime, sessions, {"load": "a"}))["count"] == 7
+    assert made == ["a with 10", "b with 10", "a", "b"]
