@@ -17,10 +17,10 @@ from pathlib import Path
 from benchmarks.measure import OURS_SECONDS, Figure, Plan, RawLog, alternate
 from benchmarks.report import Goal, Line, Report
 from benchmarks.workload import Workload, fill, opened, rest
+from holdfast.clock import SystemClock
 from holdfast.domain.commands import SendMessage
-from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.sessions import Caller, Sessions
-from holdfast.store.port import CommandKey
+from holdfast.sessions import Caller, Sessions
+from holdfast.store.contract import CommandKey
 from holdfast.store.sqlite import SqliteStore
 
 AREA = "append"

@@ -16,25 +16,25 @@ from benchmarks.workload import Workload, now
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.workspace import Found
+from holdfast.clock import SystemClock
 from holdfast.config import Home
 from holdfast.domain.board import BoardCreated, BoardPaused, board_stream
 from holdfast.domain.card import CardCompleted, CardCreated, RunFinished, RunStarted, card_stream
 from holdfast.domain.dispatch import Choice, Words
 from holdfast.domain.errors import Conflict
-from holdfast.lifecycle.awake import Awake
-from holdfast.lifecycle.running import StillRunning
+from holdfast.lifecycle.awake_clock import AwakeClock
+from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.processes.supervisor import Supervisor
-from holdfast.runtime.archive import Archive
-from holdfast.runtime.changes import Changes
-from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.command_defaults import CommandDefaults
 from holdfast.runtime.profiles import Profiles
-from holdfast.runtime.sessions import Sessions
-from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Tasks
-from holdfast.store.card_port import CardFilter
-from holdfast.store.port import Append, Write
+from holdfast.sessions import Sessions
+from holdfast.store.card_contract import CardFilter
+from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
+from holdfast.tasks.commands import Tasks
+from holdfast.tasks.defaults import CommandDefaults
+from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.log import TaskLog
+from holdfast.tasks.queries import TaskQueries
 
 AREA = "board"
 CLAIMERS = 16
@@ -55,14 +55,14 @@ class Bench:
         profiles = Profiles(home.config)
         tasks = Tasks(
             store,
-            archive=Archive(store, clock, Changes(home.tasks)),
+            archive=TaskLog(store, clock, GitSnapshots(home.tasks)),
             supervisor=Supervisor(home.tasks),
             defaults=CommandDefaults(home.tasks, dict, 0o077, str),
             sessions=sessions,
             clock=clock,
         )
-        shelf = Shelf(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=lambda _: 86_400_000)
-        running = StillRunning(store, shelf, tasks, Awake())
+        shelf = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=lambda _: 86_400_000)
+        running = RunningTasks(store, shelf, tasks, AwakeClock())
         self.store, self.work = store, work
         self.cards = Cards(store, sessions=sessions, running=running, clock=clock, root=home.path / "workspaces")
         self.dispatcher = Dispatcher(store, cards=self.cards, sessions=sessions, profiles=profiles, clock=clock)

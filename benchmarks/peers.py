@@ -17,8 +17,8 @@ from benchmarks.children import Child
 from benchmarks.measure import OURS_SECONDS, Figure, Plan, RawLog, alternate, timed
 from benchmarks.report import Report
 from benchmarks.workload import Workload, fill, opened, rest
-from holdfast.domain.fold import fold
 from holdfast.domain.session import Session
+from holdfast.domain.session_fold import fold
 from holdfast.store.sqlite import SqliteStore
 
 AREA = "peers"

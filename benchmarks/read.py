@@ -12,8 +12,8 @@ from benchmarks.measure import Plan, alternate, timed
 from benchmarks.report import Goal, Report
 from benchmarks.workload import Workload, fill, opened, rest
 from holdfast.config import Home
-from holdfast.domain.fold import fold
 from holdfast.domain.session import Session
+from holdfast.domain.session_fold import fold
 from holdfast.gateway.stream import PAGE
 from holdfast.store.sqlite import SqliteStore
 

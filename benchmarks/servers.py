@@ -23,7 +23,7 @@ from benchmarks.workload import now
 from holdfast.app import serve
 from holdfast.config import Home
 from holdfast.domain.events import SessionRenamed
-from holdfast.store.port import Append, Store, Write
+from holdfast.store.contract import Append, Store, Write
 from holdfast.store.sqlite import SqliteStore
 
 Scope = MutableMapping[str, Any]

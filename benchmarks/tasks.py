@@ -18,9 +18,9 @@ from benchmarks.report import Goal, Line, Report
 from benchmarks.workload import Workload, opened, rest
 from holdfast.config import Home
 from holdfast.domain.task import TaskFinished, TaskStarted, task_stream
-from holdfast.runtime.views import view
-from holdfast.store.port import Append, SessionCursor, TaskFilter, Write
+from holdfast.store.contract import Append, SessionCursor, TaskFilter, Write
 from holdfast.store.sqlite import SqliteStore
+from holdfast.tasks.views import view
 
 AREA = "tasks"
 TASKS, FEWER = 100_000, 10_000

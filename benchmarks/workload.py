@@ -25,7 +25,7 @@ from holdfast.domain.events import (
     session_stream,
 )
 from holdfast.domain.fact import Usage
-from holdfast.store.port import Append, CommandKey, Write
+from holdfast.store.contract import Append, CommandKey, Write
 from holdfast.store.sqlite import SqliteStore
 
 TEXT_CHARACTERS = 370

@@ -15,7 +15,7 @@ STANDS_ALONE = {"processes/keeper.py"}
 FUNCTION_LINES = 60
 EMPTY_NAMES = {"utils", "common", "helpers", "core", "manager", "misc", "base"}
 LONG_BY_NATURE = {
-    ("domain/fold.py", "evolve"),
+    ("domain/session_fold.py", "evolve"),
     ("domain/card.py", "evolve_card"),
     ("store/projections.py", "project"),
 }

@@ -30,8 +30,8 @@ from holdfast.gateway.routes import (
     tasks,
     waits,
 )
+from holdfast.models.demo import HELP
 from holdfast.read_settings import load_settings
-from holdfast.runtime.demo import HELP
 from holdfast.runtime.profiles import Profiles
 from holdfast.settings import (
     BoardSettings,

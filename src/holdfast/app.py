@@ -20,7 +20,8 @@ from socket import socket as Socket
 from holdfast import __version__
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
-from holdfast.board.tools import WorkerTools
+from holdfast.board.worker_tools import WorkerTools
+from holdfast.clock import SystemClock, wait_for_event
 from holdfast.config import ConfigError, Home, command_environment
 from holdfast.domain.errors import Conflict, Gone, HoldfastError, NotFound, Unavailable
 from holdfast.domain.events import AnyEvent
@@ -34,43 +35,41 @@ from holdfast.gateway.server import Server, listen
 from holdfast.gateway.site import Site
 from holdfast.gateway.state import Again, Gateway
 from holdfast.gateway.stream import Streams
-from holdfast.lifecycle.awake import Awake
-from holdfast.lifecycle.reset import Resets
-from holdfast.lifecycle.reset_clock import ResetClock
+from holdfast.lifecycle.awake_clock import AwakeClock
+from holdfast.lifecycle.reset_scheduler import ResetScheduler
+from holdfast.lifecycle.reset_service import ResetService
 from holdfast.lifecycle.restart import restart_program
 from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.run_files import RunFiles
-from holdfast.lifecycle.running import StillRunning
-from holdfast.lifecycle.stale_list import StaleList
+from holdfast.lifecycle.running_tasks import RunningTasks
+from holdfast.lifecycle.stale_report import StaleReport
+from holdfast.models.provider import warm_up
 from holdfast.processes.open_files import raise_limit, restore_limit
 from holdfast.processes.supervisor import Supervisor
 from holdfast.read_settings import load_settings
-from holdfast.runtime.archive import Archive
-from holdfast.runtime.changes import Changes
-from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.command_defaults import CommandDefaults
 from holdfast.runtime.creation import Creation
-from holdfast.runtime.delegation import Delegation
 from holdfast.runtime.heartbeat import Heartbeat, boot_id
-from holdfast.runtime.live import Live
-from holdfast.runtime.mirror import Mirror
-from holdfast.runtime.pen import happens
 from holdfast.runtime.profiles import WORKSPACES, Profiles
-from holdfast.runtime.provider import warm_up
-from holdfast.runtime.prune import Pruning
 from holdfast.runtime.runner import Runner
-from holdfast.runtime.sandbox import Sandbox, not_dumpable, remove_tmp, sessions_with_tmp
-from holdfast.runtime.sessions import Sessions
-from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Tasks
+from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.runtime.tools.delegate import Delegate
 from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools
+from holdfast.sessions import Sessions
 from holdfast.settings import Settings
 from holdfast.store.connection import no_space
-from holdfast.store.lock import HomeLock
-from holdfast.store.port import Append, Store, Write
+from holdfast.store.contract import Append, Store, Write
+from holdfast.store.home_lock import HomeLock
 from holdfast.store.sqlite import SqliteStore
+from holdfast.tasks.agents import AgentTasks
+from holdfast.tasks.commands import Tasks
+from holdfast.tasks.defaults import CommandDefaults
+from holdfast.tasks.files import TaskFileExporter
+from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.log import TaskLog
+from holdfast.tasks.prune import Pruning
+from holdfast.tasks.queries import TaskQueries
+from holdfast.tasks.sandbox import Sandbox, not_dumpable, remove_tmp, sessions_with_tmp
 
 SUSPEND_SECONDS = 1.5
 BEGIN_AGAIN_SECONDS = 1.0
@@ -180,7 +179,7 @@ async def _run(
             if not await _begin(gateway, wait=True):
                 await serving
                 return number
-        stale = StaleList(store, gateway.shelf, gateway.clock, lambda: profiles.settings.session_reset)
+        stale = StaleReport(store, gateway.shelf, gateway.clock, lambda: profiles.settings.session_reset)
         await _recover(gateway, mirror, stale)
         if started:
             _announce(home, gateway, files, public_urls)
@@ -201,7 +200,7 @@ async def _run(
         log.info("gateway ended")
 
 
-async def _recover(gateway: Gateway, mirror: Mirror, stale: StaleList) -> None:
+async def _recover(gateway: Gateway, mirror: TaskFileExporter, stale: StaleReport) -> None:
     """Go on with everything that the last gateway left open; only then is anything new accepted."""
     sandbox = gateway.profiles.sandbox
     await asyncio.to_thread(lambda: sandbox.problem)  # tried once, before a command needs it
@@ -219,10 +218,10 @@ async def _recover(gateway: Gateway, mirror: Mirror, stale: StaleList) -> None:
 
 def _put_together(
     place: _Place, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event, again: Again
-) -> tuple[Gateway, Mirror]:
+) -> tuple[Gateway, TaskFileExporter]:
     """Every part with what it works with, nothing started yet."""
-    home, clock, live = place.home, SystemClock(), Live(store)
-    sessions, archive = Sessions(store, clock), Archive(store, clock, Changes(home.tasks), profiles.hide)
+    home, clock, live = place.home, SystemClock(), StreamingTexts(store)
+    sessions, archive = Sessions(store, clock), TaskLog(store, clock, GitSnapshots(home.tasks), profiles.hide)
     defaults = CommandDefaults(
         home.tasks,
         lambda: command_environment(profiles.settings.secret_names),
@@ -232,8 +231,8 @@ def _put_together(
     )
     supervisor = Supervisor(home.tasks)
     tasks = Tasks(store, archive=archive, supervisor=supervisor, defaults=defaults, sessions=sessions, clock=clock)
-    shelf = Shelf(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=profiles.process_max_age_ms)
-    delegation = Delegation(store, archive=archive, sessions=sessions, clock=clock)
+    shelf = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=profiles.process_max_age_ms)
+    delegation = AgentTasks(store, archive=archive, sessions=sessions, clock=clock)
     creation = Creation(store, sessions=sessions, profiles=profiles)
     delegate, recall = Delegate(delegation, shelf, creation).tool, Recall(sessions).tool
     profiles.tools += [*command_tools(tasks, shelf, clock), delegate, recall]
@@ -241,13 +240,13 @@ def _put_together(
     runner = Runner(
         store, sessions=sessions, archive=archive, live=live, profiles=profiles, clock=clock, heartbeat=heartbeat
     )
-    streams, awake = Streams(store, live), Awake()
-    still_running = StillRunning(store, shelf, tasks, awake)
-    resets = Resets(store, sessions=sessions, running=still_running, profiles=profiles, clock=clock)
+    streams, awake = Streams(store, live), AwakeClock()
+    still_running = RunningTasks(store, shelf, tasks, awake)
+    resets = ResetService(store, sessions=sessions, running=still_running, profiles=profiles, clock=clock)
     cards = Cards(store, sessions=sessions, running=still_running, clock=clock, root=home.path / WORKSPACES)
     profiles.worker_tools += WorkerTools(store, cards, sessions, creation).tools
     pruning = Pruning(store, tasks.supervisor, clock)
-    mirror = Mirror(store, sessions=sessions, root=home.tasks, hide=profiles.hide)
+    mirror = TaskFileExporter(store, sessions=sessions, root=home.tasks, hide=profiles.hide)
     dispatcher = Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock)
     profiles.tools.append(dispatcher.inbox.tool)
     gateway = Gateway(
@@ -266,7 +265,7 @@ def _put_together(
         resets=resets,
         cards=cards,
         dispatcher=dispatcher,
-        reset_clock=ResetClock(store, resets=resets, profiles=profiles, awake=awake, clock=clock),
+        reset_clock=ResetScheduler(store, resets=resets, profiles=profiles, awake=awake, clock=clock),
         profiles=profiles,
         clock=clock,
         followers=[runner.state, tasks.state, mirror.state, *dispatcher.states, store.search_state],
@@ -312,7 +311,7 @@ async def _begin(gateway: Gateway, *, wait: bool) -> bool:
             if not wait:
                 log.warning("the gateway serves reads only until the disk takes writes: %s", error)
                 return False
-            await happens(gateway.goodbye, within=BEGIN_AGAIN_SECONDS)
+            await wait_for_event(gateway.goodbye, within=BEGIN_AGAIN_SECONDS)
         else:
             return True
     return False

@@ -13,7 +13,7 @@ from typing import Literal
 from holdfast.config import environment
 
 DEMO = "demo"
-Wire = Literal["openai", "anthropic"]
+ApiStyle = Literal["openai", "anthropic"]
 Policy = Literal["allow", "ask", "deny"]
 ORDINARY_VARIABLE = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|PWD|TERM|TZ|TMPDIR|LANG|LANGUAGE|LC_\w+|XDG_\w+|DISPLAY|WAYLAND_DISPLAY|NODE_ENV|EDITOR"
@@ -135,7 +135,7 @@ class AgentsSettings:
 class ProviderSettings:
     """[providers.NAME]"""
 
-    wire: Wire = "openai"
+    wire: ApiStyle = "openai"
     """Which language it speaks."""
     base_url: str = ""
     """Where it is; empty is the provider's own address."""

@@ -6,22 +6,22 @@ import json
 from pathlib import Path
 from typing import cast
 
+from holdfast.clock import SystemClock
 from holdfast.domain.events import Call
-from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.permissions import rule_policy
-from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Tasks
-from holdfast.runtime.tools.place import Place
+from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool
 from holdfast.settings import Policy
+from holdfast.tasks.commands import Tasks
+from holdfast.tasks.queries import TaskQueries
 
-TERMINAL: AnyTool = command_tools(cast(Tasks, None), cast(Shelf, None), SystemClock())[0]
+TERMINAL: AnyTool = command_tools(cast(Tasks, None), cast(TaskQueries, None), SystemClock())[0]
 """Only looked at, never run."""
 
 
 def policy(line: str, rules: dict[str, Policy], *, cwd: Path | None = None, granted: tuple[str, ...] = ()) -> Policy:
     """The answer for a line of the terminal."""
     call = Call(call="1.1.0", tool="terminal", arguments=json.dumps({"command": line}))
-    place = Place(cwd if cwd is not None else Path("/nonexistent"))
+    place = ToolContext(cwd if cwd is not None else Path("/nonexistent"))
     return rule_policy(TERMINAL, call, line, rules, place=place, granted=granted)

@@ -10,25 +10,26 @@ from typing import cast
 import msgspec
 import pytest
 
+from holdfast.clock import SystemClock
 from holdfast.domain.commands import AnswerWait
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events import Call, ToolCallStarted, WaitAnswered, WaitOpened
 from holdfast.domain.fact import ShownArgument
-from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.command_rules import rule_to_offer
-from holdfast.runtime.permissions import Permitted, permission
-from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Tasks
+from holdfast.rules.command_lines import rule_to_offer
+from holdfast.runtime.permissions import Allowed, permission
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.files import file_tools
-from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.runtime.tools.terminal import command_tools
-from holdfast.runtime.tools.tool import AnyTool, Result
+from holdfast.runtime.tools.tool import AnyTool, ToolOutcome
 from holdfast.settings import Policy
+from holdfast.tasks.commands import Tasks
+from holdfast.tasks.queries import TaskQueries
 from tests.attacks.rules import policy
 from tests.domain.book import Book
 
 TOOLS: dict[str, AnyTool] = {
-    tool.name: tool for tool in (*file_tools(), *command_tools(cast(Tasks, None), cast(Shelf, None), SystemClock()))
+    tool.name: tool
+    for tool in (*file_tools(), *command_tools(cast(Tasks, None), cast(TaskQueries, None), SystemClock()))
 }
 
 
@@ -40,9 +41,9 @@ class Desk:
         assert self.book.session.turn is not None
         [open_call] = self.book.session.turn.open_calls.values()
         self.call = Call(call=open_call.call.call, tool=tool, arguments=json.dumps(arguments))
-        self.place = Place(cwd)
+        self.place = ToolContext(cwd)
 
-    def ask(self, **changed: object) -> Permitted | Result | WaitOpened:
+    def ask(self, **changed: object) -> Allowed | ToolOutcome | WaitOpened:
         """What is said to the call, or to the same one with other arguments."""
         arguments = json.dumps(json.loads(self.call.arguments) | changed)
         call = msgspec.structs.replace(self.call, arguments=arguments)
@@ -59,9 +60,9 @@ class Desk:
         self.book.write(wait)
         self.book.tell(AnswerWait(wait=wait.wait, answer=word))
 
-    def permitted(self, **changed: object) -> Permitted:
+    def permitted(self, **changed: object) -> Allowed:
         found = self.ask(**changed)
-        assert isinstance(found, Permitted), found
+        assert isinstance(found, Allowed), found
         return found
 
 
@@ -148,7 +149,7 @@ def test_a_change_of_a_file_is_shown_as_a_diff_and_bound_to_the_file(tmp_path: P
     path.write_text("one\ntwo\n")
     desk = Desk(tmp_path, "edit", path="a.txt", old="two", new="three")
     wait = desk.wait()
-    assert shown(wait)["diff"] == "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"
+    assert shown(wait)["diff"] == "--- a.txt\n+++ a.txt\n -1,2 +1,2 \n one\n-two\n+three\n"
     assert "old" not in shown(wait)
     desk.answer("allow", wait)
     path.write_text("zero\none\ntwo\n")
@@ -202,7 +203,7 @@ def test_a_new_file_is_shown_as_one_and_a_huge_one_is_not_compared(tmp_path: Pat
 def test_nobody_is_asked_about_an_edit_that_does_not_fit(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x\n")
     found = Desk(tmp_path, "edit", path="a", old="y", new="z").ask()
-    assert isinstance(found, Result)
+    assert isinstance(found, ToolOutcome)
     assert "not in a" in found.output
 
 
@@ -212,10 +213,10 @@ def test_this_very_call_is_allowed_in_the_session_and_no_other(tmp_path: Path) -
     later = Call(call="1.9.0", tool="terminal", arguments=desk.call.arguments)
     other = Call(call="1.9.1", tool="terminal", arguments=json.dumps({"command": "git status"}))
     session, place = desk.book.session, desk.place
-    assert isinstance(permission(session, later, tools=TOOLS, rules={}, place=place), Permitted)
+    assert isinstance(permission(session, later, tools=TOOLS, rules={}, place=place), Allowed)
     assert isinstance(permission(session, other, tools=TOOLS, rules={}, place=place), WaitOpened)
     denied = permission(session, later, tools=TOOLS, rules={"terminal:git *": "deny"}, place=place)
-    assert isinstance(denied, Result)
+    assert isinstance(denied, ToolOutcome)
 
 
 def test_a_command_with_any_arguments_is_allowed_in_the_session(tmp_path: Path) -> None:

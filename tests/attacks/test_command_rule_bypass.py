@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.runtime.shell_line import MAX_LENGTH, read_line
+from holdfast.rules.shell_line import MAX_LENGTH, read_line
 from holdfast.settings import Policy
 from tests.attacks.rules import policy
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.next_step import Limits
 from holdfast.domain.rights import RightsLayer
 from holdfast.domain.session import Session
-from holdfast.domain.step import Limits
+from holdfast.models.demo import DemoModel
 from holdfast.runtime.agent import Agent
-from holdfast.runtime.demo import DemoModel
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.files import EDIT, WRITE
-from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.settings import Policy
 
 EVIL = "[core]\nfsmonitor = touch ran\n"
@@ -55,7 +55,7 @@ def project(tmp_path: Path) -> Path:
     ],
 )
 async def test_a_file_tool_does_not_write_what_git_runs(project: Path, path: str) -> None:
-    place = Place(project)
+    place = ToolContext(project)
     result = await WRITE.call(place, json.dumps({"path": path, "content": EVIL}))
     assert result.outcome == "failed" and "belongs to git" in result.output
     with pytest.raises(ToolFailed, match="belongs to git"):  # so nobody is asked about it either
@@ -72,7 +72,7 @@ async def test_a_file_tool_does_not_write_what_git_runs(project: Path, path: str
 
 @pytest.mark.parametrize("path", [".gitignore", "sub/.gitattributes", ".github/workflows/ci.yml", "HEAD", "refs/x"])
 async def test_other_files_can_be_written(project: Path, path: str) -> None:
-    result = await WRITE.call(Place(project), json.dumps({"path": path, "content": "x"}))
+    result = await WRITE.call(ToolContext(project), json.dumps({"path": path, "content": "x"}))
     assert result.outcome == "done", result.output
 
 

@@ -19,8 +19,8 @@ import pytest
 from holdfast.board import workspace
 from holdfast.domain.card import Card
 from holdfast.domain.errors import Rejected
-from holdfast.runtime.changes import Changes
-from holdfast.runtime.git import GitFailed, find_repository, status
+from holdfast.git import GitFailed, find_repository, status
+from holdfast.tasks.git_snapshots import GitSnapshots
 
 Plant = Callable[[Path, str], None]
 KEY = "sk-a-key-of-a-provider"
@@ -180,7 +180,7 @@ def use_plain_git(place: Path) -> None:
 
 async def use_holdfast(place: Path, root: Path) -> None:
     """All that Holdfast does with git in a directory of an agent."""
-    changes = Changes(root)
+    changes = GitSnapshots(root)
     await changes.remember("c0ffee", place)
     await asyncio.to_thread(changes.since, "c0ffee", place)
     for kind in ("dir", "worktree"):

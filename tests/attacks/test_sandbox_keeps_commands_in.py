@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.domain.errors import Rejected
 from holdfast.domain.task import SandboxSpec
-from holdfast.runtime.sandbox import Sandbox, SandboxPolicy, explain_failure, git_paths, sandbox_for
+from holdfast.tasks.sandbox import Sandbox, SandboxPolicy, explain_failure, git_paths, sandbox_for
 from tests.bubblewrap import needs_bubblewrap
 from tests.e2e.gateway import of_kind, until
 from tests.e2e.tasks import home_with_commands, start, task, tasks_of, until_over

@@ -16,13 +16,13 @@ from holdfast.domain.card import (
     evolve_card,
 )
 from holdfast.domain.events import Record
-from holdfast.domain.fact import Happened
+from holdfast.domain.fact import EventRef
 
 
 def folded(id: str, records: Sequence[Record]) -> Card:
     card = Card(id)
     for record in records:
-        evolve_card(card, record.event, Happened(record.version, record.at))  # type: ignore[arg-type]
+        evolve_card(card, record.event, EventRef(record.version, record.at))  # type: ignore[arg-type]
     return card
 
 
@@ -55,7 +55,7 @@ def check_card(records: Sequence[Record]) -> Card:
                 comments.append(comment)
             case _:
                 pass
-        evolve_card(card, record.event, Happened(record.version, record.at))  # type: ignore[arg-type]
+        evolve_card(card, record.event, EventRef(record.version, record.at))  # type: ignore[arg-type]
         assert (card.status == "running") == (card.run is not None)
         assert (card.status == "blocked") == (card.block is not None)
     assert card == folded(id, records)

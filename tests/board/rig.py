@@ -10,8 +10,9 @@ import msgspec
 
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
-from holdfast.board.tools import WorkerTools
-from holdfast.board.watch import Watch
+from holdfast.board.run_timer import RunTimer
+from holdfast.board.worker_tools import WorkerTools
+from holdfast.clock import SystemClock
 from holdfast.domain.card import Card, RunStarted, card_stream
 from holdfast.domain.card_commands import CardCommand, CreateCard
 from holdfast.domain.commands import CreateSession, SessionCommand
@@ -29,28 +30,27 @@ from holdfast.domain.events import (
     session_stream,
 )
 from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.next_step import Finish, Partial, close
 from holdfast.domain.session import Session
-from holdfast.domain.step import Finish, Partial, close
-from holdfast.lifecycle.awake import Awake
-from holdfast.lifecycle.running import StillRunning
+from holdfast.lifecycle.awake_clock import AwakeClock
+from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.processes.supervisor import Supervisor
-from holdfast.runtime.archive import Archive
-from holdfast.runtime.changes import Changes
-from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.command_defaults import CommandDefaults
 from holdfast.runtime.creation import Creation
-from holdfast.runtime.delegation import Delegation
-from holdfast.runtime.live import Live
 from holdfast.runtime.profiles import WORKSPACES, Profiles
 from holdfast.runtime.runner import Runner
-from holdfast.runtime.sessions import Caller, Sessions
-from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Tasks
+from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.runtime.tools.delegate import Delegate
 from holdfast.runtime.tools.terminal import command_tools
-from holdfast.runtime.tools.tool import Result
-from holdfast.store.port import Append, Appended, CommandKey, Lease, Write
+from holdfast.runtime.tools.tool import ToolOutcome
+from holdfast.sessions import Caller, Sessions
+from holdfast.store.contract import Append, Appended, CommandKey, Lease, Write
 from holdfast.store.sqlite import SqliteStore
+from holdfast.tasks.agents import AgentTasks
+from holdfast.tasks.commands import Tasks
+from holdfast.tasks.defaults import CommandDefaults
+from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.log import TaskLog
+from holdfast.tasks.queries import TaskQueries
 from tests.runtime.rig import StoppedClock
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
@@ -78,7 +78,7 @@ class BoardRig:
         """What the dispatcher's clock says that stands still while the machine sleeps."""
         self.sessions = Sessions(self.store, self.clock)
         self.profiles = Profiles(home / "config.toml")
-        archive = Archive(self.store, self.clock, Changes(home / "tasks"), self.profiles.hide)
+        archive = TaskLog(self.store, self.clock, GitSnapshots(home / "tasks"), self.profiles.hide)
         self.tasks = Tasks(
             self.store,
             archive=archive,
@@ -87,21 +87,21 @@ class BoardRig:
             sessions=self.sessions,
             clock=self.clock,
         )
-        self.shelf = shelf = Shelf(
+        self.shelf = shelf = TaskQueries(
             self.store,
             tasks=self.tasks,
             sessions=self.sessions,
             clock=self.clock,
             max_age_ms=self.profiles.process_max_age_ms,
         )
-        self.running = StillRunning(self.store, shelf, self.tasks, Awake())
+        self.running = RunningTasks(self.store, shelf, self.tasks, AwakeClock())
         self.cards = Cards(
             self.store, sessions=self.sessions, running=self.running, clock=self.clock, root=home / WORKSPACES
         )
         creation = Creation(self.store, sessions=self.sessions, profiles=self.profiles)
         self.tools = {tool.name: tool for tool in WorkerTools(self.store, self.cards, self.sessions, creation).tools}
         self.profiles.worker_tools += self.tools.values()
-        delegation = Delegation(self.store, archive=archive, sessions=self.sessions, clock=self.clock)
+        delegation = AgentTasks(self.store, archive=archive, sessions=self.sessions, clock=self.clock)
         self.profiles.tools += [
             *command_tools(self.tasks, shelf, self.clock),
             Delegate(delegation, shelf, creation).tool,
@@ -112,13 +112,13 @@ class BoardRig:
             sessions=self.sessions,
             profiles=self.profiles,
             clock=self.clock,
-            watch=Watch(lambda: self.seconds),
+            watch=RunTimer(lambda: self.seconds),
         )
         self.runner = Runner(
             self.store,
             sessions=self.sessions,
             archive=archive,
-            live=Live(self.store),
+            live=StreamingTexts(self.store),
             profiles=self.profiles,
             clock=self.clock,
         )
@@ -263,12 +263,12 @@ class Hand:
         self.called = call
         return call
 
-    async def carry_out(self, call: Call) -> Result:
+    async def carry_out(self, call: Call) -> ToolOutcome:
         """The tool itself; nothing of it is written to the session yet."""
         place = self.rig.profiles.agent(await self.state()).place(await self.state(), call.call)
         return await self.rig.tools[call.tool].call(place, call.arguments)
 
-    async def calls(self, tool: str, **arguments: object) -> Result:
+    async def calls(self, tool: str, **arguments: object) -> ToolOutcome:
         """All of it."""
         call = await self.wants(tool, **arguments)
         result = await self.carry_out(call)

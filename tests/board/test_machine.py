@@ -39,11 +39,11 @@ from holdfast.domain.card_commands import (
 from holdfast.domain.card_rules import decide_card
 from holdfast.domain.dispatch import (
     COOL_TIMES,
+    DispatchContext,
     Verdict,
-    World,
     choose,
+    not_startable_reason,
     resumable,
-    standing,
     timed_out,
     unheard,
     verdict,
@@ -51,12 +51,12 @@ from holdfast.domain.dispatch import (
 )
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import Record
-from holdfast.domain.fact import Happened, Problem
-from holdfast.domain.why_card import why_card
+from holdfast.domain.fact import EventRef, Problem
+from holdfast.domain.why.card import why_card
 from tests.board.history import check_card
 
 ID, LIMIT, HOUR = "c0ffee00", 3, 3_600_000
-WORLD = World(profiles=frozenset({"demo", "other"}))
+WORLD = DispatchContext(profiles=frozenset({"demo", "other"}))
 MOVES: list[CardStatus] = ["triage", "todo", "ready", "review", "done", "running"]
 PROBLEMS = ["", "network", "quota", "wrong_key", "step_limit", "something new"]
 commands: st.SearchStrategy[CardCommand] = st.one_of(
@@ -91,7 +91,7 @@ class CardMachine(RuleBasedStateMachine):
             version = len(self.records) + 1
             record = Record(seq=version, stream=card_stream(ID), version=version, at=self.now, event=event)
             self.records.append(record)
-            evolve_card(self.card, event, Happened(version, self.now))
+            evolve_card(self.card, event, EventRef(version, self.now))
 
     @initialize(policy=st.sampled_from(["auto", "resume", "fresh"]))
     def create(self, policy: ResumePolicy) -> None:
@@ -132,7 +132,7 @@ class CardMachine(RuleBasedStateMachine):
     @rule(missing=st.sampled_from(["", "", "", "session x was deleted"]))
     def dispatch(self, missing: str) -> None:
         card = self.card
-        if card.status != "ready" or standing(card, WORLD, now=self.now):
+        if card.status != "ready" or not_startable_reason(card, WORLD, now=self.now):
             return
         last = resumable(card)
         choice = choose(card, self.policy, missing=missing if last is not None else "")
@@ -218,7 +218,7 @@ class CardMachine(RuleBasedStateMachine):
         if found.again_at is not None:
             assert not found.counts, "infrastructure uses up no attempt"
             assert self.card.status == "ready" and failures < COOL_TIMES
-            assert standing(self.card, WORLD, now=self.now).startswith("It cools down")
+            assert not_startable_reason(self.card, WORLD, now=self.now).startswith("It cools down")
         assert self.card.attempts < LIMIT or self.card.status == "blocked", "loops are broken"
 
     @precondition(_running)
@@ -294,7 +294,7 @@ class CardMachine(RuleBasedStateMachine):
     @invariant()
     def everybody_can_be_told_why(self) -> None:
         if self.records:
-            reason = standing(self.card, WORLD, now=self.now)
+            reason = not_startable_reason(self.card, WORLD, now=self.now)
             assert reason or self.card.status in ("ready", "todo")
             assert why_card(self.card, reason, None, now=self.now)[0].text
 

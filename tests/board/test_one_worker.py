@@ -14,7 +14,7 @@ from holdfast.domain.card_commands import BlockCard, CommentCard, MoveCard, Retr
 from holdfast.domain.commands import SendMessage
 from holdfast.domain.errors import Conflict, Fenced
 from holdfast.domain.events import Call, InputReceived, InputWithdrawn, StopRequested, ToolCallFinished
-from holdfast.domain.message import ToolResult
+from holdfast.domain.history import ToolResult
 from holdfast.domain.session import Session
 from tests.board.history import check_card
 from tests.board.rig import BoardRig, Hand

@@ -18,8 +18,8 @@ from holdfast.domain.card import CardBlocked, CardCompleted, RunFinished, RunSta
 from holdfast.domain.card_commands import CommentCard, UnblockCard
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events import NoteReceived, ToolCallFinished, session_stream
-from holdfast.domain.message import UserMessage
-from holdfast.store.port import SessionCursor, TaskFilter
+from holdfast.domain.history import UserMessage
+from holdfast.store.contract import SessionCursor, TaskFilter
 from tests.board.history import check_card
 from tests.board.rig import BoardRig
 from tests.memory import MEMORY

@@ -21,9 +21,9 @@ from holdfast.domain.chapter import ChapterOpened
 from holdfast.domain.commands import ArchiveSession, ChooseAgent, SendMessage
 from holdfast.domain.events import ModelRequested, ModelResponded, NoteReceived, session_stream
 from holdfast.domain.fact import Usage
-from holdfast.domain.message import Note
-from holdfast.domain.reset import Due, Moment, NotDue, ResetRules, decide_reset, due
-from holdfast.runtime.views import view
+from holdfast.domain.history import Note
+from holdfast.domain.reset import Due, NotDue, ResetClockReading, ResetRules, decide_reset, due
+from holdfast.tasks.views import view
 from tests.board.rig import BoardRig, Hand
 
 CARD = "c0ffee01"
@@ -351,7 +351,7 @@ async def test_no_rule_resets_the_session_that_the_next_run_goes_on_with(rig: Bo
     assert state.begun is not None and state.fresh is not None
     rules = ResetRules(mode="idle", idle_ms=60_000)
     now = rig.clock.now() + night
-    moment = Moment(
+    moment = ResetClockReading(
         now=now, fresh_at=state.fresh.at, idle_ms=night, boundary=None, since_boundary_ms=0, next_boundary=None
     )
     assert isinstance(due(state.begun.at, rules, moment), Due)

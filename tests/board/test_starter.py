@@ -1,4 +1,4 @@
-"""Which cards are started: the query in front says what `standing` says, and limits hold in a batch."""
+"""Which cards are started: the query in front says what `not_startable_reason` says, and limits hold in a batch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfast.domain.card import (
     RunStarted,
     card_stream,
 )
-from holdfast.store.port import Append, Write
+from holdfast.store.contract import Append, Write
 from tests.board.rig import BoardRig
 from tests.runtime.rig import StoppedClock
 

@@ -31,7 +31,7 @@ from holdfast.domain.card_commands import (
 )
 from holdfast.domain.errors import Conflict, Fenced, Rejected
 from holdfast.domain.events import Call, NoteReceived, ToolCallFinished, WaitOpened, session_stream
-from holdfast.domain.step import Limits, Partial, pick_up
+from holdfast.domain.next_step import Limits, Partial, pick_up
 from tests.board.history import check_card
 from tests.board.rig import BoardRig, Hand
 from tests.memory import MEMORY

@@ -10,8 +10,8 @@ import pytest
 
 from holdfast.domain.card import CardCompleted, CardCreated
 from holdfast.domain.events import Call, NoteReceived, WaitOpened, session_stream
-from holdfast.runtime.permissions import Permitted, permission
-from holdfast.runtime.tools.place import ToolFailed
+from holdfast.runtime.permissions import Allowed, permission
+from holdfast.runtime.tools.context import ToolFailed
 from tests.board.rig import BoardRig, Hand
 
 CARD, OTHER = "c0ffee01", "c0ffee02"
@@ -54,7 +54,7 @@ async def test_artifacts_that_do_not_exist_are_refused(rig: BoardRig) -> None:
     state = await hand.state()
     agent = rig.profiles.agent(state)
     found = permission(state, call, tools=await agent.tools(), rules=agent.rules, place=agent.place(state, call.call))
-    assert isinstance(found, Permitted)
+    assert isinstance(found, Allowed)
     assert (await found.tool.call(found.place, call.arguments)).outcome == "done"
     completed = (await rig.card(CARD)).completed
     assert completed is not None and completed.artifacts == ["made.txt"]
@@ -76,7 +76,7 @@ async def test_nobody_is_asked_whether_a_worker_may_say_how_its_card_is(rig: Boa
     text = msgspec.json.encode({wanted[tool]: arguments[wanted[tool]]}).decode()
     tools, place = await agent.tools(), agent.place(state, "1.1.0")
     assert isinstance(
-        permission(state, Call("1.1.0", tool, text), tools=tools, rules=agent.rules, place=place), Permitted
+        permission(state, Call("1.1.0", tool, text), tools=tools, rules=agent.rules, place=place), Allowed
     )
     shell = Call("1.1.1", "terminal", '{"command": "ls"}')
     assert isinstance(permission(state, shell, tools=tools, rules=agent.rules, place=place), WaitOpened)

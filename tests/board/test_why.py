@@ -26,7 +26,7 @@ from holdfast.domain.dispatch import verdict
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import NoteReceived, WaitOpened
 from holdfast.domain.fact import Problem
-from holdfast.domain.why_card import why_card
+from holdfast.domain.why.card import why_card
 from tests.board.rig import BoardRig
 
 CARD, OTHER = "c0ffee01", "c0ffee02"

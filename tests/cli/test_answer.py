@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click import unstyle
 
-from holdfast.cli.answer import AGAIN, LiveAnswer, LiveText, Watch, arguments_line
+from holdfast.cli.answer import AGAIN, LiveAnswer, StreamingText, Watch, arguments_line
 from holdfast.cli.follow import Happened, Spoken
 from holdfast.cli.inbox import entry_lines
 
@@ -42,7 +42,7 @@ def test_a_message_that_joins_is_watched_from_there() -> None:
 
 
 def test_text_that_comes_again_is_not_shown_again() -> None:
-    live = LiveText()
+    live = StreamingText()
     assert live.spoken(Spoken(1, 1, 0, "one ")) == "one "
     assert live.spoken(Spoken(1, 1, 4, "two ")) == "two "
     assert live.spoken(Spoken(1, 1, 0, "one two thr")) == "thr"

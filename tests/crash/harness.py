@@ -23,9 +23,9 @@ from holdfast.domain.events import (
     Record,
     ToolCallFinished,
 )
-from holdfast.domain.fold import fold
-from holdfast.domain.message import UserMessage
+from holdfast.domain.history import UserMessage
 from holdfast.domain.session import Session
+from holdfast.domain.session_fold import fold
 from tests.domain.chapters import check_context
 from tests.domain.history import History, check_ended
 from tests.lifecycle.house import House

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand
-from holdfast.domain.decide import create, decide
 from holdfast.domain.events import (
     AnyEvent,
     Call,
@@ -23,9 +22,10 @@ from holdfast.domain.events import (
     session_stream,
 )
 from holdfast.domain.fact import Problem, Usage
-from holdfast.domain.fold import evolve
+from holdfast.domain.next_step import Begin, CallModel, Finish, Join, Limits, Partial, Step, close, next_step, pick_up
 from holdfast.domain.session import Activity, Session
-from holdfast.domain.step import Begin, CallModel, Finish, Join, Limits, Partial, Step, close, next_step, pick_up
+from holdfast.domain.session_fold import evolve
+from holdfast.domain.session_rules import create, decide
 
 ID = "0123456789abcdef"
 LIMITS = Limits(steps=4, resume_attempts=2, resume_age_ms=3_600_000)

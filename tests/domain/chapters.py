@@ -25,9 +25,9 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
 )
-from holdfast.domain.fold import fold
-from holdfast.domain.message import AgentMessage, ToolResult, UserMessage
+from holdfast.domain.history import AgentMessage, ToolResult, UserMessage
 from holdfast.domain.session import Session
+from holdfast.domain.session_fold import fold
 from tests.domain.book import ID
 
 PERSON = "ann"

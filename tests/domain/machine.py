@@ -37,7 +37,6 @@ from holdfast.domain.commands import (
     UndoTurn,
 )
 from holdfast.domain.compaction import Compact, CompactionRules, again_at
-from holdfast.domain.decide import decide
 from holdfast.domain.errors import Conflict, Fenced
 from holdfast.domain.events import (
     AnyEvent,
@@ -58,10 +57,7 @@ from holdfast.domain.events import (
     session_stream,
 )
 from holdfast.domain.fact import Problem
-from holdfast.domain.fold import fold
-from holdfast.domain.reset import Reset, open_chapter
-from holdfast.domain.session import Session
-from holdfast.domain.step import (
+from holdfast.domain.next_step import (
     Ask,
     Begin,
     CallModel,
@@ -77,6 +73,10 @@ from holdfast.domain.step import (
     pick_up,
     stop_reason,
 )
+from holdfast.domain.reset import Reset, open_chapter
+from holdfast.domain.session import Session
+from holdfast.domain.session_fold import fold
+from holdfast.domain.session_rules import decide
 from holdfast.domain.task import THE_RESET_CLOCK
 from tests.domain.book import ID, PROBLEM, answer
 from tests.domain.chapters import check_context, freshness

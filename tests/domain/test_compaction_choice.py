@@ -13,12 +13,12 @@ from holdfast.domain.chapter import (
 )
 from holdfast.domain.commands import AnswerWait
 from holdfast.domain.compaction import Compact, CompactionRules
-from holdfast.domain.decide import decide
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events import WaitAnswered, WaitOpened
 from holdfast.domain.fact import Problem
-from holdfast.domain.step import Ask, CallModel, Limits, Rest, next_step
-from holdfast.domain.why import why
+from holdfast.domain.next_step import Ask, CallModel, Limits, Rest, next_step
+from holdfast.domain.session_rules import decide
+from holdfast.domain.why.session import why
 from tests.domain.book import Book
 
 CHOICES = ["try again", "digest"]

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.events import ModelInterrupted, StopRequested, ToolCallFinished, TurnFinished
-from holdfast.domain.message import UserMessage
-from holdfast.domain.step import Begin, CallModel, Finish, Join, Partial, Rest, RunTools
+from holdfast.domain.history import UserMessage
+from holdfast.domain.next_step import Begin, CallModel, Finish, Join, Partial, Rest, RunTools
 from holdfast.domain.task import task_of_call
 from holdfast.domain.worker import WorkerReleased
 from tests.domain.book import PROBLEM, Book, cut_text, kinds

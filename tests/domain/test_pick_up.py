@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.events import Effect, ModelInterrupted, ToolCallFinished, TurnResumed, WaitAnswered, WaitOpened
-from holdfast.domain.message import Note
-from holdfast.domain.step import Break, CallModel, Finish, Partial, Rest, RunTools, pick_up
+from holdfast.domain.history import Note
+from holdfast.domain.next_step import Break, CallModel, Finish, Partial, Rest, RunTools, pick_up
 from tests.domain.book import LIMITS, Book, kinds
 from tests.domain.history import check, check_ended
 

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.commands import ReviseInput, WithdrawInput
-from holdfast.domain.decide import fork
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import InputReceived, Mode, Record, TurnFinished
-from holdfast.domain.fold import fold
-from holdfast.domain.message import Note, UserMessage
+from holdfast.domain.history import Note, UserMessage
+from holdfast.domain.next_step import Begin
 from holdfast.domain.queue import QUEUE_LIMIT, edited
 from holdfast.domain.session import Session
-from holdfast.domain.step import Begin
+from holdfast.domain.session_fold import fold
+from holdfast.domain.session_rules import fork
 from tests.domain.book import ID, Book
 
 FORK = "fedcba9876543210"

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from holdfast.domain.chapter import CompactionStarted, ResetMode, ResetPolicy, ResetPostponed
 from holdfast.domain.commands import CompactSession, SetResetPolicy, UndoReset
-from holdfast.domain.decide import fork
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import InputReceived, NoteReceived, Record, TurnResumed, TurnStarted, WaitOpened
-from holdfast.domain.fold import fold
+from holdfast.domain.next_step import Begin
 from holdfast.domain.reset import (
-    Moment,
     NotDue,
     Reset,
+    ResetClockReading,
     ResetRules,
     Running,
     decide_reset,
@@ -27,7 +26,8 @@ from holdfast.domain.reset import (
     still_postponed,
 )
 from holdfast.domain.session import Session
-from holdfast.domain.step import Begin
+from holdfast.domain.session_fold import fold
+from holdfast.domain.session_rules import fork
 from holdfast.domain.task import THE_RESET_CLOCK, agent_of, is_person
 from tests.domain.book import Book
 
@@ -62,7 +62,7 @@ class Process:
 
 
 @dataclass
-class World:
+class DispatchContext:
     """One session, its commands, a person, and a clock that looks every few seconds."""
 
     rules: ResetRules
@@ -80,12 +80,12 @@ class World:
     def now(self) -> int:
         return self.book.now
 
-    def moment(self) -> Moment:
+    def moment(self) -> ResetClockReading:
         """The daily hour is midnight of day 0, 1, 2 …"""
         session = self.book.session
         fresh = session.fresh.at if session.fresh is not None else 0
         boundary = self.now // DAY * DAY
-        return Moment(
+        return ResetClockReading(
             now=self.now,
             fresh_at=fresh,
             idle_ms=self.now - fresh,
@@ -227,7 +227,7 @@ rules = st.builds(
 def test_promise_5_a_reset_comes_once_on_time_and_is_postponed_only_by_what_may(
     mode: ResetMode, chosen: ResetRules, script: list[tuple[str, int]], look: int
 ) -> None:
-    world = World(_with(chosen, mode=mode), look)
+    world = DispatchContext(_with(chosen, mode=mode), look)
     for what, length in script:
         note(f"{world.now - START:>12} {what} {length}")
         world.do(what, length)
@@ -253,11 +253,11 @@ def _with(chosen: ResetRules, *, mode: ResetMode) -> ResetRules:
     )
 
 
-def _speakers(world: World) -> list[str]:
+def _speakers(world: DispatchContext) -> list[str]:
     return [record.event.by for record in world.book.records if isinstance(record.event, InputReceived)]
 
 
-def _people_acted(world: World, after: int, until: int) -> bool:
+def _people_acted(world: DispatchContext, after: int, until: int) -> bool:
     """Somebody said something, or undid the reset, between two moments."""
     return any(
         after <= record.at <= until and is_person(getattr(record.event, "by", THE_RESET_CLOCK))
@@ -265,17 +265,17 @@ def _people_acted(world: World, after: int, until: int) -> bool:
     )
 
 
-def _begun_anew(world: World, after: int, until: int) -> bool:
+def _begun_anew(world: DispatchContext, after: int, until: int) -> bool:
     return any(after <= record.at <= until for record in world.book.records if isinstance(record.event, InputReceived))
 
 
 def test_the_script_reaches_all_of_it() -> None:
     """A property that never meets its case proves nothing."""
-    world = World(ResetRules(mode="both", idle_ms=HOUR, max_postpone_ms=HOUR), MINUTE)
+    world = DispatchContext(ResetRules(mode="both", idle_ms=HOUR, max_postpone_ms=HOUR), MINUTE)
     for what, length in [("say", 2 * HOUR), ("working", 0), ("wait", 5 * HOUR), ("queue", 0), ("wait", 2 * DAY)]:
         world.do(what, length)
     assert world.seen == {"not due", "reset idle", "postponed by a turn", "postponed by a process"}
-    daily = World(ResetRules(mode="daily"), MINUTE)
+    daily = DispatchContext(ResetRules(mode="daily"), MINUTE)
     for what, length in [("say", MINUTE), ("down", 3 * DAY), ("wait", 2 * DAY)]:
         daily.do(what, length)
     assert [reset.rule for _, reset in daily.resets] == ["daily"], "caught up once, and not for each day"
@@ -284,8 +284,8 @@ def test_the_script_reaches_all_of_it() -> None:
 # --- one by one ---------------------------------------------------------------------------------
 
 
-def idle_world(*processes: Process) -> World:
-    world = World(ResetRules(mode="idle", idle_ms=HOUR, max_postpone_ms=HOUR, process_max_age_ms=DAY), MINUTE)
+def idle_world(*processes: Process) -> DispatchContext:
+    world = DispatchContext(ResetRules(mode="idle", idle_ms=HOUR, max_postpone_ms=HOUR, process_max_age_ms=DAY), MINUTE)
     world.do("say", MINUTE)
     world.processes += processes
     return world
@@ -340,7 +340,7 @@ def test_what_postponed_is_forgotten_when_the_rules_say_that_nothing_is_due() ->
 
 def test_a_rule_is_not_about_the_time_before_it_was_set() -> None:
     """Whoever chooses `daily` at noon does not lose the morning at once."""
-    world = World(ResetRules(), HOUR)
+    world = DispatchContext(ResetRules(), HOUR)
     world.do("say", MINUTE)
     world.do("wait", 2 * DAY)
     world.do("policy", 0)
@@ -353,7 +353,7 @@ def test_a_rule_is_not_about_the_time_before_it_was_set() -> None:
 
 def test_a_fork_is_as_fresh_as_the_moment_of_its_making() -> None:
     """Else the daily hour that its parent has lived through would reset it at once."""
-    world = World(ResetRules(mode="daily"), HOUR)
+    world = DispatchContext(ResetRules(mode="daily"), HOUR)
     world.do("say", MINUTE)
     world.book.tell(SetResetPolicy(policy=ResetPolicy(mode="daily", at_hour=5)))
     world.book.tell(CompactSession())
@@ -435,7 +435,7 @@ def test_a_command_that_postponed_a_reset_is_named_when_the_limit_ends_the_patie
         detail="",
         evidence="",
     )
-    moment = Moment(now=book.now + 2 * HOUR, fresh_at=fresh.at, idle_ms=2 * HOUR)
+    moment = ResetClockReading(now=book.now + 2 * HOUR, fresh_at=fresh.at, idle_ms=2 * HOUR)
     decided = decide_reset(book.session, rules, moment, [running])
     assert isinstance(decided, Reset)
     assert decided.reason.endswith("; abc 'make' was still working, but max_postpone is over (1 h 0 min)")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.events import AnyEvent, Record, ToolCallFinished, TurnResumed, session_stream
-from holdfast.domain.fold import evolve, fold
-from holdfast.domain.message import AgentMessage, Note, ToolResult, UserMessage
+from holdfast.domain.history import AgentMessage, Note, ToolResult, UserMessage
 from holdfast.domain.session import Session
+from holdfast.domain.session_fold import evolve, fold
 from holdfast.domain.system import GatewayStopped
 from tests.domain.book import ID, Book
 

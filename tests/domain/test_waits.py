@@ -7,14 +7,14 @@ import pytest
 
 from holdfast.domain.chapter import ResetPolicySet
 from holdfast.domain.commands import AnswerWait, ChooseAgent, UndoTurn
-from holdfast.domain.decide import fork
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import InputReceived, Record, SessionCreated, TurnFinished, WaitAnswered, WaitOpened
 from holdfast.domain.fact import Problem, Usage
-from holdfast.domain.fold import fold
-from holdfast.domain.message import UserMessage
+from holdfast.domain.history import UserMessage
+from holdfast.domain.next_step import CallModel, Finish, Limits, Rest, Sleep, next_step, retry, wait_id
 from holdfast.domain.session import Session
-from holdfast.domain.step import CallModel, Finish, Limits, Rest, Sleep, next_step, retry, wait_id
+from holdfast.domain.session_fold import fold
+from holdfast.domain.session_rules import fork
 from tests.domain.book import Book, answer
 
 PROBLEM = Problem(code="rate_limit", message="Too many requests.")

@@ -14,7 +14,7 @@ from holdfast.domain.task import (
     TaskStarted,
     TaskStopRequested,
 )
-from holdfast.domain.why_task import why_task
+from holdfast.domain.why.task import why_task
 
 ID = "0123456789abcdef"
 

@@ -19,7 +19,7 @@ from tests.e2e.nursery import Child, nursery
 from tests.eventually import PATIENCE
 
 SERVE = Path(__file__).with_name("serve.py")
-LET_GO = {"holdfast.runtime.demo.MAX_SLOW_SECONDS": 1.0}
+LET_GO = {"holdfast.models.demo.MAX_SLOW_SECONDS": 1.0}
 """With these constants the demo agent's `hang` is over in a second, and not in a day."""
 UNHURRIED: dict[str, object] = {
     "holdfast.gateway.guard.STRANGER_SECONDS": PATIENCE,

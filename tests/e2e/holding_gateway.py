@@ -9,7 +9,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from holdfast.store.port import Append, Appended
+from holdfast.store.contract import Append, Appended
 from holdfast.store.sqlite import SqliteStore
 from tests.e2e.serve import die_with_parent, set_constants
 

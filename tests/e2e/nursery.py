@@ -31,7 +31,7 @@ MODELS = (
     "pydantic_ai.models.anthropic",
     "pydantic_ai.models.openai",
     "pydantic_ai.providers.openai_compatible",
-    "holdfast.runtime.tools.mcp_wire",
+    "holdfast.runtime.mcp.transport",
 )
 
 

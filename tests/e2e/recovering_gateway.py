@@ -15,7 +15,7 @@ def main() -> int:
     set_constants(constants)
     from holdfast.app import serve
     from holdfast.config import Home
-    from holdfast.runtime.tasks import Tasks
+    from holdfast.tasks.commands import Tasks
 
     start = Tasks.start
 

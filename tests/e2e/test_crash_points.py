@@ -15,7 +15,7 @@ from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind, until
 
 FIRST = "say one\nwrite f.txt {n}\nslow 0.12 two three four five\nread f.txt"
 SECOND = "say six"
-CONSTANTS = {"holdfast.runtime.listen.SAVE_SECONDS": 0.05}
+CONSTANTS = {"holdfast.models.listen.SAVE_SECONDS": 0.05}
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

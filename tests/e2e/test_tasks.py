@@ -122,7 +122,7 @@ def test_a_command_whose_turn_was_stopped_while_nobody_was_there_is_ended(
 ) -> None:
     """The turn's end is in the log, and we are killed before the first signal."""
     gateway.kill9()
-    gateway.constants["holdfast.runtime.tasks.STOP_GRACE_SECONDS"] = 3600.0
+    gateway.constants["holdfast.tasks.commands.STOP_GRACE_SECONDS"] = 3600.0
     gateway.start()
     session = gateway.create("sh trap '' TERM; echo up > up; while true; do sleep 0.1; done", cwd=tmp_path)
     until((tmp_path / "up").exists, "it runs")
@@ -131,7 +131,7 @@ def test_a_command_whose_turn_was_stopped_while_nobody_was_there_is_ended(
     gateway.until_rest(session)
     gateway.kill9()
     assert marked(gateway.home)
-    gateway.constants["holdfast.runtime.tasks.STOP_GRACE_SECONDS"] = 0.1
+    gateway.constants["holdfast.tasks.commands.STOP_GRACE_SECONDS"] = 0.1
     gateway.start()
     assert until_over(gateway, running["id"])["state"] == "stopped"
 

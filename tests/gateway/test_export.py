@@ -15,7 +15,7 @@ from holdfast.domain.events import (
 )
 from holdfast.domain.fact import Problem
 from holdfast.gateway.export import _paragraph, as_markdown
-from holdfast.store.port import Append, Write
+from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
 
 SESSION = "ab12ab12ab12ab12"

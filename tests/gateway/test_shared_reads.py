@@ -13,8 +13,8 @@ import pytest
 
 from holdfast.domain.events import AnyEvent, ModelRequested, SessionCreated, SessionRenamed, session_stream
 from holdfast.gateway.stream import Batch, Delta, Frame, Streams
-from holdfast.runtime.live import Live
-from holdfast.store.port import PAGE_BYTES, Append, Page, Write
+from holdfast.runtime.streaming_text import StreamingTexts
+from holdfast.store.contract import PAGE_BYTES, Append, Page, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.eventually import PATIENCE
 
@@ -71,7 +71,7 @@ def renamed(title: str) -> SessionRenamed:
 
 @pytest.mark.parametrize("when", ["while it is under way", "in the moment of its end"])
 async def test_promise_4_a_shared_read_hides_nothing(store: HeldReads, when: str) -> None:
-    streams = Streams(store, Live(store))
+    streams = Streams(store, StreamingTexts(store))
     early, late = (
         streams.follow(SESSION, after=0, connection=Taking()),
         streams.follow(SESSION, after=1, connection=Taking()),
@@ -95,7 +95,7 @@ async def test_promise_4_a_shared_read_hides_nothing(store: HeldReads, when: str
 
 
 async def test_no_delta_before_the_request_that_it_answers(store: HeldReads) -> None:
-    live = Live(store)
+    live = StreamingTexts(store)
     streams = Streams(store, live)
     follower = streams.follow(SESSION, after=1, connection=Taking())
     store.free.clear()

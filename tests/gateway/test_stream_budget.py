@@ -13,8 +13,8 @@ import pytest
 from holdfast.domain.events import SessionCreated, SessionRenamed, session_stream
 from holdfast.gateway import stream
 from holdfast.gateway.stream import Follower, Frame, Streams, as_message
-from holdfast.runtime.live import Live
-from holdfast.store.port import Append, Write
+from holdfast.runtime.streaming_text import StreamingTexts
+from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.eventually import eventually
 
@@ -62,7 +62,7 @@ async def streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     opened = SessionCreated(session=SESSION, profile="demo", cwd="/", title="", by="test")
     events = (opened, SessionRenamed(title="x" * LARGE, by="test"))
     await store.append(Append((Write(session_stream(SESSION), events),), 0))
-    opened_streams = Streams(store, Live(store))
+    opened_streams = Streams(store, StreamingTexts(store))
     yield opened_streams
     await opened_streams.close()
     await store.close()

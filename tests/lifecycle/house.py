@@ -5,26 +5,26 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from holdfast.clock import SystemClock
 from holdfast.config import Home, command_environment
 from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.commands import ResetSession, WhatRuns
+from holdfast.domain.next_step import Limits
 from holdfast.domain.reset import ResetRules
-from holdfast.domain.step import Limits
 from holdfast.domain.task import Lifetime, TaskStarted, agent_of
-from holdfast.lifecycle.awake import Awake
-from holdfast.lifecycle.reset import Resets
-from holdfast.lifecycle.reset_clock import ResetClock
-from holdfast.lifecycle.running import StillRunning
+from holdfast.lifecycle.awake_clock import AwakeClock
+from holdfast.lifecycle.reset_scheduler import ResetScheduler
+from holdfast.lifecycle.reset_service import ResetService
+from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.processes.supervisor import Supervisor
-from holdfast.runtime.archive import Archive
-from holdfast.runtime.changes import Changes
-from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.command_defaults import CommandDefaults
-from holdfast.runtime.sessions import Caller
-from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Tasks
-from holdfast.store.port import Appended, CommandKey, Row
+from holdfast.sessions import Caller
+from holdfast.store.contract import Appended, CommandKey, Row
 from holdfast.store.sqlite import SqliteStore
+from holdfast.tasks.commands import Tasks
+from holdfast.tasks.defaults import CommandDefaults
+from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.log import TaskLog
+from holdfast.tasks.queries import TaskQueries
 from tests.runtime.rig import ID, Rig, ScriptedProfiles, StoppedClock
 
 MINUTE = 60_000
@@ -60,29 +60,29 @@ class House(Rig):
         place = Home(home / "home")
         os.umask(place.prepare())  # of the whole process: others would inherit it
         self._awake, self._boot = 0.0, 0.0
-        awake = Awake(lambda: self._awake, lambda: self._boot)
+        awake = AwakeClock(lambda: self._awake, lambda: self._boot)
         self.profiles = RuledProfiles(limits or Limits(resume_attempts=100))
         self.runner._profiles = self.profiles
         self.tasks = Tasks(
             self.store,
-            archive=Archive(self.store, self.clock, Changes(place.tasks)),
+            archive=TaskLog(self.store, self.clock, GitSnapshots(place.tasks)),
             supervisor=Supervisor(place.tasks),
             defaults=CommandDefaults(place.tasks, lambda: command_environment(set()), 0o022, lambda text: text),
             sessions=self.sessions,
             clock=self.clock,
         )
-        self.shelf = Shelf(
+        self.shelf = TaskQueries(
             self.store, tasks=self.tasks, sessions=self.sessions, clock=self.clock, max_age_ms=lambda _: DAY
         )
-        self.still_running = StillRunning(self.store, self.shelf, self.tasks, awake)
-        self.resets = Resets(
+        self.still_running = RunningTasks(self.store, self.shelf, self.tasks, awake)
+        self.resets = ResetService(
             self.store,
             sessions=self.sessions,
             running=self.still_running,
             profiles=self.profiles,
             clock=self.clock,
         )
-        self.reset_clock = ResetClock(
+        self.reset_clock = ResetScheduler(
             self.store, resets=self.resets, profiles=self.profiles, awake=awake, clock=self.clock
         )
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.lifecycle.awake import Awake
+from holdfast.lifecycle.awake_clock import AwakeClock
 
 SECOND = 1_000
 HOUR = 3_600 * SECOND
@@ -22,10 +22,10 @@ class Laptop:
     monotonic: float = 100.0
     boot: float = 100.0
     wall: int = 1_000 * DAY
-    awake: Awake = field(init=False)
+    awake: AwakeClock = field(init=False)
 
     def __post_init__(self) -> None:
-        self.awake = Awake(lambda: self.monotonic, lambda: self.boot)
+        self.awake = AwakeClock(lambda: self.monotonic, lambda: self.boot)
 
     def run(self, ms: int, *, every: int = 10 * SECOND, key: tuple[object, int] | None = None) -> int:
         """Awake for so long, with a look every few seconds; the age of the key in the end."""

@@ -14,7 +14,7 @@ from holdfast.domain.commands import SetResetPolicy, UndoReset
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.reset import NotDue, ResetRules
 from holdfast.runtime.profiles import Profiles
-from holdfast.store.port import Row
+from holdfast.store.contract import Row
 from tests.lifecycle.house import DAY, HOUR, MINUTE, House
 from tests.runtime.rig import ID, StoppedClock, only
 

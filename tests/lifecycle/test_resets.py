@@ -13,10 +13,10 @@ from holdfast.domain.chapter import ChapterOpened
 from holdfast.domain.commands import ArchiveSession, UndoReset, UndoTurn
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import InputReceived
-from holdfast.domain.message import UserMessage
+from holdfast.domain.history import UserMessage
 from holdfast.domain.task import TaskKept, TaskStopRequested, task_stream
-from holdfast.runtime.sessions import Caller
-from holdfast.store.port import Append, Appended, CommandKey
+from holdfast.sessions import Caller
+from holdfast.store.contract import Append, Appended, CommandKey
 from tests.domain.chapters import check_context
 from tests.domain.history import check_ended
 from tests.lifecycle.house import House

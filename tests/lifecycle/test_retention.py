@@ -12,10 +12,10 @@ from holdfast.domain.errors import Gone
 from holdfast.domain.events import SessionArchived, session_stream
 from holdfast.domain.system import SYSTEM, SessionDeleted
 from holdfast.lifecycle.retention import Retention
-from holdfast.runtime.prune import Pruning
-from holdfast.runtime.sessions import Caller
+from holdfast.sessions import Caller
 from holdfast.settings import RetentionSettings
-from holdfast.store.port import CommandKey
+from holdfast.store.contract import CommandKey
+from holdfast.tasks.prune import Pruning
 from tests.lifecycle.house import DAY, House
 from tests.runtime.rig import StoppedClock
 

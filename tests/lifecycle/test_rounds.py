@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from holdfast.domain.errors import Unavailable
-from holdfast.lifecycle.rounds import Rounds
+from holdfast.periodic import PeriodicTask
 
 
 async def test_trouble_and_bugs_cost_one_round(caplog: pytest.LogCaptureFixture) -> None:
@@ -20,7 +20,7 @@ async def test_trouble_and_bugs_cost_one_round(caplog: pytest.LogCaptureFixture)
             raise troubles.pop(0)
         enough.set()
 
-    rounds = Rounds(look, name="the watchman", every=0.01)
+    rounds = PeriodicTask(look, name="the watchman", every=0.01)
     with caplog.at_level(logging.WARNING):
         rounds.start()
         async with asyncio.timeout(20):
@@ -40,7 +40,7 @@ async def test_who_is_woken_while_looking_looks_once_more() -> None:
         inside.set()
         await go.wait()
 
-    rounds = Rounds(look, name="x", every=3600)
+    rounds = PeriodicTask(look, name="x", every=3600)
     rounds.start()
     await inside.wait()
     rounds.wake()
@@ -58,7 +58,7 @@ async def test_the_first_look_may_wait() -> None:
     async def look() -> None:
         raise AssertionError
 
-    rounds = Rounds(look, name="x", every=0.01, first=3600)
+    rounds = PeriodicTask(look, name="x", every=0.01, first=3600)
     rounds.start()
     await asyncio.sleep(0.05)
     await rounds.stop()

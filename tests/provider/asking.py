@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import aclosing
 
 from holdfast.domain.events import Call
-from holdfast.domain.message import AgentMessage, Message, UserMessage
-from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, ToolSpec
-from holdfast.runtime.provider import Provider, ProviderModel
+from holdfast.domain.history import AgentMessage, Message, UserMessage
+from holdfast.models.model import Answer, Delta, ModelError, ModelRequest, ToolSpec
+from holdfast.models.provider import Provider, ProviderModel
 from tests.provider.loopback import Json, Loopback, Wire
 
 KEY = "sk-test-0123456789abcdef"

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from holdfast.runtime.provider import ProviderModel, warm_up
+from holdfast.models.provider import ProviderModel, warm_up
 from tests.provider.asking import provider
 from tests.provider.loopback import Loopback, Wire
 

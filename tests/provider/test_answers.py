@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from holdfast.domain.message import ToolResult, UserMessage
-from holdfast.runtime.model import Delta, WantedCall
-from holdfast.runtime.provider import ProviderModel
+from holdfast.domain.history import ToolResult, UserMessage
+from holdfast.models.model import Delta, WantedCall
+from holdfast.models.provider import ProviderModel
 from tests.eventually import PATIENCE
 from tests.provider.asking import HELLO, ask, asking, provider, refused, said, sent
 from tests.provider.loopback import Call, Loopback, Pause, Reply, Text, Think, Wire

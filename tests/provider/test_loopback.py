@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from holdfast.domain.message import ToolResult, UserMessage
-from holdfast.runtime.provider import Provider, ProviderModel
+from holdfast.domain.history import ToolResult, UserMessage
+from holdfast.models.provider import Provider, ProviderModel
 from tests.provider.asking import ask, said
 from tests.provider.loopback import Loopback
 

@@ -9,9 +9,9 @@ import pytest
 
 from holdfast.domain.events import Call as Made
 from holdfast.domain.events import CallOutcome
-from holdfast.domain.message import AgentMessage, Note, ToolResult, UserMessage
-from holdfast.runtime.model import ToolSpec
-from holdfast.runtime.provider import ProviderModel
+from holdfast.domain.history import AgentMessage, Note, ToolResult, UserMessage
+from holdfast.models.model import ToolSpec
+from holdfast.models.provider import ProviderModel
 from tests.provider.asking import HELLO, ask, provider, said, sent, shapes
 from tests.provider.loopback import Call, Json, Loopback, Reply, Text, Think, Wire
 

@@ -10,15 +10,15 @@ from contextlib import aclosing
 
 import pytest
 
-from holdfast.runtime.model import Model
-from holdfast.runtime.provider import Provider, ProviderModel
+from holdfast.models.model import Model
+from holdfast.models.provider import Provider, ProviderModel
 from tests.provider.asking import KEY, ask, asking, provider
 from tests.provider.loopback import Hang, Loopback, Reply, Text, Wire
 
 
 def test_importing_the_port_does_not_import_the_library() -> None:
     code = (
-        "import sys, holdfast.runtime.provider as p\n"
+        "import sys, holdfast.models.provider as p\n"
         "p.ProviderModel(p.Provider('x', 'openai', None, 'k'), 'm').name\n"
         "heavy = {'pydantic_ai', 'openai', 'anthropic', 'httpx2', 'httpx', 'pydantic'}\n"
         "assert not heavy & {name.partition('.')[0] for name in sys.modules}\n"
@@ -30,7 +30,7 @@ def test_only_what_speaks_the_wire_is_imported() -> None:
     """The SDK of the other wire is a second of work and 40 MB."""
     for wire, other in (("openai", "anthropic"), ("anthropic", "openai")):
         code = (
-            "import sys, holdfast.runtime.provider as p\n"
+            "import sys, holdfast.models.provider as p\n"
             f"p.warm_up([{wire!r}])\n"
             f"assert {wire!r} in sys.modules and {other!r} not in sys.modules\n"
         )
@@ -124,9 +124,9 @@ async def test_leaving_and_ending_at_once_is_quiet(server: Loopback) -> None:
     """The gateway goes down in the middle of its first answers: no warning, no trace on its standard error."""
     code = f"""
 import asyncio
-from holdfast.domain.message import (UserMessage)
-from holdfast.runtime.model import ModelRequest
-from holdfast.runtime.provider import Provider, ProviderModel, warm_up
+from holdfast.domain.history import (UserMessage)
+from holdfast.models.model import ModelRequest
+from holdfast.models.provider import Provider, ProviderModel, warm_up
 
 async def listen(model, heard):
     async for _ in model.stream(ModelRequest(1, "", [UserMessage(1, "Hello")], [])):

@@ -11,7 +11,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from holdfast.runtime.provider import Provider, ProviderModel
+from holdfast.models.provider import Provider, ProviderModel
 from tests.provider.asking import KEY, ask, asking, provider, refused
 from tests.provider.loopback import (
     Answer,

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events import Record
-from holdfast.store.port import Append, Appended, Lease, PartialText
+from holdfast.store.contract import Append, Appended, Lease, PartialText
 from holdfast.store.sqlite import SqliteStore
 
 T = TypeVar("T")

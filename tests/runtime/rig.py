@@ -9,28 +9,28 @@ from pathlib import Path
 
 import msgspec
 
+from holdfast.clock import SystemClock
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand, StopTurn
 from holdfast.domain.events import Mode, Record, session_stream
 from holdfast.domain.fact import Problem
-from holdfast.domain.message import AgentMessage, UserMessage
+from holdfast.domain.history import AgentMessage, UserMessage
+from holdfast.domain.next_step import Limits
 from holdfast.domain.session import Session
-from holdfast.domain.step import Limits
+from holdfast.models.model import Answer, Delta, ModelError, ModelRequest, WantedCall
 from holdfast.runtime.agent import Agent
-from holdfast.runtime.archive import Archive
-from holdfast.runtime.changes import Changes
-from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.heartbeat import Heartbeat
-from holdfast.runtime.live import Live
-from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.runner import Runner
-from holdfast.runtime.secrets import Secrets
-from holdfast.runtime.sessions import Caller, Sessions
+from holdfast.runtime.streaming_text import StreamingTexts
+from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.files import READ, WRITE
-from holdfast.runtime.tools.place import Place
-from holdfast.runtime.tools.tool import AnyTool, Done, Tool
-from holdfast.store.port import Appended, CommandKey
+from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput
+from holdfast.secrets import Secrets
+from holdfast.sessions import Caller, Sessions
+from holdfast.store.contract import Appended, CommandKey
 from holdfast.store.sqlite import SqliteStore
+from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.log import TaskLog
 
 ID = "0123456789abcdef"
 STREAM = session_stream(ID)
@@ -119,19 +119,19 @@ class PostArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     letter: str
 
 
-async def _post(place: Place, arguments: PostArguments) -> Done:
+async def _post(place: ToolContext, arguments: PostArguments) -> ToolOutput:
     with (place.cwd / "posted").open("a") as box:
         box.write(arguments.letter + "\n")
-    return Done("posted")
+    return ToolOutput("posted")
 
 
-async def _stall(place: Place, arguments: PostArguments) -> Done:
+async def _stall(place: ToolContext, arguments: PostArguments) -> ToolOutput:
     await _post(place, arguments)
     await asyncio.Event().wait()
-    return Done("")
+    return ToolOutput("")
 
 
-async def _break(_: Place, arguments: PostArguments) -> Done:
+async def _break(_: ToolContext, arguments: PostArguments) -> ToolOutput:
     raise RuntimeError(f"a bug in a tool: {arguments.letter}")
 
 
@@ -196,12 +196,12 @@ class Rig:
         self.clock = clock or SystemClock()
         self.store = store or SqliteStore(home / "holdfast.db")
         self.sessions = Sessions(self.store, self.clock)
-        self.live = Live(self.store)
+        self.live = StreamingTexts(self.store)
         self.profiles = ScriptedProfiles(limits or Limits(resume_attempts=100))
         self.runner = Runner(
             self.store,
             sessions=self.sessions,
-            archive=Archive(self.store, self.clock, Changes(home)),
+            archive=TaskLog(self.store, self.clock, GitSnapshots(home)),
             live=self.live,
             profiles=self.profiles,
             clock=self.clock,

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from holdfast.runtime import clock
+from holdfast import clock
 from tests.runtime.rig import StoppedClock
 
 NOW = 1_800_000_000_000

@@ -17,17 +17,17 @@ from holdfast.domain.chapter import (
     ContextCompacted,
 )
 from holdfast.domain.commands import AnswerWait, CompactSession, UndoReset, UndoTurn
-from holdfast.domain.compaction import Compact, CompactionRules, fitting
+from holdfast.domain.compaction import Compact, CompactionRules, fit_to_budget
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import ModelRequested, Record, TurnFinished, WaitOpened, session_stream
 from holdfast.domain.fact import Usage
-from holdfast.domain.message import Note, UserMessage
+from holdfast.domain.history import Note, UserMessage
+from holdfast.domain.next_step import Limits
 from holdfast.domain.reset import NotDue
 from holdfast.domain.session import Session
-from holdfast.domain.step import Limits
-from holdfast.domain.why_chapter import why_chapter
+from holdfast.domain.why.chapter import why_chapter
 from holdfast.runtime import compaction
-from holdfast.store.port import Append, Appended, Write
+from holdfast.store.contract import Append, Appended, Write
 from tests.domain.chapters import check_context
 from tests.domain.history import check_ended
 from tests.eventually import eventually
@@ -356,9 +356,9 @@ async def test_what_is_too_long_to_be_read_is_summarised_from_its_digest(house: 
     await house.create("say " + "a" * 4_000)
     await turns(house, 2, "say short ")
     messages = (await house.sessions.get(ID)).messages
-    fit = fitting(messages, 100)
+    fit = fit_to_budget(messages, 100)
     assert isinstance(fit[0], Note) and "The user said: say aaa" in fit[0].text
-    assert fit[1:] == messages[2:] and fitting(messages, 10_000) == messages
+    assert fit[1:] == messages[2:] and fit_to_budget(messages, 10_000) == messages
 
 
 @pytest.mark.parametrize("how", ["echo", "fail"])

@@ -13,13 +13,13 @@ import pytest
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.events import ToolCallFinished, TurnFinished, session_stream
 from holdfast.domain.task import TaskStarted, task_of_call
-from holdfast.runtime import mirror as mirrors
-from holdfast.runtime.archive import Archive
-from holdfast.runtime.changes import Changes
-from holdfast.runtime.delegation import Delegation
-from holdfast.runtime.mirror import LOG, SUMMARY, Mirror
-from holdfast.runtime.sessions import Caller
-from holdfast.store.port import Append, Appended, CommandKey
+from holdfast.sessions import Caller
+from holdfast.store.contract import Append, Appended, CommandKey
+from holdfast.tasks import files as mirrors
+from holdfast.tasks.agents import AgentTasks
+from holdfast.tasks.files import LOG, SUMMARY, TaskFileExporter
+from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.log import TaskLog
 from tests.board.rig import BoardRig
 from tests.runtime.rig import ID, Rig, call
 
@@ -36,9 +36,9 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
         await rig.close()
 
 
-def delegation(rig: Rig) -> Delegation:
-    archive = Archive(rig.store, rig.clock, Changes(rig.home))
-    return Delegation(rig.store, archive=archive, sessions=rig.sessions, clock=rig.clock)
+def delegation(rig: Rig) -> AgentTasks:
+    archive = TaskLog(rig.store, rig.clock, GitSnapshots(rig.home))
+    return AgentTasks(rig.store, archive=archive, sessions=rig.sessions, clock=rig.clock)
 
 
 def caller(id: str) -> Caller:
@@ -73,7 +73,7 @@ async def test_a_turn_that_is_detached_in_the_moment_of_its_end_is_a_task_that_e
 async def test_a_start_that_is_told_twice_is_no_second_agent_and_is_not_refused(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.runtime.delegation.MOST_AGENTS", 1)
+    monkeypatch.setattr("holdfast.tasks.agents.MOST_AGENTS", 1)
     await rig.create()
     started, starter = work(rig, ONE, "hold on"), delegation(rig)
     first = await starter.start(started, profile="script", caller=caller("delegate-it"))
@@ -93,7 +93,7 @@ async def test_a_file_that_cannot_be_written_does_not_end_the_following_of_other
 
     monkeypatch.setattr(mirrors, "_replace", full)
     await rig.create()
-    mirror = Mirror(rig.store, sessions=rig.sessions, root=rig.home)
+    mirror = TaskFileExporter(rig.store, sessions=rig.sessions, root=rig.home)
     await mirror.start()
     await delegation(rig).start(work(rig, ONE, "say one"), profile="script", caller=caller("delegate-1"))
     while troubles:
@@ -116,7 +116,7 @@ async def test_the_file_of_a_running_task_is_read_once_and_not_at_every_call(
 
     monkeypatch.setattr(mirrors, "_last_version", looking)
     await rig.create()
-    mirror = Mirror(rig.store, sessions=rig.sessions, root=rig.home)
+    mirror = TaskFileExporter(rig.store, sessions=rig.sessions, root=rig.home)
     await mirror.start()
     letters = [f"call {call('post', letter=letter)}" for letter in "abcdef"]
     prompt = "\n".join([*letters, "say posted"])

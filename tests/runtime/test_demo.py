@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.events import Call
-from holdfast.domain.message import AgentMessage, Message, Note, ToolResult, UserMessage
-from holdfast.runtime.demo import HELP, DemoModel
-from holdfast.runtime.model import Answer, Delta, ModelError, ModelRequest, WantedCall
+from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.models.demo import HELP, DemoModel
+from holdfast.models.model import Answer, Delta, ModelError, ModelRequest, WantedCall
 
 
 async def ask(*messages: Message, turn: int = 1) -> Answer:

@@ -12,8 +12,8 @@ import pytest
 
 from holdfast.config import ConfigError
 from holdfast.edit_settings import add_profile, allow_always, set_default
+from holdfast.models.detect import detect, is_stranger, listening_users
 from holdfast.read_settings import load_settings
-from holdfast.runtime.detect import detect, is_stranger, listening_users
 from holdfast.settings import ProviderSettings, Settings
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.clock import SystemClock
 from holdfast.domain.events import Record, TurnStarted
-from holdfast.domain.fact import Happened
-from holdfast.domain.message import ToolResult
+from holdfast.domain.fact import EventRef
+from holdfast.domain.history import ToolResult
 from holdfast.domain.session import Session, Turn
-from holdfast.runtime.archive import Archive
-from holdfast.runtime.changes import Changes
-from holdfast.runtime.clock import SystemClock
 from holdfast.store.sqlite import SqliteStore
+from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.log import TaskLog
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ async def test_what_tools_report_is_listed(
     session = Session("ab12", cwd=str(tmp_path))
     session.messages = [ToolResult(1, f"c{n}", tool, "done", "") for n, tool in enumerate(tools)]
     first = Record(seq=1, stream="session/ab12", version=1, at=0, event=TurnStarted(turn=1, inputs=[], profile="demo"))
-    turn = Turn(1, Happened(1, 0), first, task="t1", files=reported)
-    archive = Archive(store, SystemClock(), Changes(tmp_path))
+    turn = Turn(1, EventRef(1, 0), first, task="t1", files=reported)
+    archive = TaskLog(store, SystemClock(), GitSnapshots(tmp_path))
     assert await archive._files(session, turn) == files
     await store.close()

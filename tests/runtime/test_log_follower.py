@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.errors import Gone, Unavailable
-from holdfast.runtime.log_follower import LogFollower, growing_pause
-from holdfast.store.port import Append, Subscription, Write
+from holdfast.store.contract import Append, Subscription, Write
+from holdfast.store.log_follower import LogFollower, growing_pause
 from holdfast.store.sqlite import SqliteStore
 from tests.eventually import eventually
 from tests.store.conformance import created
@@ -19,7 +19,7 @@ A, B = "a" * 16, "b" * 16
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.runtime.log_follower.growing_pause", lambda failures: 0.01)
+    monkeypatch.setattr("holdfast.store.log_follower.growing_pause", lambda failures: 0.01)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ async def test_a_stream_that_fails_is_tried_again_and_keeps_no_other_waiting(sto
 
 
 async def test_the_problem_is_named_while_it_lasts(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.runtime.log_follower.growing_pause", lambda failures: 3600)
+    monkeypatch.setattr("holdfast.store.log_follower.growing_pause", lambda failures: 3600)
     listener = Listener(store)
     listener.errors["sweep"] = [RuntimeError("a bug")]
     await listener.follower.start()

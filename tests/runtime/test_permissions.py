@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.events import Call, WaitAnswered, WaitOpened
-from holdfast.runtime.permissions import Permitted, permission
+from holdfast.runtime.mcp.connection import McpToolInfo
+from holdfast.runtime.mcp.servers import McpClient, McpServer, McpTool
+from holdfast.runtime.permissions import Allowed, permission
+from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.files import file_tools
-from holdfast.runtime.tools.mcp import McpServer, McpTool, Server
-from holdfast.runtime.tools.mcp_connection import Offered
-from holdfast.runtime.tools.place import Place
 from holdfast.runtime.tools.question import QUESTION
-from holdfast.runtime.tools.tool import AnyTool, Result
+from holdfast.runtime.tools.tool import AnyTool, ToolOutcome
 from holdfast.settings import Policy
 from tests.domain.book import Book
 
 TOOLS: dict[str, AnyTool] = {tool.name: tool for tool in (*file_tools(), QUESTION)}
-Found = Permitted | Result | WaitOpened
+Found = Allowed | ToolOutcome | WaitOpened
 
 
 def called(tool: str, **arguments: object) -> tuple[Book, Call]:
@@ -32,14 +32,14 @@ def called(tool: str, **arguments: object) -> tuple[Book, Call]:
 
 
 def asked(book: Book, call: Call, rules: dict[str, Policy], cwd: Path) -> Found:
-    return permission(book.session, call, tools=TOOLS, rules=rules, place=Place(cwd))
+    return permission(book.session, call, tools=TOOLS, rules=rules, place=ToolContext(cwd))
 
 
 def word(found: Found) -> str:
     """allow, ask, or the outcome without running it."""
     if isinstance(found, WaitOpened):
         return "ask"
-    return found.outcome if isinstance(found, Result) else "allow"
+    return found.outcome if isinstance(found, ToolOutcome) else "allow"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_nobody_is_asked_about_a_call_that_cannot_be_carried_out(tmp_path: Path,
     """A yes to arguments that do not fit would be a yes to any arguments."""
     book, call = called("write")
     found = asked(book, Call(call=call.call, tool="write", arguments=arguments), {}, tmp_path)
-    assert isinstance(found, Result)
+    assert isinstance(found, ToolOutcome)
     assert (found.outcome, found.output[:25]) == ("failed", "The arguments do not fit:")
 
 
@@ -130,11 +130,11 @@ async def test_what_was_allowed_is_what_is_done(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("a")
     book, call = called("read", path="link")
     found = asked(book, call, {"read:.env": "deny"}, tmp_path)
-    assert isinstance(found, Permitted)
+    assert isinstance(found, Allowed)
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to(".env")
     result = await found.tool.call(found.place, call.arguments)
-    assert result == Result("failed", "link leads to .env now; a was allowed.")
+    assert result == ToolOutcome("failed", "link leads to .env now; a was allowed.")
 
 
 @pytest.mark.parametrize(("answer", "expected"), [("allow", "allow"), ("session", "allow"), ("deny", "failed")])
@@ -157,7 +157,7 @@ def test_a_persons_word_counts(tmp_path: Path, answer: str, expected: str) -> No
     )
     found = asked(book, call, {}, tmp_path)
     assert word(found) == expected
-    if isinstance(found, Result):
+    if isinstance(found, ToolOutcome):
         assert "because" in found.output
     later = Call(call="1.9.0", tool="write", arguments=json.dumps({"path": "docs/b.md", "content": ""}))
     assert word(asked(book, later, {}, tmp_path)) == ("allow" if answer == "session" else "ask")
@@ -166,17 +166,17 @@ def test_a_persons_word_counts(tmp_path: Path, answer: str, expected: str) -> No
 @pytest.mark.parametrize(("rules", "expected"), [({}, "ask"), ({"tracker__*": "allow"}, "allow")])
 def test_a_server_does_not_allow_its_own_tools(tmp_path: Path, rules: dict[str, Policy], expected: str) -> None:
     """That it changes nothing is only its own word: enough to run it again after a crash, not to run it at all."""
-    offered = Offered("list", "List the tickets.", {}, "pure")
-    tool = McpTool("tracker__list", Server(McpServer(name="tracker"), 1), offered)
+    offered = McpToolInfo("list", "List the tickets.", {}, "pure")
+    tool = McpTool("tracker__list", McpClient(McpServer(name="tracker"), 1), offered)
     book, call = called("tracker__list")
-    found = permission(book.session, call, tools={tool.name: tool}, rules=rules, place=Place(tmp_path))
+    found = permission(book.session, call, tools={tool.name: tool}, rules=rules, place=ToolContext(tmp_path))
     assert (tool.effect, word(found)) == ("pure", expected)
 
 
 def test_an_unknown_tool_is_told_what_there_is(tmp_path: Path) -> None:
     book, call = called("fly", path="a")
     found = asked(book, call, {}, tmp_path)
-    assert isinstance(found, Result)
+    assert isinstance(found, ToolOutcome)
     assert "read" in found.output
 
 
@@ -187,7 +187,7 @@ def test_a_question_can_be_denied_but_its_answer_counts(tmp_path: Path) -> None:
     assert isinstance(wait, WaitOpened)
     book.write(wait)
     book.write(WaitAnswered(turn=1, wait=wait.wait, answer="left", by="ann"))
-    assert asked(book, call, {"*": "deny"}, tmp_path) == Result("done", "left")
+    assert asked(book, call, {"*": "deny"}, tmp_path) == ToolOutcome("done", "left")
 
 
 @pytest.mark.parametrize("arguments", [{}, {"text": " "}, {"text": "?", "choices": 3}, {"text": ["deep"]}])

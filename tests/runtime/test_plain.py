@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.runtime.plain import coloured, plain, whole
+from holdfast.tasks.plain_text import coloured, plain, whole
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.events import Call, Record, TurnStarted
-from holdfast.domain.fact import Happened
+from holdfast.domain.fact import EventRef
 from holdfast.domain.reset import ResetRules
 from holdfast.domain.session import OpenCall, Session, Turn
 from holdfast.runtime.profiles import Profiles
@@ -83,7 +83,7 @@ async def test_a_profile_that_is_gone_still_takes_away_what_a_killed_call_left(
     started = TurnStarted(turn=1, inputs=[], profile="gone")
     record = Record(seq=1, stream="session/0", version=1, at=0, event=started)
     cut = OpenCall(Call(call="1.1.0", tool="write", arguments='{"path": "a", "content": "b"}'), effect="idempotent")
-    turn = Turn(1, Happened(1, 0), record, open_calls={"1.1.0": cut})
+    turn = Turn(1, EventRef(1, 0), record, open_calls={"1.1.0": cut})
     state = Session("0", profile="gone", cwd=str(tmp_path / "work"), turn=turn)
     await profiles.agent(state).tidy(state)
     assert not left.exists()

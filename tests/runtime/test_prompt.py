@@ -9,11 +9,11 @@ import pytest
 
 from holdfast.domain.session import Session
 from holdfast.runtime.prompt import AGENTS_LIMIT, prompt
-from holdfast.runtime.tools.place import Place
+from holdfast.runtime.tools.context import ToolContext
 
 
 def told(cwd: Path) -> str:
-    request = prompt(Session("0"), turn=1, instructions="Be kind.", place=Place(cwd), tools=[])
+    request = prompt(Session("0"), turn=1, instructions="Be kind.", place=ToolContext(cwd), tools=[])
     start = f"Be kind.\n\nYour working directory is {cwd}."
     assert request.instructions.startswith(start)
     return request.instructions.removeprefix(start).strip()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast.lifecycle.retention import DAY_MS, outlived
-from holdfast.runtime.prune import Rule, chosen
 from holdfast.settings import RetentionSettings
-from holdfast.store.port import Row
+from holdfast.store.contract import Row
+from holdfast.tasks.prune import Rule, chosen
 
 NOW = 1_000 * DAY_MS
 

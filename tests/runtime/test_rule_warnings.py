@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.board.tools import WorkerTools
-from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.rule_warnings import TOOLS, rule_warnings
+from holdfast.board.worker_tools import WorkerTools
+from holdfast.clock import SystemClock
+from holdfast.rules.warnings import TOOLS, rule_warnings
 from holdfast.runtime.tools.delegate import Delegate
 from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.question import QUESTION

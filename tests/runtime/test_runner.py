@@ -18,8 +18,8 @@ from holdfast.domain.events import (
     TurnSuspended,
     WaitOpened,
 )
-from holdfast.domain.step import Limits
-from holdfast.store.port import Append, Lease, PartialText, Write
+from holdfast.domain.next_step import Limits
+from holdfast.store.contract import Append, Lease, PartialText, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.domain.history import check, check_ended
 from tests.eventually import PATIENCE, eventually

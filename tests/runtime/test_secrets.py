@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.runtime.profiles import Profiles
-from holdfast.runtime.secrets import Secrets
+from holdfast.secrets import Secrets
 
 VALUE = 'sk-(a+b)*"quoted"\\$-ÿ'
 PEM = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAgEAAoIB\n-----END KEY-----\n"

@@ -23,7 +23,7 @@ from holdfast.domain.events import (
 )
 from holdfast.domain.fact import Usage
 from holdfast.domain.task import task_of_call
-from holdfast.store.port import Append, Write
+from holdfast.store.contract import Append, Write
 from tests.board.rig import BoardRig
 from tests.memory import MEMORY
 

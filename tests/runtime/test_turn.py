@@ -19,8 +19,8 @@ from holdfast.domain.events import (
     TurnFinished,
     TurnStarted,
 )
-from holdfast.domain.step import Limits
-from holdfast.store.port import Append, Appended
+from holdfast.domain.next_step import Limits
+from holdfast.store.contract import Append, Appended
 from holdfast.store.sqlite import SqliteStore
 from tests.domain.history import check, check_ended
 from tests.eventually import PATIENCE, eventually

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.runtime.provider import Provider, ProviderModel
+from holdfast.models.provider import Provider, ProviderModel
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.events import TurnFinished
-from holdfast.domain.step import Limits
+from holdfast.domain.next_step import Limits
 from holdfast.runtime.work_time import WorkTime
 from tests.runtime.rig import Rig, StoppedClock, call, only
 

@@ -12,20 +12,20 @@ import os
 import sys
 from pathlib import Path
 
+from holdfast.clock import SystemClock
 from holdfast.config import Home
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.events import session_stream
 from holdfast.lifecycle import doctor
-from holdfast.runtime.archive import Archive
-from holdfast.runtime.changes import Changes
-from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.live import Live
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.runner import Runner
-from holdfast.runtime.sessions import Caller, Sessions
-from holdfast.store.lock import HomeLock
-from holdfast.store.port import CommandKey, PartialText, SessionCursor
+from holdfast.runtime.streaming_text import StreamingTexts
+from holdfast.sessions import Caller, Sessions
+from holdfast.store.contract import CommandKey, PartialText, SessionCursor
+from holdfast.store.home_lock import HomeLock
 from holdfast.store.sqlite import SqliteStore
+from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.log import TaskLog
 
 
 def watch(database: Path) -> None:
@@ -50,8 +50,8 @@ async def life(home: Home, id: str) -> None:
     runner = Runner(
         store,
         sessions=sessions,
-        archive=Archive(store, clock, Changes(home.tasks)),
-        live=Live(store),
+        archive=TaskLog(store, clock, GitSnapshots(home.tasks)),
+        live=StreamingTexts(store),
         profiles=Profiles(home.config),
         clock=clock,
     )

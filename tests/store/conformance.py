@@ -1,4 +1,4 @@
-"""What every store must do, in tests. `holdfast/store/port.py` says the same in words.
+"""What every store must do, in tests. `holdfast/store/contract.py` says the same in words.
 
 An engine is plugged in by a subclass whose fixture `engine` can open a store, again and again at the
 same place (see test_sqlite.py). Nothing in here knows which engine it is.
@@ -45,8 +45,7 @@ from holdfast.domain.task import (
     TaskStopRequested,
     task_stream,
 )
-from holdfast.store.device_port import DeviceRow
-from holdfast.store.port import (
+from holdfast.store.contract import (
     Append,
     Appended,
     CommandKey,
@@ -59,6 +58,7 @@ from holdfast.store.port import (
     TaskFilter,
     Write,
 )
+from holdfast.store.device_contract import DeviceRow
 from tests.eventually import eventually
 
 A, B, C = "a" * 16, "b" * 16, "ab" + "c" * 14

@@ -26,7 +26,7 @@ from holdfast.domain.events import (
 from holdfast.domain.system import SYSTEM
 from holdfast.domain.task import ProcessStarted, TaskPinned, TaskPruned, task_stream
 from holdfast.store.connection import connect_reader
-from holdfast.store.port import Hit
+from holdfast.store.contract import Hit
 from holdfast.store.sqlite import SqliteStore
 from tests.eventually import eventually
 from tests.store.conformance import (

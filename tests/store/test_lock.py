@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.errors import Conflict
-from holdfast.store.lock import HomeLock
+from holdfast.store.home_lock import HomeLock
 
 OWNER = """
 import sys
 from pathlib import Path
-from holdfast.store.lock import HomeLock
+from holdfast.store.home_lock import HomeLock
 lock = HomeLock(Path(sys.argv[1]))
 print("mine", flush=True)
 sys.stdin.read()

@@ -12,10 +12,10 @@ from hypothesis.stateful import invariant, rule
 
 from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.events import AnyEvent, Record, session_stream
-from holdfast.domain.fold import fold
 from holdfast.domain.session import Session
+from holdfast.domain.session_fold import fold
 from holdfast.gateway.routes.sessions import session_of
-from holdfast.store.port import Append, CommandKey, Lease, Row, Write
+from holdfast.store.contract import Append, CommandKey, Lease, Row, Write
 from holdfast.store.projections import TRYING, WANTED
 from holdfast.store.sqlite import SqliteStore
 from tests.domain.book import ID

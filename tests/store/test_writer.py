@@ -15,9 +15,9 @@ from holdfast.domain.errors import NotReady, Unavailable
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.system import SYSTEM
 from holdfast.store.connection import connect_impatient_writer, prepare
+from holdfast.store.contract import Append, Appended, CommandKey, Write
 from holdfast.store.operations import DoAppend, encode_writes
-from holdfast.store.port import Append, Appended, CommandKey, Write
-from holdfast.store.tail import Tail
+from holdfast.store.subscriptions import Subscriptions
 from holdfast.store.writer import LIGHT, Writer
 from tests.eventually import PATIENCE, eventually
 from tests.store.conformance import STREAM, A, created, deleted, said, started
@@ -71,7 +71,7 @@ def disk(tmp_path: Path) -> Disk:
 @pytest.fixture(params=WRITERS)
 async def writer(disk: Disk, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Writer]:
     monkeypatch.setattr("holdfast.store.writer.QUICK", WRITERS[request.param])
-    writer = Writer(disk.connect, Tail(), asyncio.get_running_loop())
+    writer = Writer(disk.connect, Subscriptions(), asyncio.get_running_loop())
     yield writer
     await writer.close()
 
@@ -150,7 +150,7 @@ async def test_what_takes_long_is_for_the_thread_on_any_disk(
     disk: Disk, monkeypatch: pytest.MonkeyPatch, quick: bool
 ) -> None:
     monkeypatch.setattr("holdfast.store.writer.QUICK", WRITERS["a quick disk" if quick else "a slow disk"])
-    writer = Writer(disk.connect, Tail(), asyncio.get_running_loop())
+    writer = Writer(disk.connect, Subscriptions(), asyncio.get_running_loop())
     await write(writer, "c1", created(A), *(said(input=str(n)) for n in range(LIGHT)))
     await write(writer, "c2", said())
     await write(writer, "c3", said("x" * 4096 * LIGHT))
@@ -180,7 +180,7 @@ async def impatient(
     monkeypatch.setattr("holdfast.store.writer.QUICK", WRITERS[request.param])
     monkeypatch.setattr("holdfast.store.writer.LOCK_NOTICE_SECONDS", 0.05)
     path = tmp_path / "holdfast.db"
-    writer = Writer(lambda: connect_impatient_writer(path), Tail(), asyncio.get_running_loop())
+    writer = Writer(lambda: connect_impatient_writer(path), Subscriptions(), asyncio.get_running_loop())
     await write(writer, "c1", created(A))
     yield writer
     await writer.close()

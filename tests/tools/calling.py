@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.runtime.tools.mcp import McpServers
-from holdfast.runtime.tools.place import Place
-from holdfast.runtime.tools.tool import AnyTool, Result
+from holdfast.runtime.mcp.servers import McpServers
+from holdfast.runtime.tools.context import ToolContext
+from holdfast.runtime.tools.tool import AnyTool, ToolOutcome
 from tests.eventually import PATIENCE
 
 NOBODY = 65534
-PLACE = Place(Path("/"))
+PLACE = ToolContext(Path("/"))
 Start = Callable[..., McpServers]
 
 
@@ -24,12 +24,12 @@ async def offered(servers: McpServers, *names: str) -> dict[str, AnyTool]:
     return {tool.name: tool for tool in await servers.tools(names)}
 
 
-async def run(tool: AnyTool, **arguments: object) -> Result:
+async def run(tool: AnyTool, **arguments: object) -> ToolOutcome:
     return await tool.call(PLACE, json.dumps(arguments))
 
 
-async def call(tool: AnyTool, cwd: Path, **arguments: object) -> Result:
-    return await tool.call(Place(cwd), json.dumps(arguments))
+async def call(tool: AnyTool, cwd: Path, **arguments: object) -> ToolOutcome:
+    return await tool.call(ToolContext(cwd), json.dumps(arguments))
 
 
 async def done(tool: AnyTool, cwd: Path, **arguments: object) -> str:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.runtime.tools.mcp import McpServer, McpServers
+from holdfast.runtime.mcp.servers import McpServer, McpServers
 
 from .calling import Children, Start
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.files import EDIT, LIST, READ, SEARCH, WRITE
-from holdfast.runtime.tools.place import Place, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, Tool
 
 from .calling import call
@@ -27,7 +27,7 @@ PIECES = (
 )
 
 
-class World:
+class DispatchContext:
     """A working directory full of links, and what lies around it."""
 
     def __init__(self, base: Path) -> None:
@@ -71,9 +71,9 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DispatchContext]:
     base = tmp_path_factory.mktemp("confinement").resolve() / "base"
-    made = World(base)
+    made = DispatchContext(base)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(base / "home"))
         yield made
@@ -93,10 +93,10 @@ def paths() -> st.SearchStrategy[str]:
 @example("dangling")
 @example("chain/file")
 @example("~/file")
-def test_what_is_called_inside_is_inside(world: World, path: str) -> None:
+def test_what_is_called_inside_is_inside(world: DispatchContext, path: str) -> None:
     path = path.replace("CWD", world.cwd_path)
     try:
-        target = Place(world.cwd).inside(path)
+        target = ToolContext(world.cwd).inside(path)
     except ToolFailed:
         return
     real = os.path.realpath(target)
@@ -114,7 +114,7 @@ def test_what_is_called_inside_is_inside(world: World, path: str) -> None:
 @example("up/secret")
 @example("~/file")
 @example("CWD/../secret")
-def test_no_tool_reaches_out(world: World, path: str) -> None:
+def test_no_tool_reaches_out(world: DispatchContext, path: str) -> None:
     path = path.replace("CWD", world.cwd_path)
     before = world.outside()
 
@@ -137,7 +137,7 @@ def test_no_tool_reaches_out(world: World, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["out", "up", "root", "chain", "file-out", "..", "/", "~", "a/link", "dangling"])
-async def test_a_search_does_not_reach_out(world: World, path: str) -> None:
+async def test_a_search_does_not_reach_out(world: DispatchContext, path: str) -> None:
     world.build()
     result = await call(SEARCH, world.cwd, pattern="secret", path=path)
     assert result.outcome == "failed"
@@ -145,7 +145,7 @@ async def test_a_search_does_not_reach_out(world: World, path: str) -> None:
     assert (await call(SEARCH, world.cwd, pattern="secret")).output.startswith("No matches.")
 
 
-class Swapped(Place):
+class Swapped(ToolContext):
     """Between the look and the use somebody puts a link in the place of a directory."""
 
     def inside(self, path: str) -> Path:
@@ -169,7 +169,7 @@ class Swapped(Place):
     ids=lambda value: value.name if isinstance(value, Tool) else value["path"],
 )
 async def test_a_link_that_is_put_there_in_between_leads_nowhere(
-    world: World, tool: AnyTool, arguments: dict[str, str]
+    world: DispatchContext, tool: AnyTool, arguments: dict[str, str]
 ) -> None:
     world.build()
     before = world.outside()
@@ -180,9 +180,9 @@ async def test_a_link_that_is_put_there_in_between_leads_nowhere(
     assert (world.cwd / "a-before" / "file").read_text() == "inside"
 
 
-async def test_what_is_closed_stays_closed_wherever_one_works(world: World, tmp_path: Path) -> None:
+async def test_what_is_closed_stays_closed_wherever_one_works(world: DispatchContext, tmp_path: Path) -> None:
     world.build()
-    place = Place(world.cwd, closed=(world.cwd / "a",))
+    place = ToolContext(world.cwd, closed=(world.cwd / "a",))
     arguments: list[tuple[AnyTool, dict[str, str]]] = [
         (READ, {"path": "a/file"}),
         (READ, {"path": "in/file"}),
@@ -193,12 +193,12 @@ async def test_what_is_closed_stays_closed_wherever_one_works(world: World, tmp_
     for tool, wanted in arguments:
         result = await tool.call(place, json.dumps(wanted))
         assert (result.outcome, "is closed to tools" in result.output) == ("failed", True)
-    everything = Place(tmp_path, also=(Path("/"),))
+    everything = ToolContext(tmp_path, also=(Path("/"),))
     for path in ("/proc/self/environ", f"/proc/{os.getpid()}/environ", "/proc"):
         assert "is closed to tools" in (await READ.call(everything, json.dumps({"path": path}))).output
 
 
-async def test_a_hard_link_is_read_but_its_other_end_is_not_written(world: World) -> None:
+async def test_a_hard_link_is_read_but_its_other_end_is_not_written(world: DispatchContext) -> None:
     world.build()
     (world.cwd / "hard").hardlink_to(world.around[2])
     await call(WRITE, world.cwd, path="hard", content="mine")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from holdfast.runtime.tools.place import Place
+from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.recall import Recall
 from tests.lifecycle.house import House
 from tests.runtime.rig import ID, call
@@ -21,7 +21,7 @@ async def test_it_finds_words_results_and_what_was_asked_of_tools(tmp_path: Path
     await house.rest(session=OTHER)
     await house.reset("r1")
     tool = Recall(house.sessions).tool
-    place = Place(tmp_path, session=ID)
+    place = ToolContext(tmp_path, session=ID)
 
     async def recall(**arguments: object) -> str:
         return (await tool.call(place, json.dumps(arguments))).output

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.files import SEARCH
-from holdfast.runtime.tools.place import Place
 from holdfast.runtime.tools.searching import search_tool
 from holdfast.runtime.tools.tool import OUTPUT_LIMIT
 from tests.eventually import PATIENCE
@@ -58,7 +58,7 @@ async def test_what_is_closed_is_not_searched(tree: Path) -> None:
     home = tree / "src" / "[a] home*"
     home.mkdir()
     (home / "token").write_text("needle\n")
-    place = Place(tree, closed=(home,))
+    place = ToolContext(tree, closed=(home,))
     found = await SEARCH.call(place, '{"pattern": "needle"}')
     assert "src/b.ts:1:needle();" in found.output
     assert "home" not in found.output

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from holdfast.clock import SystemClock
 from holdfast.config import Home
 from holdfast.domain.commands import ArchiveSession
 from holdfast.domain.errors import Conflict, Unavailable
@@ -30,12 +31,11 @@ from holdfast.domain.events import (
 from holdfast.domain.fact import Usage
 from holdfast.domain.task import TaskDetached, TaskFinished, TaskStarted, TaskStopRequested, task_stream
 from holdfast.processes.command import Command, Running
-from holdfast.runtime import prune
-from holdfast.runtime.changes import Changes
-from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.prune import Pruning, Rule
-from holdfast.runtime.sessions import Caller
-from holdfast.store.port import Append, Appended, CommandKey, Row, Write
+from holdfast.sessions import Caller
+from holdfast.store.contract import Append, Appended, CommandKey, Row, Write
+from holdfast.tasks import prune
+from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.prune import Pruning, Rule
 from tests.tools.test_terminal import SECRET, SESSION, Desk, opened
 
 DAY_MS = 86_400_000
@@ -84,7 +84,7 @@ async def intended(desk: Desk) -> str:
 async def test_a_stop_by_force_on_top_of_a_patient_one_does_not_lose_the_end(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.runtime.tasks.STOP_GRACE_SECONDS", 3600.0)
+    monkeypatch.setattr("holdfast.tasks.commands.STOP_GRACE_SECONDS", 3600.0)
     stubborn = "(trap '' TERM; touch ready; sleep 60) & wait"
     task = (await desk.call("terminal", command=stubborn, background=True)).task
     while not (desk.place.cwd / "ready").exists():
@@ -111,7 +111,7 @@ async def test_an_end_whose_commit_was_in_doubt_is_written_once_and_told_once(
         return appended
 
     monkeypatch.setattr(desk.store, "append", doubtful)
-    monkeypatch.setattr("holdfast.runtime.tasks.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("holdfast.tasks.commands.RETRY_SECONDS", 0.0)
     task = (await desk.call("terminal", command="true", background=True)).task
     while task in desk.tasks._watched:
         await asyncio.sleep(0.01)
@@ -166,7 +166,7 @@ async def test_a_stop_that_the_disk_refused_is_tried_again(desk: Desk, monkeypat
         return await append(wanted)
 
     monkeypatch.setattr(desk.store, "append", full)
-    monkeypatch.setattr("holdfast.runtime.tasks.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("holdfast.tasks.commands.RETRY_SECONDS", 0.0)
     started = await desk.call("terminal", command="sleep 60", background=True)
     assert started.end is not None
     assert started.end.running, "it is started, not done"
@@ -180,7 +180,7 @@ async def test_a_time_that_passed_while_the_machine_slept_is_noticed_soon_after(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The clock of the loop stands still meanwhile, so a timer alone would come hours too late."""
-    monkeypatch.setattr("holdfast.runtime.tasks.CLOCK_SECONDS", 0.02)
+    monkeypatch.setattr("holdfast.tasks.commands.CLOCK_SECONDS", 0.02)
     now = SystemClock().now()
     started = intent(desk, "sleep 60", until=now + DAY_MS)
     await desk.tasks.run(started)
@@ -306,7 +306,7 @@ async def test_what_was_remembered_of_tasks_that_are_over_is_cleared_at_the_next
     running = (await first.call("terminal", command="sleep 60", background=True)).task
     await first.tasks.stop()
     await first.store.close()
-    changes = Changes(home.tasks)
+    changes = GitSnapshots(home.tasks)
     for task in (over, "ef" * 8):
         await changes.remember(task, tmp_path)
     second = Desk(home, tmp_path)

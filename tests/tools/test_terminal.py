@@ -14,27 +14,27 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.clock import SystemClock
 from holdfast.config import Home, command_environment
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.errors import Conflict, Corrupt
 from holdfast.domain.events import NoteReceived, session_stream
 from holdfast.processes.identity import process
 from holdfast.processes.supervisor import Supervisor
-from holdfast.runtime.archive import Archive
-from holdfast.runtime.changes import Changes
-from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.command_defaults import CommandDefaults
-from holdfast.runtime.endings import Hide
-from holdfast.runtime.sessions import Caller, Sessions
-from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Tasks
 from holdfast.runtime.tools import terminal
-from holdfast.runtime.tools.place import Place
+from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.terminal import command_tools
-from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Result, effect_of
-from holdfast.runtime.views import TaskView
-from holdfast.store.port import CommandKey
+from holdfast.runtime.tools.tool import AnyTool, CommandEnd, ToolOutcome, effect_of
+from holdfast.sessions import Caller, Sessions
+from holdfast.store.contract import CommandKey
 from holdfast.store.sqlite import SqliteStore
+from holdfast.tasks.commands import Tasks
+from holdfast.tasks.defaults import CommandDefaults
+from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.log import TaskLog
+from holdfast.tasks.queries import TaskQueries
+from holdfast.tasks.results import Hide
+from holdfast.tasks.views import TaskView
 from tests.eventually import PATIENCE, eventually
 
 SESSION = "0123456789abcdef"
@@ -59,17 +59,17 @@ class Desk:
         self.sessions = Sessions(self.store, clock)
         self.tasks = Tasks(
             self.store,
-            archive=Archive(self.store, clock, Changes(home.tasks)),
+            archive=TaskLog(self.store, clock, GitSnapshots(home.tasks)),
             supervisor=Supervisor(home.tasks),
             defaults=CommandDefaults(home.tasks, lambda: command_environment(set()), 0o022, hide),
             sessions=self.sessions,
             clock=clock,
         )
-        self.shelf = Shelf(
+        self.shelf = TaskQueries(
             self.store, tasks=self.tasks, sessions=self.sessions, clock=clock, max_age_ms=lambda _: 86_400_000
         )
         self.tools: dict[str, AnyTool] = {tool.name: tool for tool in command_tools(self.tasks, self.shelf, clock)}
-        self.place = Place(cwd, profile="demo", session=SESSION, others=True)
+        self.place = ToolContext(cwd, profile="demo", session=SESSION, others=True)
         self._calls = 0
 
     async def open(self) -> Desk:
@@ -88,11 +88,11 @@ class Desk:
         await self.tasks.stop()
         await self.store.close()
 
-    async def call(self, tool: str, **arguments: object) -> Result:
+    async def call(self, tool: str, **arguments: object) -> ToolOutcome:
         self._calls += 1
         return await self.call_as(f"1.{self._calls}.0", tool, **arguments)
 
-    async def call_as(self, call: str, tool: str, **arguments: object) -> Result:
+    async def call_as(self, call: str, tool: str, **arguments: object) -> ToolOutcome:
         place = replace(self.place, call=call)
         return await self.tools[tool].call(place, json.dumps(arguments))
 
@@ -358,7 +358,7 @@ async def test_promise_7_what_a_command_does_is_unknown_and_not_empty_until_some
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A look is shared for a while; what begins after it has not been seen."""
-    monkeypatch.setattr("holdfast.runtime.shelf.LOOK_SECONDS", 50.0)
+    monkeypatch.setattr("holdfast.tasks.queries.LOOK_SECONDS", 50.0)
     first = await desk.call("terminal", command="sleep 60", background=True)
     view = await desk.shelf.view(await desk.shelf.find(first.task))
     assert view.activity == "unknown" and "watched for only 0 s" in view.activity_evidence

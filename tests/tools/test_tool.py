@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from holdfast.runtime.tools.context import ToolContext, ToolFailed, printable
 from holdfast.runtime.tools.files import EDIT, READ, SEARCH, WRITE, file_tools
-from holdfast.runtime.tools.place import Place, ToolFailed, printable
 from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.tool import OUTPUT_LIMIT, AnyTool, bounded
 
@@ -39,7 +39,7 @@ def test_a_tool_describes_its_arguments() -> None:
 @pytest.mark.parametrize("tool", file_tools(), ids=lambda tool: tool.name)
 @pytest.mark.parametrize("arguments", ["", "{}", "[]", "nonsense", '{"road": 1}', '{"path": 7}', '{"path": "\\ud800"}'])
 async def test_arguments_that_do_not_fit_are_an_outcome(tool: AnyTool, arguments: str, tmp_path: Path) -> None:
-    result = await tool.call(Place(tmp_path), arguments)
+    result = await tool.call(ToolContext(tmp_path), arguments)
     if tool.name == "list" and arguments in ("", "{}"):
         assert result.outcome == "done"
     else:
@@ -60,7 +60,7 @@ def test_the_subject_of_a_call_is_where_its_path_really_leads(tmp_path: Path) ->
     (tmp_path / "docs").mkdir()
     (tmp_path / ".env").write_text("x")
     (tmp_path / "docs" / "link").symlink_to("../.env")
-    place = Place(tmp_path)
+    place = ToolContext(tmp_path)
     for path in (".env", "./.env", "docs/../.env", str(tmp_path / ".env"), "docs/link", "missing/../.env"):
         assert WRITE.subject(place, json.dumps({"path": path, "content": ""})) == ".env"
     assert QUESTION.subject(place, json.dumps({"text": "a//b?"})) == "a//b?"
@@ -74,7 +74,7 @@ def test_what_else_is_open_is_inside_too(tmp_path: Path) -> None:
     (tmp_path / "cwd").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "alias").symlink_to("other")
-    place = Place(tmp_path / "cwd", (tmp_path / "alias",))
+    place = ToolContext(tmp_path / "cwd", (tmp_path / "alias",))
     target = place.inside("../other/a.txt")
     assert target == (tmp_path / "other" / "a.txt").resolve()
     assert place.shown(target) == str(target)

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 from holdfast.config import Home
 from holdfast.domain.board import BoardCreated, board_stream
 from holdfast.domain.card import CardCreated, card_stream
-from holdfast.store.port import Append, Write
+from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.e2e.gateway import GatewayProcess
 from tests.web.board import card, column, drag, new_board, new_card, status

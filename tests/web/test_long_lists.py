@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from holdfast.config import Home
 from holdfast.domain.events import SessionCreated, session_stream
 from holdfast.domain.task import TaskFinished, TaskStarted, task_stream
-from holdfast.store.port import Append, Write
+from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.e2e.gateway import GatewayProcess
 from tests.web.conftest import settled

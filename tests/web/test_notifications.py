@@ -15,8 +15,8 @@ from tests.web.seat import DESKTOP, Seat
 BROWSER = DESKTOP
 """The headless shell shows no notifications."""
 QUICK = {
-    "holdfast.lifecycle.reset_clock.LOOK_SECONDS": 0.1,
-    "holdfast.lifecycle.stale_list.LOOK_SECONDS": 0.1,
+    "holdfast.lifecycle.reset_scheduler.LOOK_SECONDS": 0.1,
+    "holdfast.lifecycle.stale_report.LOOK_SECONDS": 0.1,
     "holdfast.runtime.profiles.MINUTE_MS": 1_500,
 }
 """A minute of a reset policy is a second and a half."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.board import workspace
+from holdfast.clock import Clock
 from holdfast.domain.board import BoardCreated, board_stream
 from holdfast.domain.card import (
     Card,
@@ -30,7 +31,7 @@ from holdfast.domain.card import (
 )
 from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateBoard, CreateCard, EditCard, LinkCard
 from holdfast.domain.card_rules import decide_board, decide_card
-from holdfast.domain.dispatch import resumable, steered
+from holdfast.domain.dispatch import comment_input, resumable
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import (
     AnyEvent,
@@ -40,17 +41,16 @@ from holdfast.domain.events import (
     StopRequested,
     session_stream,
 )
-from holdfast.domain.fact import Happened
-from holdfast.domain.message import AgentMessage, ToolResult
+from holdfast.domain.fact import EventRef
+from holdfast.domain.history import AgentMessage, ToolResult
 from holdfast.domain.queue import QueuedInput
 from holdfast.domain.rights import Rights
 from holdfast.domain.session import Session
 from holdfast.domain.task import PREVIEW, THE_BOARD, TaskFinished, TaskOutcome, task_stream
 from holdfast.domain.worker import WorkerReleased
-from holdfast.lifecycle.running import StillRunning
-from holdfast.runtime.clock import Clock
-from holdfast.runtime.sessions import Caller, Sessions
-from holdfast.store.port import Append, Appended, CommandKey, Row, Store, Write
+from holdfast.lifecycle.running_tasks import RunningTasks
+from holdfast.sessions import Caller, Sessions
+from holdfast.store.contract import Append, Appended, CommandKey, Row, Store, Write
 
 KEPT = 1000
 TRIES = 1000
@@ -61,7 +61,7 @@ OUTCOMES: dict[str, TaskOutcome] = {"done": "done", "failed": "failed", "lost": 
 class Cards:
     """The cards of this gateway."""
 
-    def __init__(self, store: Store, *, sessions: Sessions, running: StillRunning, clock: Clock, root: Path) -> None:
+    def __init__(self, store: Store, *, sessions: Sessions, running: RunningTasks, clock: Clock, root: Path) -> None:
         self.root = root
         self._store = store
         self._sessions = sessions
@@ -80,7 +80,7 @@ class Cards:
             self._kept.popitem(last=False)
         for record in await self._store.load(card_stream(card), after=state.version):
             if record.version == state.version + 1:  # somebody else may have been quicker
-                evolve_card(state, record.event, Happened(record.version, record.at))  # type: ignore[arg-type]
+                evolve_card(state, record.event, EventRef(record.version, record.at))  # type: ignore[arg-type]
         return state
 
     # --- commands -------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class Cards:
         for event in events:
             match event:
                 case CardCommented(comment=comment, text=text):
-                    words = steered(event.by, text)
+                    words = comment_input(event.by, text)
                     said.append(InputReceived(input=COMMENT + comment, text=words, mode="steer", by=event.by))
                 case RunFinished() as ended:
                     said += [InputWithdrawn(input=q.event.input, by=by) for q in session.queue if _of_the_board(q)]

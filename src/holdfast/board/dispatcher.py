@@ -15,23 +15,23 @@ from functools import partial
 
 from holdfast.board.cards import Cards
 from holdfast.board.inbox import Inbox
+from holdfast.board.run_timer import RunTimer
 from holdfast.board.starter import Starter
-from holdfast.board.watch import Watch
+from holdfast.clock import Clock
 from holdfast.domain.card import Card, CardBlocked, CardEvent, Run, RunFinished, RunNudged, RunOutcome
 from holdfast.domain.dispatch import NUDGE, Verdict, timed_out, verdict
-from holdfast.domain.duration import ago
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import InputReceived, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.task import THE_BOARD
-from holdfast.lifecycle.rounds import Rounds
-from holdfast.runtime.clock import Clock
-from holdfast.runtime.log_follower import LogFollower
+from holdfast.domain.text import ago
+from holdfast.follower_state import FollowerState
+from holdfast.periodic import PeriodicTask
 from holdfast.runtime.profiles import Profiles
-from holdfast.runtime.sessions import Sessions
+from holdfast.sessions import Sessions
 from holdfast.settings import span_ms
-from holdfast.store.follower_state import FollowerState
-from holdfast.store.port import Store, Write
+from holdfast.store.contract import Store, Write
+from holdfast.store.log_follower import LogFollower
 
 SWEEP_SECONDS = 15.0
 ENDS = frozenset({"TurnFinished", "TaskFinished", "WorkerBound", "InputWithdrawn"})
@@ -58,15 +58,15 @@ class Dispatcher:
         sessions: Sessions,
         profiles: Profiles,
         clock: Clock,
-        watch: Watch | None = None,
+        watch: RunTimer | None = None,
     ) -> None:
         self._store = store
         self._cards = cards
         self._sessions = sessions
         self._profiles = profiles
         self._clock = clock
-        self._watch = watch or Watch()
-        self._rounds = Rounds(self.look, name="the dispatcher", every=SWEEP_SECONDS)
+        self._watch = watch or RunTimer()
+        self._rounds = PeriodicTask(self.look, name="the dispatcher", every=SWEEP_SECONDS)
         self.starter = Starter(
             store, cards=cards, sessions=sessions, profiles=profiles, clock=clock, wake=self._rounds.wake
         )

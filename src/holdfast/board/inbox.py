@@ -13,16 +13,16 @@ import msgspec
 
 from holdfast.board.cards import Cards
 from holdfast.board.starter import Starter
+from holdfast.clock import Clock
 from holdfast.domain.card import card_stream
 from holdfast.domain.card_advice import Advice, NeedsPerson
-from holdfast.domain.duration import ago
 from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import session_stream
-from holdfast.runtime.clock import Clock
+from holdfast.domain.text import ago
 from holdfast.runtime.profiles import Profiles
-from holdfast.runtime.tools.place import Place
-from holdfast.runtime.tools.tool import AnyTool, Done, Tool, bounded
-from holdfast.store.port import Row, Store
+from holdfast.runtime.tools.context import ToolContext
+from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, bounded
+from holdfast.store.contract import Row, Store
 
 EntryKind = NeedsPerson | Literal["approval", "question", "resume", "compaction", "failed_turn"]
 
@@ -77,11 +77,11 @@ class Inbox:
         text = "List everything that waits for a person, in all sessions and on all boards, with what to do about it."
         return Tool("inbox", text, "pure", NoArguments, self._call, about="text")
 
-    async def _call(self, _: Place, __: NoArguments) -> Done:
+    async def _call(self, _: ToolContext, __: NoArguments) -> ToolOutput:
         entries, now = await self.entries(), self._clock.now()
         if not entries:
-            return Done("Nothing waits for a person.")
-        return Done(bounded("\n".join([f"{len(entries)} in all:", *(in_words(one, now=now) for one in entries)])))
+            return ToolOutput("Nothing waits for a person.")
+        return ToolOutput(bounded("\n".join([f"{len(entries)} in all:", *(in_words(one, now=now) for one in entries)])))
 
 
 class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

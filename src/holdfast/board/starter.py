@@ -1,6 +1,6 @@
 """Which cards are started, why the others are not, and what a run begins with.
 
-`standing` decides; the query before it only spares looking at thousands that a row already speaks against.
+`not_startable_reason` decides; the query before it only spares looking at thousands that a row already speaks against.
 """
 
 from __future__ import annotations
@@ -13,11 +13,20 @@ from collections.abc import Callable
 
 from holdfast.board import workspace
 from holdfast.board.cards import Cards
+from holdfast.clock import Clock
 from holdfast.domain.card import Card, CardBlocked, CardMoved, ResumePolicy, Run, RunStarted, card_stream
 from holdfast.domain.card_advice import Advice, Parent, advice
 from holdfast.domain.compaction import digest
-from holdfast.domain.decide import title_from
-from holdfast.domain.dispatch import Choice, Words, World, choose, how_runs_ended, resumable, standing, words
+from holdfast.domain.dispatch import (
+    Choice,
+    DispatchContext,
+    Words,
+    choose,
+    earlier_runs,
+    not_startable_reason,
+    resumable,
+    words,
+)
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import (
     AnyEvent,
@@ -28,18 +37,18 @@ from holdfast.domain.events import (
     session_stream,
 )
 from holdfast.domain.session import Session
+from holdfast.domain.session_rules import title_from
 from holdfast.domain.task import THE_BOARD, TaskStarted, task_stream, title_of
 from holdfast.domain.worker import WorkerBound
-from holdfast.runtime.clock import Clock
 from holdfast.runtime.profiles import Profiles
-from holdfast.runtime.sessions import Sessions
-from holdfast.store.card_port import Startable
-from holdfast.store.port import Append, Row, Store, Write
+from holdfast.sessions import Sessions
+from holdfast.store.card_contract import StartQuery
+from holdfast.store.contract import Append, Row, Store, Write
 
 log = logging.getLogger(__name__)
 
 
-class Room:
+class Capacity:
     """What runs and how much more may: the same for every card of one look."""
 
     def __init__(self, running: list[Row], boards: list[Row], profiles: Profiles) -> None:
@@ -50,10 +59,12 @@ class Room:
         self._on_board = Counter(str(row["board"]) for row in running)
         self._with_profile = Counter(str(row["profile"]) for row in running)
 
-    def world(self, card: Card, *, waits_for: list[str], not_gone: str, policy: ResumePolicy, refused: str) -> World:
+    def world(
+        self, card: Card, *, waits_for: list[str], not_gone: str, policy: ResumePolicy, refused: str
+    ) -> DispatchContext:
         """What a card stands in."""
         board = self._boards.get(card.board)
-        return World(
+        return DispatchContext(
             paused_by="" if board is None else str(board["paused_by"]),
             board_gone=board is not None and bool(board["archived"]),
             profiles=self._profiles,
@@ -69,7 +80,7 @@ class Room:
             refused=refused,
         )
 
-    def wanted(self, *, but: list[str]) -> Startable | None:
+    def wanted(self, *, but: list[str]) -> StartQuery | None:
         """What it has room for; None when there is none."""
         on_board, with_profile = self._rules.max_per_board, self._rules.max_per_profile
         boards = [
@@ -81,7 +92,7 @@ class Room:
         left = self._rules.max_running - self._running
         if left <= 0 or not boards or not profiles:
             return None
-        return Startable(boards=boards, profiles=profiles, limit=left, but=but)
+        return StartQuery(boards=boards, profiles=profiles, limit=left, but=but)
 
     def first(self, found: list[Row]) -> list[str]:
         """Those of the found ones that fit in together; the first always does."""
@@ -119,20 +130,20 @@ class Starter:
         self._wake = wake
         self._preparing = asyncio.Lock()  # two work trees of one repository are not made at once
 
-    async def room(self) -> Room:
+    async def room(self) -> Capacity:
         """As it is now."""
-        return Room(await self._store.cards.running(), await self._store.cards.boards(), self._profiles)
+        return Capacity(await self._store.cards.running(), await self._store.cards.boards(), self._profiles)
 
-    async def ready(self, room: Room, *, but: list[str]) -> list[str]:
+    async def ready(self, room: Capacity, *, but: list[str]) -> list[str]:
         """The most urgent cards that may be started together."""
         wanted = room.wanted(but=but)
         return [] if wanted is None else room.first(await self._store.cards.to_start(wanted, now=self._clock.now()))
 
-    async def _standing(self, card: Card, room: Room) -> str:
+    async def _standing(self, card: Card, room: Capacity) -> str:
         waits, not_gone = await self._waits_for(card), await self._cards.not_gone(card)
         refused = await self.refused(card)
         world = room.world(card, waits_for=waits, not_gone=not_gone, policy=self._policy(card), refused=refused)
-        return standing(card, world, now=self._clock.now())
+        return not_startable_reason(card, world, now=self._clock.now())
 
     async def advice(self, card: Card) -> Advice | None:
         """What a person can do about it; None for one that goes on by itself."""
@@ -180,7 +191,7 @@ class Starter:
         if choice.resumes is not None or not card.runs:
             return choice, ""
         said = "" if last is None else digest((await self._sessions.get(last.started.session)).context())
-        return choice, "\n".join(filter(None, (how_runs_ended(card), said)))
+        return choice, "\n".join(filter(None, (earlier_runs(card), said)))
 
     async def promote(self, id: str) -> None:
         """It waits for nothing any more, or its time has come."""
@@ -195,7 +206,7 @@ class Starter:
         moved = CardMoved(card=id, status="ready", reason=reason, by=THE_BOARD)
         await self._cards.write(card, [moved], decided_on=version, by=THE_BOARD)
 
-    async def consider(self, id: str, room: Room) -> None:
+    async def consider(self, id: str, room: Capacity) -> None:
         """Start it, unless something stands in its way after all."""
         card = await self._cards.get(id)
         if card.status == "ready" and not await self._standing(card, room):

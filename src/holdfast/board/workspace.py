@@ -11,7 +11,7 @@ from pathlib import Path
 
 from holdfast.domain.card import Card
 from holdfast.domain.errors import Rejected
-from holdfast.runtime.git import GitFailed, Repository, find_repository, look, manage_worktrees, shown, status
+from holdfast.git import GitFailed, Repository, find_repository, look, manage_worktrees, shown, status
 
 
 class Unusable(Exception):

@@ -61,7 +61,7 @@ class Watch:
         return True
 
 
-class LiveText:
+class StreamingText:
     """How much of the running step's text is on the screen already."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class LiveAnswer:
     """Prints an answer as it is spoken: text to standard output, everything else to standard error."""
 
     def __init__(self) -> None:
-        self._live = LiveText()
+        self._live = StreamingText()
         self._calls: dict[str, str] = {}
         self._cut = False
         self._column = 0

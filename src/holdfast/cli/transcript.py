@@ -11,7 +11,7 @@ import time
 import click
 
 from holdfast.cli import chapters
-from holdfast.cli.answer import LiveText, arguments_line, from_task
+from holdfast.cli.answer import StreamingText, arguments_line, from_task
 from holdfast.cli.call_result import call_result, in_words
 from holdfast.cli.follow import Spoken
 from holdfast.cli.gateway import Json
@@ -31,7 +31,7 @@ class Transcript:
     """Prints records one after the other."""
 
     def __init__(self, *, live: bool) -> None:
-        self._live = LiveText() if live else None
+        self._live = StreamingText() if live else None
         self._flow: Flow | None = None
         self._calls: dict[str, str] = {}
         self._open: dict[str, Json] = {}

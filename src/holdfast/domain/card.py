@@ -11,7 +11,7 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from holdfast.domain.fact import Event, Happened
+from holdfast.domain.fact import Event, EventRef
 from holdfast.domain.rights import Rights
 
 CardStatus = Literal["triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done", "archived"]
@@ -21,7 +21,7 @@ RunOutcome = Literal["done", "blocked", "failed", "stopped", "lost"]
 Failure = Literal[
     "", "crash", "timeout", "budget", "quota", "provider", "network", "frozen", "lost", "left_without_a_word"
 ]
-NEVER = Happened(0, 0)
+NEVER = EventRef(0, 0)
 EDITABLE = ("title", "body", "profile", "workspace", "priority", "resume", "max_runtime_ms", "max_attempts")
 
 
@@ -223,7 +223,7 @@ class Comment(msgspec.Struct, frozen=True, gc=False):
     comment: str
     text: str
     by: str
-    happened: Happened
+    happened: EventRef
 
 
 @dataclass(slots=True)
@@ -231,9 +231,9 @@ class Run:
     """One attempt."""
 
     started: RunStarted
-    at: Happened
+    at: EventRef
     finished: RunFinished | None = None
-    ended: Happened | None = None
+    ended: EventRef | None = None
     nudged: bool = False
     note: str = ""
 
@@ -264,7 +264,7 @@ class Card:
     parents: list[str] = field(default_factory=list)
     followers: list[str] = field(default_factory=list)
     status: CardStatus = "triage"
-    moved: Happened = NEVER
+    moved: EventRef = NEVER
     reason: str = ""
     """Why it stands where it stands."""
     block: CardBlocked | None = None
@@ -299,7 +299,7 @@ class Card:
         return last if last is not None and last.finished is None else None
 
 
-def evolve_card(card: Card, event: CardEvent, happened: Happened) -> None:
+def evolve_card(card: Card, event: CardEvent, happened: EventRef) -> None:
     """Apply one event, in place like every fold."""
     card.version, card.updated_at = happened.version, happened.at
     match event:
@@ -358,7 +358,7 @@ def evolve_card(card: Card, event: CardEvent, happened: Happened) -> None:
             assert_never(never)
 
 
-def _stands(card: Card, status: CardStatus, reason: str, happened: Happened) -> None:
+def _stands(card: Card, status: CardStatus, reason: str, happened: EventRef) -> None:
     card.status, card.reason, card.moved = status, reason, happened
     if status != "blocked":
         card.block = None

@@ -45,8 +45,8 @@ from holdfast.domain.card_commands import (
     UnblockCard,
     UnlinkCard,
 )
-from holdfast.domain.duration import ago
 from holdfast.domain.errors import Conflict, NotFound, Rejected
+from holdfast.domain.text import ago
 
 BY_HAND: tuple[CardStatus, ...] = ("triage", "todo", "scheduled", "ready", "review")
 
@@ -80,7 +80,7 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: str, now: int)
             if card.status in ("blocked", "done"):
                 raise Conflict(f"It is {card.status} already: {card.reason}")
             block = CardBlocked(card=card.id, of=kind, reason=reason, by=by)
-            return [*taken_away(card, f"blocked by {by}"), block]
+            return [*end_run(card, f"blocked by {by}"), block]
         case UnblockCard(text=text, fresh=fresh):
             if card.status != "blocked":
                 raise Conflict(_not_blocked(card, now))
@@ -94,17 +94,17 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: str, now: int)
             if card.run is None:
                 raise Conflict("It does not run, so there is nothing to stop.")
             why = f"stopped by {by}" + (f": {reason}" if reason else "")
-            return [*taken_away(card, why), CardBlocked(card=card.id, of="needs_input", reason=why, by=by)]
+            return [*end_run(card, why), CardBlocked(card=card.id, of="needs_input", reason=why, by=by)]
         case CompleteCard(summary=summary):
             if card.status == "done":
                 raise Conflict("It is done already.")
             return [
-                *taken_away(card, f"completed by {by}"),
+                *end_run(card, f"completed by {by}"),
                 CardCompleted(card=card.id, summary=summary, by=by),
             ]
         case ArchiveCard():
             moved = CardMoved(card=card.id, status="archived", reason=f"archived by {by}", by=by)
-            return [*taken_away(card, f"archived by {by}"), moved]
+            return [*end_run(card, f"archived by {by}"), moved]
         case _ as never:
             assert_never(never)
 
@@ -138,7 +138,7 @@ def decide_board(
             assert_never(never)
 
 
-def taken_away(card: Card, reason: str) -> list[CardEvent]:
+def end_run(card: Card, reason: str) -> list[CardEvent]:
     """The end of an open run that somebody else wants; progress and the like are for whoever knows the session."""
     run = card.run
     if run is None:
@@ -182,7 +182,7 @@ def _move(card: Card, command: MoveCard, by: str, now: int) -> list[CardEvent]:
     if card.status == "blocked":
         raise Conflict("It is blocked: " + card.reason, hint=f"`holdfast card unblock {card.id}`")
     moved = CardMoved(card=card.id, status=command.status, reason=f"moved by {by}", by=by, at=command.at)
-    return [*taken_away(card, f"moved to {command.status} by {by}"), moved]
+    return [*end_run(card, f"moved to {command.status} by {by}"), moved]
 
 
 def _not_blocked(card: Card, now: int) -> str:

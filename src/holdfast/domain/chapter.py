@@ -11,7 +11,7 @@ from typing import Annotated, Literal, assert_never
 
 import msgspec
 
-from holdfast.domain.fact import Event, Fact, Happened, Problem, Usage
+from holdfast.domain.fact import Event, EventPart, EventRef, Problem, Usage
 
 ResetMode = Literal["none", "idle", "daily", "both"]
 OnLiveProcess = Literal["hand_over", "stop_idle", "stop"]
@@ -24,7 +24,7 @@ HELPED = 0.8
 """A summary that leaves more than this of the context was in vain."""
 
 
-class ResetPolicy(Fact, frozen=True, omit_defaults=True):
+class ResetPolicy(EventPart, frozen=True, omit_defaults=True):
     """When a session is reset; null leaves it to the profile, and then to `[session_reset]`."""
 
     mode: ResetMode | None = None
@@ -38,7 +38,7 @@ class ResetPolicy(Fact, frozen=True, omit_defaults=True):
     notify: bool | None = None
 
 
-class Blocker(Fact, frozen=True):
+class Blocker(EventPart, frozen=True):
     """What keeps a reset from happening, with the evidence."""
 
     by: BlockedBy
@@ -51,7 +51,7 @@ class Blocker(Fact, frozen=True):
     evidence: str = ""
 
 
-class Survivor(Fact, frozen=True):
+class Survivor(EventPart, frozen=True):
     """A task that ran when a chapter was closed, and by which rule it was kept or stopped."""
 
     task: str
@@ -202,13 +202,13 @@ class Chapter:
     after_turn: int = 0
     opened: ChapterOpened | None = None
     """None for the first one, which no reset opened."""
-    opened_at: Happened | None = None
+    opened_at: EventRef | None = None
     summary: ContextCompacted | None = None
-    summary_at: Happened | None = None
+    summary_at: EventRef | None = None
     wanted: CompactionRequested | None = None
     trying: CompactionStarted | None = None
     failed: CompactionFailed | None = None
-    last: Happened | None = None
+    last: EventRef | None = None
     """The last event of a compaction."""
     failures: int = 0
     """In a row."""
@@ -228,7 +228,7 @@ class Chapter:
         return self.summary is not None and self.summary.source == "digest"
 
 
-def compact(chapter: Chapter, event: CompactionEvent, at: Happened) -> None:
+def compact(chapter: Chapter, event: CompactionEvent, at: EventRef) -> None:
     """Apply one event of a compaction, in place like every fold."""
     chapter.last = at
     match event:

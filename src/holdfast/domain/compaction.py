@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from holdfast.domain.chapter import Chapter
-from holdfast.domain.message import AgentMessage, Message, Note, ToolResult, UserMessage, message_size
+from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage, message_size
 from holdfast.domain.session import Session
 
 OnFailure = Literal["digest", "pause"]
@@ -87,7 +87,7 @@ def by_itself(session: Session, rules: CompactionRules) -> Compact | None:
     return _over(session, rules.threshold, rules.keep_recent, last)
 
 
-def before_a_call(session: Session, rules: CompactionRules, *, refused: bool = False) -> Compact | Pause | None:
+def needed_before_call(session: Session, rules: CompactionRules, *, refused: bool = False) -> Compact | Pause | None:
     """What must be done before the model can be asked; `refused` when it said that the context is too long."""
     chapter, ended = session.chapter, session.turns - 1
     limit = 1 if refused else rules.limit
@@ -129,7 +129,7 @@ def covered(session: Session, covers: int) -> list[Message]:
     return [*head, *(message for message in session.messages if start < message.turn <= covers)]
 
 
-def fitting(messages: list[Message], tokens: int) -> list[Message]:
+def fit_to_budget(messages: list[Message], tokens: int) -> list[Message]:
     """The last of them that fit, and a digest of those before: what is too long to be read is not summarised."""
     for place in range(len(messages) - 1, -1, -1):
         tokens -= message_size(messages[place])

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from holdfast.domain.card import BlockKind, Card, Comment, Failure, ResumePolicy, Run
 from holdfast.domain.card_advice import what_unblocking_does
-from holdfast.domain.duration import ago
 from holdfast.domain.fact import Problem
+from holdfast.domain.text import ago
 
 COOL_FIRST_MS, COOL_MOST_MS, COOL_TIMES = 60_000, 3_600_000, 10
 ENDS = 5
@@ -19,7 +19,7 @@ ENDS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class DispatchContext:
     """What a card stands in, apart from itself."""
 
     paused_by: str = ""
@@ -41,7 +41,7 @@ class World:
     """What is known of an old worker that has not ended yet."""
 
 
-def standing(card: Card, world: World, *, now: int) -> str:
+def not_startable_reason(card: Card, world: DispatchContext, *, now: int) -> str:
     """Why it is not started; nothing when it can be."""
     match card.status:
         case "triage":
@@ -81,7 +81,7 @@ def standing(card: Card, world: World, *, now: int) -> str:
     return _no_room(card, world)
 
 
-def _no_room(card: Card, world: World) -> str:
+def _no_room(card: Card, world: DispatchContext) -> str:
     if world.running >= world.max_running:
         return f"{_run(world.running)}, and that is the limit (max_running = {world.max_running})."
     if world.max_per_board and world.on_board >= world.max_per_board:
@@ -184,7 +184,7 @@ def words(card: Card, choice: Choice, *, found: str, hand_over: str, now: int) -
     return Words("\n".join(lines), "\n".join(parts))
 
 
-def how_runs_ended(card: Card) -> str:
+def earlier_runs(card: Card) -> str:
     """For a worker that does not know what was before."""
     ends = [(run.number, run.finished) for run in card.runs[-ENDS:] if run.finished is not None]
     return "\n".join(f"Run {number} ended as {end.outcome}: {end.reason}" for number, end in ends)
@@ -202,7 +202,7 @@ def _quoted(comments: list[Comment]) -> str:
     return "\n".join(f"[{one.by} wrote:]\n{one.text}" for one in comments)
 
 
-def steered(by: str, text: str) -> str:
+def comment_input(by: str, text: str) -> str:
     """A comment for a worker that runs."""
     return f"[{by} wrote:]\n{text}"
 

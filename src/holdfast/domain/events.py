@@ -18,7 +18,7 @@ import msgspec
 from holdfast.domain.board import BoardEvent
 from holdfast.domain.card import CardEvent
 from holdfast.domain.chapter import ChapterEvent
-from holdfast.domain.fact import Event, Fact, Problem, ShownArgument, Usage
+from holdfast.domain.fact import Event, EventPart, Problem, ShownArgument, Usage
 from holdfast.domain.failure import FailureDismissed
 from holdfast.domain.location import unreadable_line
 from holdfast.domain.rights import Rights
@@ -33,7 +33,7 @@ Purpose = Literal["resume", "question", "approval", "retry", "compaction"]
 Effect = Literal["pure", "idempotent", "keyed", "unsafe"]
 
 
-class Call(Fact, frozen=True):
+class Call(EventPart, frozen=True):
     """One effect that the model asked for. `call` is ours and unique in the session."""
 
     call: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+class EventPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """A part of an event."""
 
 
@@ -21,7 +21,7 @@ class Event(
     """Base of all events; `kind` on the wire is the class name."""
 
 
-class Usage(Fact, frozen=True):
+class Usage(EventPart, frozen=True):
     """What one model call cost."""
 
     input_tokens: int = 0
@@ -30,7 +30,7 @@ class Usage(Fact, frozen=True):
     """In US dollars; None is unknown."""
 
 
-class Problem(Fact, frozen=True):
+class Problem(EventPart, frozen=True):
     """Why something failed, in words for a person."""
 
     code: str
@@ -40,7 +40,7 @@ class Problem(Fact, frozen=True):
     """How long whoever refused asks to wait."""
 
 
-class ShownArgument(Fact, frozen=True):
+class ShownArgument(EventPart, frozen=True):
     """An argument of a call as a person sees it before the call is approved."""
 
     name: str
@@ -51,7 +51,7 @@ class ShownArgument(Fact, frozen=True):
     """It is what holds when the call says nothing about it."""
 
 
-class Happened(msgspec.Struct, frozen=True, gc=False):
+class EventRef(msgspec.Struct, frozen=True, gc=False):
     """The event that a later sentence rests on: where it stands and when it was."""
 
     version: int

@@ -10,14 +10,14 @@ from collections.abc import Iterable
 import msgspec
 
 from holdfast.domain.events import InputReceived, InputRevised, InputWithdrawn, Record
-from holdfast.domain.fact import Happened
+from holdfast.domain.fact import EventRef
 
 
 class QueuedInput(msgspec.Struct, frozen=True, gc=False):
     """Something said that no turn has taken yet, as it reads now."""
 
     event: InputReceived
-    received: Happened
+    received: EventRef
 
 
 QUEUE_LIMIT = 1_000

@@ -21,10 +21,10 @@ from holdfast.domain.chapter import (
     ResetRule,
     Survivor,
 )
-from holdfast.domain.duration import ago
 from holdfast.domain.errors import Conflict
-from holdfast.domain.fact import Happened
+from holdfast.domain.fact import EventRef
 from holdfast.domain.session import Session
+from holdfast.domain.text import ago
 
 Wish = Literal["keep", "stop all"]
 QUIET_LOOKS = 3
@@ -49,7 +49,7 @@ class ResetRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class ResetClockReading:
     """Now, in both senses."""
 
     now: int
@@ -117,7 +117,7 @@ class Due:
     reason: str
 
 
-def due(begun_at: int | None, rules: ResetRules, moment: Moment) -> Due | NotDue:
+def due(begun_at: int | None, rules: ResetRules, moment: ResetClockReading) -> Due | NotDue:
     """Whether a reset fell due, by the rule that was first; an empty chapter has nothing to reset."""
     if begun_at is None or rules.mode == "none":
         return NotDue()
@@ -143,7 +143,7 @@ def due(begun_at: int | None, rules: ResetRules, moment: Moment) -> Due | NotDue
 
 
 def decide_reset(
-    session: Session, rules: ResetRules, moment: Moment, running: list[Running]
+    session: Session, rules: ResetRules, moment: ResetClockReading, running: list[Running]
 ) -> NotDue | ResetPostponed | Reset:
     """The one thing to do about it now."""
     if session.card:
@@ -153,7 +153,7 @@ def decide_reset(
     found = due(session.begun.at, rules, moment)
     if isinstance(found, NotDue):
         return found
-    blockers = never_cut(session, moment.now)
+    blockers = reset_blockers(session, moment.now)
     until = None
     left = rules.max_postpone_ms - found.overdue_ms
     if not blockers and left > 0:
@@ -166,7 +166,7 @@ def decide_reset(
     return ResetPostponed(rule=found.rule, due_at=found.at, until=until, next_check=check, blockers=blockers)
 
 
-def never_cut(session: Session, now: int) -> list[Blocker]:
+def reset_blockers(session: Session, now: int) -> list[Blocker]:
     """What no reset cuts, a person's neither."""
     turn = session.turn
     if turn is not None and turn.wait is not None:
@@ -185,7 +185,7 @@ def never_cut(session: Session, now: int) -> list[Blocker]:
 
 def check_at_rest(session: Session, now: int) -> None:
     """Refuse what would cut something."""
-    if blockers := never_cut(session, now):
+    if blockers := reset_blockers(session, now):
         stop = f"`holdfast stop {session.id}` first." if session.turn is not None else "Try again when that is over."
         raise Conflict(f"It is still at work: {blockers[0].reason}.", hint=stop)
 
@@ -261,7 +261,7 @@ def _stopped_by(one: Running, policy: OnLiveProcess | Wish) -> str | None:
     return None
 
 
-def still_postponed(session: Session, coming: NotDue, now: int) -> tuple[ResetPostponed, Happened] | None:
+def still_postponed(session: Session, coming: NotDue, now: int) -> tuple[ResetPostponed, EventRef] | None:
     """What postpones a reset, unless the rules have changed and none is due any more."""
     return session.postponed if coming.at is not None and coming.at <= now else None
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.domain.fact import Fact
+from holdfast.domain.fact import EventPart
 
 Policy = Literal["allow", "ask", "deny"]
 Sandbox = Literal["auto", "on", "off"]
@@ -23,7 +23,7 @@ STRICTNESS: dict[Policy, int] = {"allow": 0, "ask": 1, "deny": 2}
 RULES_SHOWN = 12
 
 
-class RightsLayer(Fact, frozen=True):
+class RightsLayer(EventPart, frozen=True):
     """What one ancestor's profile allowed when the ancestor created something."""
 
     profile: str
@@ -37,7 +37,7 @@ class RightsLayer(Fact, frozen=True):
     network: bool = True
 
 
-class Rights(Fact, frozen=True):
+class Rights(EventPart, frozen=True):
     """The limits that a session, a card or a run was created with."""
 
     layers: list[RightsLayer] = msgspec.field(default_factory=list)

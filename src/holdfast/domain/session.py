@@ -22,11 +22,11 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
-from holdfast.domain.fact import Happened, Problem
-from holdfast.domain.message import (
+from holdfast.domain.fact import EventRef, Problem
+from holdfast.domain.history import (
     Message,
     Note,
-    Part,
+    StatePart,
 )
 from holdfast.domain.queue import Queue
 from holdfast.domain.rights import NO_LIMITS, Rights
@@ -52,7 +52,7 @@ class Turn:
     """The turn at work."""
 
     number: int
-    started: Happened
+    started: EventRef
     last: Record
     """The last thing that the worker did."""
     step: int = 0
@@ -68,7 +68,7 @@ class Turn:
     open_calls: dict[str, OpenCall] = field(default_factory=dict)
     failed: Problem | None = None
     stop: StopRequested | None = None
-    stop_asked: Happened | None = None
+    stop_asked: EventRef | None = None
     suspended: str = ""
     wait: WaitOpened | None = None
     waits: int = 0
@@ -93,9 +93,9 @@ class Turn:
     """The step in which the run that it worked for ended: a last word may follow, and no more."""
 
     @property
-    def last_done(self) -> Happened:
+    def last_done(self) -> EventRef:
         """Where and when the worker did something last."""
-        return Happened(self.last.version, self.last.at)
+        return EventRef(self.last.version, self.last.at)
 
     @property
     def last_kind(self) -> str:
@@ -103,14 +103,14 @@ class Turn:
         return type(self.last.event).__name__
 
 
-class LastTurn(Part, frozen=True):
+class LastTurn(StatePart, frozen=True):
     """How the most recent turn ended."""
 
     number: int
     outcome: str
     reason: str
     problem: Problem | None
-    ended: Happened
+    ended: EventRef
     dismissed: bool = False
     """A person has seen that it failed."""
 
@@ -133,12 +133,12 @@ class Session:
     """The digests of the calls that a person allowed for this session."""
     rights: Rights = NO_LIMITS
     """What limits it besides its profile: the rights of the agents that it descends from."""
-    limited: Happened | None = None
+    limited: EventRef | None = None
     """The event that limited it last."""
     answered: dict[str, WaitAnswered] = field(default_factory=dict)
     """Every answer by its wait, so that a second one can be told who was first."""
     undone: set[int] = field(default_factory=set)
-    put_away: Happened | None = None
+    put_away: EventRef | None = None
     """The event that archived it, while it is."""
     pinned: bool = False
     messages: list[Message] = field(default_factory=list)
@@ -147,12 +147,12 @@ class Session:
     """Those that a reset opened and nobody undid, the first one included."""
     size: int = 0
     """About how many tokens the model sees."""
-    begun: Happened | None = None
+    begun: EventRef | None = None
     """The first word of a person in this chapter; None while it is empty."""
-    fresh: Happened | None = None
+    fresh: EventRef | None = None
     """A person's last act, or the end of the last turn that a person asked for."""
     policy: ResetPolicy = field(default_factory=ResetPolicy)
-    postponed: tuple[ResetPostponed, Happened] | None = None
+    postponed: tuple[ResetPostponed, EventRef] | None = None
     queue: Queue = field(default_factory=Queue)
     notes: list[NoteReceived] = field(default_factory=list)
     """What the model will be told at the beginning of its next turn."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.domain.duration import ago
+from holdfast.domain.text import ago
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

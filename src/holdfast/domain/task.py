@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.domain.fact import Event, Fact
+from holdfast.domain.fact import Event, EventPart
 
 TaskKind = Literal["process", "agent", "card"]
 TaskState = Literal["running", "done", "failed", "stopped", "lost"]
@@ -25,7 +25,7 @@ INLINE = 32_768
 PREVIEW = 200
 
 
-class SandboxSpec(Fact, frozen=True):
+class SandboxSpec(EventPart, frozen=True):
     """What a command in a sandbox may change; everything else is read-only, and keys are hidden."""
 
     writable: list[str]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from holdfast.domain.message import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
 from holdfast.domain.session import Session
 from holdfast.gateway.shapes import ContextMessage, ModelContext
+from holdfast.models.model import ToolSpec
 from holdfast.runtime.agent import Agent
-from holdfast.runtime.model import ToolSpec
 from holdfast.runtime.prompt import prompt
 
 CHARACTERS_A_TOKEN = 4

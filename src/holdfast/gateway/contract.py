@@ -23,8 +23,8 @@ from holdfast.gateway.answers import Error
 from holdfast.gateway.guard import PUBLIC
 from holdfast.gateway.shapes import SHAPES, Accepted
 from holdfast.gateway.state import device_of, gateway_of
-from holdfast.runtime.sessions import Caller
-from holdfast.store.port import CommandKey
+from holdfast.sessions import Caller
+from holdfast.store.contract import CommandKey
 
 BODY_LIMIT = 8 * 1024 * 1024
 COMMAND_ID = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")

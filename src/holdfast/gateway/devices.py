@@ -13,13 +13,13 @@ import secrets
 from collections.abc import Coroutine
 from dataclasses import replace
 
+from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthorized, Unavailable
 from holdfast.gateway.door_shapes import Device, SignInCode
 from holdfast.gateway.revocations import Revocations
 from holdfast.gateway.stream import Streams
-from holdfast.runtime.clock import Clock
-from holdfast.store.device_port import DeviceRow
-from holdfast.store.device_port import Devices as Kept
+from holdfast.store.device_contract import DeviceRow
+from holdfast.store.device_contract import Devices as Kept
 
 CODE_MS = 10 * 60_000
 TOUCH_MS = 60_000

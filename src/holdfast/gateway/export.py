@@ -24,7 +24,7 @@ from holdfast.domain.events import (
 )
 from holdfast.domain.queue import edited
 from holdfast.domain.task import from_task
-from holdfast.store.port import Store
+from holdfast.store.contract import Store
 
 PAGE = 5000
 

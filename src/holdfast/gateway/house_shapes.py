@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.runtime.views import TaskView
+from holdfast.tasks.views import TaskView
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):

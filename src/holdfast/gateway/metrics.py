@@ -10,7 +10,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from holdfast.gateway.state import Gateway
-from holdfast.store.port import Row
+from holdfast.store.contract import Row
 
 
 class _Figures(Collector):

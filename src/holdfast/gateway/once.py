@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 from holdfast.domain.errors import Conflict
-from holdfast.store.port import CommandKey
+from holdfast.store.contract import CommandKey
 
 KEPT = 1_000
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from holdfast.gateway.chapter_shapes import CHAPTER_SHAPES
 from holdfast.gateway.door_shapes import DOOR_SHAPES
 from holdfast.gateway.house_shapes import HOUSE_SHAPES
 from holdfast.gateway.inbox_shapes import Inbox, WaitDetail
-from holdfast.runtime.views import TaskView
+from holdfast.tasks.views import TaskView
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,26 +11,26 @@ from starlette.requests import HTTPConnection
 
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
+from holdfast.clock import Clock
+from holdfast.follower_state import FollowerState
 from holdfast.gateway.addresses import Address
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.once import OncePerKey
 from holdfast.gateway.shapes import Taken
 from holdfast.gateway.site import Site
 from holdfast.gateway.stream import Follower, Streams
-from holdfast.lifecycle.reset import Resets
-from holdfast.lifecycle.reset_clock import ResetClock
+from holdfast.lifecycle.reset_scheduler import ResetScheduler
+from holdfast.lifecycle.reset_service import ResetService
 from holdfast.lifecycle.retention import Retention
-from holdfast.lifecycle.running import StillRunning
-from holdfast.runtime.clock import Clock
-from holdfast.runtime.delegation import Delegation
+from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.runtime.profiles import Profiles
-from holdfast.runtime.prune import Pruning
 from holdfast.runtime.runner import Runner
-from holdfast.runtime.sessions import Sessions
-from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Tasks
-from holdfast.store.follower_state import FollowerState
-from holdfast.store.port import Store
+from holdfast.sessions import Sessions
+from holdfast.store.contract import Store
+from holdfast.tasks.agents import AgentTasks
+from holdfast.tasks.commands import Tasks
+from holdfast.tasks.prune import Pruning
+from holdfast.tasks.queries import TaskQueries
 
 
 @dataclass(slots=True)
@@ -52,12 +52,12 @@ class Gateway:
     site: Site
     runner: Runner
     tasks: Tasks
-    shelf: Shelf
-    delegation: Delegation
+    shelf: TaskQueries
+    delegation: AgentTasks
     pruning: Pruning
-    still_running: StillRunning
-    resets: Resets
-    reset_clock: ResetClock
+    still_running: RunningTasks
+    resets: ResetService
+    reset_clock: ResetScheduler
     cards: Cards
     dispatcher: Dispatcher
     retention: Retention

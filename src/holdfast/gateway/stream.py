@@ -23,9 +23,9 @@ from holdfast.domain.errors import Unauthorized
 from holdfast.domain.events import session_stream
 from holdfast.domain.system import SYSTEM, SessionDeleted
 from holdfast.domain.task import TaskPruned
-from holdfast.lifecycle.rounds import Rounds
-from holdfast.runtime.live import Live, LiveText
-from holdfast.store.port import Page, Store, Subscription
+from holdfast.periodic import PeriodicTask
+from holdfast.runtime.streaming_text import StreamingText, StreamingTexts
+from holdfast.store.contract import Page, Store, Subscription
 
 PAGE = 5000
 FOLLOW_BYTES = 32_768
@@ -124,7 +124,7 @@ class Follower:
 class Streams:
     """Every open stream of this gateway."""
 
-    def __init__(self, store: Store, live: Live) -> None:
+    def __init__(self, store: Store, live: StreamingTexts) -> None:
         self._store = store
         self._live = live
         self._shared: OrderedDict[tuple[str | None, int], Batch] = OrderedDict()
@@ -135,7 +135,7 @@ class Streams:
         self._forgotten = 0
         """How often shared pages were thrown away, because something in them may have been deleted."""
         self._open: dict[asyncio.Task[object], Follower] = {}
-        self._checks = Rounds(self._check, name="stalled clients", every=CHECK_SECONDS)
+        self._checks = PeriodicTask(self._check, name="stalled clients", every=CHECK_SECONDS)
         self._large_bytes = 0
         """Of large events that were sent since somebody looked what waits for all clients."""
         self._checking = False
@@ -321,7 +321,7 @@ class _Spoken:
     text: int = 0
     thinking: int = 0
 
-    def rest(self, live: LiveText) -> Delta | None:
+    def rest(self, live: StreamingText) -> Delta | None:
         """What it has not got yet."""
         step = (live.turn, live.step, live.since)
         if step != self.step:

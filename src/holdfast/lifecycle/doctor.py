@@ -20,13 +20,13 @@ from holdfast.domain.events import decode
 from holdfast.domain.location import location
 from holdfast.domain.readable import decode_readable
 from holdfast.read_settings import load_settings
-from holdfast.runtime.sandbox import Sandbox
 from holdfast.settings import DEMO
 from holdfast.store.connection import connect_reader, connect_writer, prepare
-from holdfast.store.lock import HomeLock, owner
+from holdfast.store.home_lock import HomeLock, owner
 from holdfast.store.projections import NOT_REBUILT, REBUILT, project
 from holdfast.store.queries import migrations, queries
 from holdfast.store.sqlite import checked, fetch
+from holdfast.tasks.sandbox import Sandbox
 
 PAGE = 2_000
 LOW_SPACE = 500_000_000

@@ -9,14 +9,14 @@ import logging
 import secrets
 from collections.abc import Callable
 
+from holdfast.clock import Clock
 from holdfast.domain.commands import ArchiveSession
 from holdfast.domain.errors import Rejected
-from holdfast.lifecycle.rounds import Rounds
-from holdfast.runtime.clock import Clock
-from holdfast.runtime.prune import Pruning, kept_bytes
-from holdfast.runtime.sessions import Caller, Sessions
+from holdfast.periodic import PeriodicTask
+from holdfast.sessions import Caller, Sessions
 from holdfast.settings import RetentionSettings
-from holdfast.store.port import CommandKey, Row, Store
+from holdfast.store.contract import CommandKey, Row, Store
+from holdfast.tasks.prune import Pruning, kept_bytes
 
 EVERY_SECONDS = 3600.0
 FIRST_SECONDS = 60.0
@@ -61,7 +61,7 @@ class Retention:
         self._sessions = sessions
         self._clock = clock
         self._rules = rules
-        self._rounds = Rounds(self._apply_all, name="retention", every=EVERY_SECONDS, first=FIRST_SECONDS)
+        self._rounds = PeriodicTask(self._apply_all, name="retention", every=EVERY_SECONDS, first=FIRST_SECONDS)
 
     async def start(self) -> None:
         """Not at once: a start has better things to do."""

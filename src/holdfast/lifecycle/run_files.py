@@ -17,8 +17,8 @@ from pathlib import Path
 
 from holdfast.config import Home
 from holdfast.domain.errors import Conflict
-from holdfast.lifecycle.rounds import Rounds
-from holdfast.store.lock import HomeLock
+from holdfast.periodic import PeriodicTask
+from holdfast.store.home_lock import HomeLock
 
 CHECK_SECONDS = 1.0
 TOKEN = re.compile(r"[\w-]{43,}", re.ASCII)
@@ -35,7 +35,7 @@ class RunFiles:
         self._lost = lost
         self._database: os.stat_result | None = None
         self._address = ""
-        self._checks = Rounds(self._check, name="run files", every=CHECK_SECONDS, first=CHECK_SECONDS)
+        self._checks = PeriodicTask(self._check, name="run files", every=CHECK_SECONDS, first=CHECK_SECONDS)
         self.token = _token(home)
 
     def announce(self, address: dict[str, object]) -> None:

@@ -6,20 +6,20 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from holdfast.domain.next_step import Limits
 from holdfast.domain.rights import RightsLayer
 from holdfast.domain.session import Session
-from holdfast.domain.step import Limits
-from holdfast.runtime.model import Model
-from holdfast.runtime.rule_patterns import policy_of_tool
-from holdfast.runtime.sandbox import SandboxPolicy
-from holdfast.runtime.secrets import NO_SECRETS, Secrets
-from holdfast.runtime.tools.mcp import McpServers
-from holdfast.runtime.tools.place import KEPT, SYSTEM, Place
+from holdfast.models.model import Model
+from holdfast.rules.patterns import policy_of_tool
+from holdfast.runtime.mcp.servers import McpServers
+from holdfast.runtime.tools.context import KEPT, SYSTEM, ToolContext
 from holdfast.runtime.tools.tool import AnyTool
+from holdfast.secrets import NO_SECRETS, Secrets
 from holdfast.settings import (
     OTHERS_TASKS,
     Policy,
 )
+from holdfast.tasks.sandbox import SandboxPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ class Agent:
             found += await self.servers.tools(list(self.server_names))
         return {tool.name: tool for tool in found}
 
-    def place(self, session: Session, call: str = "") -> Place:
+    def place(self, session: Session, call: str = "") -> ToolContext:
         """Where its tools work, or one call of them."""
         # a card has a workspace of its own, and what an agent created works where its creator could
         given = session.workspace_of or session.rights.layers
-        return Place(
+        return ToolContext(
             Path(session.cwd if given else self.cwd or session.cwd),
             self.also,
             self.closed,

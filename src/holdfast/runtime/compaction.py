@@ -14,15 +14,15 @@ from typing import assert_never
 
 import msgspec
 
+from holdfast.clock import Clock
 from holdfast.domain.chapter import INTERRUPTED, CompactionFailed, CompactionStarted, ContextCompacted, replaced
-from holdfast.domain.compaction import Compact, again_at, by_itself, covered, digest, fitting
+from holdfast.domain.compaction import Compact, again_at, by_itself, covered, digest, fit_to_budget
 from holdfast.domain.fact import Problem, Usage
-from holdfast.domain.message import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
+from holdfast.domain.history import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
 from holdfast.domain.session import Session
+from holdfast.models.model import Answer, Model, ModelError, ModelRequest
 from holdfast.runtime.agent import Agent
-from holdfast.runtime.clock import Clock
-from holdfast.runtime.model import Answer, Model, ModelError, ModelRequest
-from holdfast.runtime.pen import Pen
+from holdfast.runtime.writer import SessionWriter
 
 TOOL_OUTPUT = 4_000
 INSTRUCTIONS = """You are given a conversation between a user and an agent: you are that agent. Your text will stand \
@@ -34,7 +34,9 @@ find then: what the user wants, what was decided and done, what is open, what co
 log = logging.getLogger(__name__)
 
 
-async def shorten(session: Session, agent: Agent, step: Compact, pen: Pen, clock: Clock, *, version: int) -> None:
+async def shorten(
+    session: Session, agent: Agent, step: Compact, pen: SessionWriter, clock: Clock, *, version: int
+) -> None:
     """One attempt: the summary, or why there is none. Nothing, if something was said since this version."""
     if session.version != version:
         return
@@ -55,7 +57,7 @@ async def shorten(session: Session, agent: Agent, step: Compact, pen: Pen, clock
         await pen.write(session, started)
         if session.chapter.trying != started:
             return  # a reset or its undo came first: look again at what is next
-        fit = fitting(about, rules.limit >> (attempt - 1)) if rules.limit else about
+        fit = fit_to_budget(about, rules.limit >> (attempt - 1)) if rules.limit else about
         text, usage = await summarise(model, fit, wish, seconds=agent.summary_seconds, seen=seen)
     except asyncio.CancelledError:
         cut = Problem(code=INTERRUPTED, message="The summary was cut: something else came first.")
@@ -107,7 +109,7 @@ def _size_after(session: Session, made: ContextCompacted) -> int:
 async def hand_over(session: Session, agent: Agent) -> tuple[str, bool]:
     """A note from one chapter to the next, and whether the agent wrote it itself."""
     about, limit = session.context(), agent.limits.compaction.limit
-    fit = fitting(about, limit) if limit else about
+    fit = fit_to_budget(about, limit) if limit else about
     try:
         text, _ = await summarise(agent.summary_models[0], fit, HAND_OVER, seconds=agent.summary_seconds, seen=about)
     except ModelError as error:

@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 
 from holdfast.domain.rights import Rights, root_of
 from holdfast.runtime.profiles import Profiles
-from holdfast.runtime.sessions import Sessions
-from holdfast.runtime.tools.place import ToolFailed
+from holdfast.runtime.tools.context import ToolFailed
+from holdfast.sessions import Sessions
 from holdfast.settings import DEMO
-from holdfast.store.port import Store
+from holdfast.store.contract import Store
 
 
 class Creation:

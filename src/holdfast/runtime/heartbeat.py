@@ -13,7 +13,7 @@ import os
 import time
 from pathlib import Path
 
-from holdfast.runtime.clock import Clock
+from holdfast.clock import Clock
 
 BEAT_SECONDS = 2.0
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

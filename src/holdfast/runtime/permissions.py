@@ -17,19 +17,19 @@ from posixpath import join, split
 
 import msgspec
 
-from holdfast.domain.duration import ago
 from holdfast.domain.events import Call, WaitOpened
+from holdfast.domain.next_step import wait_id
 from holdfast.domain.rights import RightsLayer, strictest
 from holdfast.domain.session import Session, Turn
-from holdfast.domain.step import wait_id
 from holdfast.domain.task import THE_CLOCK
-from holdfast.runtime.command_rules import MAX_RULE, line_policy, rule_to_offer, split_rules
-from holdfast.runtime.rule_patterns import fits, literally, policy_of_tool
-from holdfast.runtime.shell_line import Redirection
+from holdfast.domain.text import ago
+from holdfast.rules.command_lines import MAX_RULE, line_policy, rule_to_offer, split_rules
+from holdfast.rules.patterns import fits, literally, policy_of_tool
+from holdfast.rules.shell_line import Redirection
 from holdfast.runtime.shown_call import ShownCall, shown_call
-from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.question import QUESTION, QuestionArguments
-from holdfast.runtime.tools.tool import AnyTool, Result, Tool, bounded, effect_of, failure
+from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutcome, bounded, effect_of, failure
 from holdfast.settings import Policy
 
 SHOWN = 2_000
@@ -46,11 +46,11 @@ class WorkingDirectory(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Permitted:
+class Allowed:
     """The tool may be run, on what was looked at and nothing else."""
 
     tool: AnyTool
-    place: Place
+    place: ToolContext
 
 
 def permission(
@@ -59,10 +59,10 @@ def permission(
     *,
     tools: dict[str, AnyTool],
     rules: dict[str, Policy],
-    place: Place,
+    place: ToolContext,
     limits: Sequence[RightsLayer] = (),
     handed_to: str = "",
-) -> Permitted | Result | WaitOpened:
+) -> Allowed | ToolOutcome | WaitOpened:
     """The tool to run, the result without running it, or the wait for a person.
 
     `limits` are the rules of the agents that this one descends from: the strictest of all wins. `handed_to` is the
@@ -71,7 +71,9 @@ def permission(
     turn = session.turn
     tool = tools.get(call.tool)
     if tool is None or turn is None:
-        return Result("failed", f"There is no tool {call.tool[:NAME_SHOWN]!r}; there is: {', '.join(sorted(tools))}.")
+        return ToolOutcome(
+            "failed", f"There is no tool {call.tool[:NAME_SHOWN]!r}; there is: {', '.join(sorted(tools))}."
+        )
     try:
         subject = tool.subject(place, call.arguments)
         narrowed = replace(place, only=_only(tool, place, call, subject))
@@ -79,7 +81,7 @@ def permission(
         return failure(error)  # whoever allows a call that cannot be carried out would allow something else
     answer = turn.answers.get(call.call)
     if tool.name == QUESTION.name and answer is not None:
-        return Result("done", "\n".join(filter(None, (answer.answer, answer.note))))
+        return ToolOutcome("done", "\n".join(filter(None, (answer.answer, answer.note))))
     policy: Policy = "allow"
     for profile, known in [(session.profile, rules), *((layer.profile, layer.rules) for layer in limits)]:
         found = rule_policy(tool, call, subject, known, place=place, granted=session.allowed)
@@ -87,15 +89,15 @@ def permission(
             found = strictest((found, _hand_over_policy(tool, handed_to, known, session.allowed)))
         if found == "deny":
             whose = "" if profile == session.profile else ", which created this work,"
-            return Result("failed", f"The profile {profile!r}{whose} does not allow {_name(tool, subject)}.")
+            return ToolOutcome("failed", f"The profile {profile!r}{whose} does not allow {_name(tool, subject)}.")
         policy = strictest((policy, found))
     if tool.name == QUESTION.name:
         return _question(session, turn, call)
     if policy == "allow":
-        return Permitted(tool, narrowed)
+        return Allowed(tool, narrowed)
     if answer is not None and answer.answer == "deny":
         refusal = "" if answer.by == THE_CLOCK else f"{answer.by} did not allow it. "
-        return Result("failed", f"{refusal}{answer.note}".strip())
+        return ToolOutcome("failed", f"{refusal}{answer.note}".strip())
     try:
         shown = shown_call(tool, narrowed, call.arguments, handed_to)
     except (ToolFailed, OSError) as error:
@@ -104,11 +106,11 @@ def permission(
     started = opened is not None and opened.effect is not None
     approvals = {*session.allowed_calls, *([answer.call_digest] if answer is not None else [])}
     if any(shown.is_approved_by(digest, started=started) for digest in approvals):
-        return Permitted(tool, narrowed if started else replace(narrowed, before=shown.before))
+        return Allowed(tool, narrowed if started else replace(narrowed, before=shown.before))
     return _approval(session, turn, call, tool, handed_to or subject, shown)
 
 
-def _only(tool: AnyTool, place: Place, call: Call, subject: str) -> str:
+def _only(tool: AnyTool, place: ToolContext, call: Call, subject: str) -> str:
     """The file that a call is about, or the directory of a command, after all links are followed."""
     if not isinstance(tool, Tool) or tool.about not in ("path", "command"):
         return ""
@@ -123,14 +125,14 @@ def rule_policy(
     subject: str,
     rules: dict[str, Policy],
     *,
-    place: Place,
+    place: ToolContext,
     granted: Collection[str] = (),
 ) -> Policy:
     """What one set of rules says of one call. `granted` are the patterns that a person allowed for the session."""
     if isinstance(tool, Tool) and tool.about == "command":
         return _command_policy(tool, call, subject, rules, place=place, granted=granted)
-    fitting = [pattern for pattern, rule in rules.items() if fits(pattern, tool.name, subject, rule)]
-    policy = _longest(fitting, rules) if fitting else _usual(tool, call)
+    fit_to_budget = [pattern for pattern, rule in rules.items() if fits(pattern, tool.name, subject, rule)]
+    policy = _longest(fit_to_budget, rules) if fit_to_budget else _usual(tool, call)
     if policy == "ask" and any(fits(pattern, tool.name, subject) for pattern in granted):
         return "allow"
     return policy
@@ -146,7 +148,7 @@ def _hand_over_policy(tool: AnyTool, profile: str, rules: dict[str, Policy], gra
 
 
 def _command_policy(
-    tool: AnyTool, call: Call, line: str, rules: dict[str, Policy], *, place: Place, granted: Collection[str]
+    tool: AnyTool, call: Call, line: str, rules: dict[str, Policy], *, place: ToolContext, granted: Collection[str]
 ) -> Policy:
     otherwise = policy_of_tool(tool.name, rules) or _usual(tool, call)
     about = [(_about(pattern), rule) for pattern, rule in rules.items() if _speaks_of(pattern, tool.name)]
@@ -166,7 +168,7 @@ def _about(pattern: str) -> str:
     return pattern.partition(":")[2]
 
 
-def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Policy], place: Place) -> bool:
+def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Policy], place: ToolContext) -> bool:
     """Whether a command that is allowed may read or write this file by a redirection."""
     target = found.target
     if not target.exact:
@@ -184,12 +186,12 @@ def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Po
         return False
     path = place.shown(resolved)
     tool = "write" if found.writes else "read"
-    fitting = [pattern for pattern, rule in rules.items() if fits(pattern, tool, path, rule)]
-    return (_longest(fitting, rules) if fitting else "ask" if found.writes else "allow") == "allow"
+    fit_to_budget = [pattern for pattern, rule in rules.items() if fits(pattern, tool, path, rule)]
+    return (_longest(fit_to_budget, rules) if fit_to_budget else "ask" if found.writes else "allow") == "allow"
 
 
-def _longest(fitting: list[str], rules: dict[str, Policy]) -> Policy:
-    return rules[max(fitting, key=lambda pattern: (":" in pattern, len(pattern)))]
+def _longest(fit_to_budget: list[str], rules: dict[str, Policy]) -> Policy:
+    return rules[max(fit_to_budget, key=lambda pattern: (":" in pattern, len(pattern)))]
 
 
 def _usual(tool: AnyTool, call: Call) -> Policy:
@@ -249,10 +251,10 @@ def nobody_answered(session: Session) -> str:
     )
 
 
-def _question(session: Session, turn: Turn, call: Call) -> WaitOpened | Result:
+def _question(session: Session, turn: Turn, call: Call) -> WaitOpened | ToolOutcome:
     question = msgspec.json.decode(call.arguments, type=QuestionArguments)
     if not question.text.strip():
-        return Result("failed", "The question is empty.")
+        return ToolOutcome("failed", "The question is empty.")
     return WaitOpened(
         turn=turn.number,
         wait=wait_id(session, turn),

@@ -20,33 +20,33 @@ from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.compaction import CompactionRules
 from holdfast.domain.errors import Rejected
 from holdfast.domain.fact import Problem
+from holdfast.domain.next_step import MINUTE_MS, Limits
 from holdfast.domain.reset import ResetRules
 from holdfast.domain.rights import Rights, RightsLayer, inherit
 from holdfast.domain.session import Session
-from holdfast.domain.step import MINUTE_MS, Limits
+from holdfast.models.demo import DemoModel
+from holdfast.models.detect import Detected, detect
+from holdfast.models.model import Answer, Delta, Model, ModelError, ModelRequest
+from holdfast.models.provider import Provider, ProviderModel
 from holdfast.read_settings import load_settings
 from holdfast.runtime.agent import Agent
-from holdfast.runtime.demo import DemoModel
-from holdfast.runtime.detect import Detected, detect
-from holdfast.runtime.model import Answer, Delta, Model, ModelError, ModelRequest
-from holdfast.runtime.provider import Provider, ProviderModel
-from holdfast.runtime.sandbox import Sandbox, SandboxPolicy
-from holdfast.runtime.secrets import Secrets, is_path
+from holdfast.runtime.mcp.servers import McpServer, McpServers
+from holdfast.runtime.tools.context import SYSTEM
 from holdfast.runtime.tools.files import file_tools
-from holdfast.runtime.tools.mcp import McpServer, McpServers
-from holdfast.runtime.tools.place import SYSTEM
 from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.tool import AnyTool
+from holdfast.secrets import Secrets, is_path
 from holdfast.settings import (
     DEMO,
     DEMO_PROFILE,
+    ApiStyle,
     ProfileSettings,
     ProviderSettings,
     Settings,
-    Wire,
     span_ms,
 )
-from holdfast.store.port import Row
+from holdfast.store.contract import Row
+from holdfast.tasks.sandbox import Sandbox, SandboxPolicy
 
 SHOWN = 5
 """So many models of a provider are named where one was not understood."""
@@ -55,7 +55,7 @@ WORKSPACES = "workspaces"
 log = logging.getLogger(__name__)
 
 
-class MissingModel:
+class UnavailableModel:
     """Stands for a profile that is not configured any more, or a model that nobody knows."""
 
     name = "missing"
@@ -120,7 +120,7 @@ class Profiles:
         return set(self._settings.profiles) - ({DEMO} if self._settings.profiles[DEMO] is DEMO_PROFILE else set())
 
     @property
-    def wires(self) -> set[Wire]:
+    def wires(self) -> set[ApiStyle]:
         """What the providers of all profiles speak: only as much of the model library is needed."""
         names = {profile.model.partition(":")[0] for profile in self.settings.profiles.values()}
         return {self._settings.providers[name].wire for name in names - {DEMO}}
@@ -348,5 +348,5 @@ def _blocks(kib: int) -> int:
 
 def _missing(
     code: str, message: str, *, hint: str = "Change config.toml, then send a message to go on."
-) -> MissingModel:
-    return MissingModel(Problem(code=code, message=message, hint=hint))
+) -> UnavailableModel:
+    return UnavailableModel(Problem(code=code, message=message, hint=hint))

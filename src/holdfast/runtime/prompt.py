@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from holdfast.domain.events import Call, ModelResponded
+from holdfast.domain.next_step import CallModel
 from holdfast.domain.session import Session
-from holdfast.domain.step import CallModel
-from holdfast.runtime.model import Answer, ModelRequest, ToolSpec
-from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.models.model import Answer, ModelRequest, ToolSpec
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.reading import open_text
 
 AGENTS_FILE = "AGENTS.md"
 AGENTS_LIMIT = 32_000
 
 
-def prompt(session: Session, *, turn: int, instructions: str, place: Place, tools: list[ToolSpec]) -> ModelRequest:
+def prompt(
+    session: Session, *, turn: int, instructions: str, place: ToolContext, tools: list[ToolSpec]
+) -> ModelRequest:
     """Everything that one call depends on: who it is, where it works, what was said, what it can do."""
     parts = [instructions.strip(), f"Your working directory is {place.cwd}.", _of_the_directory(place)]
     return ModelRequest(turn, "\n\n".join(filter(None, parts)), session.context(), tools)
 
 
-def _of_the_directory(place: Place) -> str:
+def _of_the_directory(place: ToolContext) -> str:
     """What the project tells every agent; a file that cannot be read is said to be so."""
     try:
         path = place.inside(AGENTS_FILE)

@@ -8,24 +8,24 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.clock import Clock, elapsed
 from holdfast.domain.chapter import CompactionFailed
 from holdfast.domain.errors import HoldfastError, Unavailable
 from holdfast.domain.events import session_stream
 from holdfast.domain.fact import Problem
+from holdfast.domain.next_step import NO_BREAK, Break, Finish, Rest, next_step
 from holdfast.domain.session import Session, Turn
-from holdfast.domain.step import NO_BREAK, Break, Finish, Rest, next_step
-from holdfast.runtime.archive import Archive
-from holdfast.runtime.clock import Clock, elapsed
+from holdfast.follower_state import FollowerState
 from holdfast.runtime.heartbeat import BEAT_SECONDS, Heartbeat
-from holdfast.runtime.live import Live
-from holdfast.runtime.log_follower import LogFollower, growing_pause
-from holdfast.runtime.pen import Pen
 from holdfast.runtime.profiles import Profiles
-from holdfast.runtime.sessions import Sessions
+from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.runtime.turn import Worker
 from holdfast.runtime.work_time import WorkTime
-from holdfast.store.follower_state import FollowerState
-from holdfast.store.port import SessionCursor, Store, TaskFilter
+from holdfast.runtime.writer import SessionWriter
+from holdfast.sessions import Sessions
+from holdfast.store.contract import SessionCursor, Store, TaskFilter
+from holdfast.store.log_follower import LogFollower, growing_pause
+from holdfast.tasks.log import TaskLog
 
 HOLDER = f"gateway {os.getpid()}"
 RETRY_SECONDS = 1.0
@@ -58,8 +58,8 @@ class Runner:
         store: Store,
         *,
         sessions: Sessions,
-        archive: Archive,
-        live: Live,
+        archive: TaskLog,
+        live: StreamingTexts,
         profiles: Profiles,
         clock: Clock,
         heartbeat: Heartbeat | None = None,
@@ -219,7 +219,7 @@ class Runner:
             self._try_again_later(session)
             return
         lease = await self._store.claim(session_stream(session_id), holder=HOLDER)
-        pen = Pen(
+        pen = SessionWriter(
             self._store,
             sessions=self._sessions,
             archive=self._archive,
@@ -241,7 +241,7 @@ class Runner:
             seconds = ((failed.again_at or 0) - now) / 1000
             asyncio.get_running_loop().call_later(seconds, self.wake, session.id)
 
-    async def _run(self, session: Session, pen: Pen) -> None:
+    async def _run(self, session: Session, pen: SessionWriter) -> None:
         with self._store.subscribe(session_stream(session.id)) as changes:
             worker = Worker(
                 session,
@@ -264,7 +264,7 @@ class Runner:
                 log.exception("worker of %s failed", session.id)
                 await self._fail(session, pen, error)
 
-    async def _fail(self, session: Session, pen: Pen, error: Exception) -> None:
+    async def _fail(self, session: Session, pen: SessionWriter, error: Exception) -> None:
         what, hint = f"{type(error).__name__}: {error}", "`holdfast logs` has the details."
         if (trying := session.chapter.trying) is not None:
             problem = Problem(code="internal", message=f"An internal error ended the summary: {what}", hint=hint)

@@ -14,7 +14,7 @@ from hashlib import blake2s
 import msgspec
 
 from holdfast.domain.fact import ShownArgument
-from holdfast.runtime.tools.place import Place, ToolFailed, printable
+from holdfast.runtime.tools.context import ToolContext, ToolFailed, printable
 from holdfast.runtime.tools.tool import AnyTool, Preview, Tool
 
 VALUE_SHOWN = 4_000
@@ -39,7 +39,7 @@ class ShownCall:
         return bool(digest) and (digest == self.digest or (started and call == self.digest.partition("/")[0]))
 
 
-def shown_call(tool: AnyTool, place: Place, arguments: str, handed_to: str = "") -> ShownCall:
+def shown_call(tool: AnyTool, place: ToolContext, arguments: str, handed_to: str = "") -> ShownCall:
     """Every argument in order, and the digest of all of them. `handed_to` is another profile that would act."""
     values = _values(tool, arguments)
     if handed_to:
@@ -71,7 +71,7 @@ def _values(tool: AnyTool, arguments: str) -> list[tuple[str, object, bool]]:
     return [(name, value, name not in given) for name, value in parsed.items()]
 
 
-def _directory(place: Place, value: object) -> str:
+def _directory(place: ToolContext, value: object) -> str:
     """Where a command runs, in full."""
     try:
         return str(place.inside(str(value)))
@@ -79,7 +79,7 @@ def _directory(place: Place, value: object) -> str:
         return str(place.cwd / str(value))
 
 
-def _preview(tool: AnyTool, place: Place, arguments: str) -> Preview | None:
+def _preview(tool: AnyTool, place: ToolContext, arguments: str) -> Preview | None:
     if not isinstance(tool, Tool) or tool.preview is None:
         return None
     return tool.preview(place, tool.parse(arguments))

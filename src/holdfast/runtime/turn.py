@@ -9,7 +9,7 @@ The worker writes only what is *done*, always under its lease. What is *said* me
 a stop) is in the log before the worker sees it; it looks between any two steps, and a stop also cuts
 a model or a tool in the middle.
 
-Not here: who starts workers (`runner.py`), what is next (`domain/step.py`), how a model talks
+Not here: who starts workers (`runner.py`), what is next (`domain/next_step.py`), how a model talks
 (`model.py`), what writing takes (`pen.py`).
 """
 
@@ -21,6 +21,7 @@ from typing import assert_never
 
 import msgspec
 
+from holdfast.clock import Clock, elapsed, until
 from holdfast.domain.compaction import Compact
 from holdfast.domain.events import (
     AnyEvent,
@@ -34,8 +35,7 @@ from holdfast.domain.events import (
     WaitOpened,
     session_stream,
 )
-from holdfast.domain.session import OpenCall, Session
-from holdfast.domain.step import (
+from holdfast.domain.next_step import (
     NO_BREAK,
     Ask,
     Begin,
@@ -53,19 +53,19 @@ from holdfast.domain.step import (
     pick_up,
     stop_reason,
 )
+from holdfast.domain.session import OpenCall, Session
+from holdfast.models.listen import listen
+from holdfast.models.model import Delta, ModelError
 from holdfast.runtime.agent import Agent
-from holdfast.runtime.clock import Clock, elapsed, until
 from holdfast.runtime.compaction import shorten
-from holdfast.runtime.listen import listen
-from holdfast.runtime.live import Live
-from holdfast.runtime.model import Delta, ModelError
-from holdfast.runtime.pen import Pen
-from holdfast.runtime.permissions import Permitted, nobody_answered, permission, with_timeout
+from holdfast.runtime.permissions import Allowed, nobody_answered, permission, with_timeout
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.prompt import prompt, responded
-from holdfast.runtime.tools.tool import Result, Tool, effect_of, finished, second_try
+from holdfast.runtime.streaming_text import StreamingTexts
+from holdfast.runtime.tools.tool import Tool, ToolOutcome, effect_of, finished, mark_uncertain
 from holdfast.runtime.work_time import WorkTime
-from holdfast.store.port import PartialText, Subscription
+from holdfast.runtime.writer import SessionWriter
+from holdfast.store.contract import PartialText, Subscription
 
 
 class Worker:
@@ -75,9 +75,9 @@ class Worker:
         self,
         session: Session,
         *,
-        pen: Pen,
+        pen: SessionWriter,
         changes: Subscription,
-        live: Live,
+        live: StreamingTexts,
         profiles: Profiles,
         clock: Clock,
         work_time: WorkTime,
@@ -181,14 +181,14 @@ class Worker:
             if isinstance(result, WaitOpened):
                 await self._write(with_timeout(result, agent.approval_timeout_ms, now=self._clock.now()))
                 return
-            permitted = isinstance(result, Permitted)
-            if isinstance(result, Permitted):
+            permitted = isinstance(result, Allowed)
+            if isinstance(result, Allowed):
                 result = await self._carry_out(result, call)
-            result = second_try(result, cut_before, carried_out=permitted)
+            result = mark_uncertain(result, cut_before, carried_out=permitted)
             took = elapsed(self._clock, started)
             await self._write(finished(call, result, turn=turn, duration_ms=took, hide=agent.hide))
 
-    async def _carry_out(self, permitted: Permitted, call: Call) -> Result:
+    async def _carry_out(self, permitted: Allowed, call: Call) -> ToolOutcome:
         """The intent first, then the effect. After a crash the intent is there already."""
         turn, opened = self._session.turns, self._session.open_call(call.call)
         if opened is None or opened.effect is None:

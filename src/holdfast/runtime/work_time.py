@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from holdfast.domain.next_step import worked_by_log
 from holdfast.domain.session import Session
-from holdfast.domain.step import worked_by_log
 
 
 @dataclass(slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from holdfast.domain.errors import Conflict, NotFound
-from holdfast.store.card_port import CardFilter, Startable
+from holdfast.store.card_contract import CardFilter, StartQuery
+from holdfast.store.contract import Row
 from holdfast.store.devices import Rows
-from holdfast.store.port import Row
 
 
 class SqliteCards:
@@ -54,7 +54,7 @@ class SqliteCards:
         """Whose time has come, and what waits for nothing any more."""
         return [str(row["id"]) for row in await self._rows("cards_to_promote", {"now": now})]
 
-    async def to_start(self, wanted: Startable, *, now: int) -> list[Row]:
+    async def to_start(self, wanted: StartQuery, *, now: int) -> list[Row]:
         """What may be started, most urgent first."""
         where: dict[str, object] = {
             "boards": json.dumps(wanted.boards),

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from holdfast.domain.errors import Conflict, NotFound
 from holdfast.domain.events import session_stream
-from holdfast.store.device_port import DeviceRow, WhileAway
+from holdfast.store.contract import Row
+from holdfast.store.device_contract import DeviceRow, SinceSummary
 from holdfast.store.operations import Transaction
-from holdfast.store.port import Row
 from holdfast.store.writer import Writer
 
 Rows = Callable[[str, dict[str, object]], Awaitable[list[Row]]]
@@ -183,14 +183,14 @@ class SqliteDevices:
         rows = await self._rows("count_unread", {"device": device, "sessions": json.dumps(sessions)})
         return {str(row["session"]): int(str(row["unread"])) for row in rows}
 
-    async def away(self, session: str, *, after: int, upto: int) -> WhileAway:
+    async def away(self, session: str, *, after: int, upto: int) -> SinceSummary:
         """What happened in a session after a version, in numbers; what comes meanwhile is another time's."""
         where: dict[str, object] = {"session": session, "stream": session_stream(session), "after": after, "upto": upto}
         (texts,) = await self._rows("away_texts", where)
         (counts,) = await self._rows("away_counts", where)
         tasks = {str(row["state"]): int(str(row["count"])) for row in await self._rows("away_tasks", where)}
         since = await self._rows("event_time", where | {"version": max(1, after)})
-        return WhileAway(
+        return SinceSummary(
             messages=int(str(texts["messages"])),
             first=None if texts["first"] is None else int(str(texts["first"])),
             since=int(str(since[0]["at"])) if since else 0,

@@ -15,7 +15,7 @@ from holdfast.domain.errors import Conflict, Fenced
 from holdfast.domain.events import AnyEvent, Record, encode, session_stream
 from holdfast.domain.system import SessionDeleted
 from holdfast.domain.task import TaskPruned, task_stream
-from holdfast.store.port import Append, Appended, CommandKey, Lease, PartialText
+from holdfast.store.contract import Append, Appended, CommandKey, Lease, PartialText
 from holdfast.store.projections import project
 from holdfast.store.queries import queries, statements
 

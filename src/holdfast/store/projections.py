@@ -22,7 +22,6 @@ from holdfast.domain.chapter import (
     ResetPolicySet,
     ResetPostponed,
 )
-from holdfast.domain.decide import title_from
 from holdfast.domain.events import (
     AgentChosen,
     InputReceived,
@@ -54,6 +53,7 @@ from holdfast.domain.events import (
     session_stream,
 )
 from holdfast.domain.failure import FailureDismissed
+from holdfast.domain.session_rules import title_from
 from holdfast.domain.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
 from holdfast.domain.task import (
     ProcessStarted,

@@ -31,9 +31,9 @@ from holdfast.domain.location import location
 from holdfast.domain.readable import decode_readable
 from holdfast.domain.system import SessionDeleted
 from holdfast.domain.task import TaskFinished, TaskPruned, task_stream
-from holdfast.store.follower_state import FollowerState
-from holdfast.store.port import Hit, OutputFound, Page
-from holdfast.store.tail import Tail
+from holdfast.follower_state import FollowerState
+from holdfast.store.contract import Hit, OutputFound, Page
+from holdfast.store.subscriptions import Subscriptions
 
 PAGE = 500
 SCAN = 20_000
@@ -89,7 +89,7 @@ ReadLog = Callable[[int, int], Page]
 class SearchIndex:
     """Follows the log until it is closed."""
 
-    def __init__(self, path: Path, read_log: ReadLog, tail: Tail) -> None:
+    def __init__(self, path: Path, read_log: ReadLog, tail: Subscriptions) -> None:
         self._path = path
         self._outputs = path.with_name("tasks")
         self._read_log = read_log

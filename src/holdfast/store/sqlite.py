@@ -15,21 +15,10 @@ from pathlib import Path
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound
 from holdfast.domain.events import Record, decode_many
 from holdfast.domain.system import SYSTEM
+from holdfast.follower_state import FollowerState
 from holdfast.store.cards import SqliteCards
 from holdfast.store.connection import connect_impatient_writer, connect_reader, explained, prepare
-from holdfast.store.device_port import Devices
-from holdfast.store.devices import SqliteDevices
-from holdfast.store.follower_state import FollowerState
-from holdfast.store.operations import (
-    DoAppend,
-    DoClaim,
-    DoPartial,
-    DoRelease,
-    accepted,
-    encode_writes,
-    head_of,
-)
-from holdfast.store.port import (
+from holdfast.store.contract import (
     PAGE_BYTES,
     Append,
     Appended,
@@ -45,10 +34,21 @@ from holdfast.store.port import (
     Subscription,
     TaskFilter,
 )
+from holdfast.store.device_contract import Devices
+from holdfast.store.devices import SqliteDevices
+from holdfast.store.operations import (
+    DoAppend,
+    DoClaim,
+    DoPartial,
+    DoRelease,
+    accepted,
+    encode_writes,
+    head_of,
+)
 from holdfast.store.queries import queries
 from holdfast.store.readers import Readers
 from holdfast.store.search import SearchIndex
-from holdfast.store.tail import Tail
+from holdfast.store.subscriptions import Subscriptions
 from holdfast.store.writer import Writer
 
 LOAD_PAGE = 500
@@ -61,7 +61,7 @@ class SqliteStore:
     def __init__(self, path: Path) -> None:
         prepare(path)
         self._path = path
-        self._tail = Tail()
+        self._tail = Subscriptions()
         self._readers = Readers(lambda: connect_reader(path))
         self._counted = (0, 1 << 62, -1)  # events, up to which seq, by which version of the stream of deletions
         with explained(path):

@@ -23,10 +23,10 @@ from typing import Generic, TypeVar
 
 from holdfast.domain.errors import HoldfastError, NotReady, Unavailable
 from holdfast.domain.events import Record
+from holdfast.store.contract import Health
 from holdfast.store.operations import DoProbe, Head, Operation, Transaction, weight
-from holdfast.store.port import Health
 from holdfast.store.queries import queries
-from holdfast.store.tail import Tail
+from holdfast.store.subscriptions import Subscriptions
 
 PROBE_SECONDS = 2.0
 LOCK_SECONDS = 5.0
@@ -71,7 +71,7 @@ class _Request(Generic[T]):
 class Writer:
     """Owns the only connection that writes: the loop has it, or while `_away` the thread."""
 
-    def __init__(self, connect: Connect, tail: Tail, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, connect: Connect, tail: Subscriptions, loop: asyncio.AbstractEventLoop) -> None:
         self._connect = connect
         self._tail = tail
         self._loop = loop

@@ -36,7 +36,7 @@ from holdfast.domain.card_commands import (
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.rights import describe
-from holdfast.domain.why_card import why_card
+from holdfast.domain.why.card import why_card
 from holdfast.gateway.answers import answer
 from holdfast.gateway.card_shapes import (
     BoardAccepted,
@@ -56,8 +56,8 @@ from holdfast.gateway.contract import returns, takes, told
 from holdfast.gateway.routes.sessions import find
 from holdfast.gateway.shapes import Statement, Why
 from holdfast.gateway.state import At, Gateway
-from holdfast.store.card_port import CardFilter
-from holdfast.store.port import Row
+from holdfast.store.card_contract import CardFilter
+from holdfast.store.contract import Row
 
 CARD_ID = re.compile(r"[0-9a-f]{4,32}\Z")
 EXPLAINED = 200

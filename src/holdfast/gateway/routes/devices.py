@@ -27,7 +27,7 @@ from holdfast.gateway.door_shapes import (
 )
 from holdfast.gateway.routes.sessions import find
 from holdfast.gateway.state import At, Gateway, address_of, device_of
-from holdfast.store.device_port import DeviceRow
+from holdfast.store.device_contract import DeviceRow
 
 YEAR_SECONDS = YEAR_MS // 1000
 LOGIN_LIMIT = 4096

@@ -21,7 +21,7 @@ from holdfast.gateway.routes.tasks import find_task
 from holdfast.gateway.shapes import EventPage
 from holdfast.gateway.state import At, Gateway, follower_of, gateway_of
 from holdfast.gateway.stream import PIECE_BYTES, Follower, Frame, Streams, as_message, as_sse, seq_of
-from holdfast.store.port import Page
+from holdfast.store.contract import Page
 
 EVENT_STREAM = "text/event-stream"
 RESTART, REFUSED, REVOKED = 1012, 4404, 4401

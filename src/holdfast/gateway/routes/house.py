@@ -25,8 +25,8 @@ from holdfast.gateway.house_shapes import (
 )
 from holdfast.gateway.state import At, Gateway
 from holdfast.lifecycle.doctor import examine
-from holdfast.runtime.prune import kept_bytes
-from holdfast.store.port import Row
+from holdfast.store.contract import Row
+from holdfast.tasks.prune import kept_bytes
 
 STEP_MS = 30 * 60_000
 SHOWN = 100

@@ -32,8 +32,8 @@ from holdfast.domain.commands import (
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import decode, session_stream
 from holdfast.domain.system import SessionDeleted
-from holdfast.domain.why import why
-from holdfast.domain.why_chapter import why_chapter
+from holdfast.domain.why.chapter import why_chapter
+from holdfast.domain.why.session import why
 from holdfast.gateway.answers import answer
 from holdfast.gateway.context import context
 from holdfast.gateway.contract import returns, takes, told
@@ -52,8 +52,8 @@ from holdfast.gateway.shapes import (
     Why,
 )
 from holdfast.gateway.state import At, Gateway, device_of
-from holdfast.runtime.sessions import Caller
-from holdfast.store.port import Appended, Row, SessionCursor
+from holdfast.sessions import Caller
+from holdfast.store.contract import Appended, Row, SessionCursor
 
 SESSION_ID = re.compile(r"[0-9a-f]{4,32}\Z")
 CURSOR = r"^(\d{1,18}-[0-9a-f]{1,32})?$"

@@ -25,7 +25,7 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.errors import NotFound, Rejected
 from holdfast.domain.task import TaskStarted, task_stream, title_of
-from holdfast.domain.why_task import why_task
+from holdfast.domain.why.task import why_task
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import returns, takes, told
 from holdfast.gateway.routes.sessions import CURSOR, find, is_directory
@@ -42,10 +42,10 @@ from holdfast.gateway.shapes import (
     Why,
 )
 from holdfast.gateway.state import At, Gateway
-from holdfast.runtime.plain import coloured, whole
-from holdfast.runtime.prune import SHOWN, Rule, kept_bytes
-from holdfast.runtime.views import TaskView
-from holdfast.store.port import Appended, Row, SessionCursor, TaskFilter
+from holdfast.store.contract import Appended, Row, SessionCursor, TaskFilter
+from holdfast.tasks.plain_text import coloured, whole
+from holdfast.tasks.prune import SHOWN, Rule, kept_bytes
+from holdfast.tasks.views import TaskView
 
 TASK_ID = re.compile(r"[0-9a-f]{4,32}\Z")
 LONGEST_WAIT = 60

@@ -20,7 +20,7 @@ from holdfast.gateway.contract import returns, takes, told
 from holdfast.gateway.inbox_shapes import Inbox, WaitDetail, Waiting
 from holdfast.gateway.routes.sessions import accepted
 from holdfast.gateway.state import At, Gateway
-from holdfast.store.port import Row
+from holdfast.store.contract import Row
 
 WAIT_ID = re.compile(r"[0-9a-f]{4,12}\Z")
 SHOWN = 500

@@ -9,12 +9,12 @@ import msgspec
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.task import TaskStarted, agent_of, task_of_call, title_of
 from holdfast.runtime.creation import Creation
-from holdfast.runtime.delegation import Delegation
-from holdfast.runtime.sessions import Caller
-from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tools.place import Place, ToolFailed
-from holdfast.runtime.tools.tool import CommandEnd, Done, Tool
-from holdfast.store.port import CommandKey
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
+from holdfast.runtime.tools.tool import CommandEnd, Tool, ToolOutput
+from holdfast.sessions import Caller
+from holdfast.store.contract import CommandKey
+from holdfast.tasks.agents import AgentTasks
+from holdfast.tasks.queries import TaskQueries
 
 
 class DelegateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,7 +28,7 @@ class DelegateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 class Delegate:
     """Starts agents for agents."""
 
-    def __init__(self, delegation: Delegation, shelf: Shelf, creation: Creation) -> None:
+    def __init__(self, delegation: AgentTasks, shelf: TaskQueries, creation: Creation) -> None:
         self._delegation = delegation
         self._shelf = shelf
         self._creation = creation
@@ -45,7 +45,7 @@ class Delegate:
             about="prompt",
         )
 
-    async def run(self, place: Place, arguments: DelegateArguments) -> Done:
+    async def run(self, place: ToolContext, arguments: DelegateArguments) -> ToolOutput:
         """Start it, unless this very call has started it before."""
         task = task_of_call(place.session, place.call)
         profile = arguments.profile or place.profile
@@ -70,7 +70,7 @@ class Delegate:
             row = await self._shelf.find(task)
         except HoldfastError as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
-        return Done(
+        return ToolOutput(
             f"Task {task} is {row['state']}: the agent {profile} works on it in the background.",
             task=task,
             end=CommandEnd(running=row["state"] == "running"),

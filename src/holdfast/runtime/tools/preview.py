@@ -8,7 +8,7 @@ from difflib import unified_diff
 from hashlib import blake2s
 from pathlib import Path
 
-from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 ABSENT = "absent"
@@ -17,7 +17,7 @@ COMPARED_LINES = 4_000
 """Larger files are not compared line by line: that takes too long, and nobody would read it."""
 
 
-def current(place: Place, path: Path) -> tuple[str, bytes | None]:
+def current(place: ToolContext, path: Path) -> tuple[str, bytes | None]:
     """The digest of a file, and its content; None when it does not exist or is too large."""
     try:
         with place.directory(path.parent) as parent:
@@ -34,7 +34,7 @@ def current(place: Place, path: Path) -> tuple[str, bytes | None]:
     return blake2s(data, digest_size=16).hexdigest(), data
 
 
-def check_unchanged(place: Place, path: Path, name: str) -> None:
+def check_unchanged(place: ToolContext, path: Path, name: str) -> None:
     """Refuse to change a file that is not the one that a person saw the change of."""
     if place.before and current(place, path)[0] != place.before:
         raise ToolFailed(f"{name} was changed after the approval; nothing was done. Call again to ask again.")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.runtime.tools.place import Place, ToolFailed
-from holdfast.runtime.tools.tool import Done, Tool
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
+from holdfast.runtime.tools.tool import Tool, ToolOutput
 
 
 class QuestionArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -17,7 +17,7 @@ class QuestionArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     choices: Annotated[list[str], msgspec.Meta(max_length=10, description="Answers to choose from, if any.")] = []
 
 
-async def _ask(_: Place, __: QuestionArguments) -> Done:
+async def _ask(_: ToolContext, __: QuestionArguments) -> ToolOutput:
     raise ToolFailed("A question is answered by a person.")
 
 

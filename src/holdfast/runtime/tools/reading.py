@@ -17,9 +17,9 @@ from typing import Annotated, BinaryIO
 
 import msgspec
 
-from holdfast.runtime.tools.place import Place, ToolFailed, printable
-from holdfast.runtime.tools.threads import in_thread
-from holdfast.runtime.tools.tool import OUTPUT_LIMIT, Done, Tool
+from holdfast.runtime.tools.context import ToolContext, ToolFailed, printable
+from holdfast.runtime.tools.threads import run_in_thread
+from holdfast.runtime.tools.tool import OUTPUT_LIMIT, Tool, ToolOutput
 
 LINES = 2_000
 WINDOW_CHARS = OUTPUT_LIMIT - 2_000
@@ -74,17 +74,17 @@ class Window:
         return head + "".join(self.lines) if self.total else "[the file is empty]"
 
 
-async def _read(place: Place, arguments: ReadArguments) -> Done:
+async def _read(place: ToolContext, arguments: ReadArguments) -> ToolOutput:
     first, count = arguments.offset or 1, arguments.limit or LINES
 
     def work(stop: threading.Event) -> Window:
         with open_text(place, place.inside(arguments.path), arguments.path) as file:
             return _window(file, arguments.path, first=first, count=count, stop=stop)
 
-    return Done((await in_thread(work)).text())
+    return ToolOutput((await run_in_thread(work)).text())
 
 
-def open_text(place: Place, path: Path, name: str) -> BinaryIO:
+def open_text(place: ToolContext, path: Path, name: str) -> BinaryIO:
     """A regular file that does not look binary, opened without ever waiting for another end."""
     if not path.exists():
         raise ToolFailed(f"{name} does not exist.")
@@ -196,11 +196,11 @@ def _decode(piece: bytes, name: str, number: int) -> str:
         raise ToolFailed(f"{name} is not UTF-8 text: line {number} has the byte 0x{piece[error.start]:02x}.") from None
 
 
-async def _list(place: Place, arguments: ListArguments) -> Done:
-    return Done(await in_thread(lambda stop: _entries(place, arguments.path, stop)))
+async def _list(place: ToolContext, arguments: ListArguments) -> ToolOutput:
+    return ToolOutput(await run_in_thread(lambda stop: _entries(place, arguments.path, stop)))
 
 
-def _entries(place: Place, name: str, stop: threading.Event) -> str:
+def _entries(place: ToolContext, name: str, stop: threading.Event) -> str:
     path = place.inside(name)
     if not path.exists():
         raise ToolFailed(f"{name} does not exist.")

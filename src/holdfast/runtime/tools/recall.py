@@ -6,10 +6,10 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.domain.message import AgentMessage, Message, Note, ToolResult, UserMessage
-from holdfast.runtime.sessions import Sessions
-from holdfast.runtime.tools.place import Place, ToolFailed
-from holdfast.runtime.tools.tool import Done, Tool, bounded
+from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
+from holdfast.runtime.tools.tool import Tool, ToolOutput, bounded
+from holdfast.sessions import Sessions
 
 NAME = "recall"
 MOST = 20
@@ -42,23 +42,23 @@ class Recall:
             about="text",
         )
 
-    async def _call(self, place: Place, arguments: RecallArguments) -> Done:
+    async def _call(self, place: ToolContext, arguments: RecallArguments) -> ToolOutput:
         messages = (await self._sessions.get(place.session)).messages
         if arguments.turn is not None:
             told = [_line(one) for one in messages if one.turn == arguments.turn]
             if not told:
                 raise ToolFailed(f"There is no turn {arguments.turn} in this session.")
-            return Done(bounded("\n".join(told)))
+            return ToolOutput(bounded("\n".join(told)))
         wanted = arguments.text.casefold().strip()
         if not wanted:
             raise ToolFailed("Give a text to look for, or a turn to read.")
         said = [one for one in messages if not (isinstance(one, ToolResult) and one.tool == NAME)]
         found = [(one, at) for one in said if (at := _line(one).casefold().find(wanted)) >= 0]
         if not found:
-            return Done(f"Nothing in this session contains {arguments.text!r}.")
+            return ToolOutput(f"Nothing in this session contains {arguments.text!r}.")
         lines = [_around(one, at) for one, at in found[-MOST:]]
         more = f"\n[{len(found) - MOST} earlier places left out]" if len(found) > MOST else ""
-        return Done("\n".join(lines) + more)
+        return ToolOutput("\n".join(lines) + more)
 
 
 def _line(message: Message) -> str:

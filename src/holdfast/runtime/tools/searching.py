@@ -22,10 +22,10 @@ from typing import IO, Annotated
 
 import msgspec
 
-from holdfast.runtime.tools.place import Place, ToolFailed, printable
+from holdfast.runtime.tools.context import ToolContext, ToolFailed, printable
 from holdfast.runtime.tools.reading import WINDOW_CHARS, open_text
-from holdfast.runtime.tools.threads import in_thread
-from holdfast.runtime.tools.tool import Done, Tool
+from holdfast.runtime.tools.threads import run_in_thread
+from holdfast.runtime.tools.tool import Tool, ToolOutput
 
 MATCHES = 100
 SECONDS = 30
@@ -71,11 +71,11 @@ class Found:
         return head + ("\n".join(self.lines) or left_out)
 
 
-async def _search(place: Place, arguments: SearchArguments, seconds: int) -> Done:
+async def _search(place: ToolContext, arguments: SearchArguments, seconds: int) -> ToolOutput:
     for text, name in ((arguments.pattern, "pattern"), (arguments.glob or "", "glob")):
         if "\0" in text or "\n" in text:
             raise ToolFailed(f"The {name} must be one line of text.")
-    where, file, shown = await in_thread(lambda _: _locate(place, arguments.path))
+    where, file, shown = await run_in_thread(lambda _: _locate(place, arguments.path))
     why_not = ""
     for command in _commands(arguments, file, place.closed_below(where), seconds):
         found = Found(shown, arguments.limit)
@@ -83,11 +83,11 @@ async def _search(place: Place, arguments: SearchArguments, seconds: int) -> Don
             await _run(command, f"/proc/self/fd/{directory}", found, seconds)
         why_not = next((line for line in found.complaints if BAD_PATTERN in line), "")
         if not why_not:
-            return Done(found.text())
+            return ToolOutput(found.text())
     raise ToolFailed(f"The pattern is not a regular expression: {why_not.partition(BAD_PATTERN + ':')[2].strip()}.")
 
 
-def _locate(place: Place, path: str) -> tuple[Path, str, str]:
+def _locate(place: ToolContext, path: str) -> tuple[Path, str, str]:
     """The directory to search, the one file in it if only that is meant, and how the directory is shown."""
     target = place.inside(path)
     if target.is_dir():

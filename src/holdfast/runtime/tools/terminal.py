@@ -12,17 +12,17 @@ from typing import Annotated, Literal, assert_never
 
 import msgspec
 
+from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import CallOutcome, Effect
 from holdfast.domain.task import AN_AGENT, NEVER_STARTED, Lifetime, TaskStarted, agent_of, task_of_call, title_of
-from holdfast.runtime.clock import Clock
-from holdfast.runtime.shelf import Shelf
-from holdfast.runtime.tasks import Tasks
-from holdfast.runtime.tools.place import Place, ToolFailed
-from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Done, Tool
-from holdfast.runtime.views import TaskView, table
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
+from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Tool, ToolOutput
 from holdfast.settings import OTHERS_TASKS
-from holdfast.store.port import Row
+from holdfast.store.contract import Row
+from holdfast.tasks.commands import Tasks
+from holdfast.tasks.queries import TaskQueries
+from holdfast.tasks.views import TaskView, table
 
 TIMEOUT_SECONDS = 120
 LONGEST_SECONDS = 86_400
@@ -62,7 +62,7 @@ class ProcessArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, msgspec.Meta(description="For write: what to type; end a line with a newline.")] = ""
 
 
-def command_tools(tasks: Tasks, shelf: Shelf, clock: Clock) -> list[AnyTool]:
+def command_tools(tasks: Tasks, shelf: TaskQueries, clock: Clock) -> list[AnyTool]:
     """Both of them."""
     terminal, process = Terminal(tasks, shelf, clock), ProcessTool(tasks, shelf)
     return [
@@ -101,12 +101,12 @@ def _effect(arguments: ProcessArguments) -> Effect:
 class Terminal:
     """Starts commands for agents."""
 
-    def __init__(self, tasks: Tasks, shelf: Shelf, clock: Clock) -> None:
+    def __init__(self, tasks: Tasks, shelf: TaskQueries, clock: Clock) -> None:
         self._tasks = tasks
         self._shelf = shelf
         self._clock = clock
 
-    async def run(self, place: Place, arguments: TerminalArguments) -> Done:
+    async def run(self, place: ToolContext, arguments: TerminalArguments) -> ToolOutput:
         """Start it, unless this very call has started it before; then wait, or say where it is."""
         task = task_of_call(place.session, place.call)
         row = await self._tasks.archive.find(task)
@@ -119,7 +119,7 @@ class Terminal:
         self._tasks.look_after(row)
         return await self._outcome(await self._tasks.begun(task), arguments, since=since)
 
-    async def _start(self, task: str, place: Place, arguments: TerminalArguments) -> None:
+    async def _start(self, task: str, place: ToolContext, arguments: TerminalArguments) -> None:
         cwd = place.inside(arguments.cwd)
         if not cwd.is_dir():
             raise ToolFailed(f"{arguments.cwd} is not a directory.")
@@ -149,13 +149,13 @@ class Terminal:
             text = f"It was started before, as task {task}, and that was pruned: what came of it is not known any more."
             raise ToolFailed(text) from error
 
-    async def _outcome(self, row: Row, arguments: TerminalArguments, *, since: int) -> Done:
+    async def _outcome(self, row: Row, arguments: TerminalArguments, *, since: int) -> ToolOutput:
         task = str(row["id"])
         if arguments.background:
             if row["state"] != "running":
                 return await self._ended(row)
             text = f"It runs in the background as task {task}, pid {row['pid']}."
-            return Done(text, task=task, end=CommandEnd(running=True))
+            return ToolOutput(text, task=task, end=CommandEnd(running=True))
         left = since / 1000 + arguments.timeout - self._clock.now() / 1000
         try:
             async with asyncio.timeout(max(0.0, left)):
@@ -165,28 +165,28 @@ class Terminal:
             if row["state"] == "running":
                 so_far = await self._shelf.text(row)
                 text = f"It still runs after {arguments.timeout} s and goes on in the background as task {task}."
-                return Done(f"{text} So far it printed:\n{so_far}", task=task, end=CommandEnd(running=True))
+                return ToolOutput(f"{text} So far it printed:\n{so_far}", task=task, end=CommandEnd(running=True))
         if str(row["reason"]).startswith(NEVER_STARTED):
             raise ToolFailed(f"{row['reason']}.")
         return await self._ended(row)
 
-    async def _ended(self, row: Row) -> Done:
+    async def _ended(self, row: Row) -> ToolOutput:
         """How it ended. Of one that was lost nobody knows that."""
         outcome: CallOutcome = "unknown" if row["state"] == "lost" else "done"
-        return Done(await self._shelf.told(row), task=str(row["id"]), end=_end(row), outcome=outcome)
+        return ToolOutput(await self._shelf.told(row), task=str(row["id"]), end=_end(row), outcome=outcome)
 
 
 class ProcessTool:
     """Lets agents look after what runs: the same rows that people see."""
 
-    def __init__(self, tasks: Tasks, shelf: Shelf) -> None:
+    def __init__(self, tasks: Tasks, shelf: TaskQueries) -> None:
         self._tasks = tasks
         self._shelf = shelf
 
-    async def run(self, place: Place, arguments: ProcessArguments) -> Done:
+    async def run(self, place: ToolContext, arguments: ProcessArguments) -> ToolOutput:
         """One action."""
         if arguments.action == "list":
-            return Done(await self._list(place))
+            return ToolOutput(await self._list(place))
         if not arguments.task:
             raise ToolFailed(f"{arguments.action} needs the id of a task; `list` shows them.")
         try:
@@ -198,11 +198,11 @@ class ProcessTool:
                 )
             if arguments.action == "write":
                 _check_input(place, row)
-            return Done(await self._act(place, row, arguments), task=str(row["id"]))
+            return ToolOutput(await self._act(place, row, arguments), task=str(row["id"]))
         except HoldfastError as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
 
-    async def _list(self, place: Place) -> str:
+    async def _list(self, place: ToolContext) -> str:
         views = await self._shelf.running()
         if place.others:
             return table(views, session=place.session)
@@ -211,7 +211,7 @@ class ProcessTool:
         note = f"\n({hidden} more run in other sessions; this profile does not see them.)" if hidden else ""
         return table(own, session=place.session) + note
 
-    async def _act(self, place: Place, row: Row, arguments: ProcessArguments) -> str:
+    async def _act(self, place: ToolContext, row: Row, arguments: ProcessArguments) -> str:
         task = str(row["id"])
         match arguments.action:
             case "poll":
@@ -244,7 +244,7 @@ class ProcessTool:
                 assert_never(never)
 
 
-def _check_input(place: Place, row: Row) -> None:
+def _check_input(place: ToolContext, row: Row) -> None:
     """Refuse to type where the agent could not have run the command itself: a shell runs whatever it is given."""
     if not place.commands:
         raise ToolFailed("This agent may not run commands (terminal is denied), so it cannot type into one either.")

@@ -11,7 +11,7 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 10.0
 
 
-async def in_thread(work: Callable[[threading.Event], T]) -> T:
+async def run_in_thread(work: Callable[[threading.Event], T]) -> T:
     """Run it in a thread. When cut, it is told to stop and waited for, so that nothing happens behind our back."""
     stop = threading.Event()
     running = asyncio.ensure_future(asyncio.to_thread(work, stop))

@@ -14,8 +14,8 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from holdfast.domain.events import Call, CallOutcome, Effect, ToolCallFinished
-from holdfast.runtime.model import ToolSpec
-from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.models.model import ToolSpec
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.settings import Policy
 
 OUTPUT_LIMIT = 50_000
@@ -35,7 +35,7 @@ class CommandEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ToolOutput:
     """What a tool has to say, and the files that it changed."""
 
     output: str
@@ -49,7 +49,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ToolOutcome:
     """What a call came to."""
 
     outcome: CallOutcome
@@ -95,18 +95,18 @@ class AnyTool(Protocol):
         """What holds while no rule speaks of it."""
         ...
 
-    def subject(self, place: Place, arguments: str) -> str:
+    def subject(self, place: ToolContext, arguments: str) -> str:
         """What a call is about, for permissions by pattern: a path, say. Empty when there is none.
 
         A call that cannot be carried out whatever anybody allows raises `ToolFailed`: nobody is asked about it.
         """
         ...
 
-    def tidy(self, place: Place, arguments: str) -> None:
+    def tidy(self, place: ToolContext, arguments: str) -> None:
         """Take away what a call that was killed may have left behind."""
         ...
 
-    async def call(self, place: Place, arguments: str) -> Result:
+    async def call(self, place: ToolContext, arguments: str) -> ToolOutcome:
         """Do it."""
         ...
 
@@ -119,20 +119,20 @@ class Tool(Generic[Arguments]):
     description: str
     effect: Effect
     arguments: type[Arguments]
-    run: Callable[[Place, Arguments], Coroutine[None, None, Done]]
+    run: Callable[[ToolContext, Arguments], Coroutine[None, None, ToolOutput]]
     about: str = "path"
     """The argument that a permission's pattern is compared with."""
-    clean: Callable[[Place, Arguments], None] | None = None
+    clean: Callable[[ToolContext, Arguments], None] | None = None
     """Takes away what a call that was killed may have left behind."""
     effects: Callable[[Arguments], Effect] | None = None
     """For a tool that does several things: the effect of each call."""
     writes_files: bool = False
     """Whether it changes the file that it is about."""
-    preview: Callable[[Place, Arguments], Preview] | None = None
+    preview: Callable[[ToolContext, Arguments], Preview] | None = None
     """What it would change in a file, as that is now."""
     harmless: bool = False
     """Though it writes something, nobody is asked about it while no rule speaks of it."""
-    other_profile: Callable[[Place, Arguments], Coroutine[None, None, str]] | None = None
+    other_profile: Callable[[ToolContext, Arguments], Coroutine[None, None, str]] | None = None
     """For a tool that hands work to other agents: the profile of one that may do what the caller may not, or empty."""
 
     @property
@@ -145,7 +145,7 @@ class Tool(Generic[Arguments]):
         """What changes nothing is allowed."""
         return "allow" if self.effect == "pure" or self.harmless else "ask"
 
-    def subject(self, place: Place, arguments: str) -> str:
+    def subject(self, place: ToolContext, arguments: str) -> str:
         """The argument that it is about.
 
         A path is named as the place shows it, after all links are followed: `docs/../.env`, an absolute
@@ -159,7 +159,7 @@ class Tool(Generic[Arguments]):
             place.check_writable(target, self.name)
         return place.shown(target)
 
-    async def handed_to(self, place: Place, arguments: str) -> str:
+    async def handed_to(self, place: ToolContext, arguments: str) -> str:
         """The profile of another agent that would act because of this call; empty if that may do no more."""
         if self.other_profile is None:
             return ""
@@ -168,19 +168,19 @@ class Tool(Generic[Arguments]):
         except ToolFailed:
             return ""  # the call itself will say what is wrong
 
-    def tidy(self, place: Place, arguments: str) -> None:
+    def tidy(self, place: ToolContext, arguments: str) -> None:
         """Most leave nothing behind."""
         if self.clean is not None:
             with suppress(ToolFailed, OSError):
                 self.clean(place, self.parse(arguments))
 
-    async def call(self, place: Place, arguments: str) -> Result:
+    async def call(self, place: ToolContext, arguments: str) -> ToolOutcome:
         """Check the arguments, do it, and bound the output."""
         try:
             done = await self.run(place, self.parse(arguments))
         except (ToolFailed, OSError) as error:
             return failure(error)
-        return Result(done.outcome, bounded(place.mask(done.output)), done.files, done.task, done.end)
+        return ToolOutcome(done.outcome, bounded(place.mask(done.output)), done.files, done.task, done.end)
 
     def parse(self, arguments: str) -> Arguments:
         """The arguments of a call, if they fit."""
@@ -208,15 +208,15 @@ def effect_of(tool: AnyTool, arguments: str) -> Effect:
         return tool.effect
 
 
-def failure(error: ToolFailed | OSError) -> Result:
+def failure(error: ToolFailed | OSError) -> ToolOutcome:
     """A call that was not carried out, and why."""
     if isinstance(error, ToolFailed):
-        return Result("failed", bounded(str(error)))
-    return Result("failed", bounded(f"{error.strerror or error}: {error.filename or ''}".strip(": ")))
+        return ToolOutcome("failed", bounded(str(error)))
+    return ToolOutcome("failed", bounded(f"{error.strerror or error}: {error.filename or ''}".strip(": ")))
 
 
 def finished(
-    call: Call, result: Result, *, turn: int, duration_ms: int, hide: Callable[[str], str]
+    call: Call, result: ToolOutcome, *, turn: int, duration_ms: int, hide: Callable[[str], str]
 ) -> ToolCallFinished:
     """The event of a call that was carried out."""
     end = result.end or CommandEnd()
@@ -236,7 +236,7 @@ def finished(
     )
 
 
-def second_try(result: Result, effect: Effect | None, *, carried_out: bool) -> Result:
+def mark_uncertain(result: ToolOutcome, effect: Effect | None, *, carried_out: bool) -> ToolOutcome:
     """The result of a call that was cut before, with this effect: if it fails now, nobody knows of the first time.
 
     Unless it was carried out again and found by its key: then it is the same time.

@@ -19,11 +19,11 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.runtime.tools.place import Place, ToolFailed
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.preview import ABSENT, check_unchanged, current, difference
 from holdfast.runtime.tools.reading import open_text
-from holdfast.runtime.tools.threads import in_thread
-from holdfast.runtime.tools.tool import Done, Preview, Tool
+from holdfast.runtime.tools.threads import run_in_thread
+from holdfast.runtime.tools.tool import Preview, Tool, ToolOutput
 
 EDIT_BYTES = 20_000_000
 SHOWN_LINES = 10
@@ -48,28 +48,28 @@ class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     all: Annotated[bool, msgspec.Meta(description="Replace it everywhere, not just where it stands once.")] = False
 
 
-async def _write(place: Place, arguments: WriteArguments) -> Done:
-    def work(stop: threading.Event) -> Done:
+async def _write(place: ToolContext, arguments: WriteArguments) -> ToolOutput:
+    def work(stop: threading.Event) -> ToolOutput:
         path, data = place.inside(arguments.path), arguments.content.encode()
         place.check_writable(path, "write")
         _check_room(path, arguments.path, stop)
         check_unchanged(place, path, arguments.path)
         _replace(place, path, data)
-        return Done(f"Wrote {len(data)} bytes to {arguments.path}.", [place.shown(path)])
+        return ToolOutput(f"Wrote {len(data)} bytes to {arguments.path}.", [place.shown(path)])
 
-    return await in_thread(work)
+    return await run_in_thread(work)
 
 
-async def _edit(place: Place, arguments: EditArguments) -> Done:
-    def work(stop: threading.Event) -> Done:
+async def _edit(place: ToolContext, arguments: EditArguments) -> ToolOutput:
+    def work(stop: threading.Event) -> ToolOutput:
         path = place.inside(arguments.path)
         place.check_writable(path, "edit")
-        return Done(_edit_file(place, path, arguments, stop), [place.shown(path)])
+        return ToolOutput(_edit_file(place, path, arguments, stop), [place.shown(path)])
 
-    return await in_thread(work)
+    return await run_in_thread(work)
 
 
-def _preview_write(place: Place, arguments: WriteArguments) -> Preview:
+def _preview_write(place: ToolContext, arguments: WriteArguments) -> Preview:
     path, name = place.inside(arguments.path), arguments.path
     place.check_writable(path, "write")
     _check_room(path, name, threading.Event())
@@ -81,7 +81,7 @@ def _preview_write(place: Place, arguments: WriteArguments) -> Preview:
     return Preview(diff or "(no change)", ("content",), digest)
 
 
-def _preview_edit(place: Place, arguments: EditArguments) -> Preview:
+def _preview_edit(place: ToolContext, arguments: EditArguments) -> Preview:
     path, name = place.inside(arguments.path), arguments.path
     place.check_writable(path, "edit")
     digest, data = current(place, path)
@@ -91,7 +91,7 @@ def _preview_edit(place: Place, arguments: EditArguments) -> Preview:
     return Preview(difference(name, text, edited, is_new=False), ("old", "new"), digest)
 
 
-def _edit_file(place: Place, path: Path, arguments: EditArguments, stop: threading.Event) -> str:
+def _edit_file(place: ToolContext, path: Path, arguments: EditArguments, stop: threading.Event) -> str:
     name = arguments.path
     before, text, edited, lines = _edited(place, path, arguments)
     _check_room(path, name, stop)
@@ -104,7 +104,7 @@ def _edit_file(place: Place, path: Path, arguments: EditArguments, stop: threadi
     return f"Replaced it {f'{times} times' if times > 1 else 'once'} in {name}, at {_shown(lines)}."
 
 
-def _edited(place: Place, path: Path, arguments: EditArguments) -> tuple[os.stat_result, str, str, list[int]]:
+def _edited(place: ToolContext, path: Path, arguments: EditArguments) -> tuple[os.stat_result, str, str, list[int]]:
     """The file's state, its text, the text after the edit, and the lines at which it changes."""
     name = arguments.path
     with open_text(place, path, name) as file:
@@ -182,7 +182,7 @@ def _check_room(path: Path, name: str, stop: threading.Event) -> None:
         raise ToolFailed("It was stopped before anything was changed.")
 
 
-def _replace(place: Place, path: Path, data: bytes) -> None:
+def _replace(place: ToolContext, path: Path, data: bytes) -> None:
     """Whole or not at all: a crash in the middle leaves the old file. Mode and owner stay."""
     with place.directory(path.parent, make=True) as directory:
         new = _new_name(place)
@@ -203,7 +203,7 @@ def _replace(place: Place, path: Path, data: bytes) -> None:
         os.fsync(directory)
 
 
-def _new_name(place: Place) -> str:
+def _new_name(place: ToolContext) -> str:
     return f".holdfast-{place.mark or secrets.token_hex(8)}"
 
 
@@ -220,7 +220,7 @@ def _dress(file: int, name: str, directory: int) -> None:
     os.fchmod(file, old.st_mode & 0o777)
 
 
-def _tidy(place: Place, arguments: WriteArguments | EditArguments) -> None:
+def _tidy(place: ToolContext, arguments: WriteArguments | EditArguments) -> None:
     with place.directory(place.inside(arguments.path).parent) as directory:
         os.unlink(_new_name(place), dir_fd=directory)
 

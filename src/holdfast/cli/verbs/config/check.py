@@ -27,7 +27,7 @@ def command(cli: Cli) -> int:
             raise
         cli.print_json({"path": str(path), "ok": False, "problem": error.message, "warnings": []})
         return error.code
-    from holdfast.runtime.rule_warnings import rule_warnings
+    from holdfast.rules.warnings import rule_warnings
 
     warnings = rule_warnings(settings)
     if cli.json:

@@ -1,0 +1,347 @@
+"""What a worker can do about its card, and about others: `kanban_*`.
+
+A worker may end only its own card, and only while its run is open: the run is looked up with every call, and what
+is written carries the version of the card that it was decided on. Claims about what does not exist are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from holdfast.board.cards import TRIES, Cards
+from holdfast.domain.card import BlockKind, Card, CardBlocked, CardCompleted, CardEvent, Run, RunFinished, RunNoted
+from holdfast.domain.card_commands import Body, CommentCard, CreateCard, LinkCard, UnblockCard
+from holdfast.domain.command import Name, Text, Title
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.events import Effect
+from holdfast.domain.rights import NO_LIMITS, covers
+from holdfast.domain.session import Session
+from holdfast.runtime.creation import Creation
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
+from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, bounded
+from holdfast.sessions import Caller, Sessions
+from holdfast.store.card_contract import CardFilter
+from holdfast.store.contract import Appended, CommandKey, Store
+
+LISTED = 100
+A = TypeVar("A", bound=msgspec.Struct)
+
+
+class OneCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which card; by default your own."""
+
+    card: Annotated[str, msgspec.Meta(max_length=32, description="Its id; by default your own card.")] = ""
+
+
+class CompleteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was done."""
+
+    summary: Annotated[str, msgspec.Meta(min_length=1, max_length=20_000, description="What was done, in words.")]
+    metadata: Annotated[dict[str, str], msgspec.Meta(description="Facts by name, if any.")] = {}
+    artifacts: Annotated[
+        list[str], msgspec.Meta(max_length=200, description="Files that were made, by their path in the workspace.")
+    ] = []
+
+
+class BlockArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why it cannot go on."""
+
+    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=20_000, description="What you need, from whom.")]
+    kind: Annotated[BlockKind, msgspec.Meta(description="needs_input, dependency, capability or transient.")] = (
+        "needs_input"
+    )
+
+
+class NoteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A sign of life."""
+
+    note: Annotated[str, msgspec.Meta(max_length=2_000, description="What you are doing.")] = ""
+
+
+class CommentArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A word about a card."""
+
+    text: Text
+    card: Annotated[str, msgspec.Meta(max_length=32, description="Its id; by default your own card.")] = ""
+
+
+class UnblockArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which card may go on, and what its worker is told."""
+
+    card: Annotated[str, msgspec.Meta(min_length=4, max_length=32, description="Its id.")]
+    text: Annotated[str, msgspec.Meta(max_length=100_000, description="Your answer to what it asked.")] = ""
+
+
+class CreateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """More work."""
+
+    title: Title
+    body: Body = ""
+    profile: Name | None = None
+    parents: Annotated[list[str], msgspec.Meta(max_length=100, description="Cards that it waits for.")] = []
+    priority: Annotated[int, msgspec.Meta(ge=-1000, le=1000)] = 0
+
+
+class LinkArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which card waits for which."""
+
+    parent: Annotated[str, msgspec.Meta(min_length=4, max_length=32)]
+    card: Annotated[str, msgspec.Meta(max_length=32, description="The one that waits; by default your own.")] = ""
+
+
+class ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which cards of your board."""
+
+    status: Annotated[str, msgspec.Meta(max_length=20)] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    session: Session
+    card: Card
+    run: Run
+    version: int
+
+
+class WorkerTools:
+    """The tools, over the cards of this gateway."""
+
+    def __init__(self, store: Store, cards: Cards, sessions: Sessions, creation: Creation) -> None:
+        self._store = store
+        self._cards = cards
+        self._sessions = sessions
+        self._creation = creation
+
+    @property
+    def tools(self) -> list[AnyTool]:
+        """As workers have them. All are found again by the call after a crash, or change nothing."""
+        return [
+            _tool("kanban_show", "Show a card: what it says, its comments, its runs.", "pure", OneCard, self._show),
+            _tool("kanban_complete", "Your card is done.", "keyed", CompleteArguments, self._complete),
+            _tool("kanban_block", "Your card cannot go on without somebody.", "keyed", BlockArguments, self._block),
+            _tool("kanban_heartbeat", "Say that you are alive and at what.", "keyed", NoteArguments, self._heartbeat),
+            _tool(
+                "kanban_comment",
+                "Comment on a card.",
+                "keyed",
+                CommentArguments,
+                self._comment,
+                other_profile=self._profile_of_card,
+            ),
+            _tool(
+                "kanban_unblock",
+                "Let a blocked card go on, with what you answer.",
+                "keyed",
+                UnblockArguments,
+                self._unblock,
+                other_profile=self._profile_of_card,
+            ),
+            _tool(
+                "kanban_create",
+                "Write more work down on your board.",
+                "keyed",
+                CreateArguments,
+                self._create,
+                other_profile=self._profile_of_new_card,
+            ),
+            _tool("kanban_link", "Let one card wait for another.", "keyed", LinkArguments, self._link),
+            _tool("kanban_list", "The cards of your board.", "pure", ListArguments, self._list),
+        ]
+
+    async def _own(self, place: ToolContext) -> _Own:
+        """The card of whoever calls, while its run is open.
+
+        The call itself must be open, in a turn of that run: what a worker of an earlier run asked for is not, though
+        it worked in the same session.
+        """
+        session = await self._sessions.get(place.session)
+        if not session.card or not session.run:
+            raise ToolFailed("You work on no card now: your run is over. Whatever you do here changes no card.")
+        card = await self._cards.get(session.card)
+        run, turn = card.run, session.turn
+        if run is None or run.number != session.run or run.started.session != session.id:
+            raise ToolFailed(f"Run {session.run} of card {card.id} is over; another one may be at it.")
+        if turn is None or turn.number <= run.started.after_turn or session.open_call(place.call) is None:
+            raise ToolFailed(
+                f"This was asked for before run {run.number} of card {card.id} began; nothing was changed."
+            )
+        return _Own(session, card, run, card.version)
+
+    async def _finish(
+        self, place: ToolContext, arguments: msgspec.Struct, ends: Callable[[_Own], list[CardEvent]]
+    ) -> ToolOutput:
+        """End the run and say what becomes of the card, once: a call that is made again finds what it did."""
+        key = _key(place, arguments)
+        for _ in range(TRIES):
+            if await self._store.find_command(key) is not None:
+                return ToolOutput("It was written down; your run is over.")
+            own = await self._own(place)
+            if await self._write(own, ends(own), key) is not None:
+                return ToolOutput(f"Card {own.card.id} is {own.card.status}. Your run is over; say a last word.")
+        raise ToolFailed("The card changed too often in between; try again.")
+
+    async def _write(self, own: _Own, events: list[CardEvent], key: CommandKey) -> Appended | None:
+        return await self._cards.write(own.card, events, decided_on=own.version, by=_worker(own), command=key)
+
+    async def _complete(self, place: ToolContext, arguments: CompleteArguments) -> ToolOutput:
+        def ends(own: _Own) -> list[CardEvent]:
+            card, run, summary = own.card.id, own.run.number, place.mask(arguments.summary)
+            for name in arguments.artifacts:
+                if not place.inside(name).exists():
+                    raise ToolFailed(f"There is no file {name} in the workspace; name only what exists.")
+            return [
+                RunFinished(card=card, run=run, outcome="done", reason=summary),
+                CardCompleted(
+                    card=card,
+                    summary=summary,
+                    by=_worker(own),
+                    run=run,
+                    metadata={name: place.mask(value) for name, value in arguments.metadata.items()},
+                    artifacts=arguments.artifacts,
+                ),
+            ]
+
+        return await self._finish(place, arguments, ends)
+
+    async def _block(self, place: ToolContext, arguments: BlockArguments) -> ToolOutput:
+        def ends(own: _Own) -> list[CardEvent]:
+            card, run, reason = own.card.id, own.run.number, place.mask(arguments.reason)
+            return [
+                RunFinished(card=card, run=run, outcome="blocked", reason=f"blocked ({arguments.kind}): {reason}"),
+                CardBlocked(card=card, of=arguments.kind, reason=reason, by=_worker(own), run=run),
+            ]
+
+        return await self._finish(place, arguments, ends)
+
+    async def _heartbeat(self, place: ToolContext, arguments: NoteArguments) -> ToolOutput:
+        for _ in range(TRIES):
+            own = await self._own(place)
+            noted = RunNoted(card=own.card.id, run=own.run.number, note=place.mask(arguments.note))
+            if await self._write(own, [noted], _key(place, arguments)) is not None:
+                return ToolOutput("Noted.")
+        raise ToolFailed("The card changed too often in between; try again.")
+
+    async def _comment(self, place: ToolContext, arguments: CommentArguments) -> ToolOutput:
+        own = await self._own(place)
+        card = await self._named(arguments.card, own)
+        if card == own.card.id:
+            raise ToolFailed("A comment on your own card would come back to you; say it in your summary.")
+        await self._tell(card, CommentCard(text=place.mask(arguments.text)), place, arguments, own)
+        return ToolOutput(f"Commented on card {card}.")
+
+    async def _unblock(self, place: ToolContext, arguments: UnblockArguments) -> ToolOutput:
+        own = await self._own(place)
+        card = await self._named(arguments.card, own)
+        await self._tell(card, UnblockCard(text=place.mask(arguments.text) or None), place, arguments, own)
+        return ToolOutput(f"Card {card} goes on.")
+
+    async def _profile_of_card(self, place: ToolContext, arguments: CommentArguments | UnblockArguments) -> str:
+        """The profile of a card whose worker would act on these words; empty when it may do no more than the caller."""
+        if not arguments.card:
+            return ""
+        try:
+            card = await self._cards.get(str((await self._store.cards.card(arguments.card))["id"]))
+        except HoldfastError as error:
+            raise ToolFailed(error.message) from error
+        limits = (await self._sessions.get(place.session)).rights
+        own = card.profile == place.profile and covers(limits, profile=card.profile, rights=card.rights or NO_LIMITS)
+        return "" if own else card.profile
+
+    async def _profile_of_new_card(self, place: ToolContext, arguments: CreateArguments) -> str:
+        profile = arguments.profile or place.profile
+        self._creation.check_profile(profile, creator=place.profile)  # nobody is asked about what is refused anyway
+        return "" if profile == place.profile else profile
+
+    async def _create(self, place: ToolContext, arguments: CreateArguments) -> ToolOutput:
+        own = await self._own(place)
+        caller = Caller(_key(place, arguments), _worker(own))
+        appended = await self._store.find_command(caller.key)
+        if appended is None:
+            profile = arguments.profile or own.session.profile
+            command = CreateCard(
+                title=place.mask(arguments.title),
+                body=place.mask(arguments.body),
+                board=own.card.board,
+                profile=profile,
+                parents=[await self._named(parent, own) for parent in arguments.parents],
+                priority=arguments.priority,
+            )
+            try:
+                async with self._creation.granted(place.session, profile=profile) as rights:
+                    appended = await self._cards.create(
+                        command, card=secrets.token_hex(4), caller=caller, rights=rights
+                    )
+            except HoldfastError as error:
+                raise ToolFailed(error.message) from error
+        return ToolOutput(f"Card {appended.stream.removeprefix('card/')} is on the board.")
+
+    async def _link(self, place: ToolContext, arguments: LinkArguments) -> ToolOutput:
+        own = await self._own(place)
+        card, parent = await self._named(arguments.card, own), await self._named(arguments.parent, own)
+        await self._tell(card, LinkCard(parent=parent), place, arguments, own)
+        return ToolOutput(f"Card {card} waits for {parent}.")
+
+    async def _tell(
+        self,
+        card: str,
+        command: CommentCard | LinkCard | UnblockCard,
+        place: ToolContext,
+        arguments: msgspec.Struct,
+        own: _Own,
+    ) -> None:
+        try:
+            await self._cards.tell(card, command, Caller(_key(place, arguments), _worker(own)))
+        except HoldfastError as error:
+            raise ToolFailed(error.message) from error
+
+    async def _named(self, card: str, own: _Own) -> str:
+        if not card:
+            return own.card.id
+        try:
+            return str((await self._store.cards.card(card))["id"])
+        except HoldfastError as error:
+            raise ToolFailed(error.message) from error
+
+    async def _show(self, place: ToolContext, arguments: OneCard) -> ToolOutput:
+        own = await self._own(place)
+        card = await self._cards.get(await self._named(arguments.card, own))
+        lines = [f"{card.id} {card.title} [{card.status}] {card.reason}".rstrip(), card.body]
+        lines += [f"comment by {one.by}: {one.text}" for one in card.comments]
+        for run in card.runs:
+            end = "running" if run.finished is None else f"{run.finished.outcome}: {run.finished.reason}"
+            lines.append(f"run {run.number} ({run.started.profile}): {end}")
+        return ToolOutput(bounded("\n".join(filter(None, lines))))
+
+    async def _list(self, place: ToolContext, arguments: ListArguments) -> ToolOutput:
+        own = await self._own(place)
+        wanted = CardFilter(board=own.card.board, status=arguments.status)
+        rows = await self._store.cards.cards(wanted, offset=0, limit=LISTED)
+        return ToolOutput("\n".join(f"{row['id']} [{row['status']}] {row['title']}" for row in rows) or "No such card.")
+
+
+def _tool(
+    name: str,
+    description: str,
+    effect: Effect,
+    arguments: type[A],
+    run: Callable[[ToolContext, A], Coroutine[None, None, ToolOutput]],
+    other_profile: Callable[[ToolContext, A], Coroutine[None, None, str]] | None = None,
+) -> Tool[A]:
+    """About a card and not about a path; a worker asks nobody whether it may say that it is done."""
+    return Tool(name, description, effect, arguments, run, about="card", harmless=True, other_profile=other_profile)
+
+
+def _worker(own: _Own) -> str:
+    return f"run {own.run.number} of card {own.card.id}"
+
+
+def _key(place: ToolContext, arguments: msgspec.Struct) -> CommandKey:
+    """The same for a call that is made again after a crash."""
+    name = hashlib.blake2s(f"{place.session}/{place.call}".encode(), digest_size=12).hexdigest()
+    return CommandKey(f"call-{name}", hashlib.sha256(msgspec.json.encode(arguments)).hexdigest())

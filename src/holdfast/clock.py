@@ -1,0 +1,54 @@
+"""Time, as something that is passed in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+PIECE_MS = 5_000
+
+
+class Clock(Protocol):
+    """Tells the time in milliseconds since 1970, for display and for ages."""
+
+    def now(self) -> int:
+        """The wall clock."""
+        ...
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return time.time_ns() // 1_000_000
+
+
+def elapsed(clock: Clock, since: int) -> int:
+    """Milliseconds since a moment; never negative, whatever somebody does to the wall clock."""
+    return max(0, clock.now() - since)
+
+
+async def until(clock: Clock, moment: int) -> None:
+    """Wait for a moment, and no longer than that was away at first, whatever the wall clock does.
+
+    In pieces: timers stand still while the machine sleeps, and whoever wakes up late does not wait on top of that.
+    """
+    left = moment - clock.now()
+    while left > 0:
+        piece = min(left, PIECE_MS)
+        await asyncio.sleep(piece / 1000)
+        left = min(left - piece, moment - clock.now())
+
+
+async def wait_for_event(event: asyncio.Event, *, within: float) -> bool:
+    """Wait for so many seconds, or until the event is set; say which.
+
+    Not with `wait_for`: up to Python 3.11 that swallows a cancellation that comes together with the event.
+    """
+    try:
+        async with asyncio.timeout(within):
+            return await event.wait()
+    except TimeoutError:
+        return False

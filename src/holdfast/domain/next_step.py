@@ -1,0 +1,392 @@
+"""`next_step`: what a session's worker does next, and how an interrupted turn is picked up.
+
+The order of the questions is the rule: a stop comes before work, an open call before the next
+model request, a message that steers before the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2s
+
+from holdfast.domain.chapter import INTERRUPTED, CompactionFailed
+from holdfast.domain.compaction import Compact, CompactionRules, Pause, at_rest, needed_before_call
+from holdfast.domain.events import (
+    AnyEvent,
+    Call,
+    CallOutcome,
+    ModelFailed,
+    ModelInterrupted,
+    Outcome,
+    ToolCallFinished,
+    TurnFinished,
+    TurnResumed,
+    WaitOpened,
+)
+from holdfast.domain.fact import Problem
+from holdfast.domain.queue import interrupting, urgent
+from holdfast.domain.session import OpenCall, Session, Turn
+from holdfast.domain.session_fold import DIGEST, TRY_AGAIN
+from holdfast.domain.task import is_person, task_of_call
+from holdfast.domain.text import ago
+
+CRASHED = "the gateway was killed or crashed"
+TOO_LONG = "context_too_long"
+"""The code of a provider's refusal of a context that is longer than its model takes."""
+COMMAND_TOOL = "terminal"
+"""The tool whose call waits for a command, which ends when its turn is stopped."""
+AGAIN_AFTER_CRASH = frozenset({"pure", "idempotent", "keyed"})
+MINUTE_MS = 60_000
+JUST_ANSWERED_MS = 60_000
+"""However short the age limit is, a person's answer is not old at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a turn may go by itself."""
+
+    steps: int = 100
+    tokens: int = 0
+    """0 is no limit."""
+    minutes: int = 0
+    """0 is no limit; the time that it waits for a person, or is not running at all, does not count."""
+    model_attempts: int = 8
+    resume_attempts: int = 3
+    resume_age_ms: int = 6 * 3_600_000
+    compaction: CompactionRules = field(default_factory=CompactionRules)
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What had arrived of an answer when its step was cut."""
+
+    text: str = ""
+    thinking: str = ""
+    at: int = 0
+    """When it was saved last: the last sign of life of whoever was at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Start a turn with these inputs."""
+
+    turn: int
+    inputs: list[str]
+    by_person: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Let inputs join the turn."""
+
+    turn: int
+    inputs: list[str]
+    by_person: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Ask the model."""
+
+    turn: int
+    step: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """Carry these calls out, in order."""
+
+    turn: int
+    calls: list[Call]
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """End the turn."""
+
+    turn: int
+    outcome: Outcome
+    reason: str
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Wait for an answer until this time; then go on with the default."""
+
+    turn: int
+    wait: str
+    until: int
+    default: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Stand still until a person has chosen."""
+
+    wait: WaitOpened
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Nothing to do until somebody says something."""
+
+
+Step = Begin | Join | CallModel | RunTools | Finish | Sleep | Compact | Ask | Rest
+
+
+def next_step(session: Session, limits: Limits, *, now: int, worked_ms: int | None = None) -> Step:
+    """The one thing to do now. `worked_ms` is how long the open turn was worked on; None when only the log tells."""
+    turn = session.turn
+    if turn is None:
+        return _begin(session) if session.queue else at_rest(session, limits.compaction, now=now) or Rest()
+    if (stopped := stop_reason(session)) is not None:
+        return Finish(turn.number, "stopped", stopped)
+    if turn.wait is not None:
+        wait = turn.wait
+        if wait.until is None:
+            return Rest()
+        return Sleep(turn.number, wait.wait, wait.until, wait.default or "the time has come")
+    if turn.failed is not None:
+        shorter = _shorter(session, turn, limits) if turn.failed.code == TOO_LONG else None
+        return shorter or Finish(turn.number, "failed", turn.failed.message, turn.failed)
+    steering = [queued for queued in urgent(session.queue) if queued.event.mode == "steer"]
+    if turn.open_calls and 0 < turn.released < turn.step and not steering:
+        return Finish(turn.number, "done", "its run of the card is over")
+    if turn.open_calls:
+        return RunTools(turn.number, [open_call.call for open_call in turn.open_calls.values()])
+    if steering:
+        by_person = any(is_person(queued.event.by) for queued in steering)
+        return Join(turn.number, [queued.event.input for queued in steering], by_person)
+    if turn.yielded:
+        return Finish(turn.number, "done", "the agent had nothing more to do")
+    worked = worked_by_log(turn, now=now) if worked_ms is None else worked_ms
+    if (problem := _over_limit(turn, limits, worked)) is not None:
+        return Finish(turn.number, "failed", problem.message, problem)
+    if (shorter := _shorter(session, turn, limits)) is not None:
+        return shorter
+    if turn.answered or turn.step == 0:
+        return CallModel(turn.number, turn.step + 1, 1)
+    return CallModel(turn.number, turn.step, turn.attempts + 1)
+
+
+def _shorter(session: Session, turn: Turn, limits: Limits) -> Compact | Ask | None:
+    """What must be done before the model can be asked at all."""
+    match needed_before_call(session, limits.compaction, refused=turn.failed is not None):
+        case Pause(reason=reason):
+            wait = wait_id(session, turn)
+            choices = [TRY_AGAIN, DIGEST]
+            return Ask(WaitOpened(turn=turn.number, wait=wait, purpose="compaction", reason=reason, choices=choices))
+        case found:
+            return found
+
+
+def worked_by_log(turn: Turn, *, now: int) -> int:
+    """Milliseconds that a turn was worked on, as far as the times of its events tell."""
+    return max(0, now - turn.started.at - turn.stood_still_ms)
+
+
+def _over_limit(turn: Turn, limits: Limits, worked_ms: int) -> Problem | None:
+    """Looked at between two steps; what runs is never cut by a limit."""
+    hint = "Send a message to go on, or raise the limit of its profile."
+    if turn.answered and turn.step >= limits.steps:
+        message = f"It took {turn.step} steps, the most that its profile allows."
+        return Problem(code="step_limit", message=message, hint=hint)
+    if limits.tokens and turn.tokens >= limits.tokens:
+        message = f"It used {turn.tokens} tokens; its profile allows {limits.tokens} a turn."
+        return Problem(code="token_limit", message=message, hint=hint)
+    worked = worked_ms // MINUTE_MS
+    if limits.minutes and worked >= limits.minutes:
+        message = f"It worked for {worked} minutes; its profile allows {limits.minutes} a turn."
+        return Problem(code="time_limit", message=message, hint=hint)
+    return None
+
+
+RETRY_FIRST_MS = 1_000
+RETRY_MOST_MS = 120_000
+
+
+def retry(session: Session, problem: Problem, *, after_ms: int | None, now: int, limits: Limits) -> WaitOpened | None:
+    """The wait before the same step is tried again: as long as the provider says, else doubling.
+
+    None when it was tried often enough.
+    """
+    turn = session.turn
+    if turn is None or turn.attempts >= limits.model_attempts:
+        return None
+    doubling = min(RETRY_MOST_MS, RETRY_FIRST_MS * 2 ** (turn.attempts - 1))
+    pause = doubling if after_ms is None else after_ms
+    return WaitOpened(
+        turn=turn.number,
+        wait=wait_id(session, turn),
+        purpose="retry",
+        reason=f"{problem.message.rstrip('.')}. Attempt {turn.attempts} of {limits.model_attempts}.",
+        until=now + pause,
+        default="try again",
+    )
+
+
+def failed(
+    session: Session, problem: Problem, partial: Partial, again: tuple[int | None] | None, *, now: int, limits: Limits
+) -> list[AnyEvent]:
+    """What is written when a model gave no whole answer: what was shown of it is kept; then it waits and tries
+    again, or the turn fails. `again` is None when that is in vain, else what the provider asked for.
+    """
+    turn = session.turn
+    assert turn is not None
+    wait = None if again is None else retry(session, problem, after_ms=again[0], now=now, limits=limits)
+    fact = ModelFailed(turn=turn.number, step=turn.step, problem=problem, text=partial.text)
+    if wait is None:
+        return [fact]
+    return [cut(turn, partial, problem.message) if partial.text else fact, wait]
+
+
+def wait_id(session: Session, turn: Turn) -> str:
+    """The next wait of a turn, unique in the whole home and the same for whoever computes it."""
+    name = f"{session.id}/{turn.number}/{turn.waits + 1}"
+    return blake2s(name.encode(), digest_size=6).hexdigest()
+
+
+def stop_reason(session: Session) -> str | None:
+    """Why the running turn must end now, if it must."""
+    turn = session.turn
+    if turn is None:
+        return None
+    if turn.stop is not None:
+        return f"stopped by {turn.stop.by}"
+    for queued in urgent(session.queue):
+        if queued.event.mode == "interrupt":
+            return f"interrupted by a message from {queued.event.by}"
+    return None
+
+
+def _begin(session: Session) -> Step:
+    """The first message; or the first that interrupts, together with what was to steer the turn that it ended."""
+    first = interrupting(session.queue) or session.queue[:1]
+    by_person = any(is_person(queued.event.by) for queued in first)
+    return Begin(session.turns + 1, [queued.event.input for queued in first], by_person)
+
+
+def close(session: Session, finish: Finish, partial: Partial, *, now: int) -> list[AnyEvent]:
+    """The events that end a turn: a cut answer as partial, every open call with an outcome, the end."""
+    turn = session.turn
+    events: list[AnyEvent] = []
+    if turn is not None:
+        if turn.asked:
+            events.append(cut(turn, partial, finish.reason))
+        stopped = finish.outcome == "stopped"
+        for open_call in turn.open_calls.values():
+            events.append(_close_call(session, turn, open_call, finish.reason, now=now, stopped=stopped))
+    events.append(TurnFinished(turn=finish.turn, outcome=finish.outcome, reason=finish.reason, problem=finish.problem))
+    return events
+
+
+def cut(turn: Turn, partial: Partial, reason: str) -> ModelInterrupted:
+    """The partial answer of the open step, as a fact."""
+    return ModelInterrupted(
+        turn=turn.number, step=turn.step, text=partial.text, thinking=partial.thinking, reason=reason
+    )
+
+
+def _close_call(
+    session: Session, turn: Turn, open_call: OpenCall, reason: str, *, now: int | None = None, stopped: bool = False
+) -> ToolCallFinished:
+    """`now` is when it was cut; None where nobody knows."""
+    call, task = open_call.call, ""
+    outcome: CallOutcome = "failed"
+    if open_call.effect is None:
+        output = f"Not run: {reason}."
+    elif open_call.effect == "pure":
+        output = f"Cut while it ran: {reason}. It changes nothing, so nothing was changed."
+    elif stopped and call.tool == COMMAND_TOOL:
+        task = task_of_call(session.id, call.call)
+        output = f"Stopped while it ran: {reason}. Its command is being ended; what it did before that stays done."
+    else:
+        outcome, output = "unknown", f"Cut while it ran: {reason}. It may or may not have had its effect."
+    return ToolCallFinished(
+        turn=turn.number,
+        call=call.call,
+        tool=call.tool,
+        outcome=outcome,
+        output=output,
+        duration_ms=0 if now is None or open_call.started is None else max(0, now - open_call.started),
+        task=task,
+        stopped=stopped and open_call.effect is not None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """What is known about the time in which nobody worked on a turn, and why."""
+
+    away_ms: int | None = None
+    """Since the last sign of life; None when only the log tells. The log alone may say too much: what runs for
+    long writes no events, and the wall clock may have been set."""
+    cause: str = CRASHED
+    command_ms: int | None = None
+    """Since the last sign of life of a command that the turn waits for: it works on while no gateway is there."""
+
+
+NO_BREAK = Break()
+
+
+def pick_up(
+    session: Session, partial: Partial, break_: Break = NO_BREAK, *, now: int, limits: Limits
+) -> list[AnyEvent]:
+    """What a new worker writes before it goes on with a turn that another one left open.
+
+    The cut answer becomes a fact, effects that may not be repeated become `unknown`, and the turn
+    is resumed; or, when it is too old or was resumed too often in vain, it waits for a person. A turn that
+    somebody stopped is not resumed: its end comes next.
+    """
+    turn = session.turn
+    trying = _cut_compaction(session, now)
+    if turn is None or turn.wait is not None:
+        return trying
+    away = _away(session, turn, partial, break_, now)
+    if turn.last_kind == "WaitAnswered" and away <= max(limits.resume_age_ms, JUST_ANSWERED_MS):
+        return trying  # not an interruption: this worker was called by the answer
+    cause = turn.suspended or break_.cause
+    events = trying
+    if turn.asked:
+        events.append(cut(turn, partial, cause))
+    for open_call in turn.open_calls.values():
+        if open_call.effect is not None and open_call.effect not in AGAIN_AFTER_CRASH:
+            events.append(_close_call(session, turn, open_call, cause))
+    if stop_reason(session) is not None:
+        return events
+    idle = away if break_.command_ms is None else min(away, break_.command_ms)
+    reason = _why_not_resume(turn, idle, limits)
+    if reason is not None:
+        wait = wait_id(session, turn)
+        events.append(WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=reason))
+    else:
+        attempt = turn.resumes + (0 if turn.suspended else 1)
+        events.append(TurnResumed(turn=turn.number, attempt=attempt, cause=cause, away_ms=away))
+    return events
+
+
+def _away(session: Session, turn: Turn, partial: Partial, break_: Break, now: int) -> int:
+    """How long nobody worked: the later of the last event and the last sign of life counts."""
+    by_log = now - max(session.updated_at, partial.at, turn.last_done.at)
+    if break_.away_ms is None or 0 <= by_log < break_.away_ms:
+        return max(0, by_log)
+    return max(0, break_.away_ms)
+
+
+def _cut_compaction(session: Session, now: int) -> list[AnyEvent]:
+    trying = session.chapter.trying
+    if trying is None:
+        return []
+    problem = Problem(code=INTERRUPTED, message=f"The summary was cut: {CRASHED}.")
+    failed = CompactionFailed(covers=trying.covers, attempt=trying.attempt, problem=problem, again_at=now)
+    return [failed]
+
+
+def _why_not_resume(turn: Turn, away: int, limits: Limits) -> str | None:
+    if away > limits.resume_age_ms:
+        return f"it was interrupted {ago(away)} ago, and old work does not wake up by itself"
+    if turn.resumes >= limits.resume_attempts:
+        return f"it was interrupted {turn.resumes} times in a row before it got any further"
+    return None

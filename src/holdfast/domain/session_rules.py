@@ -1,0 +1,354 @@
+"""`decide`: what a command means for a session as it is now. Events out, or a clear refusal."""
+
+from __future__ import annotations
+
+from hashlib import blake2s
+from typing import assert_never
+
+import msgspec
+
+from holdfast.domain.chapter import (
+    ChapterRejoined,
+    CompactionFailed,
+    CompactionRequested,
+    CompactionStarted,
+    ContextCompacted,
+    ResetPolicySet,
+    ResetPostponed,
+)
+from holdfast.domain.commands import (
+    AnswerWait,
+    ArchiveSession,
+    ChooseAgent,
+    CompactSession,
+    CreateSession,
+    DismissFailure,
+    PinSession,
+    RenameSession,
+    RestoreSession,
+    ReviseInput,
+    SendMessage,
+    SessionCommand,
+    SetResetPolicy,
+    StopTurn,
+    UndoReset,
+    UndoTurn,
+    WithdrawInput,
+)
+from holdfast.domain.errors import Conflict, NotFound, Rejected
+from holdfast.domain.events import (
+    AgentChosen,
+    AnyEvent,
+    InputReceived,
+    InputRevised,
+    InputWithdrawn,
+    ModelResponded,
+    Record,
+    SessionArchived,
+    SessionCreated,
+    SessionPinned,
+    SessionRenamed,
+    SessionRestored,
+    StopRequested,
+    TurnDetached,
+    TurnUndone,
+    WaitAnswered,
+    WaitOpened,
+)
+from holdfast.domain.fact import Usage
+from holdfast.domain.failure import FailureDismissed
+from holdfast.domain.next_step import Finish, Partial, close
+from holdfast.domain.queue import QUEUE_LIMIT, Queue, QueuedInput, edited, find
+from holdfast.domain.session import Session
+from holdfast.domain.session_fold import fold
+from holdfast.domain.task import from_task
+from holdfast.domain.worker import WorkerBound, WorkerReleased
+
+TITLE_FROM_TEXT = 60
+CLOSED_TO_OTHERS = (
+    SendMessage,
+    ReviseInput,
+    WithdrawInput,
+    ChooseAgent,
+    UndoTurn,
+    ArchiveSession,
+    UndoReset,
+    CompactSession,
+)
+"""What nobody may ask of a session while a run of a card works in it."""
+
+
+def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: str, by: str) -> list[AnyEvent]:
+    """The first events of a session. Defaults for profile and cwd are the caller's to choose."""
+    if command.title is not None:
+        _title_not_blank(command.title)
+    title = command.title or title_from(command.text or "")
+    events: list[AnyEvent] = [SessionCreated(session=session, profile=profile, cwd=cwd, title=title, by=by)]
+    if command.text is not None:
+        _not_blank(command.text)
+        events.append(InputReceived(input=id, text=command.text, mode="queue", by=by))
+    return events
+
+
+def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -> list[tuple[int, AnyEvent]]:
+    """The events of a fork with their times: everything up to here, as if it had happened there.
+
+    What no turn had taken stays behind, and a turn that was open is closed as far as it had come. The rules for
+    its reset are those of the parent, and count from now on: what happened long ago does not make it idle. What the
+    parent's answers cost is counted there and not again.
+    """
+    copy = fold(Session(session), parent)
+    dropped, reads = edited(parent)
+    dropped |= {queued.event.input for queued in copy.queue}
+    last = parent[-1].version
+    source = parent[0].stream.removeprefix("session/")
+    born = SessionCreated(
+        session=session,
+        profile=copy.profile,
+        cwd=copy.cwd,
+        title=title,
+        by=by,
+        parent=source,
+        parent_version=last,
+        rights=copy.rights if copy.rights.layers else None,
+        workspace_of=copy.workspace_of,
+    )
+    events: list[tuple[int, AnyEvent]] = [(parent[0].at, born)]
+    for record in parent[1:]:
+        match record.event:
+            case InputReceived(input=input):
+                if input not in dropped:
+                    events.append((record.at, reads[input]))
+            case (
+                WorkerBound()
+                | WorkerReleased()
+                | InputRevised()
+                | InputWithdrawn()
+                | SessionPinned()
+                | SessionRenamed()
+                | StopRequested()
+            ):
+                continue
+            case SessionArchived() | SessionRestored() | TurnDetached() | ResetPostponed() | ResetPolicySet():
+                continue
+            case CompactionRequested() | CompactionStarted() | CompactionFailed():
+                continue
+            case WaitOpened(wait=wait) | WaitAnswered(wait=wait) as event:
+                renamed = msgspec.structs.replace(event, wait=_wait_of_fork(session, wait))
+                events.append((record.at, renamed))
+            case ModelResponded() | ContextCompacted() as event:  # paid for there, not here
+                events.append((record.at, msgspec.structs.replace(event, usage=Usage())))
+            case event:
+                events.append((record.at, event))
+    if copy.turn is not None:
+        copy.queue = Queue()
+        finish = Finish(copy.turn.number, "stopped", "the session was forked here")
+        events += [(parent[-1].at, event) for event in close(copy, finish, Partial(), now=parent[-1].at)]
+    if copy.turn is None and copy.last_turn is not None and copy.last_turn.outcome == "failed":
+        events.append((now, FailureDismissed(turn=copy.last_turn.number, by=by)))  # it failed there, not here
+    events.append((now, ResetPolicySet(policy=copy.policy, by=by)))
+    return events
+
+
+def _wait_of_fork(session: str, wait: str) -> str:
+    """A wait has one id in the whole home, so its copy has another."""
+    return blake2s(f"{session}/{wait}".encode(), digest_size=6).hexdigest()
+
+
+def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> list[AnyEvent]:
+    """The events that the command causes. `id` is the command's id."""
+    if not session.exists:
+        raise NotFound(f"There is no session {session.id}.", hint="`holdfast sessions` lists them.")
+    if session.run and isinstance(command, CLOSED_TO_OTHERS):
+        hint = (
+            f"`holdfast card comment {session.card}` reaches its worker, `holdfast card stop {session.card}` ends it."
+        )
+        raise Conflict(f"Run {session.run} of card {session.card} works in this session.", hint=hint)
+    match command:
+        case SendMessage(text=text, mode=mode):
+            return _send(session, text, InputReceived(input=id, text=text, mode=mode, by=by))
+        case ReviseInput():
+            return [_revise(session, command, by)]
+        case WithdrawInput(input=input):
+            return [_withdraw(session, input, by)]
+        case StopTurn(turn=wanted):
+            if session.turn is None:
+                raise Conflict("No turn is running, so there is nothing to stop.")
+            if wanted not in (None, session.turn.number):
+                raise Conflict(f"Turn {wanted} is over; turn {session.turn.number} runs now.")
+            if session.turn.stop is not None:
+                raise Conflict("This turn is being stopped already.")
+            return [StopRequested(turn=session.turn.number, by=by)]
+        case AnswerWait():
+            return [_answer(session, command, by)]
+        case ChooseAgent(profile=profile, model=model):
+            chosen = profile or session.profile
+            kept = session.model if profile is None else ""
+            return [AgentChosen(profile=chosen, model=kept if model is None else model, by=by)]
+        case UndoTurn():
+            return [TurnUndone(turn=_last_turn(session), by=by)]
+        case DismissFailure():
+            return [_dismiss(session, by)]
+        case RenameSession(title=title):
+            _title_not_blank(title)
+            return [SessionRenamed(title=title, by=by)]
+        case ArchiveSession():
+            if session.archived:
+                raise Conflict("It is archived already.")
+            if session.turn is not None or session.queue:
+                raise Conflict("It is still at work.", hint=f"`holdfast stop {session.id}` first.")
+            return [SessionArchived(by=by)]
+        case RestoreSession():
+            if not session.archived:
+                raise Conflict("It is not archived.")
+            return [SessionRestored(by=by)]
+        case UndoReset():
+            return [_rejoin(session, by)]
+        case SetResetPolicy(policy=policy):
+            return [ResetPolicySet(policy=policy, by=by)]
+        case CompactSession(instructions=instructions):
+            return [_compact(session, instructions, by)]
+        case PinSession(pinned=pinned):
+            if session.pinned == pinned:
+                raise Conflict("It is pinned already." if pinned else "It is not pinned.")
+            return [SessionPinned(pinned=pinned, by=by)]
+        case _ as never:
+            assert_never(never)
+
+
+def _dismiss(session: Session, by: str) -> FailureDismissed:
+    last = session.last_turn
+    if session.turn is not None or last is None or last.outcome != "failed" or last.dismissed:
+        raise Conflict(f"No failed turn of session {session.id} is in the inbox.")
+    return FailureDismissed(turn=last.number, by=by)
+
+
+def _queued(session: Session, input: str) -> QueuedInput:
+    queued = find(session.queue, input)
+    if queued is None:
+        raise Conflict("This message is not in the queue any more: a turn has taken it, or it was withdrawn.")
+    return queued
+
+
+def _withdraw(session: Session, input: str, by: str) -> InputWithdrawn:
+    _queued(session, input)
+    if session.task and session.turns == 0:
+        raise Conflict("This is what its task was started with.", hint=f"`holdfast tasks stop {session.task}`")
+    return InputWithdrawn(input=input, by=by)
+
+
+def _revise(session: Session, command: ReviseInput, by: str) -> InputRevised:
+    queued = _queued(session, command.input)
+    if command.text is None and command.mode is None and command.place is None:
+        raise Rejected("There is nothing to change.", hint="Give a text, a mode or a place.")
+    if command.text is not None:
+        _not_blank(command.text)
+        if from_task(queued.event.by):
+            raise Conflict("This is the word of a task about its end; it can be moved and withdrawn, not reworded.")
+    return InputRevised(input=command.input, by=by, text=command.text, mode=command.mode, place=command.place)
+
+
+APPROVALS = ("allow", "call", "session", "always", "deny")
+
+
+def _answer(session: Session, command: AnswerWait, by: str) -> WaitAnswered:
+    """Exactly once: whoever comes second is told who was first."""
+    first = session.answered.get(command.wait)
+    if first is not None:
+        raise Conflict(f"{first.by} answered this already: {first.answer}.")
+    turn = session.turn
+    if turn is None or turn.wait is None or turn.wait.wait != command.wait:
+        raise Conflict("Nobody waits for this any more: its turn is over.")
+    wait = turn.wait
+    answer = command.answer.strip()
+    if wait.purpose == "approval" and answer not in APPROVALS:
+        raise Rejected(f"An approval is answered with one of: {', '.join(APPROVALS)}.")
+    if wait.purpose in ("question", "compaction") and wait.choices:
+        answer = _choice(wait, answer)
+    if wait.purpose == "compaction" and answer not in wait.choices:
+        raise Rejected(f"It is answered with one of: {', '.join(wait.choices)}.")
+    if wait.purpose == "approval" and answer == "always" and not wait.pattern:
+        raise Rejected("There is no rule that stands for this call.", hint="Answer allow, call or deny.")
+    return WaitAnswered(
+        turn=turn.number,
+        wait=wait.wait,
+        answer=answer,
+        by=by,
+        pattern=wait.pattern if answer in ("session", "always") else "",
+        note=command.note.strip(),
+        call_digest=wait.call_digest,
+    )
+
+
+def _choice(wait: WaitOpened, answer: str) -> str:
+    """By its words or by its number; a person may also say something else."""
+    if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(wait.choices):
+        return wait.choices[int(answer) - 1]
+    return answer
+
+
+def _last_turn(session: Session) -> int:
+    _context_at_rest(session)
+    seen = range(session.turns, session.chapter.start, -1)
+    last = next((number for number in seen if number not in session.undone), None)
+    if last is None:
+        raise Conflict("There is no turn to undo: the model sees none since the chapter or its summary began.")
+    return last
+
+
+def _context_at_rest(session: Session) -> None:
+    """What is being answered or summarised is not changed under the model's feet."""
+    if session.turn is not None:
+        raise Conflict("A turn is running.", hint=f"`holdfast stop {session.id}` first.")
+    if session.chapter.trying is not None:
+        raise Conflict("Its context is being made shorter.", hint="Try again when that is over.")
+
+
+def _rejoin(session: Session, by: str) -> ChapterRejoined:
+    _context_at_rest(session)
+    if len(session.chapters) == 1:
+        raise Conflict("There is no reset to undo.")
+    before = session.chapters[-2].opened_at
+    return ChapterRejoined(chapter=session.chapter.number, by=by, since=0 if before is None else before.at)
+
+
+def _compact(session: Session, instructions: str, by: str) -> CompactionRequested:
+    if session.chapter.wanted is not None or session.chapter.trying is not None:
+        raise Conflict("Its context is being made shorter already.")
+    ended = session.turns - (session.turn is not None)
+    if ended <= session.chapter.start and not session.chapter.provisional:
+        raise Conflict("There is nothing to make shorter: no turn has ended since the chapter or its summary began.")
+    return CompactionRequested(instructions=instructions.strip(), by=by)
+
+
+def _send(session: Session, text: str, received: InputReceived) -> list[AnyEvent]:
+    _not_blank(text)
+    if len(session.queue) >= QUEUE_LIMIT:
+        raise Conflict(
+            f"{len(session.queue):,} messages wait in this session already, the most that it takes.",
+            hint="Wait until some are answered, take some back, or begin another session.",
+        )
+    events: list[AnyEvent] = []
+    if session.archived:
+        events.append(SessionRestored(by=received.by))
+    events.append(received)
+    turn = session.turn
+    if turn is not None and turn.wait is not None and turn.wait.purpose == "resume":
+        events.append(WaitAnswered(turn=turn.number, wait=turn.wait.wait, answer="resume", by=received.by))
+    return events
+
+
+def _not_blank(text: str) -> None:
+    if not text.strip():
+        raise Rejected("The message is empty.", hint="Say something, for example: say hello")
+
+
+def _title_not_blank(title: str) -> None:
+    if not title.strip():
+        raise Rejected("The title is blank.")
+
+
+def title_from(text: str) -> str:
+    """A title from the first line of the first message."""
+    line = text.lstrip()[: 4 * TITLE_FROM_TEXT].partition("\n")[0].strip()
+    return line if len(line) <= TITLE_FROM_TEXT else line[: TITLE_FROM_TEXT - 1].rstrip() + "…"

@@ -1,0 +1,73 @@
+"""`why` about chapters: what was reset and why, what postpones the next reset, how the context was made shorter."""
+
+from __future__ import annotations
+
+from holdfast.domain.chapter import Chapter
+from holdfast.domain.compaction import VAIN
+from holdfast.domain.reset import NotDue, still_postponed
+from holdfast.domain.session import Session
+from holdfast.domain.text import ago
+from holdfast.domain.why.sentence import Sentence, sentence
+
+
+def why_chapter(session: Session, coming: NotDue, *, now: int) -> list[Sentence]:
+    """What stands in the way of a reset first; nothing while all is as usual."""
+    found: list[Sentence] = []
+    if (late := still_postponed(session, coming, now)) is not None:
+        postponed, at = late
+        limit = "" if postponed.until is None else f" for {ago(postponed.until - now)} more at most"
+        reasons = "; ".join(blocker.reason for blocker in postponed.blockers)
+        overdue = ago(now - postponed.due_at)
+        text = f"A reset ({postponed.rule}) fell due {overdue} ago and is postponed{limit}: {reasons}."
+        found.append(sentence(text, at))
+    elif coming.rule is not None and coming.at is not None and session.fresh is not None:
+        unless = ", unless somebody says something" if coming.rule == "idle" else ""
+        when = f"in {ago(coming.at - now)}" if coming.at > now else "now"
+        found.append(sentence(f"The next reset ({coming.rule}) comes {when}{unless}.", session.fresh))
+    return found + _of_compaction(session.chapter, now) + _opened(session.chapter, now)
+
+
+def _opened(chapter: Chapter, now: int) -> list[Sentence]:
+    if chapter.opened is None or chapter.opened_at is None:
+        return []
+    opened = chapter.opened
+    text = f"Chapter {opened.chapter} began {ago(now - chapter.opened_at.at)} ago: {opened.reason}."
+    if opened.kept:
+        names = ", ".join(f"{one.task} {one.title} ({one.activity})" for one in opened.kept)
+        text += f" Handed over: {names}."
+    if opened.stopped:
+        names = ", ".join(f"{one.task} {one.title} ({one.rule})" for one in opened.stopped)
+        text += f" Stopped: {names}."
+    return [sentence(text, chapter.opened_at)]
+
+
+def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
+    if chapter.last is None:
+        return []
+    if chapter.trying is not None:
+        since = ago(now - chapter.last.at)
+        trying = chapter.trying
+        text = (
+            f"{trying.model} has been summarising its context for {since} (attempt {trying.attempt}): {trying.reason}."
+        )
+        return [sentence(text, chapter.last)]
+    if chapter.wanted is not None:
+        return [sentence(f"{chapter.wanted.by} wants its context made shorter; that comes next.", chapter.last)]
+    if chapter.failed is not None:
+        failed = chapter.failed
+        again = "It is tried again in " + ago(max(0, (failed.again_at or 0) - now))
+        if failed.again_at is None:
+            again = "It is not tried again before another turn has ended"
+        stands = "a digest stands in its place" if chapter.provisional else "the model sees everything as before"
+        said = failed.problem.message.rstrip(".")
+        return [sentence(f"There is no summary ({said}); {stands}. {again}.", chapter.last)]
+    summary = chapter.summary
+    if summary is None:
+        return []
+    how = "A summary" if summary.source == "model" else "A digest"
+    size = f"{summary.tokens_before} → {summary.tokens_after} tokens"
+    text = f"{how} stands in the place of the turns up to {summary.covers} ({size}): {summary.reason}."
+    if chapter.vain >= VAIN:
+        text += f" {chapter.vain} in a row did not help, so it is not tried again automatically while it fits;"
+        text += " `/compact` does it."
+    return [sentence(text, chapter.last)]

@@ -1,0 +1,107 @@
+"""The reset clock: looks now and then whose time has come. `start` and `stop` are its whole life.
+
+It looks at rows and not at folded sessions, so that thousands that rest cost little; with mode `none` in config.toml
+only at those of sessions that have a policy of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from holdfast.clock import Clock
+from holdfast.domain.chapter import ResetPolicy
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.reset import Due, NotDue, ResetClockReading, ResetRules, due
+from holdfast.domain.session import Session
+from holdfast.lifecycle.awake_clock import AwakeClock
+from holdfast.lifecycle.calendar import daily_hour
+from holdfast.lifecycle.reset_service import ResetService
+from holdfast.periodic import PeriodicTask
+from holdfast.runtime.profiles import Profiles
+from holdfast.store.contract import Store
+
+LOOK_SECONDS = 10.0
+AT_ONCE = 4
+_policy = msgspec.json.Decoder(ResetPolicy).decode
+log = logging.getLogger(__name__)
+
+
+class ResetScheduler:
+    """Resets sessions by their rules."""
+
+    def __init__(
+        self, store: Store, *, resets: ResetService, profiles: Profiles, awake: AwakeClock, clock: Clock
+    ) -> None:
+        self._store = store
+        self._resets = resets
+        self._profiles = profiles
+        self._awake = awake
+        self._clock = clock
+        self._rounds = PeriodicTask(self.look, name="the reset clock", every=LOOK_SECONDS)
+        self._few = asyncio.Semaphore(AT_ONCE)
+
+    async def start(self) -> None:
+        """Look at once: what fell due while nobody was there is caught up, once."""
+        self._rounds.start()
+
+    async def stop(self) -> None:
+        """Until the next start."""
+        await self._rounds.stop()
+
+    async def look(self) -> None:
+        """One round. The rows first: a round without them would forget how long everybody is idle."""
+        rows = await self._store.sessions_begun(own_policy=not self._any_rule())
+        self._awake.look(self._clock.now())
+        fallen: list[tuple[str, ResetRules, ResetClockReading]] = []
+        for row in rows:
+            rules = self._profiles.reset_rules(str(row["profile"]), _policy(str(row["reset_policy"])))
+            if rules.mode != "none":
+                moment = self._moment(rules, str(row["id"]), int(str(row["fresh_at"])), self._awake.age)
+                if isinstance(due(int(str(row["begun_at"])), rules, moment), Due):
+                    fallen.append((str(row["id"]), rules, moment))
+        await asyncio.gather(*(self._one(*one) for one in fallen))
+
+    def _any_rule(self) -> bool:
+        """Whether config.toml resets any session that has no policy of its own."""
+        profiles = ["", *self._profiles.names]  # a session whose profile was removed has the rules for all
+        return any(self._profiles.reset_rules(profile, ResetPolicy()).mode != "none" for profile in profiles)
+
+    async def _one(self, session: str, rules: ResetRules, moment: ResetClockReading) -> None:
+        async with self._few:
+            try:
+                await self._resets.by_rule(session, rules, moment)
+            except HoldfastError as error:  # deleted in this very moment, or the disk is full
+                log.warning("session %s is not reset now: %s", session, error)
+            except Exception:  # a bug must not stop the clock of all the others
+                log.exception("session %s could not be reset", session)
+
+    def _moment(
+        self, rules: ResetRules, session: str, fresh_at: int, age: Callable[[object, int], int]
+    ) -> ResetClockReading:
+        """Now, as far as this session is concerned."""
+        now = self._clock.now()
+        passed, coming = daily_hour(now, rules.at_hour, rules.timezone)
+        return ResetClockReading(
+            now=now,
+            fresh_at=fresh_at,
+            idle_ms=age(("fresh", session, fresh_at), fresh_at),
+            boundary=passed,
+            since_boundary_ms=age(("hour", passed), passed),
+            next_boundary=coming,
+        )
+
+    def outlook(self, session: Session) -> NotDue:
+        """Which rule comes next for a session, and when, if nobody says anything until then."""
+        rules = self._profiles.reset_rules(session.profile, session.policy)
+        if session.begun is None or session.fresh is None or session.archived or session.card or rules.mode == "none":
+            return NotDue()
+
+        def about(key: object, since: int) -> int:
+            return self._awake.about(key, since, self._clock.now())
+
+        found = due(session.begun.at, rules, self._moment(rules, session.id, session.fresh.at, about))
+        return NotDue(found.rule, found.at)

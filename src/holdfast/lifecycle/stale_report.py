@@ -1,0 +1,63 @@
+"""The stale list: at the daily hour, commands that run and that nobody waits for any more are named once.
+
+It stops nothing: people do, with `holdfast tasks stale --stop` or a click.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from holdfast.clock import Clock
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.system import SYSTEM, StaleListed
+from holdfast.lifecycle.calendar import daily_hour
+from holdfast.periodic import PeriodicTask
+from holdfast.settings import ResetSettings
+from holdfast.store.contract import Append, Store, Write
+from holdfast.tasks.queries import TaskQueries
+
+LOOK_SECONDS = 60.0
+USUAL_HOUR = 4
+log = logging.getLogger(__name__)
+
+
+class StaleReport:
+    """Names them; `start` and `stop` are its whole life."""
+
+    def __init__(self, store: Store, shelf: TaskQueries, clock: Clock, rules: Callable[[], ResetSettings]) -> None:
+        self._store = store
+        self._shelf = shelf
+        self._clock = clock
+        self._rules = rules
+        self._listed: int | None = None
+        self._rounds = PeriodicTask(self.look, name="the list of stale commands", every=LOOK_SECONDS)
+
+    async def start(self) -> None:
+        """From the next daily hour on; the list itself can be had at any time."""
+        self._rounds.start()
+
+    async def stop(self) -> None:
+        """Until the next start."""
+        await self._rounds.stop()
+
+    async def look(self) -> bool:
+        """Name them if the hour has passed since the last look; whether there were any."""
+        rules = self._rules()
+        hour = USUAL_HOUR if rules.at_hour is None else rules.at_hour
+        passed, _ = daily_hour(self._clock.now(), hour, rules.timezone or "")
+        before, self._listed = self._listed, passed
+        if before is None or before == passed:
+            return False
+        found = [view for view in await self._shelf.running() if view.stale]
+        if not found:
+            return False
+        event = StaleListed(tasks=[view.id for view in found], reasons=[view.stale for view in found])
+        try:
+            await self._store.append(Append((Write(SYSTEM, (event,)),), self._clock.now()))
+        except HoldfastError:
+            self._listed = before
+            raise
+        for view in found:
+            log.info("stale: %s '%s' is %s; `holdfast tasks stale --stop` ends it", view.id, view.title, view.stale)
+        return True

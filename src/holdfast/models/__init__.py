@@ -1,0 +1,1 @@
+"""The model port and what serves it: providers over HTTP, the demo model, what was found on this machine."""

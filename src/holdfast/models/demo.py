@@ -1,0 +1,273 @@
+"""The demo agent: a scripted model and no AI, so that every promise can be seen without a key.
+
+It reads the user's message line by line and acts. It keeps nothing between calls: where it stands in
+the script follows from the conversation alone, like with any model, so it goes on rightly after a
+crash. Each answer carries out the lines up to the next tool call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from itertools import takewhile
+
+from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.models.model import Answer, Delta, ModelError, ModelRequest, WantedCall
+
+HELP = """I am the demo agent: a script, no AI. I read your message line by line and know these verbs:
+  say TEXT            say it
+  slow SECONDS TEXT   say it word by word over that time
+  read PATH           read a file with the tool `read`
+  write PATH TEXT     write a file with the tool `write`
+  sh COMMAND          run it with the tool `terminal`, and wait
+  bg COMMAND          run it in the background
+  tasks               what runs in the background
+  inbox               what waits for a person
+  wait TASK           wait until a task has ended
+  delegate TEXT       let another demo agent do it in the background
+  call TOOL JSON      call any tool with these arguments
+  complete TEXT       on a card: it is done
+  block REASON        on a card: I need somebody
+  heartbeat TEXT      on a card: I am alive, and do this
+  leave               end my turn without a word about the card
+  crash               fail, as a model does whose provider is gone
+  hang                do nothing for a day
+  count               how many of your messages I have seen, and the first of them
+  echo                repeat your message before this one
+  recall TEXT         find what was said with it, also before a reset or a summary
+  fill TOKENS         say so many words, to make the context long
+  summary fail|hang|ok   how my next summaries of this conversation go
+  fail                fail, as a model does that is out of order"""
+QUOTE = 400
+MAX_SLOW_SECONDS = 86_400.0
+MAX_FILL = 200_000
+SUMMARIES = ("fail", "hang", "ok")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the script."""
+
+    verb: str
+    rest: str
+    whole: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimedText:
+    """Text, and over how many seconds it is said."""
+
+    text: str
+    seconds: float = 0.0
+
+
+class DemoModel:
+    """Deterministic: the same conversation always gives the same answer."""
+
+    name = "demo"
+    window = None
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:
+        """Carry the next lines out."""
+        if request.about:
+            yield await _summary(request.about)
+            return
+        text, calls = "", list[WantedCall]()
+        reported = _report(request.messages)
+        if reported:
+            text = reported
+            yield Delta(reported)
+        for line in next_lines(request.messages, request.turn):
+            call = _tool_call(line)
+            if call is not None:
+                calls.append(call)
+                continue
+            speech = _speak(line, request.messages)
+            async for piece in _say(speech, first=not text):
+                text += piece
+                yield Delta(piece)
+        usage = Usage(input_tokens=sum(map(_words, request.messages)), output_tokens=len(text.split()))
+        yield Answer(text, calls=calls, finish="tool_calls" if calls else "stop", usage=usage)
+
+
+def next_lines(messages: list[Message], turn: int) -> list[Line]:
+    """The lines for the answer that comes now, found by walking through the turn so far."""
+    script: deque[Line] = deque()
+    for message in messages:
+        if message.turn != turn:
+            continue
+        match message:
+            case UserMessage(text=text):
+                script.extend(_parse(text))
+            case AgentMessage():
+                _next_segment(script)
+            case _:
+                pass
+    return _next_segment(script)
+
+
+def _next_segment(script: deque[Line]) -> list[Line]:
+    segment: list[Line] = []
+    while script:
+        segment.append(script.popleft())
+        if _tool_call(segment[-1]) is not None:
+            break
+    return segment
+
+
+def _parse(text: str) -> list[Line]:
+    lines: list[Line] = []
+    for raw in text.splitlines():
+        whole = raw.strip()
+        if whole and not (whole.startswith("[") and whole.endswith("]")):  # that is what the runtime says
+            verb, _, rest = whole.partition(" ")
+            lines.append(Line(verb.lower(), rest.strip(), whole))
+    return lines
+
+
+def _tool_call(line: Line) -> WantedCall | None:
+    match line.verb:
+        case "read" if line.rest:
+            return WantedCall("read", json.dumps({"path": line.rest}))
+        case "write" if line.rest:
+            path, _, content = line.rest.partition(" ")
+            return WantedCall("write", json.dumps({"path": path, "content": content + "\n"}))
+        case "sh" if line.rest:
+            return WantedCall("terminal", json.dumps({"command": line.rest}))
+        case "bg" if line.rest:
+            return WantedCall("terminal", json.dumps({"command": line.rest, "background": True}))
+        case "tasks" if not line.rest:
+            return WantedCall("process", json.dumps({"action": "list"}))
+        case "inbox" if not line.rest:
+            return WantedCall("inbox", "{}")
+        case "wait" if line.rest:
+            return WantedCall("process", json.dumps({"action": "wait", "task": line.rest, "timeout": 86_400}))
+        case "recall" if line.rest:
+            return WantedCall("recall", json.dumps({"text": line.rest}))
+        case "complete" if line.rest:
+            return WantedCall("kanban_complete", json.dumps({"summary": line.rest}))
+        case "block" if line.rest:
+            return WantedCall("kanban_block", json.dumps({"reason": line.rest}))
+        case "heartbeat" if line.rest:
+            return WantedCall("kanban_heartbeat", json.dumps({"note": line.rest}))
+        case "delegate" if line.rest:
+            return WantedCall("delegate", json.dumps({"prompt": line.rest}))
+        case "call" if line.rest:
+            tool, _, arguments = line.rest.partition(" ")
+            return WantedCall(tool, arguments.strip() or "{}")
+        case _:
+            return None
+
+
+def _speak(line: Line, messages: list[Message]) -> TimedText:
+    users = [message.text for message in messages if isinstance(message, UserMessage)]
+    match line.verb:
+        case "say" if line.rest:
+            return TimedText(line.rest)
+        case "slow":
+            seconds, _, text = line.rest.partition(" ")
+            try:
+                duration = float(seconds)
+            except ValueError:
+                return TimedText(f"slow needs a number of seconds, not {seconds!r}: slow 10 one two three")
+            if not (0 <= duration <= MAX_SLOW_SECONDS) or not text.strip():
+                return TimedText("slow needs seconds (up to a day) and a text: slow 10 one two three")
+            return TimedText(text.strip(), duration)
+        case "count" if not line.rest:
+            plural = "" if len(users) == 1 else "s"
+            return TimedText(f"I have seen {len(users)} user message{plural}; the first was: {_quote(users[0])}")
+        case "echo" if not line.rest:
+            return TimedText(users[-2] if len(users) > 1 else "There is no message before this one.")
+        case "fill":
+            if not line.rest.isascii() or not line.rest.isdigit() or not 0 < int(line.rest) <= MAX_FILL:
+                return TimedText(f"fill needs a number of tokens, up to {MAX_FILL}: fill 1000")
+            return TimedText(" ".join(["fill"] * int(line.rest)))
+        case "summary":
+            if line.rest not in SUMMARIES:
+                return TimedText("summary needs one of: fail, hang, ok.")
+            return TimedText(f"My next summaries: {line.rest}.")
+        case "leave" if not line.rest:
+            return TimedText("I leave.")
+        case "hang" if not line.rest:
+            return TimedText("done", MAX_SLOW_SECONDS)
+        case "crash" if not line.rest:
+            message = "The demo agent crashed because it was told to."
+            raise ModelError(Problem(code="demo_crashed", message=message, hint="It is tried again later."))
+        case "fail" if not line.rest:
+            raise ModelError(
+                Problem(
+                    code="demo_failed",
+                    message="The demo agent failed because it was told to.",
+                    hint="Send another message; the session is unharmed.",
+                )
+            )
+        case _:
+            return TimedText(f"I do not know how to {_quote(line.whole)}.\n{HELP}")
+
+
+async def _summary(about: list[Message]) -> Answer:
+    """As the conversation says that summaries go; the last word counts."""
+    users = [message.text for message in about if isinstance(message, UserMessage)]
+    lines = [line for text in users for line in _parse(text) if line.verb == "summary" and line.rest in SUMMARIES]
+    how = lines[-1].rest if lines else "ok"
+    if how == "hang":
+        await asyncio.sleep(MAX_SLOW_SECONDS)
+    if how == "fail":
+        message = "The demo agent wrote no summary because it was told not to."
+        raise ModelError(Problem(code="demo_failed", message=message, hint="Say `summary ok`."))
+    first = f"; the first was: {_quote(users[0])}" if users else ""
+    plural = "" if len(users) == 1 else "s"
+    return Answer(
+        f"{len(users)} user message{plural} so far{first}",
+        usage=Usage(input_tokens=sum(map(_words, about)), output_tokens=12),
+    )
+
+
+async def _say(speech: TimedText, *, first: bool) -> AsyncGenerator[str, None]:
+    lead = "" if first else "\n"
+    if speech.seconds == 0:
+        yield lead + speech.text
+        return
+    words = speech.text.split(" ")
+    pause = speech.seconds / len(words)
+    for index, word in enumerate(words):
+        await asyncio.sleep(pause)
+        yield (lead if index == 0 else " ") + word
+
+
+def _report(messages: list[Message]) -> str:
+    """After a tool call the answer begins with what came of it."""
+    result = next((message for message in reversed(messages) if not isinstance(message, Note)), None)
+    if not isinstance(result, ToolResult):
+        return ""
+    quoted, remarks = _quote(result.output), _remarks(result.output)
+    missing = [line for line in remarks if line not in quoted]
+    return "\n".join([f"{result.tool} {_outcome(result, remarks)}: {quoted}", *missing])
+
+
+def _outcome(result: ToolResult, remarks: list[str]) -> str:
+    """How the call ended, or the command that it ran."""
+    if result.tool != "terminal" or result.outcome != "done":
+        return result.outcome
+    if result.output.startswith("It runs in the background"):
+        return "started"
+    ends = (word for word in ("failed", "stopped") for line in remarks if line.startswith(f"[{word}:"))
+    return next(ends, result.outcome)
+
+
+def _remarks(output: str) -> list[str]:
+    """What the runtime says below the output of a command: how it ended, and what it left behind."""
+    return list(takewhile(lambda line: line.startswith("["), reversed(output.strip().splitlines())))[::-1]
+
+
+def _quote(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= QUOTE else f"{text[:QUOTE]}… ({len(text)} characters)"
+
+
+def _words(message: Message) -> int:
+    return len((message.output if isinstance(message, ToolResult) else message.text).split())

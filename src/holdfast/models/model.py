@@ -1,0 +1,89 @@
+"""The model port: what the loop needs from any model. Stored messages are ours, converted behind it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.history import Message
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """Everything that one call of the model depends on."""
+
+    turn: int
+    instructions: str
+    messages: list[Message]
+    tools: list[ToolSpec]
+    about: list[Message] = field(default_factory=list)
+    """For a summary: the conversation itself. It is in the words of `messages` already; a script looks at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of the answer: a frame, not a fact."""
+
+    text: str = ""
+    thinking: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedCall:
+    """A tool call as the model wrote it; ids are given by the loop."""
+
+    tool: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The whole answer; the last thing that a stream yields."""
+
+    text: str
+    thinking: str = ""
+    signature: str = ""
+    """The provider's seal on its thinking; stored, and handed back to the same provider."""
+    calls: list[WantedCall] = field(default_factory=list)
+    finish: str = "stop"
+    usage: Usage = field(default_factory=Usage)
+
+
+class ModelError(Exception):
+    """The model gave no answer; the problem says why, and whether it may be tried again."""
+
+    def __init__(self, problem: Problem, *, retry: bool = False, after_ms: int | None = None) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+        self.retry = retry
+        self.after_ms = after_ms
+        """What the provider asked for; None is up to us."""
+
+
+class Model(Protocol):
+    """Any model."""
+
+    @property
+    def name(self) -> str:
+        """As written into the log."""
+        ...
+
+    @property
+    def window(self) -> int | None:
+        """How many tokens it can see at once; None when nobody knows."""
+        ...
+
+    def stream(self, request: ModelRequest, /) -> AsyncGenerator[Delta | Answer, None]:
+        """Deltas, then exactly one Answer; or a ModelError."""
+        ...

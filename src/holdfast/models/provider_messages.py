@@ -1,0 +1,182 @@
+"""Our messages as the library's, and its answer as ours: a library change is no migration.
+
+    our messages  →  the library's messages        the library's parts  →  pieces of an answer
+
+Like `provider.py` it imports the library inside functions. Not here: how a model is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.domain.events import Call
+from holdfast.domain.fact import Usage
+from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.models.model import ModelRequest
+from holdfast.settings import ApiStyle
+
+if TYPE_CHECKING:
+    from pydantic_ai import messages as wire
+    from pydantic_ai import models
+
+QUOTE = 400
+PART_SEPARATOR = {"openai": "", "anthropic": "\n\n"}
+"""Between the parts of an answer: OpenAI cuts one string into pieces, Anthropic's blocks are paragraphs."""
+NOTE = "[note from the runtime] "
+ANY: dict[str, object] = {"type": "object", "properties": {}}
+OUTCOMES = {"done": "", "failed": "[failed] ", "unknown": "[outcome unknown] "}
+LOST = "[outcome unknown] It was interrupted before a result was written; it may or may not have happened."
+
+
+class _ProviderState(msgspec.Struct):
+    """What a model wants back with its own earlier answer; kept in our opaque `signature`."""
+
+    by: str = ""
+    thinking: list[tuple[int, str, str]] = []
+    """Each part of the thinking: its length, its id, the provider's seal on it."""
+    calls: list[object] = []
+    """What was attached to each tool call."""
+
+
+def to_parameters(request: ModelRequest) -> models.ModelRequestParameters:
+    """The instructions and the tools of a request."""
+    from pydantic_ai.messages import InstructionPart
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.tools import ToolDefinition
+
+    tools = [
+        ToolDefinition(name=t.name, description=t.description, parameters_json_schema=ANY | t.parameters, strict=False)
+        for t in request.tools
+    ]
+    instructions = [InstructionPart(request.instructions)] if request.instructions.strip() else []
+    return ModelRequestParameters(function_tools=tools, instruction_parts=instructions)
+
+
+def to_history(messages: list[Message], speaks: ApiStyle, *, by: str, system: str) -> Iterator[wire.ModelMessage]:
+    """Our messages as the library's; the last one is always something to answer to.
+
+    Results follow their calls at once; what else was said meanwhile comes after them, as one text.
+    A call without a result gets one that says so: no provider takes a loose call.
+    """
+    from pydantic_ai import messages as m
+
+    results = {message.call: message for message in messages if isinstance(message, ToolResult)}
+    returns: list[wire.ToolReturnPart] = []
+    texts: list[str] = []
+    for message in messages:
+        match message:
+            case UserMessage(text=text) if text.strip():
+                texts.append(text)
+            case Note(text=text):
+                texts.append(NOTE + text)
+            case AgentMessage(text=text, calls=calls) if text.strip() or calls:
+                if returns or texts:
+                    yield m.ModelRequest([*returns, *map(m.UserPromptPart, ["\n\n".join(texts)] if texts else [])])
+                yield _said_before(message, speaks, by=by, system=system)
+                returns, texts = [_result(call, results.get(call.call), speaks) for call in calls], []
+            case _:
+                continue  # empty, nothing but thinking, or a result, which stands behind its call
+    if not returns and not texts:
+        texts.append(NOTE + "Go on.")
+    yield m.ModelRequest([*returns, *map(m.UserPromptPart, ["\n\n".join(texts)] if texts else [])])
+
+
+def _said_before(message: AgentMessage, speaks: ApiStyle, *, by: str, system: str) -> wire.ModelResponse:
+    from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
+
+    try:
+        seal = msgspec.json.decode(message.signature or "{}", type=_ProviderState)
+    except msgspec.MsgspecError:
+        seal = _ProviderState()
+    if seal.by != by:
+        seal = _ProviderState()  # it is another model's: its thinking stays with us
+    parts: list[wire.ModelResponsePart] = []
+    at = 0
+    for length, id, signature in seal.thinking:
+        thought = message.thinking[at : at + length]
+        at += length + len(PART_SEPARATOR[speaks]) if length else 0
+        if signature or id not in ("", "content"):  # else it came as text between tags
+            parts.append(ThinkingPart(thought, id=id or None, signature=signature or None, provider_name=system))
+    if message.text.strip():
+        parts.append(TextPart(message.text))
+    for index, call in enumerate(message.calls):
+        part = ToolCallPart(_safe(call.tool), as_object(call.arguments or "{}") or {}, _safe(f"call_{call.call}"))
+        if index < len(seal.calls) and seal.calls[index] is not None:
+            part.provider_name, part.provider_details = system, {"extra_content": seal.calls[index]}
+        parts.append(part)
+    return ModelResponse(parts, provider_name=system)
+
+
+def _result(call: Call, result: ToolResult | None, speaks: ApiStyle) -> wire.ToolReturnPart:
+    from pydantic_ai.messages import ToolReturnPart
+
+    text = LOST if result is None else OUTCOMES[result.outcome] + result.output
+    text = text if text.strip() else "(no output)"
+    if as_object(call.arguments or "{}") is None:
+        text = f"{text}\n[your arguments were not a JSON object: {call.arguments[:QUOTE]}]"
+    flag = result is not None and result.outcome == "failed" and speaks == "anthropic"
+    return ToolReturnPart(_safe(call.tool), text, _safe(f"call_{call.call}"), outcome="failed" if flag else "success")
+
+
+def _safe(name: str) -> str:
+    """What both wires take; a name that a model made up may be one that they refuse to read again."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
+
+
+def as_object(arguments: str) -> dict[str, object] | None:
+    """The arguments, or None when they are not an object that can be sent again as JSON."""
+    try:
+        parsed = json.loads(arguments)
+        json.dumps(parsed, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return parsed if isinstance(parsed, dict) else None
+
+
+# --- from the wire to our answer ----------------------------------------------------------------
+
+
+def delta_of(event: wire.ModelResponseStreamEvent) -> tuple[str, int, str]:
+    """What is new in it: text, thinking or a call, of which part, and the piece itself."""
+    from pydantic_ai import messages as m
+
+    match event:
+        case m.PartStartEvent(part=m.TextPart() | m.ThinkingPart() as part):
+            return part.part_kind, event.index, part.content
+        case m.PartDeltaEvent(delta=m.TextPartDelta() | m.ThinkingPartDelta() as delta):
+            return delta.part_delta_kind, event.index, delta.content_delta or ""
+        case m.PartStartEvent(part=m.ToolCallPart(args=str(arguments))):
+            return "call", event.index, arguments
+        case m.PartDeltaEvent(delta=m.ToolCallPartDelta(args_delta=str(arguments))):
+            return "call", event.index, arguments
+        case _:
+            return "", 0, ""
+
+
+def replace_surrogates(text: str) -> str:
+    """Without halves of characters, which cannot be stored or sent."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def provider_state_of(response: wire.ModelResponse, by: str) -> str:
+    """What this model wants back with its answer; empty when there is nothing."""
+    thoughts = [part for part in response.parts if part.part_kind == "thinking"]
+    thinking = [(len(replace_surrogates(part.content)), part.id or "", part.signature or "") for part in thoughts]
+    calls = [(call.provider_details or {}).get("extra_content") for call in response.tool_calls]
+    if not any(id or signature for _, id, signature in thinking) and not any(calls):
+        return ""
+    return msgspec.json.encode(_ProviderState(by, thinking, calls if any(calls) else [])).decode()
+
+
+def usage_of(response: wire.ModelResponse) -> Usage:
+    """What it took, and what it cost if that is known."""
+    try:
+        cost = float(response.cost().total_price)
+    except (LookupError, ValueError, AssertionError):  # a model without a price, or an answer without usage
+        cost = None
+    return Usage(input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens, cost=cost)

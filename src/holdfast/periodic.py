@@ -1,0 +1,57 @@
+"""Looking again and again. Trouble, even a bug, costs one round and never the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from holdfast.clock import SystemClock, wait_for_event
+from holdfast.domain.errors import HoldfastError
+from holdfast.follower_state import FollowerState
+
+log = logging.getLogger(__name__)
+
+
+class PeriodicTask:
+    """One look after the other: when somebody wakes it, and else every so many seconds."""
+
+    def __init__(self, look: Callable[[], Awaitable[object]], *, name: str, every: float, first: float = 0.0) -> None:
+        self.state = FollowerState(name)
+        self._look = look
+        self._every = every
+        self._first = first
+        self._woken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        """Look as soon as possible, and once more if it is looking now."""
+        self._woken.set()
+
+    def start(self) -> None:
+        """From now on."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Until the next start."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        await asyncio.sleep(self._first)
+        while True:
+            self._woken.clear()
+            problem = ""
+            try:
+                await self._look()
+            except (HoldfastError, OSError) as error:
+                log.warning("%s: again later, since: %s", self.state.name, error)
+                problem = str(error)
+            except Exception as error:
+                log.exception("%s: a bug; again later", self.state.name)
+                problem = f"{type(error).__name__}: {error}"
+            if bool(problem) != bool(self.state.problem):
+                self.state.since = SystemClock().now()
+            self.state.problem = problem
+            await wait_for_event(self._woken, within=self._every)

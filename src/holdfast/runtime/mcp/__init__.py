@@ -1,0 +1,1 @@
+"""MCP client: the tools that other servers offer, as tools of the agent."""

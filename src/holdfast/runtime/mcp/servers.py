@@ -1,0 +1,280 @@
+"""MCP: the tools that servers offer, as tools of the agent.
+
+A tool is called SERVER__tool. A server that is down does not stop a turn: its tools stay as they were
+last seen and say so when they are called, or a tool `SERVER__unavailable` stands for them and tells why. A
+call that was sent and not answered is `unknown`, unless the tool changes nothing.
+
+Not here: how a connection lives (`mcp_connection.py`), how a server is reached (`mcp_wire.py`).
+The SDK is an optional extra and slow to import; importing this file does not import it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2s
+from typing import Any
+
+import msgspec
+
+from holdfast.domain.events import Effect
+from holdfast.models.model import ToolSpec
+from holdfast.runtime.mcp.connection import McpConnection, McpServer, McpToolInfo, NoAnswer, ServerDown, ServerRefused
+from holdfast.runtime.mcp.results import to_result
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
+from holdfast.runtime.tools.tool import AnyTool, ToolOutcome, bounded, failure
+from holdfast.settings import Policy
+
+__all__ = ["McpServer", "McpServers"]
+
+CALL_SECONDS = 600.0
+FRESH_SECONDS = 60.0
+COOL_DOWN_SECONDS = 15.0
+NAME_LENGTH = 64
+DESCRIPTION_LENGTH = 8_000
+
+
+class McpServers:
+    """All servers that are configured; one connection each, shared by all sessions."""
+
+    def __init__(self, servers: Iterable[McpServer] = (), *, call_seconds: float = CALL_SECONDS) -> None:
+        self._call_seconds = call_seconds
+        self._servers: dict[str, McpClient] = {}
+        self._leaving: list[McpConnection] = []
+        self.define(servers)
+
+    def define(self, servers: Iterable[McpServer]) -> None:
+        """The servers from now on. One that has not changed keeps its connection."""
+        before, self._servers = self._servers, {}
+        for definition in servers:
+            known = before.get(definition.name)
+            if known is None or known.definition != definition:
+                known = McpClient(definition, self._call_seconds)
+            self._servers[definition.name] = known
+        for server in before.values():
+            if self._servers.get(server.definition.name) is not server:
+                self._leaving = [old for old in (*self._leaving, *server.leave()) if not old.gone]
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """The servers that could not be used when they were last needed, and why."""
+        return {name: server.problem for name, server in self._servers.items() if server.problem}
+
+    async def tools(self, names: Iterable[str]) -> list[AnyTool]:
+        """What these servers offer. It does not fail: one that is down offers to say why."""
+        servers = [self._servers.get(name) or McpClient(McpServer(name=name), self._call_seconds) for name in names]
+        offers = await asyncio.gather(*(server.offers() for server in servers))
+        pairs = [(server, offered) for server, found in zip(servers, offers, strict=True) for offered in found]
+        plain = [_name(server.definition.name, offered.name) for server, offered in pairs]
+        often = Counter(plain)
+        tools: list[AnyTool] = [
+            McpTool(
+                name=name if often[name] == 1 else _marked(name, server.definition.name, offered.name),
+                server=server,
+                offered=offered,
+            )
+            for (server, offered), name in zip(pairs, plain, strict=True)
+        ]
+        absent = [server for server, found in zip(servers, offers, strict=True) if not found and server.problem]
+        return tools + [UnavailableServer(server) for server in absent]
+
+    async def close(self) -> None:
+        """End all connections; their processes end with them."""
+        leaving = self._leaving + [old for server in self._servers.values() for old in server.leave()]
+        self._servers = {}
+        self._leaving = []
+        await asyncio.gather(*(connection.ended() for connection in leaving))
+
+
+class McpClient:
+    """One server: its definition, its connection while there is one, and what it offered last."""
+
+    def __init__(self, definition: McpServer, call_seconds: float) -> None:
+        self.definition = definition
+        self.problem = ""
+        self._call_seconds = call_seconds
+        self._connection: McpConnection | None = None
+        self._offered: list[McpToolInfo] = []
+        self._failed_at = 0.0
+        self._left = False
+
+    def leave(self) -> list[McpConnection]:
+        """It is not wanted any more; the connection that has to come to its end."""
+        self._left = True
+        if self._connection is None:
+            return []
+        self._connection.end()
+        return [self._connection]
+
+    def forgive(self) -> None:
+        """Try again at once."""
+        self.problem = ""
+
+    async def offers(self) -> list[McpToolInfo]:
+        """What it offers; what it offered last, while it is down."""
+        now = asyncio.get_running_loop().time()
+        if self.problem and now - self._failed_at < COOL_DOWN_SECONDS:
+            return self._offered
+        try:
+            connection = await self.connected()
+            stale = connection.changed.is_set() or now - connection.listed_at > FRESH_SECONDS
+            if connection.offered is None or stale:
+                self._offered = await connection.list_tools()
+        except ServerDown as error:
+            self._fail(str(error))
+        except Exception as error:  # whatever a server can do wrong, a turn goes on without it
+            self._fail(f"it does not list its tools: {self.definition.without_secrets(str(error) or repr(error))}")
+        return self._offered
+
+    async def call(self, offered: McpToolInfo, arguments: dict[str, Any]) -> ToolOutcome:
+        """Call one of its tools; if the call did not get through, once more on a new connection."""
+        try:
+            connection = await self.connected()
+            try:
+                answer = await connection.call(offered.name, arguments, seconds=self._call_seconds)
+            except ServerDown:
+                connection = await self.connected()
+                answer = await connection.call(offered.name, arguments, seconds=self._call_seconds)
+        except ServerDown as error:
+            self._fail(str(error))
+            return ToolOutcome("failed", f"{self.down} It was not asked.")
+        except ServerRefused as error:
+            return ToolOutcome("failed", bounded(f"The MCP server {self.definition.name!r} says: {error}"))
+        except NoAnswer as error:
+            said = bounded(f"No answer from the MCP server {self.definition.name!r}: {error}.")
+            if offered.effect == "pure":
+                return ToolOutcome("failed", f"{said} The tool changes nothing, so nothing was changed.")
+            return ToolOutcome("unknown", f"{said} It may or may not have had its effect.")
+        return to_result(answer, hide=self.definition.without_secrets)
+
+    async def connected(self) -> McpConnection:
+        """The connection, opened now if there is none."""
+        while True:
+            current = self._connection
+            if current is not None and current.over:
+                await current.ended()
+                if self._connection is current:
+                    self._connection = None
+                continue
+            if self._left:
+                raise ServerDown("it is not configured any more, or the gateway is being stopped")
+            if current is None:
+                current = self._connection = McpConnection(self.definition)
+            await current.opened()
+            self.problem = ""
+            return current
+
+    @property
+    def down(self) -> str:
+        """A sentence that says why it cannot be used."""
+        return bounded(f"The MCP server {self.definition.name!r} is not available: {self.problem}.")
+
+    def _fail(self, why: str) -> None:
+        self.problem = why
+        self._failed_at = asyncio.get_running_loop().time()
+
+
+@dataclass(frozen=True, slots=True)
+class McpTool:
+    """A tool of a server."""
+
+    name: str
+    server: McpClient = field(repr=False)
+    offered: McpToolInfo
+
+    @property
+    def effect(self) -> Effect:
+        """As the server hints; else not to be repeated."""
+        return self.offered.effect
+
+    @property
+    def spec(self) -> ToolSpec:
+        """As the model sees it."""
+        return ToolSpec(self.name, bounded(self.offered.description, DESCRIPTION_LENGTH), self.offered.parameters)
+
+    @property
+    def usual(self) -> Policy:
+        """Its hints say what to do after a crash; whether it may be called at all is not for the server to say."""
+        return "ask"
+
+    def subject(self, place: ToolContext, arguments: str) -> str:  # noqa: ARG002
+        """What its arguments mean is only known to the server."""
+        _parse(arguments)
+        return ""
+
+    def tidy(self, place: ToolContext, arguments: str) -> None:
+        """What it leaves behind is only known to the server."""
+
+    async def call(self, place: ToolContext, arguments: str) -> ToolOutcome:  # noqa: ARG002
+        """Ask the server."""
+        try:
+            parsed = _parse(arguments)
+        except ToolFailed as error:
+            return failure(error)
+        return await self.server.call(self.offered, parsed)
+
+
+@dataclass(frozen=True, slots=True)
+class UnavailableServer:
+    """Stands for the tools of a server that could not be reached, so that the model can tell why they are missing."""
+
+    server: McpClient = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """As the model calls it."""
+        return _name(self.server.definition.name, "unavailable")
+
+    @property
+    def effect(self) -> Effect:
+        """It changes nothing."""
+        return "pure"
+
+    @property
+    def spec(self) -> ToolSpec:
+        """As the model sees it."""
+        said = f"{self.server.down} Call this to try again."
+        return ToolSpec(self.name, bounded(said, DESCRIPTION_LENGTH), {"type": "object", "properties": {}})
+
+    @property
+    def usual(self) -> Policy:
+        """Nobody needs to be asked."""
+        return "allow"
+
+    def subject(self, place: ToolContext, arguments: str) -> str:  # noqa: ARG002
+        """Nothing."""
+        return ""
+
+    def tidy(self, place: ToolContext, arguments: str) -> None:
+        """Nothing."""
+
+    async def call(self, place: ToolContext, arguments: str) -> ToolOutcome:  # noqa: ARG002
+        """Try again."""
+        self.server.forgive()
+        offered = await self.server.offers()
+        if self.server.problem:
+            return ToolOutcome("failed", self.server.down)
+        return ToolOutcome("done", f"It is available now, with {len(offered)} tools, from the next step on.")
+
+
+def _parse(arguments: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(arguments or "{}", type=dict[str, Any])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ToolFailed(f"The arguments do not fit: {error}.") from error
+
+
+def _name(server: str, tool: str) -> str:
+    """SERVER__tool in the characters and the length that every provider takes."""
+    prefix = re.sub(r"_{2,}", "_", re.sub(r"[^A-Za-z0-9_-]", "_", server)).strip("_") or "mcp"
+    name = f"{prefix}__{re.sub(r'[^A-Za-z0-9_-]', '_', tool)}"
+    return name if len(name) <= NAME_LENGTH else _marked(name, server, tool)
+
+
+def _marked(name: str, server: str, tool: str) -> str:
+    """A name that would not be unique, made so; the same for the same tool, whatever else there is."""
+    digest = blake2s(f"{server}\0{tool}".encode(), digest_size=4).hexdigest()
+    return f"{name[: NAME_LENGTH - len(digest) - 1]}_{digest}"

@@ -1,0 +1,335 @@
+"""How an MCP server is reached: over the pipes of a process that we start, or over streamable HTTP.
+
+Imports the SDK, which takes more than a second: only `mcp_connection.py` imports this file, when it is needed.
+
+The pipes are our own and not the SDK's: that one takes minutes for a message of 100 MB, and does not tell why a
+server ended. A server is started on a leash, in a process group of its own, with the environment that the
+SDK gives by default and what is named; it ends when its input is closed, else it is killed with its group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import anyio
+import httpx2
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client import Client
+from mcp.client.stdio import get_default_environment
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp_types import Implementation, ToolListChangedNotification, jsonrpc_message_adapter
+
+from holdfast import __version__
+from holdfast.runtime.tools.die_with_parent import NOT_FOUND
+
+if TYPE_CHECKING:
+    from mcp.client._transport import ReadStream, Transport, TransportStreams
+    from mcp.client.session import IncomingMessage
+
+    from holdfast.runtime.mcp.connection import McpServer
+
+Incoming = SessionMessage | Exception
+LEASH = Path(__file__).with_name("leash.py")
+CONNECT_SECONDS = 30.0
+GRACE_SECONDS = 2.0
+LAST_WORDS_SECONDS = 0.5
+MESSAGE_BYTES = 16 << 20
+ERROR_BYTES = 2_000
+
+
+@dataclass(slots=True)
+class Sending:
+    """What became of one call on its way, over HTTP; seen through the context that the SDK hands on."""
+
+    seen: bool = False
+    sent: bool = False
+    status: int = 0
+
+    async def trace(self, event: str, _: dict[str, Any]) -> None:
+        """Told by the HTTP client at every step."""
+        if event.endswith("send_request_headers.started"):
+            self.sent = True
+
+
+SENDING: ContextVar[Sending | None] = ContextVar("SENDING", default=None)
+
+
+class McpTransport:
+    """One way to one server. `over` is set as soon as nothing can come from it any more."""
+
+    def __init__(self, server: McpServer, *, over: asyncio.Event, changed: asyncio.Event) -> None:
+        self._server = server
+        self._over = over
+        self._changed = changed
+        self._errors = bytearray()
+        self._remark = ""
+        self._ending = False
+        self._ended_by_itself = False
+        self._code: int | None = None
+        self._status = 0
+
+    @asynccontextmanager
+    async def client(self) -> AsyncGenerator[Client, None]:
+        """A client that has shaken hands. Some old servers leave at the first question that they do not know."""
+        async with AsyncExitStack() as stack:
+            try:
+                client = await self._open(stack, "auto")
+            except Exception:  # of the SDK, or a group of its errors
+                if not self._ended_by_itself or self._code == NOT_FOUND:
+                    raise
+                self._over.clear()
+                self._errors.clear()
+                self._ending = self._ended_by_itself = False
+                client = await self._open(stack, "legacy")
+            yield client
+
+    async def _open(self, stack: AsyncExitStack, mode: str) -> Client:
+        client = Client(
+            self._transport(),
+            mode=mode,
+            cache=None,
+            message_handler=self._heard,
+            client_info=Implementation(name="holdfast", version=__version__),
+        )
+        async with asyncio.timeout(CONNECT_SECONDS):
+            return await stack.enter_async_context(client)
+
+    def _transport(self) -> Transport:
+        return self._pipes() if self._server.command else self._http()
+
+    async def _heard(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self._changed.set()
+
+    def explain(self, error: BaseException | None) -> str:
+        """Why it cannot be used, in words for a person, without secrets."""
+        words = []
+        if self._remark:
+            words.append(self._remark)
+        elif self._ended_by_itself:
+            words.append(f"it {self._how_it_ended()}")
+        elif error is not None:
+            words.append(", ".join(dict.fromkeys(_say(leaf) for leaf in leaves(error))))
+        if self._status:
+            words.append(f"HTTP status {self._status}")
+        if tail := self._errors.decode("utf-8", "replace").strip():
+            words.append(f"it said: {tail}")
+        return self._server.without_secrets("; ".join(words) or "it went away")
+
+    def _how_it_ended(self) -> str:
+        if self._code is None:
+            return "closed its output"
+        if self._code < 0:
+            return f"was killed by signal {-self._code}"
+        return f"ended with code {self._code}"
+
+    # --- over HTTP ------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _http(self) -> AsyncGenerator[TransportStreams, None]:
+        timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)  # how long a call may take is measured elsewhere
+        hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._asks], "response": [self._answered]}
+        async with (
+            httpx2.AsyncClient(headers=self._server.headers, timeout=timeout, event_hooks=hooks) as http,
+            streamable_http_client(self._server.url, http_client=http, max_sse_event_size=MESSAGE_BYTES) as streams,
+        ):
+            yield ClosingStream(streams[0], self._over), streams[1]
+
+    async def _asks(self, request: httpx2.Request) -> None:
+        self._status = 0
+        sending = SENDING.get()
+        if sending is not None:
+            sending.seen = True
+            request.extensions = {**request.extensions, "trace": sending.trace}
+
+    async def _answered(self, response: httpx2.Response) -> None:
+        sending = SENDING.get()
+        if response.status_code >= 400:
+            self._status = response.status_code
+            if sending is not None:
+                sending.status = response.status_code
+        if "json" in response.headers.get("content-type", "") and isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = LimitedBody(response.stream)
+
+    # --- over the pipes of a process ------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _pipes(self) -> AsyncGenerator[TransportStreams, None]:
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.subprocess_exec(
+            lambda: Pipes(limit=MESSAGE_BYTES, loop=loop),
+            *(sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), *self._server.command),
+            env=get_default_environment() | self._server.env,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            start_new_session=True,
+        )
+        process = Process(transport, protocol, loop)
+        hears, inbox = anyio.create_memory_object_stream[Incoming](0)
+        outbox, says = anyio.create_memory_object_stream[SessionMessage](0)
+        tasks = [
+            asyncio.create_task(self._hear(process, hears)),
+            asyncio.create_task(self._speak(process, says)),
+            asyncio.create_task(self._keep_errors(process)),
+        ]
+        try:
+            yield ClosingStream(inbox, self._over), outbox
+        finally:
+            self._ending = True
+            for stream in (inbox, outbox):
+                stream.close()
+            await self._end(process, protocol.exited)
+            await asyncio.wait(tasks, timeout=LAST_WORDS_SECONDS)
+            transport.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    async def _hear(self, process: Process, hears: MemoryObjectSendStream[Incoming]) -> None:
+        assert process.stdout is not None
+        async with hears:
+            try:
+                while line := await process.stdout.readline():
+                    message = _parse(line)
+                    if message is not None:
+                        await hears.send(message)
+                self._ended_by_itself = not self._ending
+            except ValueError:
+                self._remark = f"it sent more than {MESSAGE_BYTES >> 20} MB in one message"
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                self._over.set()
+        while await process.stdout.read(MESSAGE_BYTES):
+            continue  # so that it can end
+
+    async def _speak(self, process: Process, says: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        assert process.stdin is not None
+        async with says:
+            async for said in says:
+                text = said.message.model_dump_json(by_alias=True, exclude_unset=True)
+                process.stdin.write(text.encode() + b"\n")
+                try:
+                    await process.stdin.drain()
+                except OSError:
+                    return  # it has ended, which is noticed where it is heard
+
+    async def _keep_errors(self, process: Process) -> None:
+        assert process.stderr is not None
+        while piece := await process.stderr.read(1 << 16):
+            self._errors += piece
+            del self._errors[:-ERROR_BYTES]
+
+    async def _end(self, process: Process, exited: asyncio.Event) -> None:
+        """Close its input, then ask its group to end, then kill it."""
+        assert process.stdin is not None
+        process.stdin.close()
+        for number in (None, signal.SIGTERM, signal.SIGKILL):
+            if number is not None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, number)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(exited.wait(), GRACE_SECONDS)
+                break
+        self._code = process.returncode
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGTERM)  # what it left behind
+
+
+class Pipes(SubprocessStreamProtocol):
+    """Says when the process has ended; `Process.wait` also waits for whoever else holds its pipes."""
+
+    def __init__(self, *, limit: int, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit, loop)
+        self.exited = asyncio.Event()
+
+    def process_exited(self) -> None:
+        """Told by the loop."""
+        super().process_exited()
+        self.exited.set()
+
+
+class ClosingStream:
+    """A stream of messages that says when it is over: an idle connection that dies is noticed at once."""
+
+    def __init__(self, inner: ReadStream[Incoming], over: asyncio.Event) -> None:
+        self._inner = inner
+        self._over = over
+
+    async def receive(self) -> Incoming:
+        """The next message."""
+        return await self._inner.receive()
+
+    async def aclose(self) -> None:
+        """No more messages."""
+        self._over.set()
+        await self._inner.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Incoming:
+        return await self._inner.__anext__()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._over.set()
+        return await self._inner.__aexit__(kind, error, trace)
+
+
+class LimitedBody(httpx2.AsyncByteStream):
+    """A body that may not be larger than a message may be; it fails alone, not with the connection."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for piece in self._inner:
+            size += len(piece)
+            if size > MESSAGE_BYTES:
+                raise httpx2.StreamError(f"it sent more than {MESSAGE_BYTES >> 20} MB in one message")
+            yield piece
+
+    async def aclose(self) -> None:
+        """Let go of it."""
+        await self._inner.aclose()
+
+
+def leaves(error: BaseException) -> list[BaseException]:
+    """The errors themselves, out of the groups that they come in."""
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for part in error.exceptions for leaf in leaves(part)]
+    return [error]
+
+
+def _say(error: BaseException) -> str:
+    if isinstance(error, TimeoutError) and not str(error):
+        return f"it did not answer within {CONNECT_SECONDS:g} s"
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+        return f"it cannot be reached ({error})"
+    return str(error) or type(error).__name__
+
+
+def _parse(line: bytes) -> SessionMessage | None:
+    """A message; what is none (a banner, a print that went to the wrong place) is passed over."""
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        return None

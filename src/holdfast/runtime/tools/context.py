@@ -1,0 +1,167 @@
+"""Where a tool works: the working directory and what else the profile opens, and no way out of it.
+
+A path is resolved once (`inside`); what is then opened is reached from there step by step without following
+any link (`directory`), so a link that is put there between the look and the use leads nowhere.
+A hard link is the file itself and can be read; writing replaces the name, never the other end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from holdfast.secrets import NO_SECRETS
+from holdfast.tasks.sandbox import SandboxPolicy
+
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+DIRECTORY_MODE = 0o755
+"""Directories of the user are made like the user's own, not with the gateway's 077."""
+SYSTEM = (Path("/proc"),)
+"""Never open, wherever one works: it shows the environment of the gateway."""
+GIT_PARTS = ("HEAD", "objects", "refs", "commondir")
+KEPT = (1 << 20, 4 << 20)
+
+
+class ToolFailed(Exception):
+    """The tool says in plain words why it did not do it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """The directories that are open, those that are not, and for which call."""
+
+    cwd: Path
+    also: tuple[Path, ...] = ()
+    closed: tuple[Path, ...] = SYSTEM
+    """Directories that stay closed even where they lie in open ones."""
+    own: Path | None = None
+    """The workspace of a card, which is open though it lies in a closed one."""
+    bounds: tuple[tuple[Path, ...], ...] = ()
+    """What the agents that created this one could reach: a path must lie in each of these, or in `own`."""
+    others: bool = False
+    """Whether tasks of other sessions may be looked at and ended."""
+    commands: bool = True
+    """Whether commands may be run at all, if somebody is asked or a rule allows them."""
+    only: str = ""
+    """The path that was allowed, as the log names it; another one is refused. Empty is any."""
+    before: str = ""
+    """The digest of the file that a person saw the change of; if it is another one now, nothing is changed."""
+    profile: str = ""
+    session: str = ""
+    call: str = ""
+    kept: tuple[int, int] = KEPT
+    """How many bytes of the beginning and of the end of a command's output are kept."""
+    git_rules: tuple[tuple[str, ...], ...] = ()
+    """The rules that speak of `.git`, of its profile and of each that limits it. File tools write there only where each
+    of these has one that fits.
+    """
+    sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
+    """What holds for its commands."""
+    mask: Callable[[str], str] = NO_SECRETS.mask
+    """A text without the values of keys."""
+    mark: str = ""
+    """The name of the call, unique in the home: what it leaves behind when it is killed is found by it."""
+
+    def inside(self, path: str) -> Path:
+        """The path, if it lies in the working directory (or what else is open) after all links are followed."""
+        if not self.cwd.is_dir():
+            raise ToolFailed(f"The working directory {self.cwd} does not exist.")
+        root = self.cwd.resolve()
+        try:
+            target = (root / Path(path).expanduser()).resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ToolFailed(f"{path!r} is not a usable path: {error}.") from error
+        self._root(target, path)
+        own = self.own is not None and target.is_relative_to(self.own.resolve())
+        if not own and not all(any(target.is_relative_to(root) for root in bound) for bound in self.bounds):
+            raise ToolFailed(f"{path} is closed to you: the agent that created this work could not reach it either.")
+        if any(target.is_relative_to(closed.resolve()) for closed in self.closed) and not own:
+            raise ToolFailed(f"{path} is closed to tools: it holds what belongs to Holdfast or the system.")
+        if self.only and self.shown(target) != self.only:
+            raise ToolFailed(f"{path} leads to {self.shown(target)} now; {self.only} was allowed.")
+        return target
+
+    def check_writable(self, target: Path, tool: str) -> None:
+        """Refuse to change what git reads as its own: it can name programs that whoever uses git would run."""
+        name = self.shown(target)
+        if self.git_rules and all(_names(rules, tool, name) for rules in self.git_rules):
+            return
+        if any(part.casefold() == ".git" for part in target.parts) or _in_git_directory(target):
+            raise ToolFailed(
+                f"{name} belongs to git, which runs programs that are named there; {tool} leaves it alone. Use git "
+                f'itself, or have the profile name it: "{tool}:.git/**" = "ask" in its tools.'
+            )
+
+    def shown(self, target: Path) -> str:
+        """A path that is inside, as the log names it: relative to the working directory if it lies in it."""
+        root = self.cwd.resolve()
+        return printable((target.relative_to(root) if target.is_relative_to(root) else target).as_posix())
+
+    @property
+    def reachable(self) -> list[Path]:
+        """The directories that are open, after all links are followed."""
+        return [path.resolve() for path in (self.cwd, *self.also)]
+
+    def closed_below(self, directory: Path) -> list[str]:
+        """What stays closed of a directory that is inside, relative to it."""
+        closed = [path.resolve() for path in self.closed]
+        return [path.relative_to(directory).as_posix() for path in closed if path.is_relative_to(directory)]
+
+    @contextmanager
+    def directory(self, target: Path, *, make: bool = False) -> Iterator[int]:
+        """A descriptor of a directory that is inside, made if it is missing and shall be."""
+        root = self._root(target, str(target))
+        here = os.open(root, DIRECTORY & ~os.O_NOFOLLOW)
+        try:
+            for name in target.relative_to(root).parts:
+                above, here = here, _enter(here, name, make=make)
+                os.close(above)
+            yield here
+        finally:
+            os.close(here)
+
+    def _root(self, target: Path, name: str) -> Path:
+        """The open directory that it lies in."""
+        root = self.cwd.resolve()
+        for open_to_it in (root, *(also.resolve() for also in self.also)):
+            if target.is_relative_to(open_to_it):
+                return open_to_it
+        raise ToolFailed(f"{name} lies outside of the working directory {root}.")
+
+
+def _in_git_directory(target: Path) -> bool:
+    """Whether it lies in a git directory without that name, or would make one: a bare repository, or a moved one."""
+    for above, below in zip(target.parents, (target, *target.parents), strict=False):
+        there = {name for name in GIT_PARTS if name == below.name or (above / name).exists()}
+        if {"HEAD", "objects", "refs"} <= there or {"HEAD", "commondir"} <= there:
+            return True
+    return False
+
+
+def _enter(above: int, name: str, *, make: bool) -> int:
+    try:
+        return os.open(name, DIRECTORY, dir_fd=above)
+    except FileNotFoundError:
+        if not make:
+            raise
+    try:
+        os.mkdir(name, DIRECTORY_MODE, dir_fd=above)
+    except FileExistsError:
+        return os.open(name, DIRECTORY, dir_fd=above)  # somebody else was faster
+    made = os.open(name, DIRECTORY, dir_fd=above)
+    os.fchmod(made, DIRECTORY_MODE)
+    return made
+
+
+def _names(rules: tuple[str, ...], tool: str, path: str) -> bool:
+    pairs = (rule.partition(":")[::2] for rule in rules)
+    return any(fnmatchcase(tool, whose) and fnmatchcase(path, pattern) for whose, pattern in pairs)
+
+
+def printable(name: str) -> str:
+    """A file's name on one line: what cannot be printed, or is no text at all, is escaped."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)

@@ -1,0 +1,161 @@
+"""Every session as folded state: kept while it is in use, caught up before it is looked at.
+
+Also the door for commands: `decide` on the state as it is, append if nothing came between, else again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from holdfast.clock import Clock
+from holdfast.domain.command import TITLE_LIMIT
+from holdfast.domain.commands import CreateSession, ForkSession, SessionCommand
+from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected
+from holdfast.domain.events import Record, session_stream
+from holdfast.domain.session import Session
+from holdfast.domain.session_fold import evolve, fold
+from holdfast.domain.session_rules import create, decide, fork
+from holdfast.domain.system import SYSTEM, SessionDeleted
+from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
+
+KEPT = 256
+FORGET_AT_ONCE = 8
+TRIES = 1000
+"""Each lost race is somebody else's success, so this ends; with many callers it takes more than a few."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    session: Session
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def at_rest(self) -> bool:
+        return not self.lock.locked() and self.session.activity == "idle"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who gave a command, under which id."""
+
+    key: CommandKey
+    by: str
+
+
+class Sessions:
+    """The folded sessions of this gateway."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+
+    async def get(self, session: str) -> Session:
+        """The session, caught up with the log. It changes under you at the next await."""
+        entry = self._entries.get(session)
+        if entry is None:
+            entry = self._entries[session] = _Entry(Session(session))
+        self._entries.move_to_end(session)
+        async with entry.lock:
+            records = await self._store.load(session_stream(session), after=entry.session.version)
+            fold(entry.session, records)
+        self._forget()
+        return entry.session
+
+    def apply(self, records: tuple[Record, ...]) -> None:
+        """Fold what was just written, so that it need not be read back."""
+        for record in records:
+            entry = self._entries.get(record.stream.removeprefix("session/"))
+            if entry is not None and not entry.lock.locked() and entry.session.version == record.version - 1:
+                evolve(entry.session, record)
+
+    def drop(self, session: str) -> None:
+        """It was deleted."""
+        self._entries.pop(session, None)
+
+    def _forget(self) -> None:
+        """Those that nobody looked at for longest, but none at work: its worker holds this very fold.
+
+        A few at each call, however many there are; who is at work goes to the end of the line.
+        """
+        for _ in range(min(FORGET_AT_ONCE, len(self._entries) - KEPT)):
+            id, entry = next(iter(self._entries.items()))
+            if entry.at_rest:
+                del self._entries[id]
+            else:
+                self._entries.move_to_end(id)
+
+    # --- commands -------------------------------------------------------------------------------
+
+    async def create(self, command: CreateSession, *, session: str, profile: str, cwd: str, caller: Caller) -> Appended:
+        """Begin a session under the given new id."""
+        events = create(command, session=session, profile=profile, cwd=cwd, id=caller.key.id, by=caller.by)
+        write = Write(session_stream(session), tuple(events), expect=0)
+        return await self._store.append(Append((write,), self._clock.now(), command=caller.key))
+
+    async def fork(self, parent: str, command: ForkSession, *, session: str, caller: Caller) -> Appended:
+        """Begin a session that knows everything up to a version of another."""
+        records = await self._store.load(session_stream(parent), after=0)
+        last = command.version or len(records)
+        if last > len(records):
+            raise Rejected(f"The session has no version {last}; it ends at {len(records)}.")
+        title = command.title or f"{(await self.get(parent)).title} (fork)"[:TITLE_LIMIT]
+        now = self._clock.now()
+        pairs = fork(records[:last], session=session, title=title, by=caller.by, now=now)
+        times, events = zip(*pairs, strict=True)
+        write = Write(session_stream(session), events, expect=0, times=times)
+        return await self._store.append(Append((write,), now, command=caller.key))
+
+    async def tell(
+        self, session: str, command: SessionCommand, caller: Caller, *, also: tuple[Write, ...] = ()
+    ) -> Appended:
+        """Decide on the session as it is now, and append unless something came between."""
+        for _ in range(TRIES):
+            state = await self.get(session)
+            expect = state.version
+            try:
+                events = decide(state, command, id=caller.key.id, by=caller.by)
+            except Conflict as refused:
+                return await self._seen_before(caller, refused)
+            write = Write(session_stream(session), tuple(events), expect=expect)
+            try:
+                appended = await self._store.append(Append((write, *also), self._clock.now(), command=caller.key))
+            except Conflict:
+                if (await self.get(session)).version == expect:
+                    raise  # no lost race here: the command id means something else, or so it is with `also`
+                continue
+            self.apply(appended.records)
+            return appended
+        raise Conflict("The session changed too often in between.", hint="Try again.")
+
+    async def delete(self, session: str, caller: Caller, *, also: tuple[Write, ...] = ()) -> Appended:
+        """Delete a session that is at rest, with all its events."""
+        for _ in range(TRIES):
+            state = await self.get(session)
+            expect = state.version
+            if not state.exists:
+                return await self._seen_before(caller, NotFound(f"There is no session {session}."))
+            if state.turn is not None or state.queue or state.run:
+                raise Conflict("It is still at work.", hint=f"`holdfast stop {session}` first.")
+            gone = SessionDeleted(session=session, title=state.title, events=expect, by=caller.by)
+            guard = Write(session_stream(session), (), expect=expect)
+            append = Append((Write(SYSTEM, (gone,)), guard, *also), self._clock.now(), command=caller.key)
+            try:
+                appended = await self._store.append(append)
+            except Conflict:
+                if (await self.get(session)).version == expect:
+                    raise
+                continue
+            self.drop(session)
+            self._store.nudge(session_stream(session))  # the event stands in another stream
+            return appended
+        raise Conflict("The session changed too often in between.", hint="Try again.")
+
+    async def _seen_before(self, caller: Caller, refused: HoldfastError) -> Appended:
+        """A retry may be refused by the state that its first try made: then it has its answer already."""
+        known = await self._store.find_command(caller.key)
+        if known is None:
+            raise refused
+        return known

@@ -1,0 +1,90 @@
+"""The contract of a store, as far as the board is concerned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from holdfast.store.contract import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardFilter:
+    """Which cards; what is empty fits everything."""
+
+    board: str = ""
+    status: str = ""
+    profile: str = ""
+    text: str = ""
+    archived: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartQuery:
+    """Where there is room for a run."""
+
+    boards: list[str]
+    profiles: list[str]
+    limit: int
+    but: list[str]
+    """Cards that were tried already."""
+
+
+class Cards(Protocol):
+    """The projections of boards, cards and runs."""
+
+    async def boards(self) -> list[Row]:
+        """Every board, oldest first."""
+        ...
+
+    async def counts(self) -> dict[str, int]:
+        """How many cards stand on each board that has any."""
+        ...
+
+    async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[Row]:
+        """A page of cards, most urgent first."""
+        ...
+
+    async def card(self, prefix: str) -> Row:
+        """One card by id or unique prefix. NotFound, or Conflict if it fits several."""
+        ...
+
+    async def for_people(self, profiles: list[str]) -> list[Row]:
+        """Cards that only a person can move, longest waiting first: blocked, in review, or never started as they are.
+
+        `profiles` are those that there are.
+        """
+        ...
+
+    async def to_promote(self, now: int) -> list[str]:
+        """Whose time has come, and what waits for nothing any more."""
+        ...
+
+    async def to_start(self, wanted: StartQuery, *, now: int) -> list[Row]:
+        """What may be started, most urgent first: id, board and profile of each."""
+        ...
+
+    async def running(self) -> list[Row]:
+        """Every open run, with the board of its card."""
+        ...
+
+    async def run_of(self, session: str) -> Row | None:
+        """The open run that works in a session."""
+        ...
+
+    async def runs(self, card: str) -> list[Row]:
+        """The runs of a card, with what they cost."""
+        ...
+
+    async def parents(self, card: str) -> list[Row]:
+        """What it waits for."""
+        ...
+
+    async def children(self, card: str) -> list[Row]:
+        """What waits for it."""
+        ...
+
+    async def links(self) -> list[tuple[str, str]]:
+        """The whole graph: parent and child."""
+        ...

@@ -1,0 +1,1 @@
+"""Tasks: background work that keeps a permanent record. Commands under a keeper, agents, their output and log."""

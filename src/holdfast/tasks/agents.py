@@ -1,0 +1,103 @@
+"""Agent tasks: a prompt that a session of its own works on, and a turn that becomes a task where it is.
+
+The task and the session that does its work are born in one append; a turn that is detached stays where it
+is and only gets an entry in the archive. Their ends are written by whoever works on them (`archive.py`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from holdfast.clock import Clock
+from holdfast.domain.commands import CreateSession
+from holdfast.domain.errors import Conflict, Unavailable
+from holdfast.domain.events import SessionCreated, TurnDetached, session_stream
+from holdfast.domain.history import UserMessage
+from holdfast.domain.rights import Rights
+from holdfast.domain.session import Session
+from holdfast.domain.session_rules import create
+from holdfast.domain.task import TaskStarted, task_stream, title_of
+from holdfast.sessions import TRIES, Caller, Sessions
+from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
+from holdfast.tasks.log import TaskLog
+
+MOST_AGENTS = 32
+"""Agents that start agents must end somewhere."""
+
+
+class AgentTasks:
+    """Starts agent tasks."""
+
+    def __init__(self, store: Store, *, archive: TaskLog, sessions: Sessions, clock: Clock) -> None:
+        self._store = store
+        self._archive = archive
+        self._sessions = sessions
+        self._clock = clock
+
+    async def start(
+        self, started: TaskStarted, *, profile: str, caller: Caller, rights: Rights | None = None
+    ) -> Appended:
+        """Begin a session that works on it. Its id is the task's; `rights` limit it when an agent wants it."""
+        known = await self._store.find_command(caller.key)
+        if known is not None:  # it works already, and how its directory looked before is not now
+            return known
+        running = [row for row in await self._store.running_tasks() if row["kind"] == "agent"]
+        if len(running) >= MOST_AGENTS:
+            raise Unavailable(f"{len(running)} agents work in the background, which is the limit.")
+        command = CreateSession(text=started.command, title=started.title)
+        events = create(
+            command, session=started.worker, profile=profile, cwd=started.cwd, id=caller.key.id, by=caller.by
+        )
+        born = events[0]
+        assert isinstance(born, SessionCreated)
+        events[0] = msgspec.structs.replace(born, task=started.task, rights=rights)
+        await self._archive.changes.remember(started.task, Path(started.cwd))
+        session = Write(session_stream(started.worker), tuple(events), expect=0)
+        return await self._archive.begin(started, command=caller.key, also=(session,))
+
+    async def was_started(self, key: CommandKey) -> bool:
+        """Whether this very command has begun its session before."""
+        return await self._store.find_command(key) is not None
+
+    async def detach(self, session: str, *, task: str, caller: Caller) -> Appended:
+        """The running turn becomes a task; nothing else changes for it."""
+        for _ in range(TRIES):
+            await self._archive.changes.remember(task, Path((await self._sessions.get(session)).cwd))
+            state = await self._sessions.get(session)
+            version, turn = state.version, state.turn
+            if state.run:
+                raise Conflict(f"It works on card {state.card}, and that is a task already.")
+            if turn is None or turn.task:
+                known = await self._store.find_command(caller.key)
+                if known is not None:
+                    return known
+                raise Conflict("No turn is running." if turn is None else f"It is a task already: {turn.task}.")
+            started = TaskStarted(
+                task=task,
+                of="agent",
+                title=title_of(_asked(state, turn.number) or state.title),
+                command=_asked(state, turn.number),
+                cwd=state.cwd,
+                by=caller.by,
+                worker=session,
+            )
+            writes = (
+                Write(task_stream(task), (started,), expect=0),
+                Write(
+                    session_stream(session), (TurnDetached(turn=turn.number, task=task, by=caller.by),), expect=version
+                ),
+            )
+            try:
+                return await self._store.append(Append(writes, self._clock.now(), command=caller.key))
+            except Conflict:
+                if (await self._sessions.get(session)).version == version:
+                    raise
+        raise Conflict("The session changed too often in between.", hint="Try again.")
+
+
+def _asked(session: Session, turn: int) -> str:
+    """What the turn was told to do."""
+    said = [message.text for message in session.messages if isinstance(message, UserMessage) and message.turn == turn]
+    return "\n".join(said)

@@ -1,0 +1,63 @@
+"""At a start: remove what the last gateway was kept from removing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from pathlib import Path
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.task import INLINE
+from holdfast.processes.supervisor import Supervisor
+from holdfast.store.contract import Store
+from holdfast.tasks.environments import Environments
+from holdfast.tasks.log import TaskLog
+
+log = logging.getLogger(__name__)
+
+
+async def clear_left_over(
+    store: Store,
+    archive: TaskLog,
+    supervisor: Supervisor,
+    environments: Environments,
+    *,
+    remembered: set[str],
+    root: Path,
+) -> None:
+    """Outputs of pruned tasks and those that are in the log, and what is needed only until a start or an end."""
+    running = {str(row["id"]): row for row in await store.running_tasks()}
+    for task in remembered - running.keys():
+        archive.changes.forget(task)
+    for task in environments.kept():
+        if task not in running or running[task]["pid"] is not None:
+            environments.drop(task)
+    known = await store.task_ids()
+    needed = {str(row["left_by"]) for row in running.values()}
+    for name in await asyncio.to_thread(_names, root):
+        if name in needed:
+            continue  # its keepers look after what it left behind
+        if name not in known or (known[name] and await is_in_the_log(archive, supervisor, name)):
+            log.info("removing what was left behind: %s", name)
+            try:
+                await supervisor.remove(name)
+            except (HoldfastError, OSError) as error:  # it runs, or is none of ours; no reason not to start
+                log.error("%s stays in %s, and no task is known for it: %s", name, root, error)
+
+
+async def is_in_the_log(archive: TaskLog, supervisor: Supervisor, task: str) -> bool:
+    """Whether the log has all of its output."""
+    size = await asyncio.to_thread(supervisor.output(task).size)
+    return size <= INLINE and await archive.output(task) is not None
+
+
+async def remove_if_in_the_log(archive: TaskLog, supervisor: Supervisor, task: str) -> None:
+    """The directory of a command that had stayed for the sake of what it left behind."""
+    with suppress(HoldfastError):
+        if await is_in_the_log(archive, supervisor, task):
+            await supervisor.remove(task)
+
+
+def _names(root: Path) -> list[str]:
+    return [path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")]

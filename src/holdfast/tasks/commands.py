@@ -1,0 +1,401 @@
+"""Tasks that are commands: started under a keeper, found again after a restart, ended, told of, pruned.
+
+    intent in the log → keeper → ProcessStarted … the command runs, whatever becomes of us … TaskFinished
+
+After a restart every task that the log calls running is looked up: it is followed on, or its end is written down as it
+was found, or that it is lost. One that had not begun is started then: the intent holds all that a start needs, and the
+claim in its directory decides that it happens once. That of a tool call begins when its call is carried out again.
+Not here: what is written when a task ends (`archive.py`, `endings.py`), how a process is kept (`processes`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.clock import Clock, wait_for_event
+from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, Unavailable
+from holdfast.domain.task import (
+    NEVER_STARTED,
+    ProcessStarted,
+    TaskDetached,
+    TaskFinished,
+    TaskPinned,
+    TaskStarted,
+    TaskStopRequested,
+    task_of_left,
+    task_stream,
+)
+from holdfast.follower_state import FollowerState
+from holdfast.processes.command import Command, CommandState, NeverStarted, Running
+from holdfast.processes.kill import KillReport
+from holdfast.processes.supervisor import Supervisor
+from holdfast.sessions import Sessions
+from holdfast.store.contract import Appended, CommandKey, Row, Store, Write
+from holdfast.store.log_follower import LogFollower
+from holdfast.tasks.cleanup import clear_left_over, remove_if_in_the_log
+from holdfast.tasks.defaults import CommandDefaults
+from holdfast.tasks.environments import Environments
+from holdfast.tasks.lifetimes import TaskLifetimes
+from holdfast.tasks.log import TaskLog
+from holdfast.tasks.results import finish_process, left_write
+from holdfast.tasks.sandbox import SandboxPolicy
+
+STOP_GRACE_SECONDS = 5.0
+RETRY_SECONDS = 2.0
+KNOWN_SECONDS = 5.0  # the longest that a start waits to know what became of each command
+CLOCK_SECONDS = 30.0
+SWEEP_SECONDS = 60.0
+RUNTIME = "the runtime"
+log = logging.getLogger(__name__)
+
+
+class Tasks:
+    """All commands of this home."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        archive: TaskLog,
+        supervisor: Supervisor,
+        defaults: CommandDefaults,
+        sessions: Sessions,
+        clock: Clock,
+    ) -> None:
+        self.archive = archive
+        self.supervisor = supervisor
+        self._store = store
+        self._lifetimes = TaskLifetimes(sessions, clock)
+        self._clock = clock
+        self._defaults = defaults
+        self._watched: dict[str, asyncio.Task[None]] = {}
+        self._starting: dict[str, asyncio.Task[Appended]] = {}
+        self._abandoned: set[str] = set()
+        """Those being started whose caller has given up: a turn that was stopped, say."""
+        self._kills: dict[str, asyncio.Task[KillReport]] = {}
+        self._to_begin: set[str] = set()
+        """Those being looked up that are to begin if they have not."""
+        self._environments, sweep = Environments(defaults.root), self._stop_orphans
+        self._follower = LogFollower(store, self._react, name="the tasks", sweep=sweep, sweep_seconds=SWEEP_SECONDS)
+        self._remembered = archive.changes.remembered()  # before anybody can start something new
+
+    @property
+    def state(self) -> FollowerState:
+        """How the following of the log goes."""
+        return self._follower.state
+
+    async def start(self) -> None:
+        """Find out what became of everything that ran, then listen for turns and sessions that end."""
+        await self._follower.start()
+        await clear_left_over(
+            self._store,
+            self.archive,
+            self.supervisor,
+            self._environments,
+            remembered=self._remembered,
+            root=self._defaults.root,
+        )
+        known: list[asyncio.Event] = []
+        for row in await self._store.running_tasks():
+            if row["kind"] == "process" and row["id"] not in {*self._starting, *self._watched}:  # somebody was quick
+                # whether it should have ended meanwhile is the follower's first question
+                known.append(self._watch(row, begin=not row["call"]))
+        await asyncio.gather(*(wait_for_event(event, within=KNOWN_SECONDS) for event in known))
+
+    async def stop(self) -> None:
+        """Let go; the commands run on."""
+        tasks: list[asyncio.Task[Any]] = [*self._starting.values(), *self._watched.values(), *self._kills.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(self._follower.stop(), *tasks, return_exceptions=True)
+        await self.supervisor.close()
+
+    # --- beginnings -----------------------------------------------------------------------------
+
+    async def run(
+        self, started: TaskStarted, *, env: Mapping[str, str] | None = None, command: CommandKey | None = None
+    ) -> Appended:
+        """Write the intent, then start the command, also when the caller gives up. What goes wrong then is its end.
+
+        `env` is by default the gateway's own, without its keys.
+        """
+        started = msgspec.structs.replace(started, own_environment=env is not None)
+        order = self._defaults.order(started, env)
+        order.check()
+        starting = self._starting[order.id] = asyncio.create_task(self._begin(order, started, command))
+        starting.add_done_callback(lambda _: self._starting.pop(order.id, None))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            if not starting.done():
+                self._abandoned.add(order.id)
+            raise
+
+    async def _begin(self, order: Command, started: TaskStarted, command: CommandKey | None) -> Appended:
+        try:
+            if started.own_environment:
+                await self._keep_environment(order)
+            appended = await self.archive.begin(started, command=command)
+            if appended.duplicate:
+                self._environments.drop(order.id)
+                row = await self.archive.find(appended.stream.removeprefix("task/"))
+                if row is not None:
+                    self.look_after(row)
+                return appended
+            if not started.foreground:
+                await self.archive.changes.remember(started.task, Path(started.cwd))
+            await self._launch(order)
+            if order.id in self._abandoned:
+                await self._stop_if_over(await self._store.task(order.id))
+            return appended
+        finally:
+            self._abandoned.discard(order.id)
+
+    def hide(self, text: str) -> str:
+        """A text without the secret values that are known."""
+        return self._defaults.hide(text)
+
+    async def confine(
+        self, started: TaskStarted, policy: SandboxPolicy, *, workspace: Path, own: Path | None
+    ) -> TaskStarted:
+        """The intent with the sandbox that a command of an agent gets, or why it has none. `Rejected` if it must."""
+        return await asyncio.to_thread(self._defaults.confine, started, policy, workspace=workspace, own=own)
+
+    async def _keep_environment(self, order: Command) -> None:
+        try:
+            await asyncio.to_thread(self._environments.keep, order.id, order.env)
+        except OSError as error:
+            raise Unavailable(f"Its environment could not be kept for the start: {error.strerror}.") from error
+
+    def look_after(self, row: Row) -> None:
+        """Find out what became of one that is called running, unless somebody does; if it has not begun, start it."""
+        task = str(row["id"])
+        if row["state"] != "running" or task in self._starting:
+            return
+        watch = self._watched.get(task)
+        if watch is None or watch.done():
+            self._watch(row)
+        else:
+            self._to_begin.add(task)  # it was only being looked up
+
+    async def _launch(self, command: Command) -> None:
+        task = command.id
+        try:
+            running = await self.supervisor.start(command)
+        except HoldfastError as error:
+            reason = f"{NEVER_STARTED}: {error.message.rstrip('.')}"
+            await self._finish(TaskFinished(task=task, outcome="failed", reason=reason, evidence=error.hint, files=[]))
+            return
+        except OSError as error:  # it may run or not: that is found out as after a restart
+            log.error("the start of task %s was cut: %s", task, error)
+        else:
+            await self._began(running)
+        self._watch(await self._store.task(task))
+
+    async def _began(self, running: Running) -> None:
+        await self._write(lambda: self.archive.add(ProcessStarted(task=running.id, pid=running.pid)))
+        self._environments.drop(running.id)
+
+    async def _start_late(self, row: Row) -> CommandState:
+        """Start one whose intent was all that a gateway had written when it was killed."""
+        task = str(row["id"])
+        started = await self.archive.started(task)
+        env = await asyncio.to_thread(self._environments.read, task) if started.own_environment else None
+        if started.own_environment and env is None:
+            return NeverStarted(task, "the gateway was killed before it began, and its environment is lost")
+        log.info("task %s begins now: the gateway was killed before it could", task)
+        try:
+            return await self.supervisor.start(self._defaults.order(started, env))
+        except Conflict:
+            return await self.supervisor.attach(task)
+        except HoldfastError as error:
+            return NeverStarted(task, f"{error.message} {error.hint}".strip().rstrip("."))
+
+    async def begun(self, task: str) -> Row:
+        """The task, once its command has begun or never will."""
+        with self._store.subscribe(task_stream(task)) as changes:
+            while (row := await self._store.task(task))["state"] == "running" and row["pid"] is None:
+                await changes.wait()
+                changes.take()
+        return row
+
+    # --- ends -----------------------------------------------------------------------------------
+
+    async def ended(self, task: str) -> Row:
+        """The task, once it has ended and that is in the log."""
+        with self._store.subscribe(task_stream(task)) as changes:
+            while True:
+                if (watch := self._watched.get(task)) is not None:
+                    await asyncio.wait({watch})
+                if (row := await self._store.task(task))["state"] != "running":
+                    return row
+                await changes.wait()
+                changes.take()
+
+    async def detach(self, task: str, reason: str) -> Row:
+        """Nobody waits for it any more; how it stands then. One that has ended in this very moment has ended."""
+        while (row := await self._store.task(task))["state"] == "running" and row["foreground"]:
+            with suppress(Conflict):  # something happened to it: look again
+                await self.archive.add(TaskDetached(task=task, reason=reason), expect=int(str(row["version"])))
+        return row
+
+    async def end(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
+        """Want its end: written first, then signalled, then by force."""
+        task = str(row["id"])
+        if row["state"] != "running":
+            left = await self.archive.find(task_of_left(task))  # what it left behind goes on in its place
+            if left is None or left["state"] != "running":
+                raise Conflict(f"Task {task} ended already: {row['state']}, {row['reason']}.")
+            task, row = str(left["id"]), left
+        request = TaskStopRequested(task=task, by=by, reason=reason, force=force)
+        appended = await self.archive.add(request, command=command)
+        self.enforce(task, force=force)
+        self.look_after(row)  # one that has not begun has nobody yet who writes its end
+        return appended
+
+    async def pin(self, row: Row, *, pinned: bool, by: str, command: CommandKey | None = None) -> Appended:
+        """Keep it whatever is pruned, or not any more."""
+        return await self.archive.add(TaskPinned(task=str(row["id"]), pinned=pinned, by=by), command=command)
+
+    def enforce(self, task: str, *, force: bool = False) -> None:
+        """Its end is wanted in the log: see to it."""
+        before = self._kills.get(task)
+        if before is not None and not before.done() and not force:
+            return
+        if before is not None:
+            before.cancel()
+        grace = 0.0 if force else STOP_GRACE_SECONDS
+        kill = self._kills[task] = asyncio.create_task(self.supervisor.kill(task, grace=grace))
+        kill.add_done_callback(lambda _: self._kills.pop(task) if self._kills.get(task) is kill else None)
+
+    def _watch(self, row: Row, *, begin: bool = True) -> asyncio.Event:
+        """Follow it to its end; return what is set when it is known to run or to be over. `begin`: also start it."""
+        task, known = str(row["id"]), asyncio.Event()
+        following = self._follow_task(row, begin=begin, known=known)
+        watch = self._watched[task] = asyncio.create_task(following, name=f"task {task}")
+        watch.add_done_callback(lambda _: self._forget(task, watch))
+        watch.add_done_callback(lambda _: known.set())
+        if row["stop_by"]:
+            self.enforce(task, force=False)
+        if row["until"] is not None:
+            its_time = self._at_its_time(task, int(str(row["until"])))
+            timer = asyncio.create_task(its_time, name=f"the time of task {task}")
+            watch.add_done_callback(lambda _: timer.cancel())
+        return known
+
+    def _forget(self, task: str, watch: asyncio.Task[None]) -> None:
+        if self._watched.get(task) is watch:
+            del self._watched[task]
+            self._to_begin.discard(task)
+
+    async def _at_its_time(self, task: str, until: int) -> None:
+        """By the wall clock, looked at again and again: the loop's own stands still while the machine sleeps."""
+        while (now := self._clock.now()) < until:
+            left = (until - now) / 1000
+            await asyncio.sleep(min(left, CLOCK_SECONDS))
+        await self._end_by_rule(task, "its time was over")
+
+    async def _end_by_rule(self, task: str, reason: str) -> None:
+        async def end() -> None:
+            await self.end(await self._store.task(task), by=RUNTIME, reason=reason, force=False)
+
+        try:
+            await self._write(end)
+        except HoldfastError as error:
+            log.info("task %s was not stopped: %s", task, error)
+
+    async def _follow_task(self, row: Row, *, begin: bool, known: asyncio.Event) -> None:
+        """Whatever goes wrong, it is not called running for ever."""
+        task = str(row["id"])
+        while True:
+            try:
+                return await self._until_over(row, begin=begin, known=known)
+            except Corrupt as error:
+                return await self._finish(TaskFinished(task=task, outcome="lost", reason=error.message, files=None))
+            except (Unavailable, OSError) as error:
+                log.error("task %s cannot be followed now: %s", row["id"], error)
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _until_over(self, row: Row, *, begin: bool, known: asyncio.Event) -> None:
+        task = str(row["id"])
+        if row["left_by"]:
+            await self.supervisor.take_over(task, str(row["left_by"]))
+        found = await self.supervisor.attach(task)
+        if isinstance(found, NeverStarted) and found.cancelled:
+            row = await self._store.task(task)
+            if unwanted := await self._lifetimes.why_not_begin(row):
+                reason = f"{NEVER_STARTED}: {unwanted}"
+                return await self._finish(TaskFinished(task=task, outcome="stopped", reason=reason, files=[]))
+            if not begin and task not in self._to_begin:
+                return None
+            found = await self._start_late(row)
+        if isinstance(found, Running):
+            if row["pid"] is None:  # we were killed before this was written
+                await self._began(found)
+            known.set()
+            found = await self.supervisor.wait(task)
+        while (kill := self._kills.get(task)) is not None and not kill.done():
+            await asyncio.wait({kill})  # one by force may have taken its place
+        left = await self.supervisor.left_behind(task)
+        row = await self._store.task(task)
+        output, changes, hide = self.supervisor.output(task), self.archive.changes, self._defaults.hide
+        finished = await asyncio.to_thread(
+            finish_process, row, found, output=output, left=left, changes=changes, hide=hide
+        )
+        rest = left_write(row, left)
+        await self._finish(finished, *rest)
+        if rest:
+            self.look_after(await self._store.task(task_of_left(task)))
+        elif finished.output is not None:  # then the log has all of it
+            await self.supervisor.remove(task)
+        if row["left_by"]:
+            await remove_if_in_the_log(self.archive, self.supervisor, str(row["left_by"]))
+        return None
+
+    async def _finish(self, finished: TaskFinished, *also: Write) -> None:
+        await self._write(lambda: self.archive.finish(finished, *also))
+        self.archive.changes.forget(finished.task)
+        self._environments.drop(finished.task)
+        log.info("task %s ended: %s, %s", finished.task, finished.outcome, finished.reason)
+
+    async def _write(self, append: Callable[[], Awaitable[object]]) -> None:
+        """A full disk does not lose an end: the command's own record stays until this is written."""
+        while True:
+            try:
+                await append()
+            except Unavailable as error:
+                log.warning("a task's event waits for the disk: %s", error)
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                return
+
+    # --- what ends with something else ----------------------------------------------------------
+
+    async def _react(self, stream: str, kinds: set[str]) -> None:
+        """A turn that ended takes the command with it that it waited for; a session its own ones."""
+        if "TurnFinished" in kinds:
+            await self._stop_orphans(stream.removeprefix("session/"))
+        if kinds & {"SessionArchived", "SessionDeleted"}:
+            await self._stop_orphans()
+
+    async def _stop_orphans(self, session: str = "") -> None:
+        """Of one session or of all: which was put away or deleted matters less than that none is missed."""
+        for row in await self._store.running_tasks():
+            if row["kind"] == "process" and session in ("", row["session"]):
+                await self._stop_if_over(row)
+
+    async def _stop_if_over(self, row: Row) -> None:
+        """What should have ended while nobody was there to end it."""
+        task = str(row["id"])
+        if row["stop_by"]:
+            return  # its end is wanted already: on whose word stays
+        waiting = row["pid"] is None and task not in self._starting and task not in self._watched
+        if reason := await self._lifetimes.why_over(row, begun=not waiting):
+            await self._end_by_rule(task, reason)

@@ -1,0 +1,146 @@
+"""Agent tasks as files: `tasks/<id>/log.jsonl` has their answers and their tool calls with all arguments and results,
+`summary.txt` what they said last.
+
+The files follow the log, with the version of their last line as cursor: what a crash left out is added
+at the next start. Nothing reads them but people.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.events import decode, session_stream
+from holdfast.follower_state import FollowerState
+from holdfast.sessions import Sessions
+from holdfast.store.contract import Row, SessionCursor, Store, TaskFilter
+from holdfast.store.log_follower import LogFollower
+from holdfast.tasks.git_snapshots import GitSnapshots
+
+PAGE = 500
+SWEEP_SECONDS = 600.0
+RECENT = 50
+WRITTEN = frozenset({"ModelResponded", "ModelInterrupted", "ModelFailed", "ToolCallStarted", "ToolCallFinished"})
+"""The kinds of events that `log.jsonl` holds."""
+LOG, SUMMARY = "log.jsonl", "summary.txt"
+log = logging.getLogger(__name__)
+
+
+class _Line(msgspec.Struct):
+    version: int
+
+
+class TaskFileExporter:
+    """Follows every agent task; `start` and `stop` are its whole life."""
+
+    def __init__(self, store: Store, *, sessions: Sessions, root: Path, hide: Callable[[str], str] = str) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._root = root
+        self._hide = hide
+        self._workers: dict[str, str] = {}
+        self._written: dict[str, int] = {}
+        """Up to which version of its session the file of a running task is; else the file itself says it."""
+        self._follower = LogFollower(
+            store, self._react, name="the task files", sweep=self._catch_up, sweep_seconds=SWEEP_SECONDS
+        )
+
+    @property
+    def state(self) -> FollowerState:
+        """How the following of the log goes."""
+        return self._follower.state
+
+    async def start(self) -> None:
+        """Catch up, then follow."""
+        await self._follower.start()
+
+    async def stop(self) -> None:
+        """Stop following; what is missing is added at the next start."""
+        await self._follower.stop()
+
+    async def _react(self, stream: str, kinds: set[str]) -> None:
+        noun, _, id = stream.partition("/")
+        if noun == "session" and id in self._workers and kinds & WRITTEN:
+            await self._write(self._workers[id], id)
+        elif noun == "task" and kinds & {"TaskStarted", "TaskContinued", "TaskFinished"}:
+            await self._look(await self._store.task(id))
+
+    async def _catch_up(self) -> None:
+        recent = await self._store.tasks(TaskFilter(kind="agent"), before=SessionCursor(), limit=RECENT)
+        for row in {str(row["id"]): row for row in (*recent, *await self._store.running_tasks())}.values():
+            if row["kind"] == "agent" and (
+                row["state"] == "running" or not (self._root / str(row["id"]) / SUMMARY).exists()
+            ):
+                with _going_on(str(row["id"])):
+                    await self._look(row)
+
+    async def _look(self, row: Row) -> None:
+        task, worker = str(row["id"]), str(row["worker"])
+        if row["kind"] != "agent":
+            return
+        if row["state"] == "running":
+            self._workers[worker] = task
+        await self._write(task, worker)
+        if row["state"] != "running":
+            self._workers.pop(worker, None)
+            self._written.pop(task, None)
+            await asyncio.to_thread(_replace, self._root / task / SUMMARY, str(row["summary"]))
+            GitSnapshots(self._root).forget(task)
+
+    async def _write(self, task: str, worker: str) -> None:
+        file = self._root / task / LOG
+        after = self._written.pop(task, None)  # whatever fails now, the file is looked at again
+        if after is None:
+            after = await asyncio.to_thread(_last_version, file)
+        if after is None:
+            turn = (await self._sessions.get(worker)).turn
+            after = turn.started.version if turn is not None else 0
+        while lines := (await self._store.read(session_stream(worker), after=after, limit=PAGE)).lines:
+            after += len(lines)
+            wanted = [line for line in lines if type(decode(line).event).__name__ in WRITTEN]
+            masked = [self._hide(line.decode()).encode() for line in wanted]
+            await asyncio.to_thread(_append, file, masked)
+        self._written[task] = after
+
+
+@contextlib.contextmanager
+def _going_on(what: str) -> Iterator[None]:
+    """One file that cannot be written, for want of space say, does not end the following of the others."""
+    try:
+        with contextlib.suppress(HoldfastError):  # deleted or pruned meanwhile
+            yield
+    except (OSError, msgspec.MsgspecError) as error:
+        log.error("the files of %s are not up to date: %s", what, error)
+
+
+def _last_version(file: Path) -> int | None:
+    """The version of the last whole line; half a line, left by a crash, is cut off."""
+    try:
+        with file.open("r+b") as stream:
+            data = stream.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            if len(whole) != len(data):
+                stream.truncate(len(whole))
+    except FileNotFoundError:
+        return None
+    last = whole.rstrip().rpartition(b"\n")[2]
+    return msgspec.json.decode(last, type=_Line).version if last else None
+
+
+def _append(file: Path, lines: list[bytes]) -> None:
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    with file.open("ab") as stream:
+        stream.write(b"".join(line + b"\n" for line in lines))
+
+
+def _replace(file: Path, text: str) -> None:
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    new = file.with_suffix(".new")
+    new.write_text(text, "utf-8")
+    new.replace(file)

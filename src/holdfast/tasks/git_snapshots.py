@@ -1,0 +1,98 @@
+"""Which files a command changed, as far as git can tell: its status before and after. Else it is not known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from pathlib import Path
+
+from holdfast.git import GitFailed, Repository, find_repository, look, shown, status
+
+GIT_SECONDS = 5.0
+MANY = 500
+BEFORE = ".before-"
+log = logging.getLogger(__name__)
+State = dict[str, list[object]]
+
+
+class GitSnapshots:
+    """Remembers beside a task's output how its directory looked when it began."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def remember(self, task: str, cwd: Path) -> None:
+        """Before the command starts. Where there is no git, or no space, nothing is kept: then it is not known."""
+        state = await asyncio.to_thread(_look, cwd)
+        if state is not None:
+            try:
+                self._file(task).write_text(json.dumps(state))
+            except OSError as error:
+                log.warning("what task %s changes will not be known: %s", task, error)
+                self.forget(task)  # half of it is none
+
+    def since(self, task: str, cwd: Path) -> list[str] | None:
+        """What looks different now; None is not known. Others may have worked there too."""
+        try:
+            before: State = json.loads(self._file(task).read_text())
+        except (OSError, ValueError):
+            return None
+        after = _look(cwd)
+        if after is None:
+            return None
+        changed = {name for name in {*before, *after} if name and before.get(name) != after.get(name)}
+        if before.get("") != after.get(""):
+            changed |= _between(cwd, str(before[""][0]), str(after[""][0]))
+        return [shown(name) for name in sorted(changed)[:MANY]]
+
+    def forget(self, task: str) -> None:
+        """Its end is written."""
+        self._file(task).unlink(missing_ok=True)
+
+    def remembered(self) -> set[str]:
+        """The tasks of which it knows; a gateway that was killed could not forget all of them."""
+        return {path.name.removeprefix(BEFORE) for path in self._root.glob(f"{BEFORE}*")}
+
+    def _file(self, task: str) -> Path:
+        return self._root / f"{BEFORE}{task}"
+
+
+def _look(cwd: Path) -> State | None:
+    """Every file that differs from the last commit, with its size and time; under '' the commit itself."""
+    try:
+        repository = find_repository(cwd)
+        if repository is None:
+            return None
+        text = status(repository, "-z", "--untracked-files=all", cwd=cwd, seconds=GIT_SECONDS)
+        found: State = {"": [_commit(repository)]}
+    except (GitFailed, OSError) as error:
+        log.info("%s is not looked at: %s", cwd, error)
+        return None
+    for entry in filter(None, text.split("\0")):
+        name = entry[3:]
+        try:
+            stat = (repository.top / name).lstat()
+            found[name] = [entry[:2], stat.st_size, stat.st_mtime_ns]
+        except OSError:
+            found[name] = [entry[:2]]
+    return found
+
+
+def _commit(repository: Repository) -> str:
+    try:
+        return look(repository, "rev-parse", "HEAD", seconds=GIT_SECONDS).strip()
+    except GitFailed:
+        return ""  # there is none yet
+
+
+def _between(cwd: Path, old: str, new: str) -> set[str]:
+    if not old or not new:
+        return set()
+    try:
+        repository = find_repository(cwd)
+        flags = ("--name-only", "-z", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+        names = look(repository, "diff", *flags, old, new, seconds=GIT_SECONDS) if repository is not None else ""
+    except (GitFailed, OSError):
+        return set()
+    return set(filter(None, names.split("\0")))

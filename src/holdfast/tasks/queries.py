@@ -1,0 +1,269 @@
+"""The archive as people and agents use it: look, read, wait, end, whatever does the work.
+
+Not here: commands (`tasks.py`), what is written (`archive.py`), pruning (`prune.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from holdfast.clock import Clock
+from holdfast.domain.commands import StopTurn
+from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected
+from holdfast.domain.events import session_stream
+from holdfast.domain.stale import Owner
+from holdfast.domain.task import task_of_left, task_stream
+from holdfast.processes.activity import Activity, NotYet
+from holdfast.processes.spool import Output, Window
+from holdfast.sessions import Caller, Sessions
+from holdfast.store.contract import Appended, CommandKey, OutputFound, Row, SessionCursor, Store, TaskFilter
+from holdfast.tasks.commands import Tasks
+from holdfast.tasks.plain_text import plain
+from holdfast.tasks.sandbox import explain_failure
+from holdfast.tasks.views import TaskView, view
+
+LOOK_SECONDS = 2.0
+FOLLOW_SECONDS = 0.1
+BEGIN_SECONDS = 10.0
+SEARCHED_BYTES = 1 << 20
+HALF = 15_000
+"""Bytes from the beginning, and as many from the end, of an output that a model is shown."""
+
+
+class TaskQueries:
+    """Every task, whatever its kind."""
+
+    def __init__(
+        self, store: Store, *, tasks: Tasks, sessions: Sessions, clock: Clock, max_age_ms: Callable[[Row], int]
+    ) -> None:
+        self._store = store
+        self._tasks = tasks
+        self._sessions = sessions
+        self._clock = clock
+        self._max_age_ms = max_age_ms
+        """How old a command of this session may become before it is stale."""
+        self._seen: dict[str, Activity | NotYet] = {}
+        self._seen_at: float | None = None
+        self._looking = asyncio.Lock()
+
+    # --- looking --------------------------------------------------------------------------------
+
+    async def find(self, prefix: str) -> Row:
+        """One task by id or unique prefix."""
+        return await self._store.task(prefix)
+
+    async def running(self, *, foreground: bool = False, within: str = "") -> list[TaskView]:
+        """Everything that runs now, oldest first; with `within` only what that session and its descendants started."""
+        rows = [row for row in await self._store.running_tasks() if foreground or not row["foreground"]]
+        return await self.views([row for row in rows if not within or await self.belongs_to(row, within)])
+
+    async def belongs_to(self, row: Row, session: str) -> bool:
+        """Whether a session, or one that descends from it, started the task or works on it."""
+        for id in {str(row["session"]), str(row["worker"])} - {""}:
+            if id == session:
+                return True
+            with suppress(NotFound, Gone):
+                ancestors = msgspec.json.decode(str((await self._store.session(id))["ancestors"]), type=list[str])
+                if session in ancestors:
+                    return True
+        return False
+
+    async def page(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[TaskView]:
+        """A page of the archive, newest first."""
+        return await self.views(await self._store.tasks(wanted, before=before, limit=limit))
+
+    async def view(self, row: Row) -> TaskView:
+        """One of them."""
+        return (await self.views([row]))[0]
+
+    async def views(self, rows: list[Row]) -> list[TaskView]:
+        """Rows with what is known right now."""
+        alive = any(row["state"] == "running" and row["kind"] == "process" for row in rows)
+        activities = await self._activities() if alive else {}
+        sizes = await asyncio.to_thread(self._sizes, rows) if alive else {}
+        now = self._clock.now()
+        shown = []
+        for row in rows:
+            task, running = str(row["id"]), row["state"] == "running"
+            owner = await self._owner(str(row["session"])) if running and row["session"] else None
+            activity = activities.get(task) if running else None
+            shown.append(view(row, now=now, output_bytes=sizes.get(task), activity=activity, owner=owner))
+        return shown
+
+    async def _owner(self, session: str) -> Owner:
+        try:
+            row = await self._store.session(session)
+        except Rejected:
+            return Owner(gone=True)
+        chapter_at = int(str(row["chapter_at"]))
+        return Owner(archived=bool(row["archived"]), chapter_at=chapter_at, max_age_ms=self._max_age_ms(row))
+
+    def _sizes(self, rows: list[Row]) -> dict[str, int]:
+        """How much each running command has written so far."""
+        running = [str(row["id"]) for row in rows if row["state"] == "running" and row["kind"] == "process"]
+        return {task: self._tasks.supervisor.output(task).size() for task in running}
+
+    async def _activities(self) -> dict[str, Activity | NotYet]:
+        """One look for everybody who asks within a moment."""
+        async with self._looking:
+            loop = asyncio.get_running_loop()
+            age = math.inf if self._seen_at is None else loop.time() - self._seen_at
+            if age > LOOK_SECONDS:
+                self._seen = await self._tasks.supervisor.activities()
+                self._seen_at = loop.time()
+            return self._seen
+
+    # --- reading --------------------------------------------------------------------------------
+
+    async def window(self, row: Row, *, offset: int, limit: int) -> Window:
+        """A piece of its output, as it was written."""
+        kept = await self._kept(row)
+        if kept is not None:
+            return Window(offset, 0, kept[offset : offset + limit], len(kept))
+        return await asyncio.to_thread(lambda: self._readable(row).read(offset, limit))
+
+    async def more(self, row: Row, *, offset: int, limit: int, seconds: float) -> Window:
+        """The same, but when there is nothing behind the offset yet, wait a while for it."""
+        loop = asyncio.get_running_loop()
+        patience = loop.time() + seconds
+        while True:
+            window = await self.window(row, offset=offset, limit=limit)
+            if window.next > offset or row["state"] != "running" or loop.time() >= patience:
+                return window
+            await asyncio.sleep(FOLLOW_SECONDS)
+            row = await self._store.task(str(row["id"]))
+
+    async def search(self, text: str, *, limit: int) -> list[OutputFound]:
+        """Where a text occurs in an output, of what runs in its last bytes, of what ended in what is indexed; or in
+        what the agent of a task said.
+        """
+        running = [str(row["id"]) for row in await self._store.running_tasks() if row["kind"] == "process"]
+        found = await asyncio.to_thread(self._search_running, running[::-1], text.casefold())
+        indexed = await self._store.search_outputs(text, limit=limit)
+        said = await self._said(text, limit=limit)
+        every = {one.task: one for one in reversed([*found, *indexed, *said])}
+        return list(reversed(every.values()))[:limit]
+
+    async def _said(self, text: str, *, limit: int) -> list[OutputFound]:
+        """The tasks whose agents said a text."""
+        hits = [hit for hit in await self._store.search(text, limit=limit) if hit.role in ("agent", "partial")]
+        by_session = await self._store.tasks_of_workers([hit.session for hit in hits])
+        return [OutputFound(by_session[hit.session], hit.snippet) for hit in hits if hit.session in by_session]
+
+    def _search_running(self, tasks: list[str], folded: str) -> list[OutputFound]:
+        found = []
+        for task in tasks:
+            size = (output := self._tasks.supervisor.output(task)).size()
+            clean = plain(output.read(max(0, size - SEARCHED_BYTES), SEARCHED_BYTES).data)
+            if (at := clean.casefold().find(folded)) >= 0:
+                found.append(OutputFound(task, " ".join(clean[max(0, at - 60) : at + 120].split())))
+        return found
+
+    async def tail(self, row: Row, *, lines: int, limit: int) -> Window:
+        """Its last lines."""
+        kept = await self._kept(row)
+        if kept is None:
+            return await asyncio.to_thread(lambda: self._readable(row).tail(lines, limit))
+        last = b"".join(kept.splitlines(keepends=True)[-lines:])[-limit:]
+        return Window(len(kept) - len(last), 0, last, len(kept))
+
+    def _readable(self, row: Row) -> Output:
+        """Its file. `Corrupt` if a command has put something else in its place."""
+        output = self._tasks.supervisor.output(str(row["id"]))
+        if output.problem:
+            raise Corrupt(f"The output of task {row['id']} is lost: {output.problem}.")
+        return output
+
+    async def _kept(self, row: Row) -> bytes | None:
+        """The output that is in the log itself; for an agent, what it said last."""
+        if row["state"] == "running":
+            return None if row["kind"] == "process" else b""
+        if row["kind"] != "process":
+            return str(row["summary"]).encode()
+        output = await self._tasks.archive.output(str(row["id"]))
+        return None if output is None else output.encode()
+
+    async def text(self, row: Row, *, offset: int | None = None, lines: int = 0) -> str:
+        """Its output for a model: bounded, plain, with the total stated."""
+        try:
+            return await self._text(row, offset=offset, lines=lines)
+        except Corrupt as error:
+            return f"[{error.message}]"
+
+    async def _text(self, row: Row, *, offset: int | None, lines: int) -> str:
+        if lines:
+            found = await self.tail(row, lines=lines, limit=2 * HALF)
+            return f"{self._shown(found)}[{found.size} bytes in all]"
+        head = await self.window(row, offset=offset or 0, limit=HALF if offset is None else 2 * HALF)
+        if offset is not None or head.next >= head.size:
+            more = f"\n[bytes {head.next - len(head.data)} to {head.next} of {head.size}]" if offset is not None else ""
+            return self._marked(head) + more
+        tail = await self.window(row, offset=max(head.next, head.size - HALF), limit=HALF)
+        left = head.size - len(head.data) - len(tail.data)
+        middle = f"\n[… {left} of {head.size} bytes left out …]\n" if left else ""
+        return self._shown(head) + middle + self._shown(tail)
+
+    def _marked(self, window: Window) -> str:
+        mark = f"[bytes {window.offset} to {window.offset + window.dropped} were dropped]\n" if window.dropped else ""
+        return mark + self._shown(window)
+
+    def _shown(self, window: Window) -> str:
+        """Without keys, also where it was cut in the middle of one."""
+        return self._tasks.hide(plain(window.data))
+
+    async def told(self, row: Row) -> str:
+        """How it ended and what it printed, for a model."""
+        text = await self.text(row)
+        lead = text if text.endswith("\n") or not text else text + "\n"
+        left, hint = await self._left_by(row), await self._sandbox_hint(row, text)
+        return f"{lead}[{row['state']}: {row['reason']}]{left}{hint}"
+
+    async def _left_by(self, row: Row) -> str:
+        left = await self._tasks.archive.find(task_of_left(str(row["id"])))
+        if left is None or left["state"] != "running":
+            return ""
+        return f"\n[It left processes behind, which run on as task {left['id']}, pid {left['pid']}.]"
+
+    async def _sandbox_hint(self, row: Row, text: str) -> str:
+        if row["state"] != "failed" or row["kind"] != "process":
+            return ""
+        spec = (await self._tasks.archive.started(str(row["id"]))).sandbox
+        hint = "" if spec is None else explain_failure(text, spec)
+        return f"\n{hint}" if hint else ""
+
+    # --- waiting and ending ---------------------------------------------------------------------
+
+    async def ended(self, task: str) -> Row:
+        """The task, once it has ended."""
+        row = await self._store.task(task)
+        if row["kind"] == "process":
+            return await self._tasks.ended(str(row["id"]))
+        with self._store.subscribe(task_stream(str(row["id"]))) as changes:
+            while (row := await self._store.task(task))["state"] == "running":
+                await changes.wait()
+                changes.take()
+        return row
+
+    async def end(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
+        """Want its end. An agent's turn is stopped; what it had started in the background goes on."""
+        if row["kind"] == "process":
+            return await self._tasks.end(row, by=by, reason=reason, force=force, command=command)
+        if row["state"] != "running":
+            raise Conflict(f"Task {row['id']} ended already: {row['state']}, {row['reason']}.")
+        if command is None:  # an agent ends one that it started; asked again, it is the same stop
+            command = CommandKey(f"stop-{row['id']}-{row['version']}", str(row["id"]))
+        await self._begun(str(row["worker"]))
+        return await self._sessions.tell(str(row["worker"]), StopTurn(), Caller(command, by))
+
+    async def _begun(self, session: str) -> None:
+        """Wait for the turn of an agent that was given work and has not begun: there is nothing to stop before."""
+        with suppress(TimeoutError), self._store.subscribe(session_stream(session)) as changes:
+            async with asyncio.timeout(BEGIN_SECONDS):
+                while (state := await self._sessions.get(session)).turn is None and state.queue:
+                    await changes.wait()
+                    changes.take()

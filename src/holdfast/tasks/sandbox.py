@@ -1,0 +1,291 @@
+"""The sandbox of agents' commands: the machine read-only but for the workspace, keys and the Holdfast home hidden.
+
+`sandbox_for` decides whether a command gets one and what it may write; that is written into the log with the intent.
+`Sandbox.arguments` turns it into a call of bubblewrap, which the keeper runs before the command. There is no namespace
+of pids: signals, activity and finding a command again after a restart are as without it. The namespace of users keeps
+a command from reading the memory and the environment of other processes, the gateway's among them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from holdfast.domain.errors import Rejected
+from holdfast.domain.task import SandboxSpec
+from holdfast.git import GitFailed, find_repository
+
+Mode = Literal["auto", "on", "off"]
+STRICTNESS: dict[Mode, int] = {"off": 0, "auto": 1, "on": 2}
+PROBE_SECONDS = 10.0
+OFF = "the profile turns it off"
+KEYS = (
+    *(
+        ".holdfast",
+        ".ssh",
+        ".gnupg",
+        ".aws",
+        ".azure",
+        ".kube",
+        ".docker",
+        ".config/gcloud",
+        ".config/gh",
+        ".config/hub",
+        ".config/op",
+    ),
+    *(".netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".config/git/credentials", ".gem/credentials"),
+    *(".cargo/credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties", ".pgpass"),
+    *(".my.cnf", ".s3cfg", ".boto", ".vault-token", ".terraform.d", ".config/rclone", ".config/sops", ".config/age"),
+    *(".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".password-store", ".Xauthority"),
+    *(".local/share/keyrings", ".local/share/kwalletd", ".config/1Password", ".config/Bitwarden", ".config/KeePassXC"),
+    *(
+        ".mozilla",
+        ".thunderbird",
+        ".config/google-chrome",
+        ".config/chromium",
+        ".config/BraveSoftware",
+        ".config/vivaldi",
+    ),
+    *(".config/microsoft-edge", ".config/opera", "snap/firefox", "snap/chromium", ".var/app", ".bitcoin", ".electrum"),
+    *(".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", ".node_repl_history"),
+)
+"""Files and directories of the user's home that commonly hold keys, sessions of browsers, or what was typed."""
+STARTUP = (
+    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"),
+    *(".config/fish", ".config/autostart", ".config/systemd", ".config/environment.d", ".config/git", ".gitconfig"),
+    *(".inputrc", ".tmux.conf", ".vimrc", ".vim", ".config/nvim", ".emacs", ".emacs.d", ".xprofile", ".xsessionrc"),
+    *(".zlogin", ".pam_environment", ".local/bin", "bin"),
+)
+"""Files and directories of the user's home that are run, or name what is run, when the user does something else."""
+SYSTEM_KEYS = (Path("/etc/shadow"), Path("/etc/gshadow"), Path("/etc/sudoers"), Path("/run"))
+"""`/run` has the sockets of services that would do something outside for whoever asks: Docker, D-Bus, ssh-agent."""
+OPEN_IN_RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "nscd", "current-system", "booted-system", "wrappers")
+DEVICES = ("dri", "kfd", "nvidia*")
+"""Graphics cards, which many programs compute on."""
+SIGNS = ("Read-only file system", "EROFS", "Permission denied", "EACCES", "Operation not permitted")
+NETWORK_SIGNS = ("Could not resolve", "Temporary failure in name resolution", "Network is unreachable", "ENETUNREACH")
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxPolicy:
+    """What a profile says about the sandbox of its commands."""
+
+    mode: Mode = "auto"
+    network: bool = True
+    writable: tuple[Path, ...] = ()
+    """What may be written besides the working directory."""
+
+    def limited_by(self, mode: Mode, *, network: bool) -> SandboxPolicy:
+        """The stricter one of both, in everything."""
+        stricter = max(self.mode, mode, key=STRICTNESS.__getitem__)
+        return SandboxPolicy(stricter, self.network and network, self.writable)
+
+
+def sandbox_for(
+    *, mode: Mode, network: bool, problem: str, writable: Sequence[Path], read_only: Sequence[Path], tmp: Path
+) -> SandboxSpec | str:
+    """The sandbox of a command, or why it has none. `Rejected` where it must have one and `problem` says why not."""
+    if mode == "off" and network:
+        return OFF
+    if problem:
+        if mode == "auto" and network:
+            return problem
+        demand = 'sandbox = "on"' if mode == "on" else "network = false"
+        raise Rejected(
+            f"The command was not started: its profile says {demand}, and there is no sandbox here ({problem}).",
+            hint="Install bubblewrap, or change the profile; `holdfast doctor` says whether it works.",
+        )
+    return SandboxSpec(
+        writable=[str(path) for path in dict.fromkeys(writable)],
+        read_only=[str(path) for path in read_only],
+        network=network,
+        tmp=str(tmp),
+    )
+
+
+class Sandbox:
+    """Builds the sandboxes of one home, where bubblewrap is there and works."""
+
+    def __init__(self, home: Path, *, user_home: Path | None = None) -> None:
+        self.home = home.resolve()
+        self.tmp = self.home / "tmp"
+        self._user_home = (user_home or Path.home()).resolve()
+
+    @cached_property
+    def problem(self) -> str:
+        """Why there are no sandboxes here; empty when there are. Tried once; blocks, so call it in a thread first."""
+        program = shutil.which("bwrap")
+        if program is None:
+            return "bubblewrap (the program bwrap) is not installed"
+        for network in (True, False):
+            words = [*_base(program, network=network), "--", "/bin/sh", "-c", ":"]
+            try:
+                done = subprocess.run(  # noqa: S603 (our own words)
+                    words, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS, stdin=subprocess.DEVNULL
+                )
+            except (OSError, subprocess.TimeoutExpired) as error:
+                return f"bubblewrap does not work here: {error}"
+            if done.returncode:
+                return f"bubblewrap does not work here: {' '.join(done.stderr.split()) or f'code {done.returncode}'}"
+        return ""
+
+    def in_words(self, mode: Mode, *, network: bool) -> str:
+        """Whether commands of a profile run in one."""
+        if mode == "off":
+            return OFF
+        if self.problem:
+            demanded = mode == "on" or not network
+            return f"none, so its commands are refused: {self.problem}" if demanded else f"none: {self.problem}"
+        return "in force, with network" if network else "in force, without network"
+
+    def spec(self, policy: SandboxPolicy, *, workspace: Path, own: Path | None, session: str) -> SandboxSpec | str:
+        """The sandbox of a command that works in `workspace`, or why it has none."""
+        wanted = [workspace, *policy.writable]
+        git_writable, git_read_only = git_paths(workspace)
+        paths = [path.resolve() for path in (*wanted, *git_writable)]
+        open_paths = [path for path in paths if path.exists() and path != Path("/") and self._may_write(path, own)]
+        return sandbox_for(
+            mode=policy.mode,
+            network=policy.network,
+            problem="" if policy.mode == "off" and policy.network else self.problem,
+            writable=open_paths,
+            read_only=git_read_only if set(git_writable) <= set(open_paths) else [],
+            tmp=self.tmp / session,
+        )
+
+    def _may_write(self, path: Path, own: Path | None) -> bool:
+        """Nothing of the Holdfast home but a card's own workspace."""
+        return not path.is_relative_to(self.home) or (own is not None and path == own.resolve())
+
+    def arguments(self, spec: SandboxSpec) -> tuple[str, ...]:
+        """The call of bubblewrap that builds it; the command follows."""
+        if spec.tmp:
+            Path(spec.tmp).mkdir(mode=0o700, parents=True, exist_ok=True)
+        empty = self.tmp / ".empty"
+        self.tmp.mkdir(mode=0o700, exist_ok=True)
+        empty.touch(mode=0o400)
+        mounts: dict[Path, list[str]] = {}
+        if spec.tmp:
+            mounts[Path("/tmp")] = ["--bind", spec.tmp, "/tmp"]  # noqa: S108
+        else:
+            mounts[Path("/tmp")] = ["--tmpfs", "/tmp"]  # noqa: S108
+        hidden = {path: _hide(path, empty) for path in self._keys() if path.exists()}
+        mounts |= hidden
+        for name in OPEN_IN_RUN:
+            if (path := Path("/run") / name).exists():
+                mounts[path] = ["--ro-bind", str(path), str(path)]
+        writable = [Path(path) for path in spec.writable]
+        closed_to_writes = [path for path in map(Path, spec.read_only) if path.exists()] + self._startup(writable)
+        for path in _between(writable, [*hidden, self.home, *closed_to_writes]):
+            mounts.setdefault(path, ["--bind", str(path), str(path)])
+        mounts |= {path: ["--ro-bind", str(path), str(path)] for path in closed_to_writes}
+        mounts |= {path: ["--bind", str(path), str(path)] for path in writable}
+        mounts[self.home] = _hide(self.home, empty)
+        # what lies deeper is mounted later: a workspace in a hidden directory is there, a key in a workspace is not
+        ordered = [word for path in sorted(mounts, key=lambda path: len(path.parts)) for word in mounts[path]]
+        emptied = [
+            path for path, words in mounts.items() if words == ["--tmpfs", str(path)] and path in {*hidden, self.home}
+        ]
+        closed = [word for path in emptied for word in ("--remount-ro", str(path))]
+        program = shutil.which("bwrap") or "bwrap"
+        return (*_base(program, network=spec.network), *ordered, *closed, "--setenv", "TMPDIR", "/tmp")  # noqa: S108
+
+    def _keys(self) -> Iterable[Path]:
+        own = (self._user_home / name for name in KEYS)
+        return [path.resolve() for path in (*own, *SYSTEM_KEYS)]
+
+    def _startup(self, writable: Sequence[Path]) -> list[Path]:
+        """What must not be written where the whole home of the user is open to a command."""
+        if not any(self._user_home.is_relative_to(path) for path in writable):
+            return []
+        names = (self._user_home / name for name in STARTUP)
+        program = Path(sys.prefix).resolve()
+        found = [path.resolve() for path in names if path.exists()]
+        return [path for path in (*found, program) if path not in writable and _lies_in(path, writable)]
+
+
+def _lies_in(path: Path, roots: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(root) for root in roots)
+
+
+def _between(roots: Sequence[Path], closed: Iterable[Path]) -> list[Path]:
+    """The directories between what is open and what is closed in it.
+
+    Each is mounted on itself, because a mount cannot be renamed: whoever renames a directory above something that is
+    hidden finds it under the new name in the next command.
+    """
+    return [path for one in closed for path in one.parents if path not in roots and _lies_in(path, roots)]
+
+
+def _base(program: str, *, network: bool) -> list[str]:
+    devices = sorted(str(path) for pattern in DEVICES for path in Path("/dev").glob(pattern))
+    return [
+        *(program, "--unshare-user", "--cap-drop", "ALL", "--new-session", "--ro-bind", "/", "/", "--dev", "/dev"),
+        *(word for device in devices for word in ("--dev-bind", device, device)),
+        *(() if network else ("--unshare-net",)),
+    ]
+
+
+def _hide(path: Path, empty: Path) -> list[str]:
+    return ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", str(empty), str(path)]
+
+
+def git_paths(workspace: Path) -> tuple[list[Path], list[Path]]:
+    """What a commit in a linked worktree writes to outside of the worktree, and what of it stays read-only.
+
+    The rest of the repository stays closed: `config`, `hooks` and `commondir` there name programs that git runs for
+    whoever uses it. A `.git` file may have been written by an agent, so the git directory must point back at it.
+    """
+    workspace = workspace.resolve()
+    try:
+        repository = find_repository(workspace)
+        if repository is None or repository.common.is_relative_to(workspace):
+            return [], []
+        own, common = repository.directory, repository.common
+        if own.parent != common / "worktrees":
+            return [], []
+        back = (own / "gitdir").read_text().strip()
+        if Path(back).resolve() != (repository.top / ".git").resolve():
+            return [], []
+    except (GitFailed, OSError, ValueError):
+        return [], []
+    writable = [own, *(common / name for name in ("objects", "refs", "logs"))]
+    read_only = [own / name for name in ("commondir", "gitdir", "config.worktree")]
+    return [path for path in writable if path.is_dir()], [path for path in read_only if path.exists()]
+
+
+def explain_failure(output: str, spec: SandboxSpec) -> str:
+    """What a failed command may have run into, for whoever called it; empty when nothing looks like it."""
+    found: list[str] = []
+    if any(sign in output for sign in SIGNS):
+        found.append(
+            f"it can write to {', '.join(spec.writable) or 'nothing'} and its own /tmp; everything else is read-only, "
+            "and files with keys are hidden. `sandbox_write` in the profile opens more"
+        )
+    if not spec.network and any(sign in output for sign in NETWORK_SIGNS):
+        found.append("it has no network: the profile says `network = false`")
+    return f"[This command ran in a sandbox: {'; '.join(found)}.]" if found else ""
+
+
+def remove_tmp(root: Path, session: str) -> None:
+    """Remove the `/tmp` of a session that is gone."""
+    shutil.rmtree(root / session, ignore_errors=True)
+
+
+def not_dumpable() -> None:
+    """Keep other processes of the user from reading this one's environment and memory, where the keys are."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+
+
+def sessions_with_tmp(root: Path) -> list[str]:
+    """The sessions that have a `/tmp` of their own."""
+    return [entry.name for entry in os.scandir(root) if entry.is_dir()] if root.is_dir() else []

@@ -1,0 +1,185 @@
+"""A task as everybody sees it: the agent, the command line, the API, the guard. One shape, one way to put it."""
+
+from __future__ import annotations
+
+import signal
+
+import msgspec
+
+from holdfast.domain.stale import Owner, stale
+from holdfast.domain.text import ago
+from holdfast.processes.activity import Activity, NotYet
+from holdfast.store.contract import Row
+
+_list = msgspec.json.Decoder(list[str]).decode
+BLOCKED = "blocked ("
+"""How the reason of a run begins that ended by blocking its card."""
+NOT_SEEN = ("unknown", "", "it began after the last look")
+
+
+class TaskView(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the archive. What nobody can know is null."""
+
+    id: str
+    kind: str
+    title: str
+    command: str
+    argv: list[str]
+    cwd: str
+    state: str
+    started_by: str
+    session: str
+    call: str
+    worker: str
+    foreground: bool
+    lifetime: str
+    until: int | None
+    notify: bool
+    pinned: bool
+    started_at: int
+    finished_at: int | None
+    duration_ms: int
+    pid: int | None
+    exit_code: int | None
+    signal: str
+    reason: str
+    evidence: str
+    ended_by: str
+    output_bytes: int
+    dropped_bytes: int
+    preview: str
+    summary: str
+    files: list[str] | None
+    survivors: list[str]
+    left_by: str
+    """The task whose command ended and left these processes behind; `pid` is the oldest of them that lives."""
+    ports: list[int]
+    """The TCP ports that it listens on."""
+    blocked: bool
+    """The run of a card that ended by blocking it."""
+    activity: str
+    activity_detail: str
+    activity_evidence: str
+    quiet_looks: int
+    """How many looks in a row, seconds apart, found it at no work and in nobody's use."""
+    stale: str
+    """Why it is stale, if it is: it runs and nobody waits for it any more."""
+    cpu: float | None
+    """Of one core, since the look before; null when it was not measured."""
+    memory: int | None
+    """Resident bytes of the whole tree."""
+
+
+def view(
+    row: Row, *, now: int, output_bytes: int | None, activity: Activity | NotYet | None, owner: Owner | None = None
+) -> TaskView:
+    """A row of the archive, with what is known of it right now."""
+    started, finished = int(str(row["started_at"])), row["finished_at"]
+    end = now if finished is None else int(str(finished))
+    alive = finished is None and row["kind"] == "process"
+    word, detail, evidence = NOT_SEEN if alive and activity is None else seen(activity)
+    shown = row | {
+        "argv": _list(str(row["argv"])),
+        "files": None if row["files"] is None else _list(str(row["files"])),
+        "survivors": _list(str(row["survivors"])),
+        "foreground": bool(row["foreground"]),
+        "notify": bool(row["notify"]),
+        "pinned": bool(row["pinned"]),
+        "blocked": row["kind"] == "card" and str(row["reason"]).startswith(BLOCKED),
+        "duration_ms": max(0, end - started),
+        "ended_by": stopper(row),
+        "activity": word,
+        "activity_detail": detail,
+        "activity_evidence": evidence,
+        "stale": stale(
+            started_at=started,
+            age_ms=end - started,
+            activity=word,
+            detail=detail,
+            pinned=bool(row["pinned"]),
+            owner=owner,
+        ),
+        "quiet_looks": activity.quiet_looks if isinstance(activity, Activity) else 0,
+        "ports": list(activity.evidence.ports) if isinstance(activity, Activity) else [],
+        "cpu": round(activity.evidence.cpu, 3) if isinstance(activity, Activity) else None,
+        "memory": activity.evidence.memory if isinstance(activity, Activity) else None,
+    }
+    if output_bytes is not None:
+        shown["output_bytes"] = output_bytes
+    processes = activity.evidence.pids if isinstance(activity, Activity) else ()
+    if row["left_by"] and processes and row["pid"] not in processes:
+        shown["pid"] = processes[0]  # the one that was named first is gone
+    return msgspec.convert(shown, TaskView)
+
+
+def stopper(row: Row) -> str:
+    """On whose word it was ended, and why if that is known; empty when it ended by itself."""
+    return f"{row['stop_by']} ({row['stop_reason']})" if row["stop_reason"] else str(row["stop_by"])
+
+
+def seen(activity: Activity | NotYet | None) -> tuple[str, str, str]:
+    """A word, a detail and the evidence; empty for what is not alive."""
+    match activity:
+        case None:
+            return "", "", ""
+        case NotYet(seconds=seconds):
+            return "unknown", "", f"watched for only {seconds:.0f} s so far, and it did nothing in that time"
+        case Activity(word="idle", quiet_seconds=seconds):
+            return "idle", "", f"no output, CPU or network for {ago(int(seconds * 1000))}"
+        case Activity(word=word, detail=detail, evidence=found):
+            parts = [f"cpu {found.cpu:.0%}", f"io {size(int(found.io))}/s", f"output {size(found.output)}"]
+            return word, detail or "", f"{', '.join(parts)} in {ago(int(found.seconds * 1000))}"
+
+
+def table(views: list[TaskView], *, session: str) -> str:
+    """The list for an agent: those of its own session first, others marked."""
+    if not views:
+        return "Nothing runs in the background."
+    own = [view for view in views if view.session == session]
+    others = [view for view in views if view.session != session]
+    return "\n".join([*(_line(view, "") for view in own), *(_line(view, " (of another session)") for view in others)])
+
+
+def _line(view: TaskView, mark: str) -> str:
+    parts = [view.id, view.kind, view.state if view.state != "running" else f"running {age(view.duration_ms)}"]
+    if view.activity:
+        parts.append(" ".join(filter(None, (view.activity, view.activity_detail))))
+    if view.pid is not None and view.state == "running":
+        parts.append(f"pid {view.pid}")
+    if view.ports:
+        parts.append(f"port {' '.join(map(str, view.ports))}")
+    if view.state != "running":
+        parts.append(view.reason)
+    if view.stale:
+        parts.append("stale")
+    return f"{', '.join(parts)}, {size(view.output_bytes)} of output: {view.title}{mark}"
+
+
+def age(milliseconds: int) -> str:
+    """For people: 4 s, 12 m, 3 h 10 m, 5 d."""
+    seconds = milliseconds // 1000
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} m"
+    if seconds < 86_400:
+        return f"{seconds // 3600} h {seconds % 3600 // 60} m"
+    return f"{seconds // 86_400} d"
+
+
+def size(count: int) -> str:
+    """For people: 812 B, 3.4 kB, 17 MB."""
+    number = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000 or unit == "GB":
+            return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
+        number /= 1000
+    raise AssertionError
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL rather than 9."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
