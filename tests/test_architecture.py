@@ -1,4 +1,4 @@
-"""The shape of the house, checked on the day that somebody bends it."""
+"""The shape of the source tree, checked on every run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_modules_and_functions_are_small() -> None:
     assert not long_functions
 
 
-def test_rooms_are_named_after_what_they_do() -> None:
+def test_packages_are_named_after_what_they_do() -> None:
     names = {part for name, _ in modules() for part in name.removesuffix(".py").split("/")}
     assert not names & EMPTY_NAMES
 
@@ -61,6 +61,19 @@ def test_rooms_are_named_after_what_they_do() -> None:
 def test_every_module_says_what_it_is() -> None:
     silent = [name for name, text in modules() if not ast.get_docstring(ast.parse(text))]
     assert not silent
+
+
+def test_files_that_prose_names_exist() -> None:
+    code = [*SOURCE.rglob("*"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").glob("*"), *ROOT.glob("*/*.py")]
+    known = {path.relative_to(ROOT).as_posix() for path in code}
+    prose = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.sql"), *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    missing = [
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in prose
+        for name in re.findall(r"`([\w/.]+\.(?:py|sql))`", path.read_text("utf-8"))
+        if not any(file == name or file.endswith(f"/{name}") for file in known)
+    ]
+    assert not missing
 
 
 def test_only_config_reads_the_environment() -> None:

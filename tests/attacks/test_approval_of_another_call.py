@@ -149,7 +149,7 @@ def test_a_change_of_a_file_is_shown_as_a_diff_and_bound_to_the_file(tmp_path: P
     path.write_text("one\ntwo\n")
     desk = Desk(tmp_path, "edit", path="a.txt", old="two", new="three")
     wait = desk.wait()
-    assert shown(wait)["diff"] == "--- a.txt\n+++ a.txt\n -1,2 +1,2 \n one\n-two\n+three\n"
+    assert shown(wait)["diff"] == "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"
     assert "old" not in shown(wait)
     desk.answer("allow", wait)
     path.write_text("zero\none\ntwo\n")

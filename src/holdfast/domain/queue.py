@@ -1,6 +1,6 @@
 """The queue of a session: what was said and no turn has taken yet. People may still change it.
 
-Pure functions from one queue to the next; `session.py` folds with them, `decide.py` says what may be asked.
+Pure functions from one queue to the next; `session.py` folds with them, `session_rules.py` says what may be asked.
 """
 
 from __future__ import annotations

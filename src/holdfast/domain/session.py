@@ -1,4 +1,4 @@
-"""A session as the rules know it: the fold of its events (`fold.py`). Nobody else writes to these fields."""
+"""A session as the rules know it: the fold of its events (`session_fold.py`). Nobody else writes to these fields."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Rules are `allow`, `ask` or `deny` by pattern: `write`, `write:docs/*`, `github_
 pattern that fits wins; without a rule, what changes nothing is allowed and the rest is asked for, as is every tool
 of a server. They are looked up anew for every call, so a permission that was taken away is gone also after a crash.
 
-How patterns are compared with paths: `rule_patterns.py`; with command lines: `command_rules.py`.
+How patterns are compared with paths: `rules/patterns.py`; with command lines: `rules/command_lines.py`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ a stop) is in the log before the worker sees it; it looks between any two steps,
 a model or a tool in the middle.
 
 Not here: who starts workers (`runner.py`), what is next (`domain/next_step.py`), how a model talks
-(`model.py`), what writing takes (`pen.py`).
+(`model.py`), what writing takes (`writer.py`).
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class DoLook:
 
 
 class SqliteDevices:
-    """The `Devices` of `port.py` beside a SQLite log."""
+    """The `Devices` of `contract.py` beside a SQLite log."""
 
     def __init__(self, writer: Writer, rows: Rows) -> None:
         self._writer = writer

@@ -56,7 +56,7 @@ FETCH = 64
 
 
 class SqliteStore:
-    """The Store of `port.py` on one SQLite file. Made by `open_store` on a running loop."""
+    """The Store of `contract.py` on one SQLite file. Made by `open_store` on a running loop."""
 
     def __init__(self, path: Path) -> None:
         prepare(path)

@@ -5,7 +5,7 @@
 After a restart every task that the log calls running is looked up: it is followed on, or its end is written down as it
 was found, or that it is lost. One that had not begun is started then: the intent holds all that a start needs, and the
 claim in its directory decides that it happens once. That of a tool call begins when its call is carried out again.
-Not here: what is written when a task ends (`archive.py`, `endings.py`), how a process is kept (`processes`).
+Not here: what is written when a task ends (`log.py`, `results.py`), how a process is kept (`processes`).
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ from holdfast.tasks.sandbox import SandboxPolicy
 
 STOP_GRACE_SECONDS = 5.0
 RETRY_SECONDS = 2.0
-KNOWN_SECONDS = 5.0  # the longest that a start waits to know what became of each command
+KNOWN_SECONDS = 5.0  # a start waits no longer to learn what became of each command
 CLOCK_SECONDS = 30.0
 SWEEP_SECONDS = 60.0
-RUNTIME = "the runtime"
 log = logging.getLogger(__name__)
 
 
@@ -304,7 +303,7 @@ class Tasks:
 
     async def _end_by_rule(self, task: str, reason: str) -> None:
         async def end() -> None:
-            await self.end(await self._store.task(task), by=RUNTIME, reason=reason, force=False)
+            await self.end(await self._store.task(task), by="the runtime", reason=reason, force=False)
 
         try:
             await self._write(end)

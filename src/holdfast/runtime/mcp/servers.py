@@ -4,7 +4,7 @@ A tool is called SERVER__tool. A server that is down does not stop a turn: its t
 last seen and say so when they are called, or a tool `SERVER__unavailable` stands for them and tells why. A
 call that was sent and not answered is `unknown`, unless the tool changes nothing.
 
-Not here: how a connection lives (`mcp_connection.py`), how a server is reached (`mcp_wire.py`).
+Not here: how a connection lives (`connection.py`), how a server is reached (`transport.py`).
 The SDK is an optional extra and slow to import; importing this file does not import it.
 """
 

@@ -1,9 +1,9 @@
 """How an MCP server is reached: over the pipes of a process that we start, or over streamable HTTP.
 
-Imports the SDK, which takes more than a second: only `mcp_connection.py` imports this file, when it is needed.
+Imports the SDK, which takes more than a second: only `connection.py` imports this file, when it is needed.
 
 The pipes are our own and not the SDK's: that one takes minutes for a message of 100 MB, and does not tell why a
-server ended. A server is started on a leash, in a process group of its own, with the environment that the
+server ended. A server dies with the gateway (`die_with_parent.py`), has a process group of its own and the environment that the
 SDK gives by default and what is named; it ends when its input is closed, else it is killed with its group.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from holdfast.runtime.mcp.connection import McpServer
 
 Incoming = SessionMessage | Exception
-LEASH = Path(__file__).with_name("leash.py")
+DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
 CONNECT_SECONDS = 30.0
 GRACE_SECONDS = 2.0
 LAST_WORDS_SECONDS = 0.5
@@ -170,7 +170,7 @@ class McpTransport:
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.subprocess_exec(
             lambda: Pipes(limit=MESSAGE_BYTES, loop=loop),
-            *(sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), *self._server.command),
+            *(sys.executable, "-I", "-S", str(DIE_WITH_PARENT), str(os.getpid()), *self._server.command),
             env=get_default_environment() | self._server.env,
             stdin=PIPE,
             stdout=PIPE,
