@@ -79,7 +79,7 @@ async def _command(plan: Plan, report: Report, store: SqliteStore, work: Workloa
 
     async def tell() -> None:
         caller = Caller(CommandKey(f"{SystemClock().now():011x}{work.id()}", "d" * 32), "bench")
-        await sessions.tell(session, SendMessage(text=work.text()), caller)
+        await sessions.execute(session, SendMessage(text=work.text()), caller)
 
     pairs = await alternate(bursts(tell), raw.burst, plan.rounds(40))
     report.add(pairs.line(AREA, "one conversation, the whole command", "/s"))

@@ -117,7 +117,7 @@ class Bench:
             await self.store.append(Append((Write(card_stream(id), (self._card(id, board="now"),), expect=0),), now()))
             while (card := await self.cards.get(id)).run is None:
                 await changes.wait()
-                changes.take()
+                changes.drain()
             took = time.perf_counter() - started
         over = RunFinished(card=id, run=1, outcome="done", reason="", failure="", counts=False)
         done = CardCompleted(card=id, summary="", by="bench", run=1)

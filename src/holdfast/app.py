@@ -221,12 +221,12 @@ def _put_together(
 ) -> tuple[Gateway, TaskFileExporter]:
     """Every part with what it works with, nothing started yet."""
     home, clock, live = place.home, SystemClock(), StreamingTexts(store)
-    sessions, archive = Sessions(store, clock), TaskLog(store, clock, GitSnapshots(home.tasks), profiles.hide)
+    sessions, archive = Sessions(store, clock), TaskLog(store, clock, GitSnapshots(home.tasks), profiles.mask)
     defaults = CommandDefaults(
         home.tasks,
         lambda: command_environment(profiles.settings.secret_names),
         place.umask,
-        profiles.hide,
+        profiles.mask,
         profiles.sandbox,
     )
     supervisor = Supervisor(home.tasks)
@@ -246,7 +246,7 @@ def _put_together(
     cards = Cards(store, sessions=sessions, running=still_running, clock=clock, root=home.path / WORKSPACES)
     profiles.worker_tools += WorkerTools(store, cards, sessions, creation).tools
     pruning = Pruning(store, tasks.supervisor, clock)
-    mirror = TaskFileExporter(store, sessions=sessions, root=home.tasks, hide=profiles.hide)
+    mirror = TaskFileExporter(store, sessions=sessions, root=home.tasks, hide=profiles.mask)
     dispatcher = Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock)
     profiles.tools.append(dispatcher.inbox.tool)
     gateway = Gateway(

@@ -108,7 +108,7 @@ class Sessions:
         write = Write(session_stream(session), events, expect=0, times=times)
         return await self._store.append(Append((write,), now, command=caller.key))
 
-    async def tell(
+    async def execute(
         self, session: str, command: SessionCommand, caller: Caller, *, also: tuple[Write, ...] = ()
     ) -> Appended:
         """Decide on the session as it is now, and append unless something came between."""
@@ -149,7 +149,7 @@ class Sessions:
                     raise
                 continue
             self.drop(session)
-            self._store.nudge(session_stream(session))  # the event stands in another stream
+            self._store.hint(session_stream(session))  # the event stands in another stream
             return appended
         raise Conflict("The session changed too often in between.", hint="Try again.")
 

@@ -112,7 +112,7 @@ def test_an_approval_is_for_the_directory_that_a_link_led_to(tmp_path: Path) -> 
     link.symlink_to("other")
     assert "other" in shown(desk.wait())["cwd"]
     with pytest.raises(ToolFailed, match="shown was allowed"):  # also between the look and the start
-        permitted.place.inside("link")
+        permitted.place.resolve("link")
 
 
 def test_an_answer_without_a_digest_approves_nothing(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_change_of_a_file_is_shown_as_a_diff_and_bound_to_the_file(tmp_path: P
     path.write_text("one\ntwo\n")
     desk = Desk(tmp_path, "edit", path="a.txt", old="two", new="three")
     wait = desk.wait()
-    assert shown(wait)["diff"] == "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"
+    assert shown(wait)["diff"] == "--- a.txt\n+++ a.txt\n -1,2 +1,2 \n one\n-two\n+three\n"
     assert "old" not in shown(wait)
     desk.answer("allow", wait)
     path.write_text("zero\none\ntwo\n")
@@ -157,7 +157,7 @@ def test_a_change_of_a_file_is_shown_as_a_diff_and_bound_to_the_file(tmp_path: P
     assert "+three" in shown(again)["diff"]
     assert "again, since something changed" in again.reason
     desk.answer("allow", again)
-    assert desk.permitted().place.before
+    assert desk.permitted().place.approved_digest
 
 
 @pytest.mark.parametrize(

@@ -181,8 +181,8 @@ def use_plain_git(place: Path) -> None:
 async def use_holdfast(place: Path, root: Path) -> None:
     """All that Holdfast does with git in a directory of an agent."""
     changes = GitSnapshots(root)
-    await changes.remember("c0ffee", place)
-    await asyncio.to_thread(changes.since, "c0ffee", place)
+    await changes.take("c0ffee", place)
+    await asyncio.to_thread(changes.changes_since, "c0ffee", place)
     for kind in ("dir", "worktree"):
         card = Card(id="c0ffee00", workspace=f"{kind}:{place}")
         steps: tuple[Callable[[], object], ...] = (

@@ -93,8 +93,8 @@ async def quiet(rig: BoardRig) -> None:
     """Until nobody works and no card is about to be started."""
     with rig.store.subscribe(None) as changes:
         while True:
-            changes.take()
-            at_work = await rig.store.sessions_at_work()
+            changes.drain()
+            at_work = await rig.store.unfinished_sessions()
             tasks = [row for row in await rig.store.running_tasks() if row["kind"] != "process"]
             waiting = {row["turn_state"] for row in at_work} - {"running"}
             assert "waiting" not in waiting, "nobody is there to be asked"

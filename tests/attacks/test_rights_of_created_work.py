@@ -69,7 +69,7 @@ async def result_of_turn(rig: BoardRig, session: str, turn: int) -> str:
     with rig.store.subscribe(session_stream(session)) as changes:
         while (state := await rig.sessions.get(session)).turns < turn or state.activity != "idle":
             await changes.wait()
-            changes.take()
+            changes.drain()
     return (await results(rig, session))[-1]
 
 
@@ -78,7 +78,7 @@ async def at_rest(rig: BoardRig, session: str) -> Session:
     with rig.store.subscribe(session_stream(session)) as changes:
         while not (state := await rig.sessions.get(session)).turns or state.activity not in ("idle", "waiting"):
             await changes.wait()
-            changes.take()
+            changes.drain()
     return state
 
 
@@ -239,8 +239,8 @@ async def test_nobody_types_into_a_shell_that_it_may_not_start(rig: BoardRig) ->
     shell = TaskStarted(
         task=task, of="process", title="sh", command="exec sh", cwd="/", by="cli", session=session, stdin=True
     )
-    await rig.tasks.run(shell)
-    await rig.tasks.begun(task)
+    await rig.tasks.start_command(shell)
+    await rig.tasks.wait_started(task)
     typed = called("process", action="write", task=task, text=f"touch {canary}\n")
     await rig.say(session, SendMessage(text=typed))
     assert "only people type into it" in await result_of_turn(rig, session, 2)

@@ -78,7 +78,7 @@ class BoardRig:
         """What the dispatcher's clock says that stands still while the machine sleeps."""
         self.sessions = Sessions(self.store, self.clock)
         self.profiles = Profiles(home / "config.toml")
-        archive = TaskLog(self.store, self.clock, GitSnapshots(home / "tasks"), self.profiles.hide)
+        archive = TaskLog(self.store, self.clock, GitSnapshots(home / "tasks"), self.profiles.mask)
         self.tasks = Tasks(
             self.store,
             archive=archive,
@@ -158,12 +158,12 @@ class BoardRig:
         return session
 
     async def say(self, session: str, command: SessionCommand) -> Appended:
-        return await self.sessions.tell(session, command, self.caller())
+        return await self.sessions.execute(session, command, self.caller())
 
     # --- looking --------------------------------------------------------------------------------
 
     async def look(self) -> None:
-        await self.dispatcher.look()
+        await self.dispatcher.run_once()
 
     async def card(self, card: str) -> Card:
         return await self.cards.get(card)
@@ -179,7 +179,7 @@ class BoardRig:
         with self.store.subscribe(card_stream(card)) as changes:
             while not enough(state := await self.cards.get(card)):
                 await changes.wait()
-                changes.take()
+                changes.drain()
         return state
 
     async def rest(self, session: str) -> Session:
@@ -191,7 +191,7 @@ class BoardRig:
         with self.store.subscribe(session_stream(session)) as changes:
             while not enough(state := await self.sessions.get(session)):
                 await changes.wait()
-                changes.take()
+                changes.drain()
         return state
 
     async def worker(self, card: str) -> Hand:
@@ -265,7 +265,7 @@ class Hand:
 
     async def carry_out(self, call: Call) -> ToolOutcome:
         """The tool itself; nothing of it is written to the session yet."""
-        place = self.rig.profiles.agent(await self.state()).place(await self.state(), call.call)
+        place = self.rig.profiles.agent(await self.state()).tool_context(await self.state(), call.call)
         return await self.rig.tools[call.tool].call(place, call.arguments)
 
     async def calls(self, tool: str, **arguments: object) -> ToolOutcome:

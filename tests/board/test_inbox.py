@@ -142,7 +142,7 @@ async def test_an_agent_reads_the_same_rows(rig: BoardRig, inbox: Inbox) -> None
     await failed(rig)
     await rig.create(CARD)
     await rig.tell(CARD, BlockCard(reason="Which one?"))
-    place = rig.profiles.agent(await rig.sessions.get(SESSION)).place(await rig.sessions.get(SESSION))
+    place = rig.profiles.agent(await rig.sessions.get(SESSION)).tool_context(await rig.sessions.get(SESSION))
     told = (await inbox.tool.call(place, "{}")).output
     assert told.splitlines()[0] == "2 in all:"
     assert f"Failed turn, for 0 s: session {SESSION}" in told

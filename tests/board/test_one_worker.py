@@ -123,7 +123,7 @@ async def test_a_frozen_real_worker_is_stopped_and_the_next_run_resumes(home: Pa
     with rig.store.subscribe(f"session/{session}") as changes:
         while not _asked_after_a_tool(await rig.sessions.get(session)):
             await changes.wait()
-            changes.take()
+            changes.drain()
 
     async def is_over() -> bool:
         rig.seconds += 60

@@ -175,7 +175,7 @@ async def test_auto_goes_fresh_when_the_session_was_given_to_another_agent(rig: 
 
 async def test_retention_leaves_the_session_that_a_card_will_go_on_with(rig: BoardRig) -> None:
     async def unused() -> list[object]:
-        rows = await rig.store.sessions_unused(archived=False, before=rig.clock.now() + 1)
+        rows = await rig.store.unused_sessions(archived=False, before=rig.clock.now() + 1)
         return [row["id"] for row in rows]
 
     hand = await blocked(rig)
@@ -318,7 +318,7 @@ async def test_a_crash_of_the_gateway_ends_no_run(rig: BoardRig, home: Path) -> 
     hand = await rig.worker(CARD)
     await hand.begin()
     other = BoardRig(home.with_name("unused"), store=rig.store, clock=rig.clock)
-    await other.dispatcher.look()
+    await other.dispatcher.run_once()
     card = await rig.card(CARD)
     assert card.run is not None and card.run.number == 1
     assert not [event for event in await rig.events(CARD) if isinstance(event, RunFinished)]
@@ -348,13 +348,13 @@ async def test_no_rule_resets_the_session_that_the_next_run_goes_on_with(rig: Bo
     await hand.calls("kanban_block", reason="a question")
     await hand.end()
     state, night = await hand.state(), 24 * 3_600_000
-    assert state.begun is not None and state.fresh is not None
+    assert state.first_input is not None and state.last_active is not None
     rules = ResetRules(mode="idle", idle_ms=60_000)
     now = rig.clock.now() + night
     moment = ResetClockReading(
-        now=now, fresh_at=state.fresh.at, idle_ms=night, boundary=None, since_boundary_ms=0, next_boundary=None
+        now=now, fresh_at=state.last_active.at, idle_ms=night, boundary=None, since_boundary_ms=0, next_boundary=None
     )
-    assert isinstance(due(state.begun.at, rules, moment), Due)
+    assert isinstance(due(state.first_input.at, rules, moment), Due)
     assert decide_reset(state, rules, moment, []) == NotDue()
 
 

@@ -53,7 +53,9 @@ async def test_artifacts_that_do_not_exist_are_refused(rig: BoardRig) -> None:
     call = await hand.wants("kanban_complete", summary="done", artifacts=["made.txt"])
     state = await hand.state()
     agent = rig.profiles.agent(state)
-    found = permission(state, call, tools=await agent.tools(), rules=agent.rules, place=agent.place(state, call.call))
+    found = permission(
+        state, call, tools=await agent.tools(), rules=agent.rules, place=agent.tool_context(state, call.call)
+    )
     assert isinstance(found, Allowed)
     assert (await found.tool.call(found.place, call.arguments)).outcome == "done"
     completed = (await rig.card(CARD)).completed
@@ -74,7 +76,7 @@ async def test_nobody_is_asked_whether_a_worker_may_say_how_its_card_is(rig: Boa
         "kanban_create": "title",
     }
     text = msgspec.json.encode({wanted[tool]: arguments[wanted[tool]]}).decode()
-    tools, place = await agent.tools(), agent.place(state, "1.1.0")
+    tools, place = await agent.tools(), agent.tool_context(state, "1.1.0")
     assert isinstance(
         permission(state, Call("1.1.0", tool, text), tools=tools, rules=agent.rules, place=place), Allowed
     )
@@ -128,15 +130,15 @@ async def test_file_tools_reach_the_own_workspace_under_the_home_and_nothing_els
     (Path(two.run.workspace) / "secret.txt").write_text("x")
     state = await one.state()
     agent = rig.profiles.agent(state)
-    place, tools = agent.place(state, "1.1.0"), await agent.tools()
+    place, tools = agent.tool_context(state, "1.1.0"), await agent.tools()
     assert (await tools["write"].call(place, '{"path": "a.txt", "content": "x"}')).outcome == "done"
     assert (await tools["read"].call(place, '{"path": "a.txt"}')).outcome == "done"
     for path in ("../../config.toml", f"../{OTHER}/secret.txt", str(rig.home / "run" / "token"), ".."):
         with pytest.raises(ToolFailed):
-            place.inside(path)
+            place.resolve(path)
     (Path(one.run.workspace) / "link").symlink_to(rig.home / "holdfast.db")
     with pytest.raises(ToolFailed):
-        place.inside("link")
+        place.resolve("link")
 
 
 @pytest.mark.parametrize("where", ["home", "above", "workspaces"])
@@ -146,7 +148,7 @@ async def test_a_directory_does_not_open_the_home_by_being_chosen(rig: BoardRig,
     (rig.home / "config.toml").write_text("")
     hand = await at_work(rig, workspace=f"dir:{places[where]}")
     state = await hand.state()
-    place = rig.profiles.agent(state).place(state, "1.1.0")
+    place = rig.profiles.agent(state).tool_context(state, "1.1.0")
     for path in (rig.home / "config.toml", rig.home / "workspaces" / OTHER / "x", rig.home / "holdfast.db"):
         with pytest.raises(ToolFailed):
-            place.inside(str(path))
+            place.resolve(str(path))

@@ -323,7 +323,7 @@ def _rejoined(session: Session) -> None:
     assert (len(session.chapters), session.chapter.number) == (1, 1)
     summary = session.chapter.summary
     assert summary is not None and summary.source == "model" and summary.summary.startswith("in short")
-    assert session.chapter.wanted is None and session.chapter.trying is None
+    assert session.chapter.requested is None and session.chapter.in_progress is None
     heard = [message.text for message in session.context() if isinstance(message, UserMessage)]
     assert heard == ["say three", "say four"]
 

@@ -51,7 +51,7 @@ async def feed(home: str, start: dict[str, int], last: int) -> None:
             while True:
                 await asyncio.sleep(1)
                 await changes.wait()
-                changes.take()
+                changes.drain()
                 tell("at work")
 
     sign = asyncio.create_task(at_work())  # what was sent in a thousand lives takes a while, and is no hanging
@@ -138,7 +138,7 @@ async def fill_up(home: str) -> None:
     tell("sick", rig.store.health.writable, rig.store.health.problem.startswith("The disk does not take writes"))
     rig.model.go.set()  # the answer is there now, and waits to be written
     await eventually(lambda: _answered(rig))
-    tell("reads", len(await rig.records()) == before, len(await rig.store.sessions_at_work()))
+    tell("reads", len(await rig.records()) == before, len(await rig.store.unfinished_sessions()))
     tell("searches", len(await rig.store.search("nothing", limit=1)))
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))

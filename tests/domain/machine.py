@@ -152,7 +152,7 @@ class Hand:
     def next_events(self, reply: Reply, effect: Effect) -> list[AnyEvent]:
         """The next append of the loop in `runtime/turn.py`; none when there is rest."""
         session, turn = self.session, self.session.turn
-        if session.chapter.trying is not None:
+        if session.chapter.in_progress is not None:
             return [end_of_summary(session, reply, helps=effect != "unsafe")]
         if turn is not None and turn.asked and stop_reason(session) is None:
             asked = CallModel(turn.number, turn.step, turn.attempts)
@@ -192,7 +192,7 @@ class Hand:
 
 def end_of_summary(session: Session, reply: Reply, *, helps: bool) -> AnyEvent:
     """It is cut at rest by a message and in a turn by a stop; else it fails or comes, and may be of little help."""
-    trying = session.chapter.trying
+    trying = session.chapter.in_progress
     assert trying is not None
     if (session.turn is None and session.queue) or stop_reason(session) is not None:
         cut = Problem(code=INTERRUPTED, message="cut")
@@ -376,7 +376,7 @@ class SessionMachine(RuleBasedStateMachine):
     def only_people_keep_a_session_fresh(self) -> None:
         records = self.log.records()
         session = fold(Session(ID), records)
-        found = tuple(None if one is None else one.at for one in (session.begun, session.fresh))
+        found = tuple(None if one is None else one.at for one in (session.first_input, session.last_active))
         assert found == freshness(records)
 
     @invariant()

@@ -95,9 +95,9 @@ def test_a_chosen_digest_holds_until_the_model_has_answered() -> None:
         assert (step.covers, step.digest) == (covers, True)
         book.write(compacted(covers))
     assert isinstance(book.ask(), CallModel)
-    assert book.session.chapter.digest_now, "the model may refuse it again"
+    assert book.session.chapter.use_digest, "the model may refuse it again"
     book.answer("ok")
-    assert not book.session.chapter.digest_now
+    assert not book.session.chapter.use_digest
 
 
 def compacted(covers: int) -> ContextCompacted:

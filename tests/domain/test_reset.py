@@ -83,7 +83,7 @@ class DispatchContext:
     def moment(self) -> ResetClockReading:
         """The daily hour is midnight of day 0, 1, 2 …"""
         session = self.book.session
-        fresh = session.fresh.at if session.fresh is not None else 0
+        fresh = session.last_active.at if session.last_active is not None else 0
         boundary = self.now // DAY * DAY
         return ResetClockReading(
             now=self.now,
@@ -120,11 +120,11 @@ class DispatchContext:
     def _dues(self) -> list[int]:
         """When a reset fell due that has not happened, by the words of the policy."""
         session, found = self.book.session, []
-        if session.begun is None or session.fresh is None or session.archived:
+        if session.first_input is None or session.last_active is None or session.archived:
             return []
-        if self.rules.mode in ("idle", "both") and self.now >= session.fresh.at + self.rules.idle_ms:
-            found.append(session.fresh.at + self.rules.idle_ms)
-        if self.rules.mode in ("daily", "both") and session.begun.at < self.now // DAY * DAY:
+        if self.rules.mode in ("idle", "both") and self.now >= session.last_active.at + self.rules.idle_ms:
+            found.append(session.last_active.at + self.rules.idle_ms)
+        if self.rules.mode in ("daily", "both") and session.first_input.at < self.now // DAY * DAY:
             found.append(self.now // DAY * DAY)
         return found
 
@@ -241,7 +241,7 @@ def test_promise_5_a_reset_comes_once_on_time_and_is_postponed_only_by_what_may(
         if reset.rule == "daily":
             assert later // DAY > earlier // DAY or _begun_anew(world, earlier, later)
     if session.queue == [] and session.turn is None and any(is_person(by) for by in _speakers(world)):
-        assert session.begun is None, "it fell due long ago, and nothing is open"
+        assert session.first_input is None, "it fell due long ago, and nothing is open"
 
 
 def _with(chosen: ResetRules, *, mode: ResetMode) -> ResetRules:
@@ -362,8 +362,8 @@ def test_a_fork_is_as_fresh_as_the_moment_of_its_making() -> None:
     pairs = fork(world.book.records, session="fedcba9876543210", title="fork", by="ann", now=now)
     records = [Record(seq=n, stream="session/f", version=n, at=at, event=one) for n, (at, one) in enumerate(pairs, 1)]
     copy = fold(Session("fedcba9876543210"), records)
-    assert copy.begun is not None and copy.fresh is not None
-    assert (copy.begun.at, copy.fresh.at, copy.policy.at_hour) == (now, now, 5)
+    assert copy.first_input is not None and copy.last_active is not None
+    assert (copy.first_input.at, copy.last_active.at, copy.policy.at_hour) == (now, now, 5)
     assert copy.activity == "idle", "nobody is at work on its summary"
 
 
@@ -421,7 +421,7 @@ def test_a_command_that_postponed_a_reset_is_named_when_the_limit_ends_the_patie
     rules = ResetRules(mode="idle", idle_ms=HOUR, max_postpone_ms=HOUR)
     book = Book("hello").begin().answer("hi")
     book.finish()
-    fresh = book.session.fresh
+    fresh = book.session.last_active
     assert fresh is not None
     running = Running(
         task="abc",

@@ -102,8 +102,8 @@ async def test_no_delta_before_the_request_that_it_answers(store: HeldReads) -> 
     waiting = asyncio.create_task(next_of(follower))
     await store.held.wait()
     await store.write(ModelRequested(turn=1, step=1, attempt=1, model="demo", context_version=1))
-    live.begin(STREAM, turn=1, step=1, since=2)
-    live.add(STREAM, text="quick", thinking="")
+    live.start(STREAM, turn=1, step=1, since=2)
+    live.append(STREAM, text="quick", thinking="")
     store.free.set()
     assert await waiting == Batch(await lines(store, 1), (2,)), "first the request"
     assert await next_of(follower) == Delta(1, 1, 0, "quick", 0, "")

@@ -109,7 +109,7 @@ class House(Rig):
         while ms > 0:
             step = min(ms, every)
             self.passes(step)
-            await self.reset_clock.look()
+            await self.reset_clock.run_once()
             ms -= step
 
     def passes(self, ms: int, *, awake: bool = True) -> None:
@@ -136,5 +136,5 @@ class House(Rig):
             session=session,
             lifetime=lifetime,
         )
-        await self.tasks.run(started)
+        await self.tasks.start_command(started)
         return await self.store.task(task)

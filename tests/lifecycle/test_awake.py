@@ -33,7 +33,7 @@ class Laptop:
         while ms > 0:
             step = min(every, ms)
             self._pass(step, awake=True)
-            self.awake.look(self.wall)
+            self.awake.tick(self.wall)
             age = self.awake.age(*key) if key is not None else 0
             ms -= step
         return age
@@ -53,7 +53,7 @@ def test_sleep_makes_nobody_older() -> None:
     key = ("a", laptop.wall)
     assert laptop.run(HOUR, key=key) == HOUR
     laptop.sleep(8 * HOUR)
-    assert laptop.awake.look(laptop.wall) is True
+    assert laptop.awake.tick(laptop.wall) is True
     assert laptop.awake.age(*key) == HOUR
     assert laptop.awake.lost(laptop.wall - 9 * HOUR) == 8 * HOUR
     assert laptop.awake.lost(laptop.wall) == 0
@@ -90,7 +90,7 @@ def test_what_is_new_after_a_jump_is_not_a_day_old() -> None:
 def test_across_a_restart_the_wall_clock_is_believed() -> None:
     laptop = Laptop()
     since = laptop.wall - 5 * HOUR
-    laptop.awake.look(laptop.wall)
+    laptop.awake.tick(laptop.wall)
     assert laptop.awake.age("a", since) == 5 * HOUR
 
 
@@ -99,13 +99,13 @@ def test_looking_before_the_first_round_or_between_two_changes_nothing() -> None
     laptop = Laptop()
     since = laptop.wall - 5 * HOUR
     assert laptop.awake.about("a", since, laptop.wall) == 5 * HOUR
-    laptop.awake.look(laptop.wall)
+    laptop.awake.tick(laptop.wall)
     assert laptop.awake.age("a", since) == 5 * HOUR
     laptop._pass(4 * SECOND, awake=True)
     born = laptop.wall
     assert laptop.awake.about("b", born, laptop.wall) == 0
     laptop._pass(6 * SECOND, awake=True)
-    laptop.awake.look(laptop.wall)
+    laptop.awake.tick(laptop.wall)
     assert laptop.awake.age("b", born) == 6 * SECOND, "not a moment older than it is"
     assert laptop.awake.about("a", since, laptop.wall) == 5 * HOUR + 10 * SECOND
 
@@ -118,7 +118,7 @@ steps = st.lists(
 @given(steps)
 def test_the_age_is_the_time_awake_whatever_happens(script: list[tuple[str, int]]) -> None:
     laptop = Laptop()
-    laptop.awake.look(laptop.wall)
+    laptop.awake.tick(laptop.wall)
     key, awake = ("a", laptop.wall), 0
     laptop.awake.age(*key)
     for what, ms in script:
@@ -129,5 +129,5 @@ def test_the_age_is_the_time_awake_whatever_happens(script: list[tuple[str, int]
             laptop.sleep(abs(ms))
         else:
             laptop.wall += ms
-    laptop.awake.look(laptop.wall)
+    laptop.awake.tick(laptop.wall)
     assert abs(laptop.awake.age(*key) - awake) <= len(script)

@@ -146,7 +146,7 @@ async def test_what_runs_is_asked_about_handed_over_or_stopped(house: House) -> 
     assert [event.lifetime for event in kept if isinstance(event, TaskKept)] == ["persist"]
     await house.reset("r3", running="stop")
     for task in (ONE, TWO):
-        row = await house.tasks.ended(task)
+        row = await house.tasks.wait_ended(task)
         assert row["state"] == "stopped" and "a person wants it stopped" in str(row["stop_reason"])
 
 
@@ -177,7 +177,7 @@ class Ends:
         if not self.raced and any(isinstance(event, self._kind) for event in events):
             self.raced = True
             await self._house.tasks.supervisor.kill(ONE, grace=0)
-            await self._house.tasks.ended(ONE)
+            await self._house.tasks.wait_ended(ONE)
         return await self._append(wanted)
 
 
@@ -200,12 +200,12 @@ async def test_an_archive_and_the_end_of_a_command(house: House, monkeypatch: py
     ends = Ends(house, TaskKept if choice == "keep" else TaskStopRequested)
     monkeypatch.setattr(house.store, "append", ends.append)
     caller = Caller(CommandKey("a1", "d"), "ann")
-    await house.still_running.with_what_runs(
+    await house.still_running.execute_with_running(
         ID,
         choice,  # type: ignore[arg-type]
         by="ann",
         what="its session was archived",
-        append=lambda also: house.sessions.tell(ID, ArchiveSession(), caller, also=also),
+        append=lambda also: house.sessions.execute(ID, ArchiveSession(), caller, also=also),
     )
     assert ends.raced and (await house.sessions.get(ID)).archived
     assert (await house.store.task(ONE))["state"] != "running"

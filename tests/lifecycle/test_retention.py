@@ -42,7 +42,7 @@ class Attic:
         )
 
     async def tell(self, session: str, command: SessionCommand) -> None:
-        await self.house.sessions.tell(session, command, self.caller())
+        await self.house.sessions.execute(session, command, self.caller())
 
     async def fill(self) -> None:
         for session in (OLD, PINNED, BUSY, ARCHIVED):

@@ -229,7 +229,7 @@ class Rig:
         return await self.sessions.create(command, session=session, profile="script", cwd=str(self.home), caller=caller)
 
     async def tell(self, command: SessionCommand, id: str, *, session: str = ID) -> Appended:
-        return await self.sessions.tell(session, command, Caller(CommandKey(id, "d"), "ann"))
+        return await self.sessions.execute(session, command, Caller(CommandKey(id, "d"), "ann"))
 
     async def say(self, text: str, id: str, mode: Mode = "queue", *, session: str = ID) -> Appended:
         return await self.tell(SendMessage(text=text, mode=mode), id, session=session)
@@ -247,7 +247,7 @@ class Rig:
         with self.store.subscribe(session_stream(session)) as changes:
             while not enough(records := await self.records(session)):
                 await changes.wait()
-                changes.take()
+                changes.drain()
         return records
 
     async def until_state(self, enough: Callable[[Session], bool], *, session: str = ID) -> Session:
@@ -255,7 +255,7 @@ class Rig:
         with self.store.subscribe(session_stream(session)) as changes:
             while not enough(state := await self.sessions.get(session)):
                 await changes.wait()
-                changes.take()
+                changes.drain()
         return state
 
     async def rest(self, *, session: str = ID) -> list[Record]:

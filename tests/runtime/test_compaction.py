@@ -94,7 +94,7 @@ async def test_past_the_threshold_the_oldest_turns_are_summarised_at_rest(house:
     assert (made.source, made.covers) == ("model", 2) and made.tokens_after < made.tokens_before
     session = await house.sessions.get(ID)
     assert len(heard(session)) == 1 and session.size == made.tokens_after
-    assert "A summary of turns up to 2" in session.head()[0].text  # type: ignore[union-attr]
+    assert "A summary of turns up to 2" in session.context_preamble()[0].text  # type: ignore[union-attr]
     assert len([message for message in session.messages if isinstance(message, UserMessage)]) == 3, "nothing is gone"
 
 
@@ -115,7 +115,7 @@ async def test_promise_6_without_a_summary_everything_stays_then_a_digest_takes_
     digest = only(records, ContextCompacted)[0]
     assert isinstance(digest, ContextCompacted) and digest.source == "digest"
     session = await house.sessions.get(ID)
-    assert session.chapter.provisional and "A digest, put together by a rule" in session.head()[0].text  # type: ignore[union-attr]
+    assert session.chapter.provisional and "A digest, put together by a rule" in session.context_preamble()[0].text  # type: ignore[union-attr]
     assert f"The user said: summary {how}" in digest.summary
     await house.say("summary ok", "better")
     await house.until(seen(TurnFinished, 10))
@@ -166,7 +166,7 @@ async def test_summaries_in_vain_stop_after_three_and_why_says_so(house: House) 
     await turns(house, 12, text)
     assert len(only(await house.records(), ContextCompacted)) == 3, "no fourth one"
     session = await house.sessions.get(ID)
-    assert session.chapter.vain == 3
+    assert session.chapter.ineffective == 3
     assert "3 in a row did not help" in because(session, house.clock.now())
     house.profiles.limits = Limits(compaction=CompactionRules(threshold=100, limit=600, keep_recent=6))
     await turns(house, 2, text)
@@ -174,7 +174,7 @@ async def test_summaries_in_vain_stop_after_three_and_why_says_so(house: House) 
     assert session.size <= 600, "what does not fit is made to fit, whatever was in vain"
     await house.tell(CompactSession(), "c1")
     await quiet(house)
-    assert (await house.sessions.get(ID)).chapter.vain == 0
+    assert (await house.sessions.get(ID)).chapter.ineffective == 0
 
 
 async def test_what_a_model_needs_anyway_counts_so_that_it_does_not_summarise_for_ever(house: House) -> None:
@@ -225,10 +225,10 @@ async def test_a_wish_is_not_forgotten_because_a_message_came_first(house: House
     )
     assert [_code(event) for event in only(records, CompactionFailed)] == [INTERRUPTED]
     session = await house.sessions.get(ID)
-    assert session.chapter.wanted is not None and session.chapter.failures == 0
+    assert session.chapter.requested is not None and session.chapter.failures == 0
     house.model.go.set()
     await house.until(seen(ContextCompacted))
-    assert (await house.sessions.get(ID)).chapter.wanted is None
+    assert (await house.sessions.get(ID)).chapter.requested is None
 
 
 def _code(event: object) -> str:
@@ -274,7 +274,7 @@ async def test_a_bug_in_a_summary_leaves_nothing_that_looks_as_if_it_were_runnin
     records = await house.until(seen(CompactionFailed))
     assert [_code(event) for event in only(records, CompactionFailed)] == ["internal"]
     session = await house.sessions.get(ID)
-    assert session.activity == "idle" and session.chapter.trying is None
+    assert session.activity == "idle" and session.chapter.in_progress is None
     assert "not tried again before another turn has ended" in because(session, house.clock.now())
 
 

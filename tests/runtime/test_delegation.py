@@ -60,7 +60,7 @@ async def test_a_turn_that_is_detached_in_the_moment_of_its_end_is_a_task_that_e
         ending = [event.turn for write in wanted.writes for event in write.events if isinstance(event, TurnFinished)]
         if ending and ending[0] not in raced:
             raced.update(ending)
-            await delegation(rig).detach(ID, task=ONE, caller=caller("detach-it"))
+            await delegation(rig).background(ID, task=ONE, caller=caller("detach-it"))
         return await append(wanted)
 
     monkeypatch.setattr(rig.store, "append", racing)

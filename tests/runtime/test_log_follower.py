@@ -113,7 +113,7 @@ async def test_a_following_that_ends_is_started_again_and_sweeps(
 
     await eventually(swept)
     once = [RuntimeError("the subscription broke")]
-    take = type(store.subscribe(None)).take
+    take = type(store.subscribe(None)).drain
 
     def broken(subscription: Subscription) -> dict[str, set[str]]:
         if once:

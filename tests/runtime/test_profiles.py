@@ -48,14 +48,14 @@ def session(profile: str) -> Session:
 
 
 def test_a_tilde_is_the_home_of_the_user(profiles: Profiles, tmp_path: Path) -> None:
-    place = profiles.agent(session("coder")).place(session("coder"))
+    place = profiles.agent(session("coder")).tool_context(session("coder"))
     assert place.cwd == tmp_path / "work"
     assert place.also[0] == tmp_path / "shared"
 
 
 async def test_the_home_of_holdfast_is_closed_to_tools(profiles: Profiles) -> None:
     """Its token opens every door, and its settings say what is allowed."""
-    place = profiles.agent(session("coder")).place(session("coder"))
+    place = profiles.agent(session("coder")).tool_context(session("coder"))
     for path in (".holdfast/run/token", ".holdfast/config.toml", "./.holdfast"):
         result = await READ.call(place, json.dumps({"path": path}))
         assert (result.outcome, "is closed to tools" in result.output) == ("failed", True)
@@ -63,11 +63,11 @@ async def test_the_home_of_holdfast_is_closed_to_tools(profiles: Profiles) -> No
 
 def test_keys_are_not_in_the_output_of_a_tool(profiles: Profiles) -> None:
     agent = profiles.agent(session("coder"))
-    assert agent.hide(f"KEY={KEY} tracker-token x") == (
+    assert agent.mask(f"KEY={KEY} tracker-token x") == (
         "KEY=[hidden: the value of MINE_KEY] [hidden: the value of TRACKER_TOKEN] x"
     )
     assert KEY not in repr(agent)
-    assert profiles.hide(f"KEY={KEY}") == "KEY=[hidden: the value of MINE_KEY]"
+    assert profiles.mask(f"KEY={KEY}") == "KEY=[hidden: the value of MINE_KEY]"
 
 
 def test_a_profile_that_is_gone_allows_nothing(profiles: Profiles) -> None:
@@ -85,7 +85,7 @@ async def test_a_profile_that_is_gone_still_takes_away_what_a_killed_call_left(
     cut = OpenCall(Call(call="1.1.0", tool="write", arguments='{"path": "a", "content": "b"}'), effect="idempotent")
     turn = Turn(1, EventRef(1, 0), record, open_calls={"1.1.0": cut})
     state = Session("0", profile="gone", cwd=str(tmp_path / "work"), turn=turn)
-    await profiles.agent(state).tidy(state)
+    await profiles.agent(state).clean_up(state)
     assert not left.exists()
 
 

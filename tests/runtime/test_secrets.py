@@ -41,6 +41,6 @@ def test_what_servers_are_given_is_a_secret_but_for_what_says_where_things_are(
     monkeypatch.setenv("TRACKER_KEY", "tracker-key-value")
     monkeypatch.setenv("DATA_PATH", str(tmp_path))
     profiles = Profiles(config)
-    assert profiles.hide(f"tracker-key-value {tmp_path}") == f"[hidden: the value of TRACKER_KEY] {tmp_path}"
+    assert profiles.mask(f"tracker-key-value {tmp_path}") == f"[hidden: the value of TRACKER_KEY] {tmp_path}"
     assert {"TRACKER_KEY", "DATA_PATH"} <= profiles.settings.secret_names
     assert not {"HOME", "LANG"} & profiles.settings.secret_names

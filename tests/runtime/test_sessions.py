@@ -58,7 +58,7 @@ async def test_a_command_id_that_meant_something_else_is_a_conflict(rig: Rig) ->
     await rig.say("hello", "m1")
     other = Caller(CommandKey("m1", "another digest"), "ann")
     with pytest.raises(Conflict, match="used before"):
-        await rig.sessions.tell(ID, SendMessage(text="other"), other)
+        await rig.sessions.execute(ID, SendMessage(text="other"), other)
 
 
 async def test_words_said_at_once_all_get_in(rig: Rig) -> None:

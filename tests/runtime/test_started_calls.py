@@ -71,7 +71,7 @@ async def cut_in_call(rig: BoardRig, tool: str, **arguments: object) -> str:
     await rig.store.append(Append((Write(session_stream(SESSION), events),), rig.clock.now()))
     session = await rig.sessions.get(SESSION)
     agent = rig.profiles.agent(session)
-    found = await (await agent.tools())[tool].call(agent.place(session, call.call), call.arguments)
+    found = await (await agent.tools())[tool].call(agent.tool_context(session, call.call), call.arguments)
     assert found.outcome == "done", found
     return task_of_call(SESSION, call.call)
 
@@ -84,7 +84,7 @@ async def outcome_after_restart(rig: BoardRig) -> ToolCallFinished:
             if any(isinstance(event, TurnFinished) for event in events):
                 return next(event for event in events if isinstance(event, ToolCallFinished))
             await changes.wait()
-            changes.take()
+            changes.drain()
 
 
 async def test_promise_7_an_agent_whose_profile_is_removed_after_its_start_is_found_again(rig: BoardRig) -> None:
@@ -107,7 +107,7 @@ async def test_promise_7_a_started_call_that_is_denied_now_is_unknown_and_not_fa
 async def test_an_agent_that_has_not_begun_can_be_stopped(rig: BoardRig) -> None:
     task = await cut_in_call(rig, "delegate", prompt="slow 60 a b c")
     row = await rig.store.task(task)
-    stopping = asyncio.create_task(rig.shelf.end(row, by="ann", reason="", force=False))
+    stopping = asyncio.create_task(rig.shelf.stop(row, by="ann", reason="", force=False))
     await rig.runner.start()
     await stopping
-    assert (await rig.shelf.ended(task))["state"] == "stopped"
+    assert (await rig.shelf.wait_ended(task))["state"] == "stopped"

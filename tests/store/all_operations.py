@@ -62,7 +62,7 @@ async def life(home: Home, id: str) -> None:
         await sessions.create(create, session=id, profile="demo", cwd=str(home.path), caller=Caller(key, "t"))
         while not await store.turns(id) or (await store.turns(id))[0]["finished_at"] is None:
             await changes.wait()
-            changes.take()
+            changes.drain()
     await runner.stop()
     lease = await store.claim(stream, holder="t")
     await store.save_partial(lease, PartialText(9, 9, "x", "", 1))
@@ -74,7 +74,7 @@ async def life(home: Home, id: str) -> None:
     assert await store.load(stream, after=0)
     assert (await store.session(id[:4]))["turn_state"] == "done"
     assert await store.sessions(archived=False, before=SessionCursor(), limit=10)
-    assert not await store.sessions_at_work()
+    assert not await store.unfinished_sessions()
     assert await store.counts()
     while not await store.search("hello", limit=10):
         await asyncio.sleep(0.01)

@@ -135,8 +135,8 @@ def device(id: str, *, at: int = AT) -> DeviceRow:
 
 async def let_in(store: Store, *ids: str, at: int = AT) -> None:
     for id in ids:
-        await store.devices.mint(id, expires_at=at + 1, at=at)
-        assert await store.devices.log_in(id, device(id, at=at))
+        await store.devices.add_code(id, expires_at=at + 1, at=at)
+        assert await store.devices.sign_in(id, device(id, at=at))
 
 
 async def versions(store: Store, stream: str) -> list[int]:
@@ -463,7 +463,7 @@ class StoreContract:
                 assert await store.load(stream, after=after) == whole[after:]
                 page = await store.read(stream, after=after, limit=7)
                 assert [decode(line) for line in page.lines] == whole[after : after + 7]
-                assert (await store.devices.away(id, after=after, upto=49)).since == AT + max(1, after)
+                assert (await store.devices.since(id, after=after, upto=49)).since == AT + max(1, after)
         for version in (1, 15, 16, 17, 32, 33, 49):
             await let_in(store, f"d{version}", at=AT + version)
             assert await store.devices.cursor(f"d{version}", A) == version
@@ -573,13 +573,13 @@ class StoreContract:
 
     async def test_the_projections_follow_the_events(self, store: Store) -> None:
         await session(store, A, "first line\nsecond", "another")
-        assert [row["id"] for row in await store.sessions_at_work()] == [A]
+        assert [row["id"] for row in await store.unfinished_sessions()] == [A]
         await write(store, STREAM, started(1, "i"), asked(), responded("the answer"))
         row = await store.session(A)
         assert (row["title"], row["queued"], row["turn"], row["turn_state"]) == ("first line", 1, 1, "running")
         assert (row["preview"], row["message_count"], row["version"]) == ("the answer", 3, 6)
         await write(store, STREAM, finished(1), started(2, "j"), finished(2), SessionRenamed(title="x", by="t"))
-        assert await store.sessions_at_work() == []
+        assert await store.unfinished_sessions() == []
         assert (await store.session(A))["title"] == "x"
         first, second = await store.turns(A)
         assert (first["state"], first["steps"], first["input_tokens"], first["output_tokens"]) == ("done", 1, 2, 3)
@@ -620,7 +620,7 @@ class StoreContract:
             for version in range(2, 30):
                 job = asyncio.create_task(write(store, STREAM, said(input=str(version))))
                 await changes.wait()
-                assert changes.take() == {STREAM: {"InputReceived"}}
+                assert changes.drain() == {STREAM: {"InputReceived"}}
                 assert (await versions(store, STREAM))[-1] == version
                 await job
 
@@ -629,26 +629,26 @@ class StoreContract:
             await session(store, A, "x")
             await session(store, B)
             await write(store, SYSTEM, GatewayStarted(pid=1, version="1", boot="b"))
-            assert one.take() == {STREAM: {"SessionCreated", "InputReceived"}}
-            assert all_.take() == {
+            assert one.drain() == {STREAM: {"SessionCreated", "InputReceived"}}
+            assert all_.drain() == {
                 STREAM: {"SessionCreated", "InputReceived"},
                 OTHER: {"SessionCreated"},
                 SYSTEM: {"GatewayStarted"},
             }
-            assert one.take() == {}
+            assert one.drain() == {}
 
     async def test_a_nudge_wakes_those_who_follow_just_this_stream(self, store: Store) -> None:
         with store.subscribe(STREAM) as one, store.subscribe(OTHER) as other, store.subscribe(None) as all_:
-            store.nudge(STREAM)
+            store.hint(STREAM)
             await one.wait()
-            assert one.take() == {STREAM: set()}
-            assert other.take() == all_.take() == {}
+            assert one.drain() == {STREAM: set()}
+            assert other.drain() == all_.drain() == {}
 
     async def test_who_has_left_hears_nothing(self, store: Store) -> None:
         with store.subscribe(STREAM) as changes:
             pass
         await session(store, A)
-        assert changes.take() == {}
+        assert changes.drain() == {}
 
     # --- search ---------------------------------------------------------------------------------
 
@@ -727,14 +727,14 @@ class StoreContract:
 
     async def test_a_code_lets_one_device_in_and_outlives_a_restart(self, engine: Engine) -> None:
         store = await engine.open()
-        await store.devices.mint("good", expires_at=AT + 10, at=AT)
-        await store.devices.mint("old", expires_at=AT + 1, at=AT)
-        assert not await store.devices.log_in("wrong", device("d0"))
+        await store.devices.add_code("good", expires_at=AT + 10, at=AT)
+        await store.devices.add_code("old", expires_at=AT + 1, at=AT)
+        assert not await store.devices.sign_in("wrong", device("d0"))
         await store.close()
         store = await engine.open()
-        assert not await store.devices.log_in("old", device("d1", at=AT + 1))
-        assert await store.devices.log_in("good", device("d2", at=AT + 2))
-        assert not await store.devices.log_in("good", device("d3", at=AT + 2))
+        assert not await store.devices.sign_in("old", device("d1", at=AT + 1))
+        assert await store.devices.sign_in("good", device("d2", at=AT + 2))
+        assert not await store.devices.sign_in("good", device("d3", at=AT + 2))
         await store.devices.touch("d2", at=AT + 5)
         await store.close()
         store = await engine.open()
@@ -744,36 +744,36 @@ class StoreContract:
         await store.close()
 
     async def test_of_many_who_use_a_code_at_once_one_gets_in(self, store: Store) -> None:
-        await store.devices.mint("code", expires_at=AT + 10, at=AT)
-        tries = [store.devices.log_in("code", device(f"d{number}")) for number in range(20)]
+        await store.devices.add_code("code", expires_at=AT + 10, at=AT)
+        tries = [store.devices.sign_in("code", device(f"d{number}")) for number in range(20)]
         assert sum(await asyncio.gather(*tries)) == 1
         assert len(await store.devices.all()) == 1
 
     async def test_cursors_only_grow_and_go_with_their_session_or_device(self, store: Store) -> None:
         await let_in(store, "d1", "d2")
         await session(store, A, "one", "two")
-        assert await store.devices.seen("d1", A, 2, at=AT) == 2
-        assert await store.devices.seen("d1", A, 1, at=AT) == 2
+        assert await store.devices.mark_seen("d1", A, 2, at=AT) == 2
+        assert await store.devices.mark_seen("d1", A, 1, at=AT) == 2
         assert (await store.devices.cursors("d1"), await store.devices.cursors("d2")) == ({A: 2}, {})
         assert await store.devices.last_session("d1") == A
         with pytest.raises(Conflict):
-            await store.devices.seen("d1", A, 4, at=AT)
+            await store.devices.mark_seen("d1", A, 4, at=AT)
         with pytest.raises(NotFound):
-            await store.devices.seen("d1", B, 1, at=AT)
+            await store.devices.mark_seen("d1", B, 1, at=AT)
         with pytest.raises(NotFound):
-            await store.devices.seen("nobody", A, 1, at=AT)
+            await store.devices.mark_seen("nobody", A, 1, at=AT)
         await write(store, SYSTEM, deleted(A))
         assert (await store.devices.cursors("d1"), await store.devices.last_session("d1")) == ({}, "")
 
     async def test_when_somebody_looked_only_grows_and_begins_with_the_device(self, store: Store) -> None:
         await let_in(store, "d1")
-        began = await store.devices.looked("d1")
+        began = await store.devices.reviewed_at("d1")
         assert began == (await store.devices.all())[0].created_at
-        assert await store.devices.look("d1", at=began + 9) == began + 9
-        assert await store.devices.look("d1", at=began + 5) == began + 9
-        assert await store.devices.looked("d1") == began + 9
+        assert await store.devices.mark_reviewed("d1", at=began + 9) == began + 9
+        assert await store.devices.mark_reviewed("d1", at=began + 5) == began + 9
+        assert await store.devices.reviewed_at("d1") == began + 9
         with pytest.raises(NotFound):
-            await store.devices.look("nobody", at=began)
+            await store.devices.mark_reviewed("nobody", at=began)
 
     async def test_unread_are_the_agents_finished_texts_behind_the_cursor(self, store: Store) -> None:
         await session(store, A, "one", at=AT)
@@ -783,10 +783,10 @@ class StoreContract:
         assert await store.devices.cursor("d", A) == 6
         await write(store, STREAM, started(2), asked(), responded("after"), responded(" "), finished(2), at=AT + 2)
         assert await store.devices.unread("d", [A]) == {A: 1}
-        away = await store.devices.away(A, after=await store.devices.cursor("d", A), upto=11)
+        away = await store.devices.since(A, after=await store.devices.cursor("d", A), upto=11)
         assert (away.messages, away.first, away.since) == (1, 9, AT)
-        assert (await store.devices.away(A, after=6, upto=8)).messages == 0  # what comes while it is counted
-        await store.devices.seen("d", A, 9, at=AT + 3)
+        assert (await store.devices.since(A, after=6, upto=8)).messages == 0  # what comes while it is counted
+        await store.devices.mark_seen("d", A, 9, at=AT + 3)
         assert await store.devices.unread("d", [A]) == {A: 0}
 
     async def test_a_store_in_order_says_so(self, store: Store) -> None:

@@ -84,11 +84,13 @@ class StoreMachine(SessionMachine):
         assert isinstance(self.log, StoreLog)
         session, row = fold(Session(ID), self.log.records()), self.log.row()
         chapter = session.chapter
-        assert row["begun_at"] == (session.begun.at if session.begun is not None else 0)
-        assert row["fresh_at"] == (session.fresh.at if session.fresh is not None else 0)
+        assert row["begun_at"] == (session.first_input.at if session.first_input is not None else 0)
+        assert row["fresh_at"] == (session.last_active.at if session.last_active is not None else 0)
         assert row["chapter"] == chapter.number
         assert row["chapter_at"] == (chapter.opened_at.at if chapter.opened_at is not None else 0)
-        assert row["compacting"] == WANTED * (chapter.wanted is not None) + TRYING * (chapter.trying is not None)
+        assert row["compacting"] == WANTED * (chapter.requested is not None) + TRYING * (
+            chapter.in_progress is not None
+        )
         assert msgspec.json.decode(str(row["reset_policy"]), type=ResetPolicy) == session.policy
         assert session_of(row, 0).state == session.activity
 

@@ -86,9 +86,9 @@ async def test_promise_1_a_commit_in_doubt_is_refused_and_found_by_the_retry(wri
     disk.doubts = 1
     with pytest.raises(Unavailable):
         await write(writer, "c2", said())
-    assert not writer.surely_ends(STREAM, 1)
+    assert not writer.is_head(STREAM, 1)
     again = await write(writer, "c2", said())
-    assert writer.surely_ends(STREAM, 2)
+    assert writer.is_head(STREAM, 2)
     assert (again.version, again.seq, again.duplicate) == (2, 2, True)
 
 

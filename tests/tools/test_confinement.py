@@ -96,7 +96,7 @@ def paths() -> st.SearchStrategy[str]:
 def test_what_is_called_inside_is_inside(world: DispatchContext, path: str) -> None:
     path = path.replace("CWD", world.cwd_path)
     try:
-        target = ToolContext(world.cwd).inside(path)
+        target = ToolContext(world.cwd).resolve(path)
     except ToolFailed:
         return
     real = os.path.realpath(target)
@@ -148,8 +148,8 @@ async def test_a_search_does_not_reach_out(world: DispatchContext, path: str) ->
 class Swapped(ToolContext):
     """Between the look and the use somebody puts a link in the place of a directory."""
 
-    def inside(self, path: str) -> Path:
-        target = super().inside(path)
+    def resolve(self, path: str) -> Path:
+        target = super().resolve(path)
         (self.cwd / "a").rename(self.cwd / "a-before")
         (self.cwd / "a").symlink_to("../home")
         return target

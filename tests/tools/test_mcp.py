@@ -41,7 +41,7 @@ async def test_the_tools_of_a_server_are_tools_of_the_agent(start: Start, tmp_pa
     [long] = [tool for name, tool in tools.items() if name.startswith("real__get_the_thing_with")]
     assert await run(long) == ToolOutcome("done", "odd")
     assert tools["real__add"].subject(PLACE, '{"a": 1}') == ""
-    assert {tool.usual for tool in tools.values()} == {"ask"}, "a server does not allow its own tools"
+    assert {tool.default_policy for tool in tools.values()} == {"ask"}, "a server does not allow its own tools"
 
     assert await run(tools["real__add"], a=1, b=2) == ToolOutcome("done", "3")
     assert await run(tools["real__put"], path=str(tmp_path / "x"), text="y") == ToolOutcome("done", "put")

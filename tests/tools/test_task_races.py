@@ -74,7 +74,7 @@ def intent(desk: Desk, command: str = "true", *, until: int | None = None) -> Ta
 async def intended(desk: Desk) -> str:
     """A task whose intent is in the log, and nothing else."""
     started = intent(desk)
-    await desk.tasks.archive.begin(started)
+    await desk.tasks.archive.start(started)
     return started.task
 
 
@@ -89,12 +89,12 @@ async def test_a_stop_by_force_on_top_of_a_patient_one_does_not_lose_the_end(
     task = (await desk.call("terminal", command=stubborn, background=True)).task
     while not (desk.place.cwd / "ready").exists():
         await asyncio.sleep(0.01)
-    await desk.shelf.end(await desk.shelf.find(task), by="me", reason="", force=False)
+    await desk.shelf.stop(await desk.shelf.find(task), by="me", reason="", force=False)
     while desk.tasks.supervisor.live():  # the command is gone, what it left ignores us
         await asyncio.sleep(0.01)
-    waiting = asyncio.create_task(desk.shelf.ended(task))
+    waiting = asyncio.create_task(desk.shelf.wait_ended(task))
     await asyncio.sleep(0)
-    await desk.shelf.end(await desk.shelf.find(task), by="me", reason="by force", force=True)
+    await desk.shelf.stop(await desk.shelf.find(task), by="me", reason="by force", force=True)
     assert (await waiting)["state"] == "stopped"
     assert not await desk.tasks.supervisor.members(task)
 
@@ -126,7 +126,7 @@ async def test_a_command_that_ends_while_it_is_detached_is_told_of(desk: Desk, m
         task = ends(wanted)
         if task and task not in raced:
             raced.add(task)
-            await desk.tasks.detach(task, "it took too long")
+            await desk.tasks.background(task, "it took too long")
         return await append(wanted)
 
     monkeypatch.setattr(desk.store, "append", racing)
@@ -149,8 +149,8 @@ async def test_a_command_that_ended_before_its_timeout_was_looked_at_has_ended(
 
 async def test_a_session_that_was_put_away_is_not_woken_by_the_end_that_this_caused(desk: Desk) -> None:
     task = (await desk.call("terminal", command="sleep 60", background=True, notify=True)).task
-    await desk.sessions.tell(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), "me"))
-    row = await desk.shelf.ended(task)
+    await desk.sessions.execute(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), "me"))
+    row = await desk.shelf.wait_ended(task)
     assert (row["state"], row["stop_reason"]) == ("stopped", "its session was archived")
     records = await desk.store.load(session_stream(SESSION), after=0)
     assert not [record for record in records if isinstance(record.event, InputReceived)]
@@ -171,8 +171,8 @@ async def test_a_stop_that_the_disk_refused_is_tried_again(desk: Desk, monkeypat
     assert started.end is not None
     assert started.end.running, "it is started, not done"
     task = started.task
-    await desk.sessions.tell(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), "me"))
-    row = await desk.shelf.ended(task)
+    await desk.sessions.execute(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), "me"))
+    row = await desk.shelf.wait_ended(task)
     assert (row["state"], row["stop_reason"], troubles) == ("stopped", "its session was archived", [])
 
 
@@ -183,18 +183,18 @@ async def test_a_time_that_passed_while_the_machine_slept_is_noticed_soon_after(
     monkeypatch.setattr("holdfast.tasks.commands.CLOCK_SECONDS", 0.02)
     now = SystemClock().now()
     started = intent(desk, "sleep 60", until=now + DAY_MS)
-    await desk.tasks.run(started)
+    await desk.tasks.start_command(started)
     assert (await desk.shelf.find(started.task))["stop_by"] == ""
     monkeypatch.setattr(SystemClock, "now", lambda _: now + DAY_MS)
-    row = await desk.shelf.ended(started.task)
+    row = await desk.shelf.wait_ended(started.task)
     assert (row["state"], row["stop_reason"]) == ("stopped", "its time was over")
 
 
 async def test_the_timer_of_a_command_that_has_ended_is_dropped(desk: Desk) -> None:
     started = intent(desk, "sleep 60", until=SystemClock().now() + DAY_MS)
-    await desk.tasks.run(started)
+    await desk.tasks.start_command(started)
     (timer,) = (task for task in asyncio.all_tasks() if task.get_name() == f"the time of task {started.task}")
-    await desk.shelf.end(await desk.shelf.find(started.task), by="me", reason="", force=True)
+    await desk.shelf.stop(await desk.shelf.find(started.task), by="me", reason="", force=True)
     await asyncio.wait({timer})
     assert timer.cancelled()
 
@@ -205,15 +205,15 @@ async def test_promise_7_a_command_whose_claim_is_damaged_is_lost_and_does_not_h
     directory.mkdir()
     (directory / "claim").write_text("what is this\n")
     assert [view.id for view in await desk.shelf.running()] == [task]
-    desk.tasks.look_after(await desk.shelf.find(task))
-    row = await desk.shelf.ended(task)
+    desk.tasks.recover(await desk.shelf.find(task))
+    row = await desk.shelf.wait_ended(task)
     assert row["state"] == "lost" and "cannot be read" in str(row["reason"])
 
 
 async def test_a_file_whose_name_is_no_text_does_not_keep_an_end_from_being_written(desk: Desk) -> None:
     subprocess.run(["git", "init", "-q", desk.place.cwd], check=True)
     task = (await desk.call("terminal", command=r"touch $(printf 'odd\377')", background=True)).task
-    row = await desk.shelf.ended(task)
+    row = await desk.shelf.wait_ended(task)
     assert (row["state"], json.loads(str(row["files"]))) == ("done", ["odd\ufffd"])
 
 
@@ -238,7 +238,7 @@ async def test_a_turn_that_is_stopped_while_its_command_starts_leaves_none_behin
     await asyncio.wait({call})
     go.set()
     (task,) = await desk.store.task_ids()
-    row = await desk.tasks.ended(task)
+    row = await desk.tasks.wait_ended(task)
     assert (row["state"], row["stop_reason"]) == ("stopped", "its turn ended")
 
 
@@ -252,7 +252,7 @@ async def test_a_command_starts_also_when_nobody_can_remember_what_was_there_bef
 
     monkeypatch.setattr(Path, "write_text", full)
     task = (await desk.call("terminal", command="true", background=True)).task
-    row = await desk.shelf.ended(task)
+    row = await desk.shelf.wait_ended(task)
     assert (row["state"], row["files"]) == ("done", None)
 
 
@@ -260,10 +260,10 @@ async def test_an_intent_that_nobody_carried_out_is_found_by_the_retry(desk: Des
     """Its commit was in doubt, and it had happened; whoever wrote it was told that it had not."""
     started = intent(desk)
     key = CommandKey("start-it", "digest")
-    await desk.tasks.archive.begin(started, command=key)
+    await desk.tasks.archive.start(started, command=key)
     retry = msgspec.structs.replace(started, task="cd" * 8)
-    assert (await desk.tasks.run(retry, command=key)).duplicate
-    row = await desk.tasks.ended(started.task)
+    assert (await desk.tasks.start_command(retry, command=key)).duplicate
+    row = await desk.tasks.wait_ended(started.task)
     assert (row["state"], row["reason"]) == ("done", "exit code 0")
 
 
@@ -273,7 +273,7 @@ async def test_promise_7_a_command_that_began_before_that_was_written_is_said_to
     environment = {"PATH": "/usr/bin:/bin"}
     running = await desk.tasks.supervisor.start(Command(id=task, run="sleep 60", cwd=desk.place.cwd, env=environment))
     with desk.store.subscribe(task_stream(task)) as changes:
-        desk.tasks.look_after(await desk.shelf.find(task))
+        desk.tasks.recover(await desk.shelf.find(task))
         await changes.wait()
     assert (await desk.shelf.find(task))["pid"] == running.pid
 
@@ -302,13 +302,13 @@ async def test_what_was_remembered_of_tasks_that_are_over_is_cleared_at_the_next
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     first = await Desk(home, tmp_path).open()
     over = (await first.call("terminal", command="true", background=True)).task
-    await first.shelf.ended(over)
+    await first.shelf.wait_ended(over)
     running = (await first.call("terminal", command="sleep 60", background=True)).task
     await first.tasks.stop()
     await first.store.close()
     changes = GitSnapshots(home.tasks)
     for task in (over, "ef" * 8):
-        await changes.remember(task, tmp_path)
+        await changes.take(task, tmp_path)
     second = Desk(home, tmp_path)
     await second.tasks.start()
     assert changes.remembered() == {running}
@@ -370,7 +370,7 @@ async def test_the_end_of_a_turn_that_is_heard_late_does_not_end_the_command_of_
     assert (await desk.shelf.find(task))["stop_by"] == ""
     call.cancel()
     await end_turn(desk, 2)
-    row = await desk.tasks.ended(task)
+    row = await desk.tasks.wait_ended(task)
     assert (row["state"], row["stop_reason"]) == ("stopped", "its turn ended")
 
 
@@ -416,11 +416,11 @@ def killed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Killed:
 
 async def test_promise_1_a_command_that_was_accepted_is_started_by_the_next_gateway(desk: Desk, killed: Killed) -> None:
     started = msgspec.structs.replace(intent(desk, "read a; echo $a $SECRET; echo x >> ran; pwd"), stdin=True)
-    await killed.accepts(desk.tasks.run(started, env={"PATH": "/usr/bin:/bin", "SECRET": SECRET}))
+    await killed.accepts(desk.tasks.start_command(started, env={"PATH": "/usr/bin:/bin", "SECRET": SECRET}))
     await killed.follow()
-    await desk.tasks.begun(started.task)
+    await desk.tasks.wait_started(started.task)
     await desk.tasks.supervisor.write(started.task, b"given\n")
-    row = await desk.tasks.ended(started.task)
+    row = await desk.tasks.wait_ended(started.task)
     assert (row["state"], row["exit_code"]) == ("done", 0)
     output = (await desk.shelf.window(row, offset=0, limit=1000)).data.decode()
     assert output == f"given {SECRET}\n{desk.place.cwd}\n"
@@ -435,10 +435,10 @@ async def test_promise_7_a_command_is_not_started_with_another_environment_than_
     desk: Desk, killed: Killed
 ) -> None:
     started = intent(desk, "echo x >> ran")
-    await killed.accepts(desk.tasks.run(started, env={"PATH": "/usr/bin:/bin"}))
+    await killed.accepts(desk.tasks.start_command(started, env={"PATH": "/usr/bin:/bin"}))
     (desk.place.cwd.parent / "home" / "tasks" / ".environments" / started.task).unlink()
     await killed.follow()
-    row = await desk.tasks.ended(started.task)
+    row = await desk.tasks.wait_ended(started.task)
     assert row["state"] == "failed" and "its environment is lost" in str(row["reason"])
     assert not (desk.place.cwd / "ran").exists()
 
@@ -447,21 +447,21 @@ async def test_an_accepted_command_that_was_cancelled_is_not_started_by_the_next
     desk: Desk, killed: Killed
 ) -> None:
     started = intent(desk, "echo x >> ran")
-    await killed.accepts(desk.tasks.run(started))
+    await killed.accepts(desk.tasks.start_command(started))
     await desk.tasks.archive.add(TaskStopRequested(task=started.task, by="ann", reason="", force=False))
     await killed.follow()
-    row = await desk.tasks.ended(started.task)
+    row = await desk.tasks.wait_ended(started.task)
     assert (row["state"], row["reason"]) == ("stopped", "never started: stopped by ann")
     assert not (desk.place.cwd / "ran").exists()
 
 
 async def test_an_accepted_command_whose_time_is_over_is_not_started(desk: Desk, killed: Killed) -> None:
     started = intent(desk, "echo x >> ran", until=SystemClock().now() + 50)
-    await killed.accepts(desk.tasks.run(started))
+    await killed.accepts(desk.tasks.start_command(started))
     while SystemClock().now() < (started.until or 0):
         await asyncio.sleep(0.01)
     await killed.follow()
-    row = await desk.tasks.ended(started.task)
+    row = await desk.tasks.wait_ended(started.task)
     assert (row["state"], row["reason"]) == ("stopped", "never started: its time was over")
 
 
@@ -478,7 +478,7 @@ async def test_the_command_of_a_call_begins_when_the_call_is_carried_out_again(
         await asyncio.sleep(0.01)
     assert not (desk.place.cwd / "ran").exists(), "its turn may wait for a person first"
     result = await desk.call_as(call, "terminal", **arguments)
-    row = await desk.tasks.ended(result.task)
+    row = await desk.tasks.wait_ended(result.task)
     assert (row["id"], row["exit_code"]) == (waiting["id"], 5)
     assert (desk.place.cwd / "ran").read_text() == "x\n"
 
@@ -492,7 +492,7 @@ async def test_the_command_of_a_call_whose_turn_was_stopped_before_it_began_neve
     (waiting,) = await desk.store.running_tasks()
     await killed.follow()
     await end_turn(desk, 1)
-    row = await desk.tasks.ended(str(waiting["id"]))
+    row = await desk.tasks.wait_ended(str(waiting["id"]))
     assert (row["state"], "never started" in str(row["reason"])) == ("stopped", True), row["reason"]
     assert not (desk.place.cwd / "ran").exists()
 
@@ -503,10 +503,10 @@ async def test_the_command_of_a_call_whose_turn_was_stopped_before_it_began_neve
 async def test_promise_6_a_prune_that_is_sent_twice_takes_nothing_the_second_time(desk: Desk) -> None:
     pruning, key = Pruning(desk.store, desk.tasks.supervisor, SystemClock()), CommandKey("prune-it", "digest")
     first = (await desk.call("terminal", command="echo one", background=True)).task
-    await desk.shelf.ended(first)
+    await desk.shelf.wait_ended(first)
     assert [row["id"] for row in await pruning.prune(Rule(), by="me", command=key)] == [first]
     second = (await desk.call("terminal", command="echo two", background=True)).task
-    row = await desk.shelf.ended(second)
+    row = await desk.shelf.wait_ended(second)
     with pytest.raises(Conflict, match="carried out before"):
         await pruning.prune(Rule(), by="me", command=key)
     assert (await desk.shelf.window(row, offset=0, limit=100)).data == b"two\n"
@@ -516,7 +516,7 @@ async def test_promise_6_what_is_pinned_while_a_prune_is_under_way_stays(desk: D
     pruning = Pruning(desk.store, desk.tasks.supervisor, SystemClock())
     tasks = [(await desk.call("terminal", command="echo kept", background=True)).task for _ in range(2)]
     for task in tasks:
-        await desk.shelf.ended(task)
+        await desk.shelf.wait_ended(task)
     seen = await pruning.preview(Rule())
     await desk.tasks.pin(await desk.shelf.find(tasks[0]), pinned=True, by="me")
     assert [row["id"] for row in await pruning.remove(seen, by="me")] == [tasks[1]]
@@ -530,7 +530,7 @@ async def test_every_column_is_read_only_of_the_tasks_that_a_prune_shows(
 ) -> None:
     tasks = [(await desk.call("terminal", command=f"echo {n}", background=True)).task for n in range(3)]
     for task in tasks:
-        await desk.shelf.ended(task)
+        await desk.shelf.wait_ended(task)
     read, whole = desk.store._rows, list[object]()
 
     async def reading(name: str, values: dict[str, object]) -> list[Row]:

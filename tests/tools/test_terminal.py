@@ -69,7 +69,7 @@ class Desk:
             self.store, tasks=self.tasks, sessions=self.sessions, clock=clock, max_age_ms=lambda _: 86_400_000
         )
         self.tools: dict[str, AnyTool] = {tool.name: tool for tool in command_tools(self.tasks, self.shelf, clock)}
-        self.place = ToolContext(cwd, profile="demo", session=SESSION, others=True)
+        self.place = ToolContext(cwd, profile="demo", session=SESSION, other_sessions=True)
         self._calls = 0
 
     async def open(self) -> Desk:
@@ -129,7 +129,7 @@ async def test_past_its_timeout_a_command_goes_on_in_the_background_and_is_told_
     assert (row["state"], row["foreground"]) == ("running", 0)
     assert not await desk.notes()
     (desk.place.cwd / "go").touch()
-    await desk.shelf.ended(result.task)
+    await desk.shelf.wait_ended(result.task)
     assert (desk.place.cwd / "late").read_text() == "second\n", "it was not killed"
     (note,) = await desk.notes()
     assert note.task == result.task and "ended as done: exit code 0" in note.text
@@ -150,7 +150,7 @@ async def test_a_call_says_how_its_command_ended(desk: Desk) -> None:
     call = asyncio.create_task(desk.call("terminal", command="exec sleep 60"))
     while not (running := await desk.shelf.running(foreground=True)) or running[0].pid is None:
         await asyncio.sleep(0.01)
-    await desk.shelf.end(await desk.shelf.find(running[0].id), by="me", reason="", force=True)
+    await desk.shelf.stop(await desk.shelf.find(running[0].id), by="me", reason="", force=True)
     assert (await call).end == CommandEnd(signal="SIGKILL", stopped=True)
 
 
@@ -205,7 +205,7 @@ async def test_promise_7_an_output_that_is_replaced_while_it_is_read_is_not_show
         logged = await desk.call("process", action="log", task=task)
         assert "output.log is no regular file any more, so nothing of it is shown" in logged.output
         await desk.call("process", action="write", task=task, text="go\n")
-        row = await desk.shelf.ended(task)
+        row = await desk.shelf.wait_ended(task)
     assert (row["state"], row["exit_code"], row["output_bytes"]) == ("failed", 3, 0)
     assert "output.log is no regular file any more" in str(row["evidence"]), "its end is known, its output is not"
 
@@ -260,7 +260,7 @@ async def test_binary_output_and_output_without_an_end_of_line(desk: Desk) -> No
 
 
 async def test_the_middle_of_a_very_long_output_is_dropped_and_said_to_be(desk: Desk) -> None:
-    desk.place = replace(desk.place, kept=(4096, 8192))
+    desk.place = replace(desk.place, kept_output=(4096, 8192))
     result = await desk.call("terminal", command="seq -f %019.0f 1 1000000", timeout=60)
     row = await desk.shelf.find(result.task)
     assert row["output_bytes"] == 20_000_000
@@ -314,11 +314,11 @@ async def test_promise_7_what_a_command_left_behind_is_a_task_that_outlives_the_
 async def test_what_a_command_left_behind_ends_by_itself_with_its_code(desk: Desk) -> None:
     os.mkfifo(desk.place.cwd / "go")
     started = await desk.call("terminal", command="(setsid sh -c 'read line <go; exit 3' &)", background=True)
-    row = await desk.shelf.ended(started.task)
+    row = await desk.shelf.wait_ended(started.task)
     (view,) = await desk.shelf.running()
     assert (row["state"], view.left_by, len(json.loads(str(row["survivors"])))) == ("done", started.task, 1)
     (desk.place.cwd / "go").write_text("\n")
-    ended = await desk.shelf.ended(view.id)
+    ended = await desk.shelf.wait_ended(view.id)
     assert (ended["state"], ended["exit_code"], ended["evidence"]) == ("failed", 3, "recorded by its keeper")
     assert [note.task for note in await desk.notes()] == [started.task, view.id]
 
@@ -340,12 +340,12 @@ async def test_promise_7_when_a_gateway_has_started_no_ended_command_is_called_r
 
 async def test_stopping_a_command_that_has_ended_ends_what_it_left_behind(desk: Desk) -> None:
     started = await desk.call("terminal", command="sleep 60 & echo left", background=True)
-    row = await desk.shelf.ended(started.task)
+    row = await desk.shelf.wait_ended(started.task)
     (view,) = await desk.shelf.running()
-    await desk.shelf.end(row, by="me", reason="", force=True)
-    assert (await desk.shelf.ended(view.id))["state"] == "stopped"
+    await desk.shelf.stop(row, by="me", reason="", force=True)
+    assert (await desk.shelf.wait_ended(view.id))["state"] == "stopped"
     with pytest.raises(Conflict):
-        await desk.shelf.end(row, by="me", reason="", force=True)
+        await desk.shelf.stop(row, by="me", reason="", force=True)
 
 
 async def test_what_is_gone_in_a_moment_was_not_left_behind(desk: Desk) -> None:
@@ -375,7 +375,7 @@ async def test_a_known_secret_that_a_command_prints_stands_in_no_event_and_its_o
     left = await desk.call("terminal", **printing, background=True, notify=False)
     woken = await desk.call("terminal", **printing, background=True, notify=True)
     for task in (waited.task, left.task, woken.task):
-        row = await desk.shelf.ended(task)
+        row = await desk.shelf.wait_ended(task)
         assert row["preview"] == "so\n[hidden]"
         assert (await desk.shelf.window(row, offset=0, limit=100)).data == f"so\n{SECRET}".encode(), "its own file"
     log = b"\n".join((await desk.store.read_all(after=0, limit=100)).lines)

@@ -75,9 +75,9 @@ def test_what_else_is_open_is_inside_too(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "alias").symlink_to("other")
     place = ToolContext(tmp_path / "cwd", (tmp_path / "alias",))
-    target = place.inside("../other/a.txt")
+    target = place.resolve("../other/a.txt")
     assert target == (tmp_path / "other" / "a.txt").resolve()
-    assert place.shown(target) == str(target)
+    assert place.display(target) == str(target)
 
 
 async def test_a_question_is_not_answered_by_a_machine(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ class Cards:
             return None
         self._sessions.apply(appended.records)
         await self.get(card.id)
-        self._running.enforce(processes)
+        self._running.signal(processes)
         return appended
 
     def _completed(self, card: Card, event: CardEvent, session: Session | None) -> CardEvent:
@@ -301,7 +301,7 @@ class Cards:
     async def _stop_processes(self, card: Card, *, by: str, reason: str) -> tuple[Write, ...]:
         """A worker's commands stay over a block and a crash; they end with the card, and before a fresh start."""
         left = [row for row in await self._processes_of(card) if not (row["stop_by"] or row["foreground"])]
-        return await self._running.writes({str(row["id"]): reason for row in left}, [], by=by)
+        return await self._running.stop_writes({str(row["id"]): reason for row in left}, [], by=by)
 
     async def end_processes(self, card: Card, *, reason: str) -> bool:
         """Have the commands of its workers ended, if that is not under way; whether none is left."""
@@ -309,7 +309,7 @@ class Cards:
         if writes:
             with contextlib.suppress(Conflict):  # one of them has just ended by itself
                 await self._store.append(Append(writes, self._clock.now()))
-                self._running.enforce(writes)
+                self._running.signal(writes)
         return not await self._processes_of(card)
 
     async def not_gone(self, card: Card) -> str:

@@ -66,7 +66,7 @@ class Dispatcher:
         self._profiles = profiles
         self._clock = clock
         self._watch = watch or RunTimer()
-        self._rounds = PeriodicTask(self.look, name="the dispatcher", every=SWEEP_SECONDS)
+        self._rounds = PeriodicTask(self.run_once, name="the dispatcher", every=SWEEP_SECONDS)
         self.starter = Starter(
             store, cards=cards, sessions=sessions, profiles=profiles, clock=clock, wake=self._rounds.wake
         )
@@ -98,7 +98,7 @@ class Dispatcher:
     async def _wake(self) -> None:
         self._rounds.wake()
 
-    async def look(self) -> None:
+    async def run_once(self) -> None:
         """One round: settle what has ended, promote what became ready, start what can be started."""
         async with self._looking:  # the limits count on it
             running = await self._store.cards.running()

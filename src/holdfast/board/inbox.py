@@ -75,7 +75,7 @@ class Inbox:
     def tool(self) -> AnyTool:
         """The same list for an agent."""
         text = "List everything that waits for a person, in all sessions and on all boards, with what to do about it."
-        return Tool("inbox", text, "pure", NoArguments, self._call, about="text")
+        return Tool("inbox", text, "pure", NoArguments, self._call, subject_field="text")
 
     async def _call(self, _: ToolContext, __: NoArguments) -> ToolOutput:
         entries, now = await self.entries(), self._clock.now()

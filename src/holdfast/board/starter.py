@@ -75,7 +75,7 @@ class Capacity:
             max_per_board=self._rules.max_per_board,
             with_profile=self._with_profile[card.profile],
             max_per_profile=self._rules.max_per_profile,
-            not_gone=not_gone,
+            previous_worker=not_gone,
             policy=policy,
             refused=refused,
         )
@@ -223,7 +223,7 @@ class Starter:
         try:
             async with self._preparing:
                 found = await asyncio.to_thread(
-                    workspace.prepare, card, self._cards.root, anew=choice.resumes is None or card.swept
+                    workspace.prepare, card, self._cards.root, anew=choice.resumes is None or card.workspace_removed
                 )
         except (workspace.Unusable, OSError) as error:
             await self._block(card, version, f"its workspace cannot be used: {error}")

@@ -193,7 +193,7 @@ class WorkerTools:
         def ends(own: _Own) -> list[CardEvent]:
             card, run, summary = own.card.id, own.run.number, place.mask(arguments.summary)
             for name in arguments.artifacts:
-                if not place.inside(name).exists():
+                if not place.resolve(name).exists():
                     raise ToolFailed(f"There is no file {name} in the workspace; name only what exists.")
             return [
                 RunFinished(card=card, run=run, outcome="done", reason=summary),
@@ -334,7 +334,9 @@ def _tool(
     other_profile: Callable[[ToolContext, A], Coroutine[None, None, str]] | None = None,
 ) -> Tool[A]:
     """About a card and not about a path; a worker asks nobody whether it may say that it is done."""
-    return Tool(name, description, effect, arguments, run, about="card", harmless=True, other_profile=other_profile)
+    return Tool(
+        name, description, effect, arguments, run, subject_field="card", auto_allowed=True, other_profile=other_profile
+    )
 
 
 def _worker(own: _Own) -> str:

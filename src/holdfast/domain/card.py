@@ -279,7 +279,7 @@ class Card:
     """Failures of the infrastructure in a row."""
     again_at: int | None = None
     completed: CardCompleted | None = None
-    swept: bool = False
+    workspace_removed: bool = False
     """It was archived since its last run, and its workspace may have been taken away with that."""
 
     @property
@@ -325,7 +325,7 @@ def evolve_card(card: Card, event: CardEvent, happened: EventRef) -> None:
         case CardMoved():
             _stands(card, event.status, event.reason, happened)
             card.scheduled_at = event.at if event.status == "scheduled" else None
-            card.swept |= event.status == "archived"
+            card.workspace_removed |= event.status == "archived"
         case CardBlocked():
             _stands(card, "blocked", event.reason, happened)
             card.block = event
@@ -340,7 +340,7 @@ def evolve_card(card: Card, event: CardEvent, happened: EventRef) -> None:
         case RunStarted():
             _stands(card, "running", "", happened)
             card.runs.append(Run(event, happened))
-            card.fresh_next = card.swept = False
+            card.fresh_next = card.workspace_removed = False
         case RunNudged():
             _open(card).nudged = True
         case RunNoted(note=note):

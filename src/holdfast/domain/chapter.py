@@ -205,16 +205,16 @@ class Chapter:
     opened_at: EventRef | None = None
     summary: ContextCompacted | None = None
     summary_at: EventRef | None = None
-    wanted: CompactionRequested | None = None
-    trying: CompactionStarted | None = None
+    requested: CompactionRequested | None = None
+    in_progress: CompactionStarted | None = None
     failed: CompactionFailed | None = None
     last: EventRef | None = None
     """The last event of a compaction."""
     failures: int = 0
     """In a row."""
-    vain: int = 0
+    ineffective: int = 0
     """Summaries in a row that did not make the context small enough."""
-    digest_now: bool = False
+    use_digest: bool = False
     """A person chose the digest rather than another try, until the model has answered."""
 
     @property
@@ -233,21 +233,21 @@ def compact(chapter: Chapter, event: CompactionEvent, at: EventRef) -> None:
     chapter.last = at
     match event:
         case CompactionRequested():
-            chapter.wanted, chapter.failed, chapter.vain = event, None, 0
+            chapter.requested, chapter.failed, chapter.ineffective = event, None, 0
         case CompactionStarted():
-            chapter.trying = event
+            chapter.in_progress = event
         case CompactionFailed():
-            chapter.trying = chapter.failed = None
+            chapter.in_progress = chapter.failed = None
             if event.problem.code != INTERRUPTED:  # else what a person asked for is still wanted
-                chapter.failed, chapter.wanted = event, None
+                chapter.failed, chapter.requested = event, None
                 chapter.failures += 1
         case ContextCompacted():
             if event.source == "model" and not chapter.provisional:
                 helped = event.tokens_after <= HELPED * event.tokens_before
-                chapter.vain = 0 if helped else chapter.vain + 1
-            chapter.trying = chapter.failed = None
+                chapter.ineffective = 0 if helped else chapter.ineffective + 1
+            chapter.in_progress = chapter.failed = None
             chapter.summary, chapter.summary_at = event, at
             if event.source == "model":
-                chapter.wanted, chapter.failures = None, 0
+                chapter.requested, chapter.failures = None, 0
         case _ as never:
             assert_never(never)

@@ -59,7 +59,7 @@ class Pause:
 def at_rest(session: Session, rules: CompactionRules, *, now: int) -> Compact | None:
     """What is worth doing while nobody waits."""
     chapter, last = session.chapter, session.turns
-    if (wanted := chapter.wanted) is not None:
+    if (wanted := chapter.requested) is not None:
         kept = 1 if last - chapter.start > 1 else 0
         covers = max(last - kept, chapter.start)
         return Compact(covers, f"{wanted.by} asked for it", instructions=wanted.instructions)
@@ -82,7 +82,7 @@ def by_itself(session: Session, rules: CompactionRules) -> Compact | None:
     chapter, last = session.chapter, session.turns
     if chapter.provisional and chapter.summary is not None:
         return Compact(max(chapter.summary.covers, last - rules.keep_recent), "a digest stands where a summary should")
-    if chapter.vain >= VAIN:
+    if chapter.ineffective >= VAIN:
         return None
     return _over(session, rules.threshold, rules.keep_recent, last)
 
@@ -96,7 +96,7 @@ def needed_before_call(session: Session, rules: CompactionRules, *, refused: boo
         return None
     if refused:
         found = Compact(found.covers, f"the model refused the context of about {session.size} tokens as too long")
-    if chapter.digest_now:
+    if chapter.use_digest:
         return Compact(found.covers, found.reason, digest=True)
     if not chapter.failures:
         return found
@@ -124,7 +124,7 @@ def again_at(chapter: Chapter, *, now: int) -> int | None:
 def covered(session: Session, covers: int) -> list[Message]:
     """What a summary up to this turn has to tell: the originals, whatever digest stands for them now."""
     chapter = session.chapter
-    head = [] if chapter.provisional else session.head()
+    head = [] if chapter.provisional else session.context_preamble()
     start = chapter.after_turn if chapter.provisional else chapter.start
     return [*head, *(message for message in session.messages if start < message.turn <= covers)]
 

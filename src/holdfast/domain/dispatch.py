@@ -37,7 +37,7 @@ class DispatchContext:
     """What holds for the card: its own policy, or else its profile's, or else that of the settings."""
     refused: str = ""
     """Why the policy `resume` keeps it from going on, if it does."""
-    not_gone: str = ""
+    previous_worker: str = ""
     """What is known of an old worker that has not ended yet."""
 
 
@@ -76,8 +76,8 @@ def not_startable_reason(card: Card, world: DispatchContext, *, now: int) -> str
         last = card.runs[-1].finished if card.runs else None
         failed = card.reason if last is None else last.reason
         return f"It cools down for {ago(card.again_at - now)} more after: {failed.rstrip('.')}."
-    if world.not_gone:
-        return f"The old worker is not gone yet: {world.not_gone}."
+    if world.previous_worker:
+        return f"The old worker is not gone yet: {world.previous_worker}."
     return _no_room(card, world)
 
 

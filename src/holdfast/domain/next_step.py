@@ -376,7 +376,7 @@ def _away(session: Session, turn: Turn, partial: Partial, break_: Break, now: in
 
 
 def _cut_compaction(session: Session, now: int) -> list[AnyEvent]:
-    trying = session.chapter.trying
+    trying = session.chapter.in_progress
     if trying is None:
         return []
     problem = Problem(code=INTERRUPTED, message=f"The summary was cut: {CRASHED}.")

@@ -148,9 +148,14 @@ def decide_reset(
     """The one thing to do about it now."""
     if session.card:
         return NotDue()  # the next run goes on with it
-    if session.begun is None or session.fresh is None or session.archived or session.fresh.at != moment.fresh_at:
+    if (
+        session.first_input is None
+        or session.last_active is None
+        or session.archived
+        or session.last_active.at != moment.fresh_at
+    ):
         return NotDue()  # somebody was here meanwhile
-    found = due(session.begun.at, rules, moment)
+    found = due(session.first_input.at, rules, moment)
     if isinstance(found, NotDue):
         return found
     blockers = reset_blockers(session, moment.now)
@@ -178,7 +183,7 @@ def reset_blockers(session: Session, now: int) -> list[Blocker]:
         return [Blocker(by="queue", reason=f"{len(session.queue)} in the queue")]
     if session.run:
         return [Blocker(by="turn", reason=f"run {session.run} of card {session.card} works in it")]
-    if session.chapter.trying is not None:
+    if session.chapter.in_progress is not None:
         return [Blocker(by="turn", reason="its context is being made shorter")]
     return []
 

@@ -133,12 +133,12 @@ class Session:
     """The digests of the calls that a person allowed for this session."""
     rights: Rights = NO_LIMITS
     """What limits it besides its profile: the rights of the agents that it descends from."""
-    limited: EventRef | None = None
+    limited_at: EventRef | None = None
     """The event that limited it last."""
     answered: dict[str, WaitAnswered] = field(default_factory=dict)
     """Every answer by its wait, so that a second one can be told who was first."""
     undone: set[int] = field(default_factory=set)
-    put_away: EventRef | None = None
+    archived_at: EventRef | None = None
     """The event that archived it, while it is."""
     pinned: bool = False
     messages: list[Message] = field(default_factory=list)
@@ -147,9 +147,9 @@ class Session:
     """Those that a reset opened and nobody undid, the first one included."""
     size: int = 0
     """About how many tokens the model sees."""
-    begun: EventRef | None = None
+    first_input: EventRef | None = None
     """The first word of a person in this chapter; None while it is empty."""
-    fresh: EventRef | None = None
+    last_active: EventRef | None = None
     """A person's last act, or the end of the last turn that a person asked for."""
     policy: ResetPolicy = field(default_factory=ResetPolicy)
     postponed: tuple[ResetPostponed, EventRef] | None = None
@@ -175,7 +175,7 @@ class Session:
     @property
     def archived(self) -> bool:
         """Whether it is out of the default list."""
-        return self.put_away is not None
+        return self.archived_at is not None
 
     def open_call(self, call: str) -> OpenCall | None:
         """A tool call of the current step that has no outcome yet."""
@@ -186,7 +186,7 @@ class Session:
         """The one that the model sees."""
         return self.chapters[-1]
 
-    def head(self) -> list[Message]:
+    def context_preamble(self) -> list[Message]:
         """What the model is told in the place of what it does not see."""
         chapter = self.chapter
         found = [] if chapter.opened is None else [opening(chapter.opened)]
@@ -197,13 +197,13 @@ class Session:
     def context(self) -> list[Message]:
         """What the model sees."""
         start = bisect_right(self.messages, self.chapter.start, key=lambda message: message.turn)
-        return [*self.head(), *self.messages[start:]]
+        return [*self.context_preamble(), *self.messages[start:]]
 
     @property
     def activity(self) -> Activity:
         """One word for what it is doing."""
         if self.turn is None:
-            busy = self.chapter.trying is not None or self.chapter.wanted is not None
+            busy = self.chapter.in_progress is not None or self.chapter.requested is not None
             return "queued" if self.queue else "compacting" if busy else "idle"
         if self.turn.wait is not None:
             return "waiting"

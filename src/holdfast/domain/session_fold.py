@@ -122,9 +122,9 @@ def evolve(session: Session, record: Record) -> None:
         case TurnFinished() as e:
             ended = EventRef(record.version, record.at)
             session.last_turn = LastTurn(e.turn, e.outcome, e.reason, e.problem, ended)
-            if session.turn is not None and session.turn.by_person and session.fresh is not None:
-                session.fresh, session.postponed = ended, None
-            session.turn, session.chapter.digest_now = None, False
+            if session.turn is not None and session.turn.by_person and session.last_active is not None:
+                session.last_active, session.postponed = ended, None
+            session.turn, session.chapter.use_digest = None, False
             if e.outcome != "done":
                 session.messages.append(Note(e.turn, f"This turn {e.outcome}: {e.reason}"))
         case InputsJoined() as e:
@@ -203,7 +203,7 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
         case SessionCreated() as e:
             session.title, session.profile, session.cwd, session.task = e.title, e.profile, e.cwd, e.task
             session.rights, session.workspace_of = e.rights or NO_LIMITS, e.workspace_of
-            session.limited = EventRef(record.version, record.at) if e.rights is not None else None
+            session.limited_at = EventRef(record.version, record.at) if e.rights is not None else None
         case SessionRenamed() as e:
             session.title = e.title
         case AgentChosen() as e:
@@ -219,9 +219,9 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
             _dismiss(session, e.turn)
             _acted(session, record, e.by)
         case SessionArchived():
-            session.put_away = EventRef(record.version, record.at)
+            session.archived_at = EventRef(record.version, record.at)
         case SessionRestored():
-            session.put_away = None
+            session.archived_at = None
         case SessionPinned() as e:
             session.pinned = e.pinned
         case InputRevised() as e:
@@ -235,7 +235,7 @@ def _of_session(session: Session, event: Other, record: Record) -> None:
             session.workspace_of = e.card
             if e.rights is not None:
                 session.rights = intersect(session.rights, e.rights)
-                session.limited = EventRef(record.version, record.at)
+                session.limited_at = EventRef(record.version, record.at)
         case WorkerReleased():
             session.run = 0
             if session.turn is not None:
@@ -253,17 +253,17 @@ def _of_chapter(session: Session, event: ChapterEvent, record: Record) -> None:
             session.postponed = (event, happened)
         case ResetPolicySet(policy=policy, by=by):
             session.policy = policy
-            if session.begun is not None:  # a rule is not about the time before it was set
-                session.begun = happened
+            if session.first_input is not None:  # a rule is not about the time before it was set
+                session.first_input = happened
             _acted(session, record, by)
         case ChapterOpened():
-            session.chapter.wanted = None
+            session.chapter.requested = None
             session.chapters.append(Chapter(event.chapter, session.turns, event, happened))
-            session.begun = session.fresh = session.postponed = None
+            session.first_input = session.last_active = session.postponed = None
             session.size = _estimate(session)
         case ChapterRejoined():
             session.chapters.pop()
-            session.begun = session.fresh = happened
+            session.first_input = session.last_active = happened
             session.postponed = None
             session.size = _estimate(session)
         case other:
@@ -281,10 +281,10 @@ def _acted(session: Session, record: Record, by: str, *, begins: bool = False) -
     if not is_person(by):
         return
     happened = EventRef(record.version, record.at)
-    if begins and session.begun is None:
-        session.begun = happened
-    if session.begun is not None:
-        session.fresh, session.postponed = happened, None
+    if begins and session.first_input is None:
+        session.first_input = happened
+    if session.first_input is not None:
+        session.last_active, session.postponed = happened, None
 
 
 def _dismiss(session: Session, turn: int) -> None:
@@ -319,7 +319,7 @@ def _responded(session: Session, event: ModelResponded) -> None:
     turn.said = event.text or turn.said
     turn.tokens += used
     turn.asked, turn.answered, turn.yielded = False, True, not event.calls
-    session.chapter.digest_now = False
+    session.chapter.use_digest = False
     turn.open_calls = {call.call: OpenCall(call) for call in event.calls}
 
 
@@ -335,7 +335,7 @@ def _answered(session: Session, turn: Turn, event: WaitAnswered) -> None:
         if event.answer in ("call", "session", "always") and event.call_digest:
             session.allowed_calls.add(event.call_digest)
     elif wait.purpose == "compaction":
-        session.chapter.digest_now = event.answer == DIGEST
+        session.chapter.use_digest = event.answer == DIGEST
         session.chapter.failures = 0
     elif wait.purpose == "resume":
         session.messages.append(Note(event.turn, f"You stood still: {wait.reason}. {event.by} said: {event.answer}."))

@@ -300,7 +300,7 @@ def _context_at_rest(session: Session) -> None:
     """What is being answered or summarised is not changed under the model's feet."""
     if session.turn is not None:
         raise Conflict("A turn is running.", hint=f"`holdfast stop {session.id}` first.")
-    if session.chapter.trying is not None:
+    if session.chapter.in_progress is not None:
         raise Conflict("Its context is being made shorter.", hint="Try again when that is over.")
 
 
@@ -313,7 +313,7 @@ def _rejoin(session: Session, by: str) -> ChapterRejoined:
 
 
 def _compact(session: Session, instructions: str, by: str) -> CompactionRequested:
-    if session.chapter.wanted is not None or session.chapter.trying is not None:
+    if session.chapter.requested is not None or session.chapter.in_progress is not None:
         raise Conflict("Its context is being made shorter already.")
     ended = session.turns - (session.turn is not None)
     if ended <= session.chapter.start and not session.chapter.provisional:

@@ -68,11 +68,11 @@ class Devices:
 
     # --- coming in ------------------------------------------------------------------------------
 
-    async def mint(self, *, device: str = "") -> SignInCode:
+    async def add_code(self, *, device: str = "") -> SignInCode:
         """A code that lets one browser in, once; it ends with the device that asked for it."""
         code, now = secrets.token_urlsafe(24), self._clock.now()
         expires_at = now + CODE_MS
-        await self._kept.mint(hashed(code), expires_at=expires_at, at=now, device=device)
+        await self._kept.add_code(hashed(code), expires_at=expires_at, at=now, device=device)
         self._codes = {hash: until for hash, until in self._codes.items() if until > now}
         self._codes[hashed(code)] = expires_at
         return SignInCode(code, expires_at)
@@ -81,7 +81,7 @@ class Devices:
         """Whether a code looks right. A code has 192 random bits: nobody guesses one, however often they try."""
         return self._codes.get(hashed(code), 0) > self._clock.now()
 
-    async def log_in(self, code: str, name: str, *, known: str) -> tuple[DeviceRow, str]:
+    async def sign_in(self, code: str, name: str, *, known: str) -> tuple[DeviceRow, str]:
         """The device, and the value of its cookie. One that is known stays what it is, with its cursors."""
         if not self.is_code(code):
             raise Unauthorized(USED)
@@ -89,7 +89,7 @@ class Devices:
         device = DeviceRow(secrets.token_hex(8), hashed(secret), name, now, now)
         if known:
             device = replace(self.get(known), hash=device.hash, name=name, seen_at=now)
-        used = await self._kept.log_in(hashed(code), device, revoked=self._revocations.pending)
+        used = await self._kept.sign_in(hashed(code), device, revoked=self._revocations.pending)
         self._codes.pop(hashed(code), None)
         if not used:
             raise Unauthorized(USED)

@@ -58,7 +58,7 @@ def _program(home: Home) -> str:
 async def sign_in_link(gateway: Gateway) -> str:
     """Where a browser can look in, once; empty when the disk takes no code."""
     try:
-        return f"{gateway.url}/#code={(await gateway.devices.mint()).code}"
+        return f"{gateway.url}/#code={(await gateway.devices.add_code()).code}"
     except HoldfastError as error:
         log.warning("there is no sign-in code: %s", error)
         return ""

@@ -27,7 +27,7 @@ class _Figures(Collector):
         yield GaugeMetricFamily("holdfast_followers", "Open event streams.", value=at.streams.open)
         yield GaugeMetricFamily("holdfast_writable", "1 while the disk takes writes.", value=at.store.health.writable)
         yield CounterMetricFamily("holdfast_events_sent", "Events sent to followers.", value=at.streams.sent)
-        commits, seconds = at.store.effort
+        commits, seconds = at.store.commit_stats
         yield CounterMetricFamily("holdfast_commits", "Transactions committed.", value=commits)
         yield CounterMetricFamily("holdfast_commit_seconds", "Time spent in them.", value=seconds)
 

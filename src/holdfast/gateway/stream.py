@@ -249,7 +249,7 @@ class Streams:
         spoken = _Spoken()
         with self._store.subscribe(stream) as changes:
             while True:
-                changes.take()
+                changes.drain()
                 await connection.ready()
                 while (batch := await self._read(stream, after)) is not None:
                     after = batch.cursor
@@ -285,7 +285,7 @@ class Streams:
 
     def _forget_deleted(self) -> None:
         """What was deleted is not shared any more."""
-        if any(kinds & DELETIONS for kinds in self._system.take().values()):
+        if any(kinds & DELETIONS for kinds in self._system.drain().values()):
             self._shared.clear()
             self._shared_bytes = 0
             self._forgotten += 1

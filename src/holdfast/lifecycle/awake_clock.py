@@ -36,7 +36,7 @@ class AwakeClock:
         self._gaps: list[tuple[int, int]] = []
         """When the machine was found to have slept or its clock to have been set, and how much time was none."""
 
-    def look(self, now: int) -> bool:
+    def tick(self, now: int) -> bool:
         """Begin a round at this wall time; whether the machine slept since the last one."""
         self._at, self._now = self._monotonic(), now
         boot = self._since_boot()

@@ -41,7 +41,7 @@ class ResetScheduler:
         self._profiles = profiles
         self._awake = awake
         self._clock = clock
-        self._rounds = PeriodicTask(self.look, name="the reset clock", every=LOOK_SECONDS)
+        self._rounds = PeriodicTask(self.run_once, name="the reset clock", every=LOOK_SECONDS)
         self._few = asyncio.Semaphore(AT_ONCE)
 
     async def start(self) -> None:
@@ -52,10 +52,10 @@ class ResetScheduler:
         """Until the next start."""
         await self._rounds.stop()
 
-    async def look(self) -> None:
+    async def run_once(self) -> None:
         """One round. The rows first: a round without them would forget how long everybody is idle."""
-        rows = await self._store.sessions_begun(own_policy=not self._any_rule())
-        self._awake.look(self._clock.now())
+        rows = await self._store.resettable_sessions(own_policy=not self._any_rule())
+        self._awake.tick(self._clock.now())
         fallen: list[tuple[str, ResetRules, ResetClockReading]] = []
         for row in rows:
             rules = self._profiles.reset_rules(str(row["profile"]), _policy(str(row["reset_policy"])))
@@ -97,11 +97,17 @@ class ResetScheduler:
     def outlook(self, session: Session) -> NotDue:
         """Which rule comes next for a session, and when, if nobody says anything until then."""
         rules = self._profiles.reset_rules(session.profile, session.policy)
-        if session.begun is None or session.fresh is None or session.archived or session.card or rules.mode == "none":
+        if (
+            session.first_input is None
+            or session.last_active is None
+            or session.archived
+            or session.card
+            or rules.mode == "none"
+        ):
             return NotDue()
 
         def about(key: object, since: int) -> int:
             return self._awake.about(key, since, self._clock.now())
 
-        found = due(session.begun.at, rules, self._moment(rules, session.id, session.fresh.at, about))
+        found = due(session.first_input.at, rules, self._moment(rules, session.id, session.last_active.at, about))
         return NotDue(found.rule, found.at)

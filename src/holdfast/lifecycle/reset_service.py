@@ -57,7 +57,7 @@ class ResetService:
             state = await self._sessions.get(session)
             version = state.version
             check_at_rest(state, self._clock.now())
-            running = await self._running.of(session)
+            running = await self._running.of_session(session)
             if running and command.running is None:
                 raise still_running(running)
             note = await self._note(state) if command.note else ("", "")
@@ -77,7 +77,7 @@ class ResetService:
         """Look at one whose time has come; what was decided."""
         state = await self._sessions.get(session)
         version = state.version
-        running = await self._running.of(session)
+        running = await self._running.of_session(session)
         decision = decide_reset(state, rules, moment, running)
         if isinstance(decision, ResetPostponed):
             before = state.postponed
@@ -112,7 +112,7 @@ class ResetService:
     ) -> Appended | None:
         """The boundary and what ends with the old chapter, all or nothing; None when something came between."""
         of = f"a reset of session {session.id}"
-        also = await self._running.writes(
+        also = await self._running.stop_writes(
             {one.task: f"{of}: {one.rule}" for one in opened.stopped},
             [one.task for one in opened.kept] if opened.rule == "person" else [],
             by=by,
@@ -124,7 +124,7 @@ class ResetService:
         except Conflict:
             return None
         self._sessions.apply(appended.records)
-        self._running.enforce(also)
+        self._running.signal(also)
         log.info(
             "session %s: chapter %d, %s; %d handed over, %d stopped",
             session.id,

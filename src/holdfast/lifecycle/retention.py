@@ -100,7 +100,7 @@ class Retention:
         for name, archived in ((ARCHIVE, False), (DELETE, True)):
             days = int(getattr(rules, name))
             if days:
-                rows = await self._store.sessions_unused(archived=archived, before=now - days * DAY_MS)
+                rows = await self._store.unused_sessions(archived=archived, before=now - days * DAY_MS)
                 found |= {f"{name} = {days}": rows} if rows else {}
         return found
 
@@ -117,7 +117,7 @@ class Retention:
                     if rule.startswith(DELETE):
                         await self._sessions.delete(id, caller)
                     else:
-                        await self._sessions.tell(id, ArchiveSession(), caller)
+                        await self._sessions.execute(id, ArchiveSession(), caller)
                 except Rejected as error:
                     log.info("session %s stays: %s", id, error)
                 else:

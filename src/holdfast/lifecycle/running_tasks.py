@@ -27,7 +27,7 @@ class RunningTasks:
         self._tasks = tasks
         self._awake = awake
 
-    async def of(self, session: str) -> list[Running]:
+    async def of_session(self, session: str) -> list[Running]:
         """Its background tasks that run now, oldest first."""
         return [self._running(view) for view in await self._shelf.running() if view.session == session]
 
@@ -46,7 +46,7 @@ class RunningTasks:
             quiet_looks=view.quiet_looks,
         )
 
-    async def writes(self, stop: dict[str, str], keep: list[str], *, by: str) -> tuple[Write, ...]:
+    async def stop_writes(self, stop: dict[str, str], keep: list[str], *, by: str) -> tuple[Write, ...]:
         """What is written into their tasks: who is stopped by which rule, and who outlives what it belonged to.
 
         Only if nothing happened to them since: one that has just ended is not stopped.
@@ -66,13 +66,13 @@ class RunningTasks:
             return []
         return [Write(task_stream(str(row["id"])), (event,), expect=int(str(row["version"])))]
 
-    def enforce(self, writes: tuple[Write, ...]) -> None:
+    def signal(self, writes: tuple[Write, ...]) -> None:
         """After these were written: end those whose end is wanted."""
         for write in writes:
             if any(isinstance(event, TaskStopRequested) for event in write.events):
-                self._tasks.enforce(write.stream.removeprefix("task/"))
+                self._tasks.signal(write.stream.removeprefix("task/"))
 
-    async def with_what_runs(
+    async def execute_with_running(
         self,
         session: str,
         choice: WhatRuns | None,
@@ -90,7 +90,7 @@ class RunningTasks:
                 if not await self._changed(also):
                     raise
                 continue  # one of them has just ended
-            self.enforce(also)
+            self.signal(also)
             return appended
         raise Conflict("What runs changed too often in between.", hint="Try again.")
 
@@ -100,14 +100,14 @@ class RunningTasks:
 
     async def _chosen(self, session: str, choice: WhatRuns | None, *, by: str, what: str) -> tuple[Write, ...]:
         """What a person's choice means for what runs; without a choice, and with something running, a question."""
-        running = await self.of(session)
+        running = await self.of_session(session)
         if not running:
             return ()
         if choice is None:
             raise still_running(running)
         if choice == "keep":
-            return await self.writes({}, [one.task for one in running], by=by)
-        return await self.writes({one.task: what for one in running if one.process}, [], by=by)
+            return await self.stop_writes({}, [one.task for one in running], by=by)
+        return await self.stop_writes({one.task: what for one in running if one.process}, [], by=by)
 
 
 def still_running(running: list[Running]) -> Conflict:

@@ -31,7 +31,7 @@ class StaleReport:
         self._clock = clock
         self._rules = rules
         self._listed: int | None = None
-        self._rounds = PeriodicTask(self.look, name="the list of stale commands", every=LOOK_SECONDS)
+        self._rounds = PeriodicTask(self.run_once, name="the list of stale commands", every=LOOK_SECONDS)
 
     async def start(self) -> None:
         """From the next daily hour on; the list itself can be had at any time."""
@@ -41,7 +41,7 @@ class StaleReport:
         """Until the next start."""
         await self._rounds.stop()
 
-    async def look(self) -> bool:
+    async def run_once(self) -> bool:
         """Name them if the hour has passed since the last look; whether there were any."""
         rules = self._rules()
         hour = USUAL_HOUR if rules.at_hour is None else rules.at_hour

@@ -43,7 +43,7 @@ class Agent:
     sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
     approval_timeout_ms: int = 0
     """An approval that nobody answers for so long is denied; 0 never is."""
-    kept: tuple[int, int] = KEPT
+    kept_output: tuple[int, int] = KEPT
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
     summarisers: tuple[Model, ...] = ()
     summary_seconds: float = 60.0
@@ -60,7 +60,7 @@ class Agent:
             found += await self.servers.tools(list(self.server_names))
         return {tool.name: tool for tool in found}
 
-    def place(self, session: Session, call: str = "") -> ToolContext:
+    def tool_context(self, session: Session, call: str = "") -> ToolContext:
         """Where its tools work, or one call of them."""
         # a card has a workspace of its own, and what an agent created works where its creator could
         given = session.workspace_of or session.rights.layers
@@ -68,21 +68,21 @@ class Agent:
             Path(session.cwd if given else self.cwd or session.cwd),
             self.also,
             self.closed,
-            own=self._workspace(session),
+            workspace=self._workspace(session),
             bounds=tuple(tuple(Path(path) for path in layer.paths) for layer in self.ancestors),
-            others=all(rules.get(OTHERS_TASKS) == "allow" for rules in self.all_rules),
-            commands=all(policy_of_tool("terminal", rules) != "deny" for rules in self.all_rules),
+            other_sessions=all(rules.get(OTHERS_TASKS) == "allow" for rules in self.all_rules),
+            may_run_commands=all(policy_of_tool("terminal", rules) != "deny" for rules in self.all_rules),
             profile=session.profile,
             session=session.id,
             call=call,
-            kept=self.kept,
+            kept_output=self.kept_output,
             git_rules=tuple(
                 tuple(rule for rule, policy in rules.items() if policy != "deny" and ".git" in rule)
                 for rules in self.all_rules
             ),
             sandbox=self._sandbox(),
             mask=self.secrets.mask,
-            mark=f"{session.id}-{call}" if call else "",
+            call_key=f"{session.id}-{call}" if call else "",
         )
 
     def _workspace(self, session: Session) -> Path | None:
@@ -111,12 +111,12 @@ class Agent:
         """Its own rules and those of all that limit it; a call needs the consent of each."""
         return [self.rules, *(layer.rules for layer in self.ancestors)]
 
-    def hide(self, output: str) -> str:
+    def mask(self, output: str) -> str:
         """The output of a tool without the keys that it came across."""
         return self.secrets.mask(output)
 
-    async def tidy(self, session: Session) -> None:
+    async def clean_up(self, session: Session) -> None:
         """Take away what the tool calls left behind that were killed in the middle."""
         cut = [open.call for open in session.turn.open_calls.values() if open.effect] if session.turn else []
         for tool, call in ((tool, call) for call in cut for tool in self.own_tools if tool.name == call.tool):
-            await asyncio.to_thread(tool.tidy, self.place(session, call.call), call.arguments)
+            await asyncio.to_thread(tool.clean_up, self.tool_context(session, call.call), call.arguments)

@@ -43,7 +43,7 @@ async def shorten(
     rules, attempt = agent.limits.compaction, session.chapter.failures + 1
     about = covered(session, step.covers)
     if step.digest:
-        await pen.write(session, _compacted(session, step, agent.hide(digest(about))))
+        await pen.write(session, _compacted(session, step, agent.mask(digest(about))))
         log.warning("session %s goes on with a digest: %s", session.id, step.reason)
         return
     model = agent.summary_models[(attempt - 1) % len(agent.summary_models)]
@@ -55,26 +55,26 @@ async def shorten(
     seen = [*about, *(message for message in session.messages if message.turn > step.covers)]
     try:
         await pen.write(session, started)
-        if session.chapter.trying != started:
+        if session.chapter.in_progress != started:
             return  # a reset or its undo came first: look again at what is next
         fit = fit_to_budget(about, rules.limit >> (attempt - 1)) if rules.limit else about
         text, usage = await summarise(model, fit, wish, seconds=agent.summary_seconds, seen=seen)
     except asyncio.CancelledError:
         cut = Problem(code=INTERRUPTED, message="The summary was cut: something else came first.")
         failed = CompactionFailed(covers=step.covers, attempt=attempt, problem=cut, again_at=clock.now())
-        if session.chapter.trying is not None:
+        if session.chapter.in_progress is not None:
             await pen.write(session, failed)
         raise
     except ModelError as error:
         alone = session.turn is not None or by_itself(session, rules) is not None
         again = again_at(session.chapter, now=clock.now()) if alone else None
-        problem = msgspec.structs.replace(error.problem, message=agent.hide(error.problem.message))
+        problem = msgspec.structs.replace(error.problem, message=agent.mask(error.problem.message))
         failed = CompactionFailed(covers=step.covers, attempt=attempt, problem=problem, again_at=again)
         await pen.write(session, failed)
         log.warning("no summary of session %s, attempt %d: %s", session.id, attempt, problem.message)
         return
     took = clock.now() - began
-    made = _compacted(session, step, agent.hide(text), model=model.name, usage=usage, duration_ms=took)
+    made = _compacted(session, step, agent.mask(text), model=model.name, usage=usage, duration_ms=took)
     await pen.write(session, made)
     log.info("session %s: turns up to %d were summarised, %d tokens", session.id, step.covers, made.tokens_after)
 
@@ -114,8 +114,8 @@ async def hand_over(session: Session, agent: Agent) -> tuple[str, bool]:
         text, _ = await summarise(agent.summary_models[0], fit, HAND_OVER, seconds=agent.summary_seconds, seen=about)
     except ModelError as error:
         log.warning("session %s is handed over with a digest: %s", session.id, error.problem.message)
-        return agent.hide(digest(about)), False
-    return agent.hide(text), True
+        return agent.mask(digest(about)), False
+    return agent.mask(text), True
 
 
 async def summarise(

@@ -76,7 +76,7 @@ def permission(
         )
     try:
         subject = tool.subject(place, call.arguments)
-        narrowed = replace(place, only=_only(tool, place, call, subject))
+        narrowed = replace(place, approved_path=_only(tool, place, call, subject))
     except (ToolFailed, OSError) as error:
         return failure(error)  # whoever allows a call that cannot be carried out would allow something else
     answer = turn.answers.get(call.call)
@@ -106,17 +106,17 @@ def permission(
     started = opened is not None and opened.effect is not None
     approvals = {*session.allowed_calls, *([answer.call_digest] if answer is not None else [])}
     if any(shown.is_approved_by(digest, started=started) for digest in approvals):
-        return Allowed(tool, narrowed if started else replace(narrowed, before=shown.before))
+        return Allowed(tool, narrowed if started else replace(narrowed, approved_digest=shown.before))
     return _approval(session, turn, call, tool, handed_to or subject, shown)
 
 
 def _only(tool: AnyTool, place: ToolContext, call: Call, subject: str) -> str:
     """The file that a call is about, or the directory of a command, after all links are followed."""
-    if not isinstance(tool, Tool) or tool.about not in ("path", "command"):
+    if not isinstance(tool, Tool) or tool.subject_field not in ("path", "command"):
         return ""
-    if tool.about == "path":
+    if tool.subject_field == "path":
         return subject
-    return place.shown(place.inside(msgspec.json.decode(call.arguments, type=WorkingDirectory).cwd))
+    return place.display(place.resolve(msgspec.json.decode(call.arguments, type=WorkingDirectory).cwd))
 
 
 def rule_policy(
@@ -129,7 +129,7 @@ def rule_policy(
     granted: Collection[str] = (),
 ) -> Policy:
     """What one set of rules says of one call. `granted` are the patterns that a person allowed for the session."""
-    if isinstance(tool, Tool) and tool.about == "command":
+    if isinstance(tool, Tool) and tool.subject_field == "command":
         return _command_policy(tool, call, subject, rules, place=place, granted=granted)
     fit_to_budget = [pattern for pattern, rule in rules.items() if fits(pattern, tool.name, subject, rule)]
     policy = _longest(fit_to_budget, rules) if fit_to_budget else _usual(tool, call)
@@ -179,12 +179,12 @@ def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Po
         return False
     arguments = msgspec.json.decode(call.arguments, type=WorkingDirectory)
     try:
-        resolved = place.inside(join(arguments.cwd, target.text))
+        resolved = place.resolve(join(arguments.cwd, target.text))
         if found.writes:
             place.check_writable(resolved, "write")
     except (ToolFailed, OSError):
         return False
-    path = place.shown(resolved)
+    path = place.display(resolved)
     tool = "write" if found.writes else "read"
     fit_to_budget = [pattern for pattern, rule in rules.items() if fits(pattern, tool, path, rule)]
     return (_longest(fit_to_budget, rules) if fit_to_budget else "ask" if found.writes else "allow") == "allow"
@@ -195,9 +195,9 @@ def _longest(fit_to_budget: list[str], rules: dict[str, Policy]) -> Policy:
 
 
 def _usual(tool: AnyTool, call: Call) -> Policy:
-    if tool.usual == "ask" and effect_of(tool, call.arguments) == "pure":
+    if tool.default_policy == "ask" and effect_of(tool, call.arguments) == "pure":
         return "allow" if isinstance(tool, Tool) else "ask"
-    return tool.usual
+    return tool.default_policy
 
 
 def _name(tool: AnyTool, subject: str) -> str:
@@ -224,9 +224,9 @@ def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: 
 
 def _offered(tool: AnyTool, subject: str) -> str:
     """A command with any arguments, or the files of the same directory; of anything else just this very subject."""
-    if isinstance(tool, Tool) and tool.about == "command":
+    if isinstance(tool, Tool) and tool.subject_field == "command":
         return rule_to_offer(subject)
-    if not isinstance(tool, Tool) or tool.about != "path":
+    if not isinstance(tool, Tool) or tool.subject_field != "path":
         return literally(subject) if len(subject) <= MAX_RULE else ""
     place, name = split(subject)
     return join(literally(place), ".*" if name.startswith(".") else "*")

@@ -165,7 +165,7 @@ class Profiles:
                 profile.network,
                 tuple(Path(_of_the_user(path)).resolve() for path in profile.sandbox_write),
             ),
-            kept=(_blocks(profile.output_head_kib), _blocks(profile.output_tail_kib)),
+            kept_output=(_blocks(profile.output_head_kib), _blocks(profile.output_tail_kib)),
             secrets=self._secrets,
             summarisers=(self._model(wanted),) if (wanted := settings.compaction.summary_model) else (),
             summary_seconds=settings.compaction.summary_timeout,
@@ -186,7 +186,7 @@ class Profiles:
 
     def inherited_rights(self, session: Session) -> Rights:
         """The rights of what this session creates: no more than its own."""
-        profile, place = self.settings.profiles.get(session.profile), self.agent(session).place(session)
+        profile, place = self.settings.profiles.get(session.profile), self.agent(session).tool_context(session)
         layer = RightsLayer(
             profile=session.profile,
             rules={"*": "deny"} if profile is None else profile.tools,
@@ -230,7 +230,7 @@ class Profiles:
             notify=chosen("notify", usual.notify),
         )
 
-    def hide(self, text: str) -> str:
+    def mask(self, text: str) -> str:
         """What goes into the log without any agent's doing, such as the end of a command, without keys."""
         return self._secrets.mask(text)
 

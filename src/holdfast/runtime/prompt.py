@@ -24,7 +24,7 @@ def prompt(
 def _of_the_directory(place: ToolContext) -> str:
     """What the project tells every agent; a file that cannot be read is said to be so."""
     try:
-        path = place.inside(AGENTS_FILE)
+        path = place.resolve(AGENTS_FILE)
         if not path.exists():
             return ""
         with open_text(place, path, AGENTS_FILE) as file:

@@ -146,7 +146,7 @@ class Runner:
 
     async def sweep(self) -> None:
         """Find sessions that are open and that nobody works on."""
-        rows = await self._store.sessions_at_work()
+        rows = await self._store.unfinished_sessions()
         versions = {str(row["id"]): int(str(row["version"])) for row in rows}
         self._at_rest = {id: seen for id, seen in self._at_rest.items() if versions.get(id) == seen}
         for id in versions:
@@ -213,7 +213,7 @@ class Runner:
     async def _attend(self, session_id: str) -> None:
         session = await self._sessions.get(session_id)
         step = next_step(session, self._profiles.agent(session).limits, now=self._clock.now())
-        if isinstance(step, Rest) and session.chapter.trying is None:  # else somebody died while at it
+        if isinstance(step, Rest) and session.chapter.in_progress is None:  # else somebody died while at it
             if session.activity != "idle":
                 self._at_rest[session_id] = session.version
             self._try_again_later(session)
@@ -258,15 +258,15 @@ class Runner:
             except (asyncio.CancelledError, HoldfastError):
                 raise
             except Exception as error:  # a bug must not leave a turn that looks as if it were running
-                await pen.look(session)
-                if session.turn is None and session.chapter.trying is None:
+                await pen.refresh(session)
+                if session.turn is None and session.chapter.in_progress is None:
                     raise  # nothing was begun that could end as failed: another worker tries
                 log.exception("worker of %s failed", session.id)
                 await self._fail(session, pen, error)
 
     async def _fail(self, session: Session, pen: SessionWriter, error: Exception) -> None:
         what, hint = f"{type(error).__name__}: {error}", "`holdfast logs` has the details."
-        if (trying := session.chapter.trying) is not None:
+        if (trying := session.chapter.in_progress) is not None:
             problem = Problem(code="internal", message=f"An internal error ended the summary: {what}", hint=hint)
             failed = CompactionFailed(covers=trying.covers, attempt=trying.attempt, problem=problem, again_at=None)
             await pen.write(session, failed)

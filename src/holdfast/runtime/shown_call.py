@@ -74,7 +74,7 @@ def _values(tool: AnyTool, arguments: str) -> list[tuple[str, object, bool]]:
 def _directory(place: ToolContext, value: object) -> str:
     """Where a command runs, in full."""
     try:
-        return str(place.inside(str(value)))
+        return str(place.resolve(str(value)))
     except (ToolFailed, OSError):
         return str(place.cwd / str(value))
 

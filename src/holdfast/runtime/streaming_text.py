@@ -34,16 +34,16 @@ class StreamingTexts:
         """The text so far."""
         return self._texts.get(stream)
 
-    def begin(self, stream: str, *, turn: int, step: int, since: int) -> None:
+    def start(self, stream: str, *, turn: int, step: int, since: int) -> None:
         """A step begins to speak."""
         self._texts[stream] = StreamingText(turn, step, since)
 
-    def add(self, stream: str, *, text: str, thinking: str) -> None:
+    def append(self, stream: str, *, text: str, thinking: str) -> None:
         """It said more; whoever follows the stream is woken up."""
         live = self._texts[stream]
         live.text += text
         live.thinking += thinking
-        self._store.nudge(stream)
+        self._store.hint(stream)
 
     def end(self, stream: str) -> None:
         """Its answer is in the log, or was cut."""

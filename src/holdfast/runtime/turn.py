@@ -96,7 +96,7 @@ class Worker:
         try:
             await self._pick_up(left_behind, break_)
             while await self._step():
-                await self._pen.look(self._session)
+                await self._pen.refresh(self._session)
         except asyncio.CancelledError:
             await self._suspend()
             raise
@@ -139,7 +139,7 @@ class Worker:
 
     async def _call_model(self, agent: Agent, step: CallModel) -> None:
         tools = [tool.spec for tool in (await agent.tools()).values()]
-        place = agent.place(self._session)
+        place = agent.tool_context(self._session)
         request = prompt(self._session, turn=step.turn, instructions=agent.instructions, place=place, tools=tools)
         seen = self._session.version
         asked = ModelRequested(
@@ -147,22 +147,24 @@ class Worker:
         )
         await self._write(asked)
         started = self._clock.now()
-        self._live.begin(self._stream, turn=step.turn, step=step.step, since=self._session.version)
+        self._live.start(self._stream, turn=step.turn, step=step.step, since=self._session.version)
         try:
-            answer = await listen(agent.model, request, show=self._show, save=lambda: self._pen.save(self._session))
+            answer = await listen(
+                agent.model, request, show=self._show, save=lambda: self._pen.save_partial(self._session)
+            )
             outcome: list[AnyEvent] = [responded(step, answer, elapsed(self._clock, started))]
         except ModelError as error:
             live = self._live.get(self._stream)
             partial = Partial(live.text, live.thinking) if live is not None else Partial()
             again = (error.after_ms,) if error.retry else None
-            said = agent.hide(error.problem.message)  # a provider may repeat any key that it was sent
+            said = agent.mask(error.problem.message)  # a provider may repeat any key that it was sent
             problem = msgspec.structs.replace(error.problem, message=said)
             outcome = failed(self._session, problem, partial, again, now=self._clock.now(), limits=agent.limits)
         self._live.end(self._stream)  # before it is written: no follower gets a delta after the answer
         await self._write(*outcome)
 
     def _show(self, piece: Delta) -> None:
-        self._live.add(self._stream, text=piece.text, thinking=piece.thinking)
+        self._live.append(self._stream, text=piece.text, thinking=piece.thinking)
 
     # --- tools ----------------------------------------------------------------------------------
 
@@ -172,9 +174,9 @@ class Worker:
         for call in calls:
             opened = session.open_call(call.call) or OpenCall(call)
             started, cut_before = opened.started or self._clock.now(), opened.effect
-            place = agent.place(session, call.call)
+            place = agent.tool_context(session, call.call)
             tool = tools.get(call.tool)
-            other = await tool.handed_to(place, call.arguments) if isinstance(tool, Tool) else ""
+            other = await tool.delegated_profile(place, call.arguments) if isinstance(tool, Tool) else ""
             result = permission(
                 session, call, tools=tools, rules=agent.rules, place=place, limits=agent.ancestors, handed_to=other
             )
@@ -186,7 +188,7 @@ class Worker:
                 result = await self._carry_out(result, call)
             result = mark_uncertain(result, cut_before, carried_out=permitted)
             took = elapsed(self._clock, started)
-            await self._write(finished(call, result, turn=turn, duration_ms=took, hide=agent.hide))
+            await self._write(finished(call, result, turn=turn, duration_ms=took, hide=agent.mask))
 
     async def _carry_out(self, permitted: Allowed, call: Call) -> ToolOutcome:
         """The intent first, then the effect. After a crash the intent is there already."""
@@ -208,15 +210,15 @@ class Worker:
     async def _pick_up(self, left_behind: PartialText | None, break_: Break) -> None:
         """A turn that somebody else left open: say what is known, then go on or wait for a person."""
         agent = self._profiles.agent(self._session)
-        await agent.tidy(self._session)
+        await agent.clean_up(self._session)
         partial = Partial(left_behind.text, left_behind.thinking, left_behind.at) if left_behind else Partial()
         await self._write(*pick_up(self._session, partial, break_, now=self._clock.now(), limits=agent.limits))
 
     async def _suspend(self) -> None:
         """The gateway says goodbye: keep the text so far and mark the turn; the next start goes on."""
-        await self._pen.save(self._session)
+        await self._pen.save_partial(self._session)
         self._live.end(self._stream)
-        await self._pen.look(self._session)
+        await self._pen.refresh(self._session)
         turn = self._session.turn
         if turn is not None and turn.wait is None:
             await self._write(TurnSuspended(turn=turn.number, reason="the gateway was shut down"))
@@ -232,8 +234,8 @@ class Worker:
                     await asyncio.wait({task, change}, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     change.cancel()
-                if not task.done() and any(self._changes.take().values()):
-                    await self._pen.look(self._session)
+                if not task.done() and any(self._changes.drain().values()):
+                    await self._pen.refresh(self._session)
                     answered = waited and self._session.activity != "waiting"
                     heard = answered or (rested and self._session.queue)
                     if heard or stop_reason(self._session) is not None:

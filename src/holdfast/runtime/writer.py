@@ -42,7 +42,7 @@ class SessionWriter:
         self._lease = lease
         self._leaving = leaving
 
-    async def look(self, session: Session) -> None:
+    async def refresh(self, session: Session) -> None:
         """Catch up with what was said meanwhile."""
         await self._sessions.get(session.id)
 
@@ -66,7 +66,7 @@ class SessionWriter:
         except Fenced:
             raise
         except Conflict:
-            await self.look(session)
+            await self.refresh(session)
         else:
             self._sessions.apply(appended.records)
 
@@ -77,13 +77,13 @@ class SessionWriter:
             # what takes messages or covers turns, and what ends a turn, must not miss what was said just now
             expect = before if takes else session.version if ends else None
             write = Write(session_stream(session.id), events, expect=expect)
-            writes = (write, *await self._archive.alongside(session, events))
+            writes = (write, *await self._archive.companion_writes(session, events))
             try:
                 appended = await self._store.append(Append(writes, self._clock.now(), lease=self._lease))
             except Fenced:
                 raise
             except Conflict:
-                await self.look(session)  # something was said, or who was to be told of a task's end was deleted
+                await self.refresh(session)  # something was said, or who was to be told of a task's end was deleted
                 if takes and session.version != before:
                     return None  # look again at what is next
                 if len(writes) == 1 and not ends:
@@ -91,15 +91,15 @@ class SessionWriter:
             except Unavailable:
                 if await wait_for_event(self._leaving, within=RETRY_SECONDS):
                     raise  # a gateway that says goodbye does not wait for a sick disk
-                if await self._written(write, before):  # the commit was in doubt, and it had happened
-                    return await self.look(session)
+                if await self._is_stored(write, before):  # the commit was in doubt, and it had happened
+                    return await self.refresh(session)
             else:
                 self._sessions.apply(appended.records)
                 if session.version < appended.version:  # somebody was reading, or something was said meanwhile
-                    await self.look(session)
+                    await self.refresh(session)
                 return None
 
-    async def _written(self, write: Write, before: int) -> bool:
+    async def _is_stored(self, write: Write, before: int) -> bool:
         """Whether it is in the log: all or nothing, so its first event tells; words may stand around it."""
         records = await self._store.load(write.stream, after=before)
         return write.events[0] in [record.event for record in records]
@@ -112,7 +112,7 @@ class SessionWriter:
         self._live.end(stream)
         await self.write(session, *close(session, finish, partial, now=self._clock.now()))
 
-    async def save(self, session: Session) -> None:
+    async def save_partial(self, session: Session) -> None:
         """Keep the text so far where a crash cannot reach it."""
         stream = session_stream(session.id)
         live = self._live.get(stream)

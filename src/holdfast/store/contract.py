@@ -149,7 +149,7 @@ class Subscription(Protocol):
     async def wait(self) -> None:
         """Return when something was committed since the last `take`."""
 
-    def take(self) -> dict[str, set[str]]:
+    def drain(self) -> dict[str, set[str]]:
         """The streams that changed since the last call, each with the kinds of its new events.
 
         A nudge leaves a stream without kinds.
@@ -192,7 +192,7 @@ class Store(Protocol):
         """Follow one stream, or with None all of them."""
         ...
 
-    def nudge(self, stream: str) -> None:
+    def hint(self, stream: str) -> None:
         """Wake the followers of a stream for a frame that is no fact."""
         ...
 
@@ -224,17 +224,17 @@ class Store(Protocol):
         """One session by id or unique prefix. NotFound, Gone, or Conflict if it fits several."""
         ...
 
-    async def sessions_at_work(self) -> list[Row]:
+    async def unfinished_sessions(self) -> list[Row]:
         """Every session that is not at rest."""
         ...
 
-    async def sessions_begun(self, *, own_policy: bool) -> list[Row]:
+    async def resettable_sessions(self, *, own_policy: bool) -> list[Row]:
         """Every session that a reset could be about: not archived, with something in its chapter. With `own_policy`
         only those that have a reset policy of their own. What is needed to decide, not whole rows.
         """
         ...
 
-    async def sessions_unused(self, *, archived: bool, before: int) -> list[Row]:
+    async def unused_sessions(self, *, archived: bool, before: int) -> list[Row]:
         """Sessions at rest, not pinned, with nothing running and not touched since a moment, oldest first."""
         ...
 
@@ -331,7 +331,7 @@ class Store(Protocol):
         ...
 
     @property
-    def effort(self) -> tuple[int, float]:
+    def commit_stats(self) -> tuple[int, float]:
         """Transactions committed since the start, and the seconds that they took."""
         ...
 

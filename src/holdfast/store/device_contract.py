@@ -33,7 +33,7 @@ class SinceSummary:
 class Devices(Protocol):
     """Beside the log: who may look in from a browser, and how far each has read."""
 
-    async def mint(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:
+    async def add_code(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:
         """Keep a one-time code, by its hash, with the device that created it; the owner's token is none."""
         ...
 
@@ -41,7 +41,7 @@ class Devices(Protocol):
         """The hash of every code that can still be used, with the time when it expires."""
         ...
 
-    async def log_in(self, code: str, device: DeviceRow, *, revoked: frozenset[str] = frozenset()) -> bool:
+    async def sign_in(self, code: str, device: DeviceRow, *, revoked: frozenset[str] = frozenset()) -> bool:
         """Use a code up and keep the device; False when the code is wrong, used, too old or of a revoked device.
 
         `revoked` are devices whose revocation could not be written yet; it is written first.
@@ -60,7 +60,7 @@ class Devices(Protocol):
         """Every device, oldest first."""
         ...
 
-    async def seen(self, device: str, session: str, version: int, *, at: int) -> int:
+    async def mark_seen(self, device: str, session: str, version: int, *, at: int) -> int:
         """Move its cursor forward, and remember that it looked there last. Where the cursor stands."""
         ...
 
@@ -68,11 +68,11 @@ class Devices(Protocol):
         """Where it looked last."""
         ...
 
-    async def look(self, device: str, *, at: int) -> int:
+    async def mark_reviewed(self, device: str, *, at: int) -> int:
         """Somebody looked through what happened. Since when that counts."""
         ...
 
-    async def looked(self, device: str) -> int:
+    async def reviewed_at(self, device: str) -> int:
         """When somebody last did; before the first time, when the device came in."""
         ...
 
@@ -88,6 +88,6 @@ class Devices(Protocol):
         """How many finished texts of the agent it has not read, by session."""
         ...
 
-    async def away(self, session: str, *, after: int, upto: int) -> SinceSummary:
+    async def since(self, session: str, *, after: int, upto: int) -> SinceSummary:
         """What happened in a session after a version and up to another, in numbers."""
         ...

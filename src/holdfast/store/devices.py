@@ -124,7 +124,7 @@ class SqliteDevices:
         self._writer = writer
         self._rows = rows
 
-    async def mint(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:
+    async def add_code(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:
         """Keep a one-time code, by its hash, with the device that created it."""
         await self._writer.do(DoMint(hash, expires_at, at, device))
 
@@ -132,7 +132,7 @@ class SqliteDevices:
         """The hash of every code that can still be used, with the time when it expires."""
         return {str(row["hash"]): int(str(row["expires_at"])) for row in await self._rows("list_codes", {"at": at})}
 
-    async def log_in(self, code: str, device: DeviceRow, *, revoked: frozenset[str] = frozenset()) -> bool:
+    async def sign_in(self, code: str, device: DeviceRow, *, revoked: frozenset[str] = frozenset()) -> bool:
         """Use a code up and keep the device; False when the code is wrong, used, too old or of a revoked device."""
         return await self._writer.do(DoLogIn(code, device, revoked))
 
@@ -150,7 +150,7 @@ class SqliteDevices:
         names = ("id", "hash", "name", "created_at", "seen_at")
         return [DeviceRow(**{name: row[name] for name in names}) for row in rows]  # type: ignore[arg-type]
 
-    async def seen(self, device: str, session: str, version: int, *, at: int) -> int:
+    async def mark_seen(self, device: str, session: str, version: int, *, at: int) -> int:
         """Move its cursor forward, and remember that it looked there last. Where the cursor stands."""
         return await self._writer.do(DoSeen(device, session, version, at))
 
@@ -159,11 +159,11 @@ class SqliteDevices:
         rows = await self._rows("last_session", {"device": device})
         return str(rows[0]["last_session"]) if rows else ""
 
-    async def look(self, device: str, *, at: int) -> int:
+    async def mark_reviewed(self, device: str, *, at: int) -> int:
         """Somebody looked through what happened. Since when that counts."""
         return await self._writer.do(DoLook(device, at))
 
-    async def looked(self, device: str) -> int:
+    async def reviewed_at(self, device: str) -> int:
         """When somebody last did; before the first time, when the device came in."""
         rows = await self._rows("looked_at", {"device": device})
         return int(str(rows[0]["looked_at"])) if rows else 0
@@ -183,7 +183,7 @@ class SqliteDevices:
         rows = await self._rows("count_unread", {"device": device, "sessions": json.dumps(sessions)})
         return {str(row["session"]): int(str(row["unread"])) for row in rows}
 
-    async def away(self, session: str, *, after: int, upto: int) -> SinceSummary:
+    async def since(self, session: str, *, after: int, upto: int) -> SinceSummary:
         """What happened in a session after a version, in numbers; what comes meanwhile is another time's."""
         where: dict[str, object] = {"session": session, "stream": session_stream(session), "after": after, "upto": upto}
         (texts,) = await self._rows("away_texts", where)

@@ -83,7 +83,7 @@ class LogFollower:
     async def _once(self, changes: Subscription) -> None:
         """Handle what changed and what is due again, then wait for more."""
         now = asyncio.get_running_loop().time
-        for stream, kinds in changes.take().items():
+        for stream, kinds in changes.drain().items():
             await self._try(stream, kinds)
         for stream, retry in [*self._retries.items()]:
             if retry.due <= now():

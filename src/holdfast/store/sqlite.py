@@ -97,7 +97,7 @@ class SqliteStore:
 
     async def read(self, stream: str, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
         """Stored bytes of a stream."""
-        if self.writer.surely_ends(stream, after):
+        if self.writer.is_head(stream, after):
             return Page(())
         return await self._readers.read(lambda db: self._page(db, stream, after, limit, size))
 
@@ -107,7 +107,7 @@ class SqliteStore:
 
     async def load(self, stream: str, *, after: int) -> list[Record]:
         """Decoded records of a stream, to the end."""
-        if self.writer.surely_ends(stream, after):
+        if self.writer.is_head(stream, after):
             return []
         return await self._readers.read(lambda db: self._load(db, stream, after))
 
@@ -115,9 +115,9 @@ class SqliteStore:
         """Follow one stream, or with None all of them."""
         return self._tail.follow(stream)
 
-    def nudge(self, stream: str) -> None:
+    def hint(self, stream: str) -> None:
         """Wake the followers of a stream for a frame that is no fact."""
-        self._tail.nudge(stream)
+        self._tail.hint(stream)
 
     async def partial(self, stream: str) -> PartialText | None:
         """The text so far, if a step is running or was cut."""
@@ -210,15 +210,15 @@ class SqliteStore:
         """One task by id or unique prefix."""
         return await self._by_prefix("task", prefix, get="get_task", find="find_tasks")
 
-    async def sessions_at_work(self) -> list[Row]:
+    async def unfinished_sessions(self) -> list[Row]:
         """Every session that is not at rest."""
         return await self._rows("sessions_at_work", {})
 
-    async def sessions_begun(self, *, own_policy: bool) -> list[Row]:
+    async def resettable_sessions(self, *, own_policy: bool) -> list[Row]:
         """Every session that a reset could be about."""
         return await self._rows("sessions_begun_with_policy" if own_policy else "sessions_begun", {})
 
-    async def sessions_unused(self, *, archived: bool, before: int) -> list[Row]:
+    async def unused_sessions(self, *, archived: bool, before: int) -> list[Row]:
         """What a retention rule could be about."""
         return await self._rows("sessions_unused", {"archived": int(archived), "before": before})
 
@@ -285,7 +285,7 @@ class SqliteStore:
         return self.writer.health
 
     @property
-    def effort(self) -> tuple[int, float]:
+    def commit_stats(self) -> tuple[int, float]:
         """Transactions committed since the start, and the seconds that they took."""
         return self.writer.commits, self.writer.commit_seconds
 

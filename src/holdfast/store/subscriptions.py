@@ -27,7 +27,7 @@ class LogSubscription:
         """Return when something was committed since the last `take`."""
         await self._event.wait()
 
-    def take(self) -> dict[str, set[str]]:
+    def drain(self) -> dict[str, set[str]]:
         """The streams that changed since the last call, with the kinds of their new events."""
         changed, self._changed = self._changed, {}
         self._event.clear()
@@ -75,7 +75,7 @@ class Subscriptions:
             for follower in self.followers.get(None, ()):
                 follower.notice(record.stream, kind)
 
-    def nudge(self, stream: str) -> None:
+    def hint(self, stream: str) -> None:
         """Wake those who follow just this stream."""
         for follower in self.followers.get(stream, ()):
             follower.notice(stream, None)

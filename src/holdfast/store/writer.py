@@ -77,7 +77,7 @@ class Writer:
         self._loop = loop
         self._waiting: list[_Request[object]] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="holdfast-writer")
-        self._away = False
+        self._in_thread = False
         self._closed = False
         self._idle = asyncio.Event()
         self._prober: asyncio.TimerHandle | None = None
@@ -96,12 +96,12 @@ class Writer:
         if self._closed:
             raise Unavailable("The gateway is shutting down.")
         future: asyncio.Future[T] = self._loop.create_future()
-        if not self._waiting and not self._away:
+        if not self._waiting and not self._in_thread:
             self._loop.call_soon(self._next)
         self._waiting.append(_Request(operation, future))  # type: ignore[arg-type]
         return await future
 
-    def surely_ends(self, stream: str, version: int) -> bool:
+    def is_head(self, stream: str, version: int) -> bool:
         """Whether nothing is behind this version of a stream, as far as that is known without a look.
 
         While a transaction is open what is known is ahead of what is committed, never behind it.
@@ -112,7 +112,7 @@ class Writer:
     async def close(self) -> None:
         """Finish what was taken, then stop."""
         self._closed = True
-        while self._waiting or self._away:
+        while self._waiting or self._in_thread:
             self._idle.clear()
             await self._idle.wait()
         self._thread.shutdown()
@@ -130,19 +130,19 @@ class Writer:
         """Commit what waits: here, if the disk is quick."""
         batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
         if self._sync_seconds < QUICK and self.health.writable and _light(batch):
-            self._tell(batch, self._commit(batch))
+            self._deliver(batch, self._commit(batch))
         else:
-            self._hand(batch)
+            self._offload(batch)
 
-    def _hand(self, batch: list[_Request[object]]) -> None:
-        self._away = True
-        self._thread.submit(self._commit_away, batch)
+    def _offload(self, batch: list[_Request[object]]) -> None:
+        self._in_thread = True
+        self._thread.submit(self._commit_in_thread, batch)
 
     def _back(self, batch: list[_Request[object]], records: list[Record]) -> None:
-        self._away = False
-        self._tell(batch, records)
+        self._in_thread = False
+        self._deliver(batch, records)
 
-    def _tell(self, batch: list[_Request[object]], records: list[Record]) -> None:
+    def _deliver(self, batch: list[_Request[object]], records: list[Record]) -> None:
         """The followers, then whoever waits; those may have more to write before the next commit."""
         if records:
             self._tail.committed(records)
@@ -166,14 +166,14 @@ class Writer:
     def _probe(self) -> None:
         """Find out whether the disk takes writes again, unless somebody is finding out already."""
         self._prober = None
-        if not self._waiting and not self._away and not self._closed:
+        if not self._waiting and not self._in_thread and not self._closed:
             probe: asyncio.Future[object] = self._loop.create_future()
             probe.add_done_callback(asyncio.Future.exception)  # that it failed is in `health`; nobody else asks
-            self._hand([_Request(DoProbe(), probe)])
+            self._offload([_Request(DoProbe(), probe)])
 
     # --- on the writer's thread, or on the loop -------------------------------------------------
 
-    def _commit_away(self, batch: list[_Request[object]]) -> None:
+    def _commit_in_thread(self, batch: list[_Request[object]]) -> None:
         records = self._commit(batch)
         self._loop.call_soon_threadsafe(self._back, batch, records)
 
@@ -232,7 +232,7 @@ class Writer:
         problem = f"The {what} does not take writes: {trouble}."
         if _closed(trouble) and not self.health.writable:
             problem = self.health.problem  # why it could not be opened again
-        self._unwell(problem)
+        self._note_problem(problem)
         refused = Unavailable(problem, hint=hint)
         for request in batch:
             request.result, request.error = None, refused
@@ -244,14 +244,14 @@ class Writer:
         now = time.monotonic()
         problem = f"Another program keeps the database locked, so nothing can be written: {trouble}."
         if now - batch[0].asked >= LOCK_NOTICE_SECONDS:
-            self._unwell(problem)
+            self._note_problem(problem)
         refused = NotReady(problem, hint="End the program that has holdfast.db open; it goes on by itself.")
         for request in batch:
             request.again = now - request.asked < LOCK_SECONDS
             request.error = None if request.again else refused
         return []
 
-    def _unwell(self, problem: str) -> None:
+    def _note_problem(self, problem: str) -> None:
         since = int(time.time() * 1000) if self.health.writable else self.health.since
         self.health = Health(writable=False, problem=problem, since=since)
 

@@ -53,18 +53,18 @@ class AgentTasks:
         born = events[0]
         assert isinstance(born, SessionCreated)
         events[0] = msgspec.structs.replace(born, task=started.task, rights=rights)
-        await self._archive.changes.remember(started.task, Path(started.cwd))
+        await self._archive.changes.take(started.task, Path(started.cwd))
         session = Write(session_stream(started.worker), tuple(events), expect=0)
-        return await self._archive.begin(started, command=caller.key, also=(session,))
+        return await self._archive.start(started, command=caller.key, also=(session,))
 
     async def was_started(self, key: CommandKey) -> bool:
         """Whether this very command has begun its session before."""
         return await self._store.find_command(key) is not None
 
-    async def detach(self, session: str, *, task: str, caller: Caller) -> Appended:
+    async def background(self, session: str, *, task: str, caller: Caller) -> Appended:
         """The running turn becomes a task; nothing else changes for it."""
         for _ in range(TRIES):
-            await self._archive.changes.remember(task, Path((await self._sessions.get(session)).cwd))
+            await self._archive.changes.take(task, Path((await self._sessions.get(session)).cwd))
             state = await self._sessions.get(session)
             version, turn = state.version, state.turn
             if state.run:

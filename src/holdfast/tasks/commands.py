@@ -118,7 +118,7 @@ class Tasks:
 
     # --- beginnings -----------------------------------------------------------------------------
 
-    async def run(
+    async def start_command(
         self, started: TaskStarted, *, env: Mapping[str, str] | None = None, command: CommandKey | None = None
     ) -> Appended:
         """Write the intent, then start the command, also when the caller gives up. What goes wrong then is its end.
@@ -141,15 +141,15 @@ class Tasks:
         try:
             if started.own_environment:
                 await self._keep_environment(order)
-            appended = await self.archive.begin(started, command=command)
+            appended = await self.archive.start(started, command=command)
             if appended.duplicate:
                 self._environments.drop(order.id)
                 row = await self.archive.find(appended.stream.removeprefix("task/"))
                 if row is not None:
-                    self.look_after(row)
+                    self.recover(row)
                 return appended
             if not started.foreground:
-                await self.archive.changes.remember(started.task, Path(started.cwd))
+                await self.archive.changes.take(started.task, Path(started.cwd))
             await self._launch(order)
             if order.id in self._abandoned:
                 await self._stop_if_over(await self._store.task(order.id))
@@ -157,9 +157,9 @@ class Tasks:
         finally:
             self._abandoned.discard(order.id)
 
-    def hide(self, text: str) -> str:
+    def mask(self, text: str) -> str:
         """A text without the secret values that are known."""
-        return self._defaults.hide(text)
+        return self._defaults.mask(text)
 
     async def confine(
         self, started: TaskStarted, policy: SandboxPolicy, *, workspace: Path, own: Path | None
@@ -173,7 +173,7 @@ class Tasks:
         except OSError as error:
             raise Unavailable(f"Its environment could not be kept for the start: {error.strerror}.") from error
 
-    def look_after(self, row: Row) -> None:
+    def recover(self, row: Row) -> None:
         """Find out what became of one that is called running, unless somebody does; if it has not begun, start it."""
         task = str(row["id"])
         if row["state"] != "running" or task in self._starting:
@@ -217,17 +217,17 @@ class Tasks:
         except HoldfastError as error:
             return NeverStarted(task, f"{error.message} {error.hint}".strip().rstrip("."))
 
-    async def begun(self, task: str) -> Row:
+    async def wait_started(self, task: str) -> Row:
         """The task, once its command has begun or never will."""
         with self._store.subscribe(task_stream(task)) as changes:
             while (row := await self._store.task(task))["state"] == "running" and row["pid"] is None:
                 await changes.wait()
-                changes.take()
+                changes.drain()
         return row
 
     # --- ends -----------------------------------------------------------------------------------
 
-    async def ended(self, task: str) -> Row:
+    async def wait_ended(self, task: str) -> Row:
         """The task, once it has ended and that is in the log."""
         with self._store.subscribe(task_stream(task)) as changes:
             while True:
@@ -236,16 +236,18 @@ class Tasks:
                 if (row := await self._store.task(task))["state"] != "running":
                     return row
                 await changes.wait()
-                changes.take()
+                changes.drain()
 
-    async def detach(self, task: str, reason: str) -> Row:
+    async def background(self, task: str, reason: str) -> Row:
         """Nobody waits for it any more; how it stands then. One that has ended in this very moment has ended."""
         while (row := await self._store.task(task))["state"] == "running" and row["foreground"]:
             with suppress(Conflict):  # something happened to it: look again
                 await self.archive.add(TaskDetached(task=task, reason=reason), expect=int(str(row["version"])))
         return row
 
-    async def end(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
+    async def request_stop(
+        self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None
+    ) -> Appended:
         """Want its end: written first, then signalled, then by force."""
         task = str(row["id"])
         if row["state"] != "running":
@@ -255,15 +257,15 @@ class Tasks:
             task, row = str(left["id"]), left
         request = TaskStopRequested(task=task, by=by, reason=reason, force=force)
         appended = await self.archive.add(request, command=command)
-        self.enforce(task, force=force)
-        self.look_after(row)  # one that has not begun has nobody yet who writes its end
+        self.signal(task, force=force)
+        self.recover(row)  # one that has not begun has nobody yet who writes its end
         return appended
 
     async def pin(self, row: Row, *, pinned: bool, by: str, command: CommandKey | None = None) -> Appended:
         """Keep it whatever is pruned, or not any more."""
         return await self.archive.add(TaskPinned(task=str(row["id"]), pinned=pinned, by=by), command=command)
 
-    def enforce(self, task: str, *, force: bool = False) -> None:
+    def signal(self, task: str, *, force: bool = False) -> None:
         """Its end is wanted in the log: see to it."""
         before = self._kills.get(task)
         if before is not None and not before.done() and not force:
@@ -282,7 +284,7 @@ class Tasks:
         watch.add_done_callback(lambda _: self._forget(task, watch))
         watch.add_done_callback(lambda _: known.set())
         if row["stop_by"]:
-            self.enforce(task, force=False)
+            self.signal(task, force=False)
         if row["until"] is not None:
             its_time = self._at_its_time(task, int(str(row["until"])))
             timer = asyncio.create_task(its_time, name=f"the time of task {task}")
@@ -303,7 +305,7 @@ class Tasks:
 
     async def _end_by_rule(self, task: str, reason: str) -> None:
         async def end() -> None:
-            await self.end(await self._store.task(task), by="the runtime", reason=reason, force=False)
+            await self.request_stop(await self._store.task(task), by="the runtime", reason=reason, force=False)
 
         try:
             await self._write(end)
@@ -344,14 +346,14 @@ class Tasks:
             await asyncio.wait({kill})  # one by force may have taken its place
         left = await self.supervisor.left_behind(task)
         row = await self._store.task(task)
-        output, changes, hide = self.supervisor.output(task), self.archive.changes, self._defaults.hide
+        output, changes, hide = self.supervisor.output(task), self.archive.changes, self._defaults.mask
         finished = await asyncio.to_thread(
             finish_process, row, found, output=output, left=left, changes=changes, hide=hide
         )
         rest = left_write(row, left)
         await self._finish(finished, *rest)
         if rest:
-            self.look_after(await self._store.task(task_of_left(task)))
+            self.recover(await self._store.task(task_of_left(task)))
         elif finished.output is not None:  # then the log has all of it
             await self.supervisor.remove(task)
         if row["left_by"]:

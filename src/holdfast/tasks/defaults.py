@@ -24,7 +24,7 @@ class CommandDefaults:
     environment: Callable[[], dict[str, str]]
     umask: int
     """The user's own: what commands make is theirs, not ours."""
-    hide: Hide
+    mask: Hide
     sandbox: Sandbox | None = None
     """Who builds the sandboxes of agents' commands; None builds none."""
 

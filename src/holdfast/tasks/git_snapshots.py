@@ -22,7 +22,7 @@ class GitSnapshots:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    async def remember(self, task: str, cwd: Path) -> None:
+    async def take(self, task: str, cwd: Path) -> None:
         """Before the command starts. Where there is no git, or no space, nothing is kept: then it is not known."""
         state = await asyncio.to_thread(_look, cwd)
         if state is not None:
@@ -32,7 +32,7 @@ class GitSnapshots:
                 log.warning("what task %s changes will not be known: %s", task, error)
                 self.forget(task)  # half of it is none
 
-    def since(self, task: str, cwd: Path) -> list[str] | None:
+    def changes_since(self, task: str, cwd: Path) -> list[str] | None:
         """What looks different now; None is not known. Others may have worked there too."""
         try:
             before: State = json.loads(self._file(task).read_text())

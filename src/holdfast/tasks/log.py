@@ -68,7 +68,7 @@ class TaskLog:
         assert isinstance(first, TaskStarted)
         return first
 
-    async def begin(
+    async def start(
         self, started: TaskStarted, *, command: CommandKey | None = None, also: tuple[Write, ...] = ()
     ) -> Appended:
         """Write the intent down. Conflict when there is such a task already."""
@@ -91,7 +91,7 @@ class TaskLog:
                 await self._store.append(Append(writes, self._clock.now()))
                 return
 
-    async def alongside(self, session: Session, events: tuple[AnyEvent, ...]) -> tuple[Write, ...]:
+    async def companion_writes(self, session: Session, events: tuple[AnyEvent, ...]) -> tuple[Write, ...]:
         """What else must be written when these events end or begin a turn that is a task."""
         turn = session.turn
         for event in events:
@@ -99,7 +99,7 @@ class TaskLog:
                 case TurnStarted(turn=number) if session.task:
                     row = await self.find(session.task)
                     if row is not None and row["state"] != "running":
-                        await self.changes.remember(session.task, Path(session.cwd))
+                        await self.changes.take(session.task, Path(session.cwd))
                         again = TaskContinued(task=session.task, turn=number)
                         return (Write(task_stream(session.task), (again,)),)
                 case TurnFinished(outcome=outcome, reason=reason) if turn is not None and turn.task:
@@ -121,7 +121,7 @@ class TaskLog:
 
     async def _files(self, session: Session, turn: Turn) -> list[str] | None:
         """What its tools say and what git sees. None when nothing is known: a command ran that nobody could watch."""
-        seen = await asyncio.to_thread(self.changes.since, turn.task, Path(session.cwd))
+        seen = await asyncio.to_thread(self.changes.changes_since, turn.task, Path(session.cwd))
         used = {m.tool for m in session.messages if isinstance(m, ToolResult) and m.turn == turn.number}
         unwatched = {tool for tool in used - WATCHED if not tool.startswith(BOARD)}
         if seen is None and unwatched and not turn.files:

@@ -127,7 +127,7 @@ class TaskQueries:
             return Window(offset, 0, kept[offset : offset + limit], len(kept))
         return await asyncio.to_thread(lambda: self._readable(row).read(offset, limit))
 
-    async def more(self, row: Row, *, offset: int, limit: int, seconds: float) -> Window:
+    async def wait_window(self, row: Row, *, offset: int, limit: int, seconds: float) -> Window:
         """The same, but when there is nothing behind the offset yet, wait a while for it."""
         loop = asyncio.get_running_loop()
         patience = loop.time() + seconds
@@ -145,11 +145,11 @@ class TaskQueries:
         running = [str(row["id"]) for row in await self._store.running_tasks() if row["kind"] == "process"]
         found = await asyncio.to_thread(self._search_running, running[::-1], text.casefold())
         indexed = await self._store.search_outputs(text, limit=limit)
-        said = await self._said(text, limit=limit)
+        said = await self._agent_answers(text, limit=limit)
         every = {one.task: one for one in reversed([*found, *indexed, *said])}
         return list(reversed(every.values()))[:limit]
 
-    async def _said(self, text: str, *, limit: int) -> list[OutputFound]:
+    async def _agent_answers(self, text: str, *, limit: int) -> list[OutputFound]:
         """The tasks whose agents said a text."""
         hits = [hit for hit in await self._store.search(text, limit=limit) if hit.role in ("agent", "partial")]
         by_session = await self._store.tasks_of_workers([hit.session for hit in hits])
@@ -188,7 +188,7 @@ class TaskQueries:
         output = await self._tasks.archive.output(str(row["id"]))
         return None if output is None else output.encode()
 
-    async def text(self, row: Row, *, offset: int | None = None, lines: int = 0) -> str:
+    async def excerpt(self, row: Row, *, offset: int | None = None, lines: int = 0) -> str:
         """Its output for a model: bounded, plain, with the total stated."""
         try:
             return await self._text(row, offset=offset, lines=lines)
@@ -214,11 +214,11 @@ class TaskQueries:
 
     def _shown(self, window: Window) -> str:
         """Without keys, also where it was cut in the middle of one."""
-        return self._tasks.hide(plain(window.data))
+        return self._tasks.mask(plain(window.data))
 
-    async def told(self, row: Row) -> str:
+    async def result_text(self, row: Row) -> str:
         """How it ended and what it printed, for a model."""
-        text = await self.text(row)
+        text = await self.excerpt(row)
         lead = text if text.endswith("\n") or not text else text + "\n"
         left, hint = await self._left_by(row), await self._sandbox_hint(row, text)
         return f"{lead}[{row['state']}: {row['reason']}]{left}{hint}"
@@ -238,27 +238,27 @@ class TaskQueries:
 
     # --- waiting and ending ---------------------------------------------------------------------
 
-    async def ended(self, task: str) -> Row:
+    async def wait_ended(self, task: str) -> Row:
         """The task, once it has ended."""
         row = await self._store.task(task)
         if row["kind"] == "process":
-            return await self._tasks.ended(str(row["id"]))
+            return await self._tasks.wait_ended(str(row["id"]))
         with self._store.subscribe(task_stream(str(row["id"]))) as changes:
             while (row := await self._store.task(task))["state"] == "running":
                 await changes.wait()
-                changes.take()
+                changes.drain()
         return row
 
-    async def end(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
+    async def stop(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
         """Want its end. An agent's turn is stopped; what it had started in the background goes on."""
         if row["kind"] == "process":
-            return await self._tasks.end(row, by=by, reason=reason, force=force, command=command)
+            return await self._tasks.request_stop(row, by=by, reason=reason, force=force, command=command)
         if row["state"] != "running":
             raise Conflict(f"Task {row['id']} ended already: {row['state']}, {row['reason']}.")
         if command is None:  # an agent ends one that it started; asked again, it is the same stop
             command = CommandKey(f"stop-{row['id']}-{row['version']}", str(row["id"]))
         await self._begun(str(row["worker"]))
-        return await self._sessions.tell(str(row["worker"]), StopTurn(), Caller(command, by))
+        return await self._sessions.execute(str(row["worker"]), StopTurn(), Caller(command, by))
 
     async def _begun(self, session: str) -> None:
         """Wait for the turn of an agent that was given work and has not begun: there is nothing to stop before."""
@@ -266,4 +266,4 @@ class TaskQueries:
             async with asyncio.timeout(BEGIN_SECONDS):
                 while (state := await self._sessions.get(session)).turn is None and state.queue:
                     await changes.wait()
-                    changes.take()
+                    changes.drain()

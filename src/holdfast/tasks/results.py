@@ -72,7 +72,7 @@ def finish_process(
         dropped_bytes=output.read(output.head, 1).dropped if size > output.head else 0,
         preview=hide(plain(output.tail(3, PREVIEW_BYTES).data)).strip()[-PREVIEW:],
         output=_all_of(output, hide) if row["foreground"] else None,
-        files=None if row["foreground"] or row["left_by"] else changes.since(task, Path(str(row["cwd"]))),
+        files=None if row["foreground"] or row["left_by"] else changes.changes_since(task, Path(str(row["cwd"]))),
         survivors=[f"{one.pid} {one.name}" for one in left],
     )
 

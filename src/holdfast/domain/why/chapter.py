@@ -20,10 +20,10 @@ def why_chapter(session: Session, coming: NotDue, *, now: int) -> list[Sentence]
         overdue = ago(now - postponed.due_at)
         text = f"A reset ({postponed.rule}) fell due {overdue} ago and is postponed{limit}: {reasons}."
         found.append(sentence(text, at))
-    elif coming.rule is not None and coming.at is not None and session.fresh is not None:
+    elif coming.rule is not None and coming.at is not None and session.last_active is not None:
         unless = ", unless somebody says something" if coming.rule == "idle" else ""
         when = f"in {ago(coming.at - now)}" if coming.at > now else "now"
-        found.append(sentence(f"The next reset ({coming.rule}) comes {when}{unless}.", session.fresh))
+        found.append(sentence(f"The next reset ({coming.rule}) comes {when}{unless}.", session.last_active))
     return found + _of_compaction(session.chapter, now) + _opened(session.chapter, now)
 
 
@@ -44,15 +44,15 @@ def _opened(chapter: Chapter, now: int) -> list[Sentence]:
 def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
     if chapter.last is None:
         return []
-    if chapter.trying is not None:
+    if chapter.in_progress is not None:
         since = ago(now - chapter.last.at)
-        trying = chapter.trying
+        trying = chapter.in_progress
         text = (
             f"{trying.model} has been summarising its context for {since} (attempt {trying.attempt}): {trying.reason}."
         )
         return [sentence(text, chapter.last)]
-    if chapter.wanted is not None:
-        return [sentence(f"{chapter.wanted.by} wants its context made shorter; that comes next.", chapter.last)]
+    if chapter.requested is not None:
+        return [sentence(f"{chapter.requested.by} wants its context made shorter; that comes next.", chapter.last)]
     if chapter.failed is not None:
         failed = chapter.failed
         again = "It is tried again in " + ago(max(0, (failed.again_at or 0) - now))
@@ -67,7 +67,7 @@ def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
     how = "A summary" if summary.source == "model" else "A digest"
     size = f"{summary.tokens_before} → {summary.tokens_after} tokens"
     text = f"{how} stands in the place of the turns up to {summary.covers} ({size}): {summary.reason}."
-    if chapter.vain >= VAIN:
-        text += f" {chapter.vain} in a row did not help, so it is not tried again automatically while it fits;"
+    if chapter.ineffective >= VAIN:
+        text += f" {chapter.ineffective} in a row did not help, so it is not tried again automatically while it fits;"
         text += " `/compact` does it."
     return [sentence(text, chapter.last)]

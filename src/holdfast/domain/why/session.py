@@ -36,10 +36,10 @@ def why(session: Session, *, now: int) -> list[Sentence]:
         waits = f"Message {place} in the queue ({queued.event.mode}, from {queued.event.by})"
         text = f"{waits} has been waiting for {ago(now - queued.received.at)}: {_shorten(queued.event.text)}"
         sentences.append(sentence(text, queued.received))
-    if session.limited is not None:
-        sentences += [sentence(text, session.limited) for text in describe(session.rights)]
-    if session.put_away is not None:
-        sentences.append(sentence("It is archived; a message brings it back.", session.put_away))
+    if session.limited_at is not None:
+        sentences += [sentence(text, session.limited_at) for text in describe(session.rights)]
+    if session.archived_at is not None:
+        sentences.append(sentence("It is archived; a message brings it back.", session.archived_at))
     return sentences
 
 

@@ -42,7 +42,7 @@ async def set_reset_policy(at: At, id: str, request: Request) -> Response:
     given = msgspec.convert(msgspec.structs.asdict(command.policy), ResetSettings)
     if problem := reset_problem(given):
         raise Rejected(f"{problem[0]} {problem[1]}")
-    return accepted(session, await at.sessions.tell(session, command, caller), caller, message=False)
+    return accepted(session, await at.sessions.execute(session, command, caller), caller, message=False)
 
 
 @router.post("/sessions/{id}/compact", **takes(CompactSession))
@@ -70,7 +70,7 @@ async def reset_outlook(at: At, id: str) -> Response:
             age_ms=one.age_ms,
             lifetime=one.lifetime,
         )
-        for one in await at.still_running.of(session.id)
+        for one in await at.still_running.of_session(session.id)
     ]
     shape = Outlook(
         rules=msgspec.convert(rules, Rules, from_attributes=True),
@@ -86,9 +86,9 @@ async def reset_outlook(at: At, id: str) -> Response:
             opened_at=None if chapter.opened_at is None else chapter.opened_at.at,
             rule=None if chapter.opened is None else chapter.opened.rule,
             reason="" if chapter.opened is None else chapter.opened.reason,
-            unseen=chapter.opened is not None and chapter.opened.rule != "person" and session.begun is None,
+            unseen=chapter.opened is not None and chapter.opened.rule != "person" and session.first_input is None,
             summary=None if chapter.summary is None else chapter.summary.source,
-            compacting=chapter.trying is not None or chapter.wanted is not None,
+            compacting=chapter.in_progress is not None or chapter.requested is not None,
         ),
         running=running,
     )

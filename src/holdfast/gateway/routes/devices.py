@@ -39,7 +39,7 @@ router = APIRouter(prefix="/v1", tags=["devices"])
 @router.post("/codes", **takes(None, SignInCode, keyed=False))
 async def mint_code(at: At, request: Request) -> Response:
     """A one-time code that signs one browser in, for 10 minutes; it ends with the device that asks for it."""
-    return answer(await at.devices.mint(device=device_of(request)), status=202)
+    return answer(await at.devices.add_code(device=device_of(request)), status=202)
 
 
 @router.post("/login", **takes(LogIn, LoggedIn, keyed=False))
@@ -53,7 +53,7 @@ async def log_in(at: At, request: Request) -> Response:
     if at.devices.is_code(given.code):
         request.scope["identified"]()  # it is not cut as a stranger while its cookie is written
     name = name_of(given.name, request.headers.get("user-agent", ""))
-    device, secret = await at.devices.log_in(given.code, name, known=device_of(request))
+    device, secret = await at.devices.sign_in(given.code, name, known=device_of(request))
     with suppress(OSError):
         sign_in_file(Path(at.home) / "run", given.code).unlink(missing_ok=True)
     found = answer(LoggedIn(device.id, device.name), status=202)
@@ -83,14 +83,14 @@ async def own_device(at: At, request: Request) -> Response:
     row = at.devices.get(id)
     kept = at.store.devices
     shown, last = at.devices.shown(row, id), await kept.last_session(id)
-    return answer(OwnDevice(shown, last, await kept.cursors(id), await kept.looked(id)))
+    return answer(OwnDevice(shown, last, await kept.cursors(id), await kept.reviewed_at(id)))
 
 
 @router.post("/looked", **takes(None, Looked, keyed=False))
 async def looked(at: At, request: Request) -> Response:
     """Somebody looked through what happened on this device; not in the log."""
     device = at.devices.get(device_of(request)).id
-    return answer(Looked(await at.store.devices.look(device, at=at.clock.now())), status=202)
+    return answer(Looked(await at.store.devices.mark_reviewed(device, at=at.clock.now())), status=202)
 
 
 @router.delete("/devices/{id}", **takes(None, LoggedIn, keyed=False))
@@ -112,7 +112,7 @@ async def seen(at: At, request: Request) -> Response:
     given = await body(request, Seen)
     device = at.devices.get(device_of(request)).id
     session = str((await find(at, given.session))["id"])
-    version = await at.store.devices.seen(device, session, given.version, at=at.clock.now())
+    version = await at.store.devices.mark_seen(device, session, given.version, at=at.clock.now())
     return answer(Seen(session=session, version=version), status=202)
 
 
@@ -131,7 +131,7 @@ async def while_away(
         after = min(version, await at.store.devices.cursor(device, session)) if device else 0
     if after > version:
         raise Conflict(f"The cursor {after} is ahead of the session, which ends at {version}.")
-    found = await at.store.devices.away(session, after=after, upto=version)
+    found = await at.store.devices.since(session, after=after, upto=version)
     shape = Away(
         after=after,
         version=version,

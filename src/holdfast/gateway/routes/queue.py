@@ -30,4 +30,4 @@ async def withdraw_input(at: At, id: str, input: str, request: Request) -> Respo
 async def _tell(at: Gateway, id: str, request: Request, command: ReviseInput | WithdrawInput) -> Response:
     session = str((await find(at, id))["id"])
     caller = caller_of(request, command, subject=session)
-    return accepted(session, await at.sessions.tell(session, command, caller), caller, message=False)
+    return accepted(session, await at.sessions.execute(session, command, caller), caller, message=False)

@@ -105,7 +105,7 @@ async def tell(at: Gateway, id: str, request: Request, shape: type[SessionComman
     """Any command to a session."""
     session = str((await find(at, id))["id"])
     command, caller = await told(request, shape, subject=session)
-    appended = await at.sessions.tell(session, command, caller)
+    appended = await at.sessions.execute(session, command, caller)
     return accepted(session, appended, caller, message=isinstance(command, SendMessage))
 
 
@@ -151,7 +151,7 @@ async def list_sessions(  # noqa: PLR0913, PLR0917 (one for each parameter of th
     if cwd:
         return answer(SessionPage(await shown(at, await at.store.sessions_in(cwd, limit=limit), request), None))
     if at_work:
-        return answer(SessionPage(await shown(at, await at.store.sessions_at_work(), request), None))
+        return answer(SessionPage(await shown(at, await at.store.unfinished_sessions(), request), None))
     at_ms, _, id = before.removeprefix("p").partition("-")
     cursor = SessionCursor(int(at_ms), id, pinned=before.startswith("p")) if before else SessionCursor()
     rows = await at.store.sessions(archived=archived, before=cursor, limit=limit, text=text)
@@ -190,7 +190,7 @@ async def send_message(at: At, id: str, request: Request) -> Response:
     command, caller = await told(request, SendMessage, subject=session)
     while (run := await at.store.cards.run_of(session)) is None:
         try:
-            return accepted(session, await at.sessions.tell(session, command, caller), caller, message=True)
+            return accepted(session, await at.sessions.execute(session, command, caller), caller, message=True)
         except Conflict:
             if not (await at.sessions.get(session)).run:
                 raise  # else a run began in this very moment
@@ -214,7 +214,7 @@ async def choose_agent(at: At, id: str, request: Request) -> Response:
         raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
     if command.model:
         at.profiles.check_model(command.model)
-    appended = await at.sessions.tell(session, command, caller)
+    appended = await at.sessions.execute(session, command, caller)
     return accepted(session, appended, caller, message=False)
 
 
@@ -257,12 +257,12 @@ async def archive_session(at: At, id: str, request: Request) -> Response:
     """Take it out of the default list. While something runs, the command says what becomes of it."""
     session = str((await find(at, id))["id"])
     command, caller = await told(request, ArchiveSession, subject=session)
-    appended = await at.still_running.with_what_runs(
+    appended = await at.still_running.execute_with_running(
         session,
         command.running,
         by=caller.by,
         what="its session was archived",
-        append=lambda also: at.sessions.tell(session, command, caller, also=also),
+        append=lambda also: at.sessions.execute(session, command, caller, also=also),
     )
     return accepted(session, appended, caller, message=False)
 
@@ -290,7 +290,7 @@ async def delete_session(at: At, id: str, request: Request) -> Response:
         assert isinstance(event, SessionDeleted)
         return accepted(event.session, known, caller, message=False)
     session = str((await find(at, id))["id"])
-    appended = await at.still_running.with_what_runs(
+    appended = await at.still_running.execute_with_running(
         session,
         command.running,
         by=caller.by,

@@ -78,7 +78,7 @@ async def why(at: At) -> Response:
         told.add(entry.stream)
         text = in_words(entry, now=now)
         sentences.append(Statement(text=text, stream=entry.stream, version=entry.version, at=entry.since))
-    for row in await at.store.sessions_at_work():
+    for row in await at.store.unfinished_sessions():
         session = str(row["id"])
         if session_stream(session) in told:
             continue

@@ -118,7 +118,7 @@ async def start_command(at: At, request: Request) -> Response:
         notify=command.notify,
         stdin=command.stdin,
     )
-    appended = await at.tasks.run(started, env=command.env, command=caller.key)
+    appended = await at.tasks.start_command(started, env=command.env, command=caller.key)
     return accepted(appended.stream.removeprefix("task/"), appended, session=started.session)
 
 
@@ -151,7 +151,7 @@ async def detach_turn(at: At, id: str, request: Request) -> Response:
     """Make the running turn a task of its own."""
     session = str((await find(at, id))["id"])
     _, caller = await told(request, DetachTurn, subject=session)
-    appended = await at.delegation.detach(session, task=secrets.token_hex(8), caller=caller)
+    appended = await at.delegation.background(session, task=secrets.token_hex(8), caller=caller)
     return accepted(appended.stream.removeprefix("task/"), appended, session=session)
 
 
@@ -254,7 +254,7 @@ async def wait_for_task(at: At, id: str, seconds: Annotated[int, Query(ge=0, le=
     task = str((await find_task(at, id))["id"])
     with suppress(TimeoutError):  # then it is told as it is
         async with asyncio.timeout(seconds):
-            await at.shelf.ended(task)
+            await at.shelf.wait_ended(task)
     return answer(await at.shelf.view(await at.shelf.find(task)))
 
 
@@ -273,7 +273,7 @@ async def task_output(
     if tail:
         window = await at.shelf.tail(row, lines=tail, limit=OUTPUT_LIMIT)
     else:
-        window = await at.shelf.more(row, offset=offset, limit=limit, seconds=wait)
+        window = await at.shelf.wait_window(row, offset=offset, limit=limit, seconds=wait)
     before, row = row["state"], await at.shelf.find(str(row["id"]))
     over = row["state"] != "running"
     if over and before == "running" and not tail:  # what it wrote last may have come after that look
@@ -307,7 +307,7 @@ async def stop_task(at: At, id: str, request: Request) -> Response:
     if known is not None:
         return accepted(str(row["id"]), known, session=str(row["worker"]))
     reason = "by force" if command.force else ""
-    appended = await at.shelf.end(row, by=caller.by, reason=reason, force=command.force, command=caller.key)
+    appended = await at.shelf.stop(row, by=caller.by, reason=reason, force=command.force, command=caller.key)
     return accepted(str(row["id"]), appended, session=str(row["worker"]))
 
 

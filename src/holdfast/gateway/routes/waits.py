@@ -51,7 +51,7 @@ async def answer_wait(at: At, request: Request) -> Response:
     row = await _row(at, command.wait)
     session = str(row["session"])
     command = msgspec.structs.replace(command, wait=str(row["id"]))
-    appended = await at.sessions.tell(session, command, caller)
+    appended = await at.sessions.execute(session, command, caller)
     warning = ""
     if command.answer.strip() == "always" and row["purpose"] == "approval":
         warning = await _keep(at, (await at.sessions.get(session)).profile, str(row["pattern"]))

@@ -66,7 +66,7 @@ class McpServers:
     async def tools(self, names: Iterable[str]) -> list[AnyTool]:
         """What these servers offer. It does not fail: one that is down offers to say why."""
         servers = [self._servers.get(name) or McpClient(McpServer(name=name), self._call_seconds) for name in names]
-        offers = await asyncio.gather(*(server.offers() for server in servers))
+        offers = await asyncio.gather(*(server.tools() for server in servers))
         pairs = [(server, offered) for server, found in zip(servers, offers, strict=True) for offered in found]
         plain = [_name(server.definition.name, offered.name) for server, offered in pairs]
         often = Counter(plain)
@@ -109,11 +109,11 @@ class McpClient:
         self._connection.end()
         return [self._connection]
 
-    def forgive(self) -> None:
+    def retry_now(self) -> None:
         """Try again at once."""
         self.problem = ""
 
-    async def offers(self) -> list[McpToolInfo]:
+    async def tools(self) -> list[McpToolInfo]:
         """What it offers; what it offered last, while it is down."""
         now = asyncio.get_running_loop().time()
         if self.problem and now - self._failed_at < COOL_DOWN_SECONDS:
@@ -140,7 +140,7 @@ class McpClient:
                 answer = await connection.call(offered.name, arguments, seconds=self._call_seconds)
         except ServerDown as error:
             self._fail(str(error))
-            return ToolOutcome("failed", f"{self.down} It was not asked.")
+            return ToolOutcome("failed", f"{self.describe_problem} It was not asked.")
         except ServerRefused as error:
             return ToolOutcome("failed", bounded(f"The MCP server {self.definition.name!r} says: {error}"))
         except NoAnswer as error:
@@ -168,7 +168,7 @@ class McpClient:
             return current
 
     @property
-    def down(self) -> str:
+    def describe_problem(self) -> str:
         """A sentence that says why it cannot be used."""
         return bounded(f"The MCP server {self.definition.name!r} is not available: {self.problem}.")
 
@@ -196,7 +196,7 @@ class McpTool:
         return ToolSpec(self.name, bounded(self.offered.description, DESCRIPTION_LENGTH), self.offered.parameters)
 
     @property
-    def usual(self) -> Policy:
+    def default_policy(self) -> Policy:
         """Its hints say what to do after a crash; whether it may be called at all is not for the server to say."""
         return "ask"
 
@@ -205,7 +205,7 @@ class McpTool:
         _parse(arguments)
         return ""
 
-    def tidy(self, place: ToolContext, arguments: str) -> None:
+    def clean_up(self, place: ToolContext, arguments: str) -> None:
         """What it leaves behind is only known to the server."""
 
     async def call(self, place: ToolContext, arguments: str) -> ToolOutcome:  # noqa: ARG002
@@ -236,11 +236,11 @@ class UnavailableServer:
     @property
     def spec(self) -> ToolSpec:
         """As the model sees it."""
-        said = f"{self.server.down} Call this to try again."
+        said = f"{self.server.describe_problem} Call this to try again."
         return ToolSpec(self.name, bounded(said, DESCRIPTION_LENGTH), {"type": "object", "properties": {}})
 
     @property
-    def usual(self) -> Policy:
+    def default_policy(self) -> Policy:
         """Nobody needs to be asked."""
         return "allow"
 
@@ -248,15 +248,15 @@ class UnavailableServer:
         """Nothing."""
         return ""
 
-    def tidy(self, place: ToolContext, arguments: str) -> None:
+    def clean_up(self, place: ToolContext, arguments: str) -> None:
         """Nothing."""
 
     async def call(self, place: ToolContext, arguments: str) -> ToolOutcome:  # noqa: ARG002
         """Try again."""
-        self.server.forgive()
-        offered = await self.server.offers()
+        self.server.retry_now()
+        offered = await self.server.tools()
         if self.server.problem:
-            return ToolOutcome("failed", self.server.down)
+            return ToolOutcome("failed", self.server.describe_problem)
         return ToolOutcome("done", f"It is available now, with {len(offered)} tools, from the next step on.")
 
 

@@ -3,8 +3,8 @@
 Imports the SDK, which takes more than a second: only `connection.py` imports this file, when it is needed.
 
 The pipes are our own and not the SDK's: that one takes minutes for a message of 100 MB, and does not tell why a
-server ended. A server dies with the gateway (`die_with_parent.py`), has a process group of its own and the environment that the
-SDK gives by default and what is named; it ends when its input is closed, else it is killed with its group.
+server ended. A server dies with the gateway (`die_with_parent.py`), runs in a process group of its own, and gets the
+environment that the SDK gives by default and what is named. It ends when its input is closed, else its group is killed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import Implementation, ToolListChangedNotification, jsonrpc_message_adapter
 
 from holdfast import __version__
-from holdfast.runtime.tools.die_with_parent import NOT_FOUND
+from holdfast.runtime.mcp.die_with_parent import NOT_FOUND
 
 if TYPE_CHECKING:
     from mcp.client._transport import ReadStream, Transport, TransportStreams

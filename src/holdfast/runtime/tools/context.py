@@ -38,22 +38,22 @@ class ToolContext:
     also: tuple[Path, ...] = ()
     closed: tuple[Path, ...] = SYSTEM
     """Directories that stay closed even where they lie in open ones."""
-    own: Path | None = None
+    workspace: Path | None = None
     """The workspace of a card, which is open though it lies in a closed one."""
     bounds: tuple[tuple[Path, ...], ...] = ()
     """What the agents that created this one could reach: a path must lie in each of these, or in `own`."""
-    others: bool = False
+    other_sessions: bool = False
     """Whether tasks of other sessions may be looked at and ended."""
-    commands: bool = True
+    may_run_commands: bool = True
     """Whether commands may be run at all, if somebody is asked or a rule allows them."""
-    only: str = ""
+    approved_path: str = ""
     """The path that was allowed, as the log names it; another one is refused. Empty is any."""
-    before: str = ""
+    approved_digest: str = ""
     """The digest of the file that a person saw the change of; if it is another one now, nothing is changed."""
     profile: str = ""
     session: str = ""
     call: str = ""
-    kept: tuple[int, int] = KEPT
+    kept_output: tuple[int, int] = KEPT
     """How many bytes of the beginning and of the end of a command's output are kept."""
     git_rules: tuple[tuple[str, ...], ...] = ()
     """The rules that speak of `.git`, of its profile and of each that limits it. File tools write there only where each
@@ -63,10 +63,10 @@ class ToolContext:
     """What holds for its commands."""
     mask: Callable[[str], str] = NO_SECRETS.mask
     """A text without the values of keys."""
-    mark: str = ""
+    call_key: str = ""
     """The name of the call, unique in the home: what it leaves behind when it is killed is found by it."""
 
-    def inside(self, path: str) -> Path:
+    def resolve(self, path: str) -> Path:
         """The path, if it lies in the working directory (or what else is open) after all links are followed."""
         if not self.cwd.is_dir():
             raise ToolFailed(f"The working directory {self.cwd} does not exist.")
@@ -76,18 +76,18 @@ class ToolContext:
         except (OSError, RuntimeError, ValueError) as error:
             raise ToolFailed(f"{path!r} is not a usable path: {error}.") from error
         self._root(target, path)
-        own = self.own is not None and target.is_relative_to(self.own.resolve())
+        own = self.workspace is not None and target.is_relative_to(self.workspace.resolve())
         if not own and not all(any(target.is_relative_to(root) for root in bound) for bound in self.bounds):
             raise ToolFailed(f"{path} is closed to you: the agent that created this work could not reach it either.")
         if any(target.is_relative_to(closed.resolve()) for closed in self.closed) and not own:
             raise ToolFailed(f"{path} is closed to tools: it holds what belongs to Holdfast or the system.")
-        if self.only and self.shown(target) != self.only:
-            raise ToolFailed(f"{path} leads to {self.shown(target)} now; {self.only} was allowed.")
+        if self.approved_path and self.display(target) != self.approved_path:
+            raise ToolFailed(f"{path} leads to {self.display(target)} now; {self.approved_path} was allowed.")
         return target
 
     def check_writable(self, target: Path, tool: str) -> None:
         """Refuse to change what git reads as its own: it can name programs that whoever uses git would run."""
-        name = self.shown(target)
+        name = self.display(target)
         if self.git_rules and all(_names(rules, tool, name) for rules in self.git_rules):
             return
         if any(part.casefold() == ".git" for part in target.parts) or _in_git_directory(target):
@@ -96,7 +96,7 @@ class ToolContext:
                 f'itself, or have the profile name it: "{tool}:.git/**" = "ask" in its tools.'
             )
 
-    def shown(self, target: Path) -> str:
+    def display(self, target: Path) -> str:
         """A path that is inside, as the log names it: relative to the working directory if it lies in it."""
         root = self.cwd.resolve()
         return printable((target.relative_to(root) if target.is_relative_to(root) else target).as_posix())

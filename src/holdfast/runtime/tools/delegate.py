@@ -42,7 +42,7 @@ class Delegate:
             "keyed",
             DelegateArguments,
             self.run,
-            about="prompt",
+            subject_field="prompt",
         )
 
     async def run(self, place: ToolContext, arguments: DelegateArguments) -> ToolOutput:

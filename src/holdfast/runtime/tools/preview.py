@@ -36,7 +36,7 @@ def current(place: ToolContext, path: Path) -> tuple[str, bytes | None]:
 
 def check_unchanged(place: ToolContext, path: Path, name: str) -> None:
     """Refuse to change a file that is not the one that a person saw the change of."""
-    if place.before and current(place, path)[0] != place.before:
+    if place.approved_digest and current(place, path)[0] != place.approved_digest:
         raise ToolFailed(f"{name} was changed after the approval; nothing was done. Call again to ask again.")
 
 

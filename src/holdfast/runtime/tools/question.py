@@ -27,5 +27,5 @@ QUESTION = Tool(
     "pure",
     QuestionArguments,
     _ask,
-    about="text",
+    subject_field="text",
 )

@@ -78,7 +78,7 @@ async def _read(place: ToolContext, arguments: ReadArguments) -> ToolOutput:
     first, count = arguments.offset or 1, arguments.limit or LINES
 
     def work(stop: threading.Event) -> Window:
-        with open_text(place, place.inside(arguments.path), arguments.path) as file:
+        with open_text(place, place.resolve(arguments.path), arguments.path) as file:
             return _window(file, arguments.path, first=first, count=count, stop=stop)
 
     return ToolOutput((await run_in_thread(work)).text())
@@ -201,7 +201,7 @@ async def _list(place: ToolContext, arguments: ListArguments) -> ToolOutput:
 
 
 def _entries(place: ToolContext, name: str, stop: threading.Event) -> str:
-    path = place.inside(name)
+    path = place.resolve(name)
     if not path.exists():
         raise ToolFailed(f"{name} does not exist.")
     if not path.is_dir():

@@ -39,7 +39,7 @@ class Recall:
             "pure",
             RecallArguments,
             self._call,
-            about="text",
+            subject_field="text",
         )
 
     async def _call(self, place: ToolContext, arguments: RecallArguments) -> ToolOutput:

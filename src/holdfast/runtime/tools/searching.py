@@ -89,11 +89,11 @@ async def _search(place: ToolContext, arguments: SearchArguments, seconds: int) 
 
 def _locate(place: ToolContext, path: str) -> tuple[Path, str, str]:
     """The directory to search, the one file in it if only that is meant, and how the directory is shown."""
-    target = place.inside(path)
+    target = place.resolve(path)
     if target.is_dir():
-        return target, "", place.shown(target)
+        return target, "", place.display(target)
     open_text(place, target, path).close()
-    return target.parent, target.name, place.shown(target.parent)
+    return target.parent, target.name, place.display(target.parent)
 
 
 def _commands(arguments: SearchArguments, file: str, closed: list[str], seconds: int) -> Iterator[list[str]]:

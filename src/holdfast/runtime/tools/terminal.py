@@ -72,7 +72,7 @@ def command_tools(tasks: Tasks, shelf: TaskQueries, clock: Clock) -> list[AnyToo
             "keyed",
             TerminalArguments,
             terminal.run,
-            about="command",
+            subject_field="command",
         ),
         Tool(
             "process",
@@ -80,8 +80,8 @@ def command_tools(tasks: Tasks, shelf: TaskQueries, clock: Clock) -> list[AnyToo
             "idempotent",
             ProcessArguments,
             process.run,
-            about="action",
-            effects=_effect,
+            subject_field="action",
+            effect_of_call=_effect,
         ),
     ]
 
@@ -116,11 +116,11 @@ class Terminal:
         since = int(str(row["started_at"]))
         if row["state"] == "running" and row["pid"] is None:  # a crash came before its beginning
             since = self._clock.now()
-        self._tasks.look_after(row)
-        return await self._outcome(await self._tasks.begun(task), arguments, since=since)
+        self._tasks.recover(row)
+        return await self._outcome(await self._tasks.wait_started(task), arguments, since=since)
 
     async def _start(self, task: str, place: ToolContext, arguments: TerminalArguments) -> None:
-        cwd = place.inside(arguments.cwd)
+        cwd = place.resolve(arguments.cwd)
         if not cwd.is_dir():
             raise ToolFailed(f"{arguments.cwd} is not a directory.")
         lifetime: Lifetime = arguments.lifetime
@@ -137,12 +137,12 @@ class Terminal:
             lifetime=lifetime,
             notify=arguments.notify,
             stdin=arguments.stdin,
-            head=place.kept[0],
-            tail=place.kept[1],
+            head=place.kept_output[0],
+            tail=place.kept_output[1],
         )
         try:
-            started = await self._tasks.confine(started, place.sandbox, workspace=place.cwd, own=place.own)
-            await self._tasks.run(started)
+            started = await self._tasks.confine(started, place.sandbox, workspace=place.cwd, own=place.workspace)
+            await self._tasks.start_command(started)
         except Rejected as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
         except Conflict as error:
@@ -159,11 +159,11 @@ class Terminal:
         left = since / 1000 + arguments.timeout - self._clock.now() / 1000
         try:
             async with asyncio.timeout(max(0.0, left)):
-                row = await self._tasks.ended(task)
+                row = await self._tasks.wait_ended(task)
         except TimeoutError:
-            row = await self._tasks.detach(task, f"it took longer than {arguments.timeout} s")
+            row = await self._tasks.background(task, f"it took longer than {arguments.timeout} s")
             if row["state"] == "running":
-                so_far = await self._shelf.text(row)
+                so_far = await self._shelf.excerpt(row)
                 text = f"It still runs after {arguments.timeout} s and goes on in the background as task {task}."
                 return ToolOutput(f"{text} So far it printed:\n{so_far}", task=task, end=CommandEnd(running=True))
         if str(row["reason"]).startswith(NEVER_STARTED):
@@ -173,7 +173,7 @@ class Terminal:
     async def _ended(self, row: Row) -> ToolOutput:
         """How it ended. Of one that was lost nobody knows that."""
         outcome: CallOutcome = "unknown" if row["state"] == "lost" else "done"
-        return ToolOutput(await self._shelf.told(row), task=str(row["id"]), end=_end(row), outcome=outcome)
+        return ToolOutput(await self._shelf.result_text(row), task=str(row["id"]), end=_end(row), outcome=outcome)
 
 
 class ProcessTool:
@@ -191,7 +191,7 @@ class ProcessTool:
             raise ToolFailed(f"{arguments.action} needs the id of a task; `list` shows them.")
         try:
             row = await self._shelf.find(arguments.task)
-            if not place.others and not await self._shelf.belongs_to(row, place.session):
+            if not place.other_sessions and not await self._shelf.belongs_to(row, place.session):
                 raise ToolFailed(
                     f"Task {row['id']} belongs to another session, and this profile sees only tasks of this session "
                     f'and of the agents that it started. The rule "{OTHERS_TASKS}" = "allow" would open it.'
@@ -204,7 +204,7 @@ class ProcessTool:
 
     async def _list(self, place: ToolContext) -> str:
         views = await self._shelf.running()
-        if place.others:
+        if place.other_sessions:
             return table(views, session=place.session)
         own = await self._shelf.running(within=place.session)
         hidden = len(views) - len(own)
@@ -215,22 +215,22 @@ class ProcessTool:
         task = str(row["id"])
         match arguments.action:
             case "poll":
-                return _sentence(await self._shelf.view(row)) + "\n" + await self._shelf.text(row, lines=20)
+                return _sentence(await self._shelf.view(row)) + "\n" + await self._shelf.excerpt(row, lines=20)
             case "log":
-                return await self._shelf.text(row, offset=arguments.offset)
+                return await self._shelf.excerpt(row, offset=arguments.offset)
             case "wait":
                 try:
                     async with asyncio.timeout(arguments.timeout):
-                        row = await self._shelf.ended(task)
+                        row = await self._shelf.wait_ended(task)
                 except TimeoutError:
                     return f"It still runs after {arguments.timeout} s of waiting."
-                return await self._shelf.told(row)
+                return await self._shelf.result_text(row)
             case "kill":
                 by = f"the agent of session {place.session}"
-                await self._shelf.end(row, by=by, reason="it asked for the end", force=False)
+                await self._shelf.stop(row, by=by, reason="it asked for the end", force=False)
                 try:
                     async with asyncio.timeout(KILL_SECONDS):
-                        row = await self._shelf.ended(str(row["id"]))
+                        row = await self._shelf.wait_ended(str(row["id"]))
                 except TimeoutError:
                     return f"Its end was asked for, and it still runs after {KILL_SECONDS} s; `list` shows it."
                 return f"{row['state']}: {row['reason']}"
@@ -246,9 +246,9 @@ class ProcessTool:
 
 def _check_input(place: ToolContext, row: Row) -> None:
     """Refuse to type where the agent could not have run the command itself: a shell runs whatever it is given."""
-    if not place.commands:
+    if not place.may_run_commands:
         raise ToolFailed("This agent may not run commands (terminal is denied), so it cannot type into one either.")
-    if not place.others and not str(row["started_by"]).startswith(AN_AGENT):
+    if not place.other_sessions and not str(row["started_by"]).startswith(AN_AGENT):
         raise ToolFailed(
             f"Task {row['id']} was started by {row['started_by']}, outside of the rules for agents; only people type "
             f'into it. The rule "{OTHERS_TASKS}" = "allow" would open it.'

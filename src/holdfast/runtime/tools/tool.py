@@ -91,7 +91,7 @@ class AnyTool(Protocol):
         ...
 
     @property
-    def usual(self) -> Policy:
+    def default_policy(self) -> Policy:
         """What holds while no rule speaks of it."""
         ...
 
@@ -102,7 +102,7 @@ class AnyTool(Protocol):
         """
         ...
 
-    def tidy(self, place: ToolContext, arguments: str) -> None:
+    def clean_up(self, place: ToolContext, arguments: str) -> None:
         """Take away what a call that was killed may have left behind."""
         ...
 
@@ -120,17 +120,17 @@ class Tool(Generic[Arguments]):
     effect: Effect
     arguments: type[Arguments]
     run: Callable[[ToolContext, Arguments], Coroutine[None, None, ToolOutput]]
-    about: str = "path"
+    subject_field: str = "path"
     """The argument that a permission's pattern is compared with."""
-    clean: Callable[[ToolContext, Arguments], None] | None = None
+    cleanup: Callable[[ToolContext, Arguments], None] | None = None
     """Takes away what a call that was killed may have left behind."""
-    effects: Callable[[Arguments], Effect] | None = None
+    effect_of_call: Callable[[Arguments], Effect] | None = None
     """For a tool that does several things: the effect of each call."""
     writes_files: bool = False
     """Whether it changes the file that it is about."""
     preview: Callable[[ToolContext, Arguments], Preview] | None = None
     """What it would change in a file, as that is now."""
-    harmless: bool = False
+    auto_allowed: bool = False
     """Though it writes something, nobody is asked about it while no rule speaks of it."""
     other_profile: Callable[[ToolContext, Arguments], Coroutine[None, None, str]] | None = None
     """For a tool that hands work to other agents: the profile of one that may do what the caller may not, or empty."""
@@ -141,9 +141,9 @@ class Tool(Generic[Arguments]):
         return ToolSpec(self.name, self.description, _schema(self.arguments))
 
     @property
-    def usual(self) -> Policy:
+    def default_policy(self) -> Policy:
         """What changes nothing is allowed."""
-        return "allow" if self.effect == "pure" or self.harmless else "ask"
+        return "allow" if self.effect == "pure" or self.auto_allowed else "ask"
 
     def subject(self, place: ToolContext, arguments: str) -> str:
         """The argument that it is about.
@@ -151,15 +151,15 @@ class Tool(Generic[Arguments]):
         A path is named as the place shows it, after all links are followed: `docs/../.env`, an absolute
         path or a link must not get around a pattern.
         """
-        value = str(getattr(self.parse(arguments), self.about, ""))
-        if self.about != "path":
+        value = str(getattr(self.parse(arguments), self.subject_field, ""))
+        if self.subject_field != "path":
             return value
-        target = place.inside(value)
+        target = place.resolve(value)
         if self.writes_files:
             place.check_writable(target, self.name)
-        return place.shown(target)
+        return place.display(target)
 
-    async def handed_to(self, place: ToolContext, arguments: str) -> str:
+    async def delegated_profile(self, place: ToolContext, arguments: str) -> str:
         """The profile of another agent that would act because of this call; empty if that may do no more."""
         if self.other_profile is None:
             return ""
@@ -168,11 +168,11 @@ class Tool(Generic[Arguments]):
         except ToolFailed:
             return ""  # the call itself will say what is wrong
 
-    def tidy(self, place: ToolContext, arguments: str) -> None:
+    def clean_up(self, place: ToolContext, arguments: str) -> None:
         """Most leave nothing behind."""
-        if self.clean is not None:
+        if self.cleanup is not None:
             with suppress(ToolFailed, OSError):
-                self.clean(place, self.parse(arguments))
+                self.cleanup(place, self.parse(arguments))
 
     async def call(self, place: ToolContext, arguments: str) -> ToolOutcome:
         """Check the arguments, do it, and bound the output."""
@@ -200,10 +200,10 @@ def _schema(arguments: type[msgspec.Struct]) -> dict[str, object]:
 
 def effect_of(tool: AnyTool, arguments: str) -> Effect:
     """What may be done about one call after a crash."""
-    if not isinstance(tool, Tool) or tool.effects is None:
+    if not isinstance(tool, Tool) or tool.effect_of_call is None:
         return tool.effect
     try:
-        return tool.effects(msgspec.json.decode(arguments or "{}", type=tool.arguments))
+        return tool.effect_of_call(msgspec.json.decode(arguments or "{}", type=tool.arguments))
     except (msgspec.MsgspecError, RecursionError):
         return tool.effect
 

@@ -50,27 +50,27 @@ class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 async def _write(place: ToolContext, arguments: WriteArguments) -> ToolOutput:
     def work(stop: threading.Event) -> ToolOutput:
-        path, data = place.inside(arguments.path), arguments.content.encode()
+        path, data = place.resolve(arguments.path), arguments.content.encode()
         place.check_writable(path, "write")
         _check_room(path, arguments.path, stop)
         check_unchanged(place, path, arguments.path)
         _replace(place, path, data)
-        return ToolOutput(f"Wrote {len(data)} bytes to {arguments.path}.", [place.shown(path)])
+        return ToolOutput(f"Wrote {len(data)} bytes to {arguments.path}.", [place.display(path)])
 
     return await run_in_thread(work)
 
 
 async def _edit(place: ToolContext, arguments: EditArguments) -> ToolOutput:
     def work(stop: threading.Event) -> ToolOutput:
-        path = place.inside(arguments.path)
+        path = place.resolve(arguments.path)
         place.check_writable(path, "edit")
-        return ToolOutput(_edit_file(place, path, arguments, stop), [place.shown(path)])
+        return ToolOutput(_edit_file(place, path, arguments, stop), [place.display(path)])
 
     return await run_in_thread(work)
 
 
 def _preview_write(place: ToolContext, arguments: WriteArguments) -> Preview:
-    path, name = place.inside(arguments.path), arguments.path
+    path, name = place.resolve(arguments.path), arguments.path
     place.check_writable(path, "write")
     _check_room(path, name, threading.Event())
     digest, data = current(place, path)
@@ -82,7 +82,7 @@ def _preview_write(place: ToolContext, arguments: WriteArguments) -> Preview:
 
 
 def _preview_edit(place: ToolContext, arguments: EditArguments) -> Preview:
-    path, name = place.inside(arguments.path), arguments.path
+    path, name = place.resolve(arguments.path), arguments.path
     place.check_writable(path, "edit")
     digest, data = current(place, path)
     _, text, edited, lines = _edited(place, path, arguments)
@@ -186,7 +186,7 @@ def _replace(place: ToolContext, path: Path, data: bytes) -> None:
     """Whole or not at all: a crash in the middle leaves the old file. Mode and owner stay."""
     with place.directory(path.parent, make=True) as directory:
         new = _new_name(place)
-        if place.mark:
+        if place.call_key:
             with suppress(FileNotFoundError):
                 os.unlink(new, dir_fd=directory)  # of the same call, which was killed and is run again
         with os.fdopen(os.open(new, FRESH, 0o600, dir_fd=directory), "wb") as file:
@@ -204,7 +204,7 @@ def _replace(place: ToolContext, path: Path, data: bytes) -> None:
 
 
 def _new_name(place: ToolContext) -> str:
-    return f".holdfast-{place.mark or secrets.token_hex(8)}"
+    return f".holdfast-{place.call_key or secrets.token_hex(8)}"
 
 
 def _dress(file: int, name: str, directory: int) -> None:
@@ -221,7 +221,7 @@ def _dress(file: int, name: str, directory: int) -> None:
 
 
 def _tidy(place: ToolContext, arguments: WriteArguments | EditArguments) -> None:
-    with place.directory(place.inside(arguments.path).parent) as directory:
+    with place.directory(place.resolve(arguments.path).parent) as directory:
         os.unlink(_new_name(place), dir_fd=directory)
 
 
@@ -231,7 +231,7 @@ WRITE = Tool(
     "idempotent",
     WriteArguments,
     _write,
-    clean=_tidy,
+    cleanup=_tidy,
     preview=_preview_write,
     writes_files=True,
 )
@@ -242,7 +242,7 @@ EDIT = Tool(
     "unsafe",
     EditArguments,
     _edit,
-    clean=_tidy,
+    cleanup=_tidy,
     preview=_preview_edit,
     writes_files=True,
 )
