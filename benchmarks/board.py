@@ -55,14 +55,14 @@ class Bench:
         profiles = Profiles(home.config)
         tasks = Tasks(
             store,
-            archive=TaskLog(store, clock, GitSnapshots(home.tasks)),
+            task_log=TaskLog(store, clock, GitSnapshots(home.tasks)),
             supervisor=Supervisor(home.tasks),
             defaults=CommandDefaults(home.tasks, dict, 0o077, str),
             sessions=sessions,
             clock=clock,
         )
-        shelf = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=lambda _: 86_400_000)
-        running = RunningTasks(store, shelf, tasks, AwakeClock())
+        task_queries = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=lambda _: 86_400_000)
+        running = RunningTasks(store, task_queries, tasks, AwakeClock())
         self.store, self.work = store, work
         self.cards = Cards(store, sessions=sessions, running=running, clock=clock, root=home.path / "workspaces")
         self.dispatcher = Dispatcher(store, cards=self.cards, sessions=sessions, profiles=profiles, clock=clock)

@@ -35,15 +35,15 @@ async def run(plan: Plan, report: Report) -> None:
     """All lines of this area."""
     work, home = Workload(plan.seed), Home(plan.scratch / "archive")
     async with opened(home.path) as store:
-        await archive(store, work, FEWER if plan.quick else TASKS, output=False)
+        await task_log(store, work, FEWER if plan.quick else TASKS, output=False)
         await _list(plan, report, store, home)
     async with opened(plan.scratch / "outputs") as store:
-        await archive(store, work, FEWER if plan.quick else LOGS, output=True)
+        await task_log(store, work, FEWER if plan.quick else LOGS, output=True)
         await _search(plan, report, store)
     await _survivors(plan, report)
 
 
-async def archive(store: SqliteStore, work: Workload, count: int, *, output: bool) -> None:
+async def task_log(store: SqliteStore, work: Workload, count: int, *, output: bool) -> None:
     """Many ended commands, and one word in the middle of one of them."""
     for start in range(0, count, AT_ONCE):
         writes = []

@@ -101,9 +101,9 @@ def serve(
         not_dumpable()
         start_logging(home.log, settings.gateway.log_bytes)
         greeting = None if background else Greeting(browser=browser)
-        place = _Place(home, settings, umask, lock, raise_limit())
+        context = _Place(home, settings, umask, lock, raise_limit())
         again = Again()
-        used = asyncio.run(_run(place, port=port, greeting=greeting, open_store=open_store, again=again))
+        used = asyncio.run(_run(context, port=port, greeting=greeting, open_store=open_store, again=again))
     except HoldfastError as error:
         return _could_not_start(error.message, error.hint)
     except OSError as error:
@@ -148,28 +148,28 @@ class _Place:
 
 
 async def _run(
-    place: _Place, *, port: int | None, greeting: Greeting | None, open_store: OpenStore, again: Again
+    context: _Place, *, port: int | None, greeting: Greeting | None, open_store: OpenStore, again: Again
 ) -> int:
     """Until the goodbye. The port that it listened on."""
-    home = place.home
+    home = context.home
     goodbye = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(name, goodbye.set)
-    bound = _bind(port, place.settings.gateway.port)
+    bound = _bind(port, context.settings.gateway.port)
     store = open_store(home.database)
     profiles = Profiles(home.config)
-    files = RunFiles(home, place.lock, lost=goodbye.set)
+    files = RunFiles(home, context.lock, lost=goodbye.set)
     try:
         number = int(bound.getsockname()[1])
-        gateway, mirror = _put_together(place, store, profiles, port=number, goodbye=goodbye, again=again)
+        gateway, exporter = _put_together(context, store, profiles, port=number, goodbye=goodbye, again=again)
         started = await _begin(gateway, wait=False)
         await gateway.devices.load()
-        public_urls = place.settings.gateway.public_urls
+        public_urls = context.settings.gateway.public_urls
         guard = Guard(
             port=number,
             token=files.token,
             devices=gateway.devices,
-            open_files=place.open_files,
+            open_files=context.open_files,
             public_urls=public_urls,
         )
         server = Server(gateway, guard)
@@ -179,8 +179,8 @@ async def _run(
             if not await _begin(gateway, wait=True):
                 await serving
                 return number
-        stale = StaleReport(store, gateway.shelf, gateway.clock, lambda: profiles.settings.session_reset)
-        await _recover(gateway, mirror, stale)
+        stale = StaleReport(store, gateway.task_queries, gateway.clock, lambda: profiles.settings.session_reset)
+        await _recover(gateway, exporter, stale)
         if started:
             _announce(home, gateway, files, public_urls)
         if greeting is not None:
@@ -190,7 +190,7 @@ async def _run(
         await _say_goodbye(gateway, serving)
         await gateway.retention.stop()
         await stale.stop()
-        await mirror.stop()
+        await exporter.stop()
         await warming
         return number
     finally:
@@ -200,53 +200,61 @@ async def _run(
         log.info("gateway ended")
 
 
-async def _recover(gateway: Gateway, mirror: TaskFileExporter, stale: StaleReport) -> None:
+async def _recover(gateway: Gateway, exporter: TaskFileExporter, stale: StaleReport) -> None:
     """Go on with everything that the last gateway left open; only then is anything new accepted."""
     sandbox = gateway.profiles.sandbox
     await asyncio.to_thread(lambda: sandbox.problem)  # tried once, before a command needs it
     await _remove_left_tmp(gateway.store, sandbox)
     await gateway.profiles.detect()
     await gateway.tasks.start()
-    await mirror.start()
+    await exporter.start()
     await gateway.retention.start()
     await stale.start()
     await gateway.runner.start()
-    await gateway.reset_clock.start()
+    await gateway.reset_scheduler.start()
     await gateway.dispatcher.start()
     gateway.recovered.set()
 
 
 def _put_together(
-    place: _Place, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event, again: Again
+    context: _Place, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event, again: Again
 ) -> tuple[Gateway, TaskFileExporter]:
     """Every part with what it works with, nothing started yet."""
-    home, clock, live = place.home, SystemClock(), StreamingTexts(store)
-    sessions, archive = Sessions(store, clock), TaskLog(store, clock, GitSnapshots(home.tasks), profiles.mask)
+    home, clock, streaming = context.home, SystemClock(), StreamingTexts(store)
+    sessions, task_log = Sessions(store, clock), TaskLog(store, clock, GitSnapshots(home.tasks), profiles.mask)
     defaults = CommandDefaults(
         home.tasks,
         lambda: command_environment(profiles.settings.secret_names),
-        place.umask,
+        context.umask,
         profiles.mask,
         profiles.sandbox,
     )
     supervisor = Supervisor(home.tasks)
-    tasks = Tasks(store, archive=archive, supervisor=supervisor, defaults=defaults, sessions=sessions, clock=clock)
-    shelf = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=profiles.process_max_age_ms)
-    delegation = AgentTasks(store, archive=archive, sessions=sessions, clock=clock)
+    tasks = Tasks(store, task_log=task_log, supervisor=supervisor, defaults=defaults, sessions=sessions, clock=clock)
+    task_queries = TaskQueries(
+        store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=profiles.process_max_age_ms
+    )
+    agent_tasks = AgentTasks(store, task_log=task_log, sessions=sessions, clock=clock)
     creation = Creation(store, sessions=sessions, profiles=profiles)
-    delegate, recall = Delegate(delegation, shelf, creation).tool, Recall(sessions).tool
-    profiles.tools += [*command_tools(tasks, shelf, clock), delegate, recall]
+    delegate, recall = Delegate(agent_tasks, task_queries, creation).tool, Recall(sessions).tool
+    profiles.tools += [*command_tools(tasks, task_queries, clock), delegate, recall]
     heartbeat = Heartbeat(home.heartbeat, clock)
     runner = Runner(
-        store, sessions=sessions, archive=archive, live=live, profiles=profiles, clock=clock, heartbeat=heartbeat
+        store,
+        sessions=sessions,
+        task_log=task_log,
+        streaming=streaming,
+        profiles=profiles,
+        clock=clock,
+        heartbeat=heartbeat,
     )
-    streams, awake = Streams(store, live), AwakeClock()
-    still_running = RunningTasks(store, shelf, tasks, awake)
-    resets = ResetService(store, sessions=sessions, running=still_running, profiles=profiles, clock=clock)
-    cards = Cards(store, sessions=sessions, running=still_running, clock=clock, root=home.path / WORKSPACES)
+    streams, awake = Streams(store, streaming), AwakeClock()
+    running_tasks = RunningTasks(store, task_queries, tasks, awake)
+    reset_service = ResetService(store, sessions=sessions, running=running_tasks, profiles=profiles, clock=clock)
+    cards = Cards(store, sessions=sessions, running=running_tasks, clock=clock, root=home.path / WORKSPACES)
     profiles.worker_tools += WorkerTools(store, cards, sessions, creation).tools
     pruning = Pruning(store, tasks.supervisor, clock)
-    mirror = TaskFileExporter(store, sessions=sessions, root=home.tasks, hide=profiles.mask)
+    exporter = TaskFileExporter(store, sessions=sessions, root=home.tasks, hide=profiles.mask)
     dispatcher = Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock)
     profiles.tools.append(dispatcher.inbox.tool)
     gateway = Gateway(
@@ -257,18 +265,18 @@ def _put_together(
         site=Site(),
         runner=runner,
         tasks=tasks,
-        shelf=shelf,
-        delegation=delegation,
+        task_queries=task_queries,
+        agent_tasks=agent_tasks,
         pruning=pruning,
         retention=Retention(store, pruning, clock, lambda: profiles.settings.retention, sessions=sessions),
-        still_running=still_running,
-        resets=resets,
+        running_tasks=running_tasks,
+        reset_service=reset_service,
         cards=cards,
         dispatcher=dispatcher,
-        reset_clock=ResetScheduler(store, resets=resets, profiles=profiles, awake=awake, clock=clock),
+        reset_scheduler=ResetScheduler(store, reset_service=reset_service, profiles=profiles, awake=awake, clock=clock),
         profiles=profiles,
         clock=clock,
-        followers=[runner.state, tasks.state, mirror.state, *dispatcher.states, store.search_state],
+        followers=[runner.state, tasks.state, exporter.state, *dispatcher.states, store.search_state],
         home=str(home.path),
         url=f"http://127.0.0.1:{port}",
         started_at=clock.now(),
@@ -276,7 +284,7 @@ def _put_together(
         again=again,
         recovered=asyncio.Event(),
     )
-    return gateway, mirror
+    return gateway, exporter
 
 
 async def _warm_up(profiles: Profiles) -> None:
@@ -288,7 +296,7 @@ async def _warm_up(profiles: Profiles) -> None:
 async def _say_goodbye(gateway: Gateway, serving: asyncio.Task[None]) -> None:
     """Suspend what runs while the doors close; then write that we left in good order."""
     await gateway.dispatcher.stop()
-    await gateway.reset_clock.stop()
+    await gateway.reset_scheduler.stop()
     log.info("goodbye: suspending %d sessions", len(gateway.runner.working))
     suspending = asyncio.create_task(gateway.runner.stop())
     await asyncio.wait({suspending}, timeout=SUSPEND_SECONDS)

@@ -23,5 +23,5 @@ TERMINAL: AnyTool = command_tools(cast(Tasks, None), cast(TaskQueries, None), Sy
 def policy(line: str, rules: dict[str, Policy], *, cwd: Path | None = None, granted: tuple[str, ...] = ()) -> Policy:
     """The answer for a line of the terminal."""
     call = Call(call="1.1.0", tool="terminal", arguments=json.dumps({"command": line}))
-    place = ToolContext(cwd if cwd is not None else Path("/nonexistent"))
-    return rule_policy(TERMINAL, call, line, rules, place=place, granted=granted)
+    context = ToolContext(cwd if cwd is not None else Path("/nonexistent"))
+    return rule_policy(TERMINAL, call, line, rules, context=context, granted=granted)

@@ -41,13 +41,13 @@ class Desk:
         assert self.book.session.turn is not None
         [open_call] = self.book.session.turn.open_calls.values()
         self.call = Call(call=open_call.call.call, tool=tool, arguments=json.dumps(arguments))
-        self.place = ToolContext(cwd)
+        self.context = ToolContext(cwd)
 
     def ask(self, **changed: object) -> Allowed | ToolOutcome | WaitOpened:
         """What is said to the call, or to the same one with other arguments."""
         arguments = json.dumps(json.loads(self.call.arguments) | changed)
         call = msgspec.structs.replace(self.call, arguments=arguments)
-        return permission(self.book.session, call, tools=TOOLS, rules={}, place=self.place)
+        return permission(self.book.session, call, tools=TOOLS, rules={}, context=self.context)
 
     def wait(self, **changed: object) -> WaitOpened:
         found = self.ask(**changed)
@@ -96,7 +96,7 @@ def test_an_approval_is_for_every_argument(tmp_path: Path, answer: str, changed:
 def test_an_approval_is_for_one_directory(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "terminal", command="make test")
     desk.answer("call")
-    desk.place = replace(desk.place, cwd=tmp_path.parent)
+    desk.context = replace(desk.context, cwd=tmp_path.parent)
     desk.wait()
 
 
@@ -112,7 +112,7 @@ def test_an_approval_is_for_the_directory_that_a_link_led_to(tmp_path: Path) -> 
     link.symlink_to("other")
     assert "other" in shown(desk.wait())["cwd"]
     with pytest.raises(ToolFailed, match="shown was allowed"):  # also between the look and the start
-        permitted.place.resolve("link")
+        permitted.context.resolve("link")
 
 
 def test_an_answer_without_a_digest_approves_nothing(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_change_of_a_file_is_shown_as_a_diff_and_bound_to_the_file(tmp_path: P
     path.write_text("one\ntwo\n")
     desk = Desk(tmp_path, "edit", path="a.txt", old="two", new="three")
     wait = desk.wait()
-    assert shown(wait)["diff"] == "--- a.txt\n+++ a.txt\n -1,2 +1,2 \n one\n-two\n+three\n"
+    assert shown(wait)["diff"] == "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"
     assert "old" not in shown(wait)
     desk.answer("allow", wait)
     path.write_text("zero\none\ntwo\n")
@@ -157,7 +157,7 @@ def test_a_change_of_a_file_is_shown_as_a_diff_and_bound_to_the_file(tmp_path: P
     assert "+three" in shown(again)["diff"]
     assert "again, since something changed" in again.reason
     desk.answer("allow", again)
-    assert desk.permitted().place.approved_digest
+    assert desk.permitted().context.approved_digest
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ async def test_a_file_that_changes_after_the_last_look_is_not_touched(
     desk.answer("allow")
     permitted = desk.permitted()
     path.write_text("old, and what somebody else wrote\n")
-    result = await permitted.tool.call(permitted.place, desk.call.arguments)
+    result = await permitted.tool.call(permitted.context, desk.call.arguments)
     assert result.outcome == "failed"
     assert "was changed after the approval" in result.output
     assert path.read_text() == "old, and what somebody else wrote\n"
@@ -188,7 +188,7 @@ async def test_promise_1_a_write_that_a_crash_cut_is_repeated_without_asking_aga
     desk.book.write(ToolCallStarted(turn=1, call=desk.call.call, tool="write", effect="idempotent"))
     path.write_text("new\n")
     permitted = desk.permitted()
-    assert (await permitted.tool.call(permitted.place, desk.call.arguments)).outcome == "done"
+    assert (await permitted.tool.call(permitted.context, desk.call.arguments)).outcome == "done"
     desk.wait(content="something else")
 
 
@@ -212,10 +212,10 @@ def test_this_very_call_is_allowed_in_the_session_and_no_other(tmp_path: Path) -
     desk.answer("call")
     later = Call(call="1.9.0", tool="terminal", arguments=desk.call.arguments)
     other = Call(call="1.9.1", tool="terminal", arguments=json.dumps({"command": "git status"}))
-    session, place = desk.book.session, desk.place
-    assert isinstance(permission(session, later, tools=TOOLS, rules={}, place=place), Allowed)
-    assert isinstance(permission(session, other, tools=TOOLS, rules={}, place=place), WaitOpened)
-    denied = permission(session, later, tools=TOOLS, rules={"terminal:git *": "deny"}, place=place)
+    session, context = desk.book.session, desk.context
+    assert isinstance(permission(session, later, tools=TOOLS, rules={}, context=context), Allowed)
+    assert isinstance(permission(session, other, tools=TOOLS, rules={}, context=context), WaitOpened)
+    denied = permission(session, later, tools=TOOLS, rules={"terminal:git *": "deny"}, context=context)
     assert isinstance(denied, ToolOutcome)
 
 

@@ -22,18 +22,18 @@ EVIL = "[core]\nfsmonitor = touch ran\n"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    place = tmp_path / "project"
-    for words in (["init", str(place)], ["init", "--bare", str(place / "bare")]):
+    context = tmp_path / "project"
+    for words in (["init", str(context)], ["init", "--bare", str(context / "bare")]):
         subprocess.run(["git", *words], check=True, env={"PATH": "/usr/bin:/bin", "GIT_CONFIG_GLOBAL": "/dev/null"})
-    (place / "link").symlink_to(".git")
-    (place / "file-link").symlink_to(".git/config")
-    (place / "linked-worktree").mkdir()
-    (place / "linked-worktree" / "HEAD").write_text("ref: refs/heads/main\n")
-    (place / "linked-worktree" / "commondir").write_text("../.git\n")
-    (place / "half" / "objects").mkdir(parents=True)
-    (place / "half" / "refs").mkdir()
-    (place / "sub").mkdir()
-    return place
+    (context / "link").symlink_to(".git")
+    (context / "file-link").symlink_to(".git/config")
+    (context / "linked-worktree").mkdir()
+    (context / "linked-worktree" / "HEAD").write_text("ref: refs/heads/main\n")
+    (context / "linked-worktree" / "commondir").write_text("../.git\n")
+    (context / "half" / "objects").mkdir(parents=True)
+    (context / "half" / "refs").mkdir()
+    (context / "sub").mkdir()
+    return context
 
 
 @pytest.mark.parametrize(
@@ -55,15 +55,15 @@ def project(tmp_path: Path) -> Path:
     ],
 )
 async def test_a_file_tool_does_not_write_what_git_runs(project: Path, path: str) -> None:
-    place = ToolContext(project)
-    result = await WRITE.call(place, json.dumps({"path": path, "content": EVIL}))
+    context = ToolContext(project)
+    result = await WRITE.call(context, json.dumps({"path": path, "content": EVIL}))
     assert result.outcome == "failed" and "belongs to git" in result.output
     with pytest.raises(ToolFailed, match="belongs to git"):  # so nobody is asked about it either
-        WRITE.subject(place, json.dumps({"path": path, "content": EVIL}))
+        WRITE.subject(context, json.dumps({"path": path, "content": EVIL}))
     target = project / path
     if target.is_file():
         old = target.read_text()
-        result = await EDIT.call(place, json.dumps({"path": path, "old": old, "new": EVIL}))
+        result = await EDIT.call(context, json.dumps({"path": path, "old": old, "new": EVIL}))
         assert result.outcome == "failed" and "belongs to git" in result.output
         assert target.read_text() == old
     else:
@@ -89,14 +89,14 @@ async def test_other_files_can_be_written(project: Path, path: str) -> None:
 )
 async def test_a_rule_that_names_it_opens_it(project: Path, rules: dict[str, Policy], path: str, done: bool) -> None:
     agent = Agent(DemoModel(), Limits(), rules=rules)
-    place = agent.tool_context(Session("0", cwd=str(project)))
-    result = await WRITE.call(place, json.dumps({"path": path, "content": "x"}))
+    context = agent.tool_context(Session("0", cwd=str(project)))
+    result = await WRITE.call(context, json.dumps({"path": path, "content": "x"}))
     assert (result.outcome == "done") is done, result.output
 
 
 async def test_a_rule_of_its_own_does_not_open_what_its_creator_could_not_write(project: Path) -> None:
     creator = RightsLayer(profile="creator", rules={"write": "allow"}, paths=[str(project)])
     agent = Agent(DemoModel(), Limits(), rules={"write:.git/**": "allow"}, ancestors=(creator,))
-    place = agent.tool_context(Session("0", cwd=str(project)))
-    result = await WRITE.call(place, json.dumps({"path": ".git/config", "content": "x"}))
+    context = agent.tool_context(Session("0", cwd=str(project)))
+    result = await WRITE.call(context, json.dumps({"path": ".git/config", "content": "x"}))
     assert result.outcome == "failed" and "belongs to git" in result.output

@@ -26,128 +26,128 @@ Plant = Callable[[Path, str], None]
 KEY = "sk-a-key-of-a-provider"
 
 
-def git(place: Path, *words: str, check: bool = True) -> str:
-    plain = {"PATH": os.environ["PATH"], "HOME": str(place.parent), "GIT_CONFIG_NOSYSTEM": "1"}
+def git(context: Path, *words: str, check: bool = True) -> str:
+    plain = {"PATH": os.environ["PATH"], "HOME": str(context.parent), "GIT_CONFIG_NOSYSTEM": "1"}
     who = ("-c", "user.name=ann", "-c", "user.email=ann@example.org", "-c", "init.defaultBranch=main")
-    done = subprocess.run(["git", "-C", place, *who, *words], env=plain, capture_output=True, text=True, check=False)
+    done = subprocess.run(["git", "-C", context, *who, *words], env=plain, capture_output=True, text=True, check=False)
     assert not check or done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    place = tmp_path / "project"
-    place.mkdir()
-    git(place, "init", "-q")
-    (place / "a.txt").write_text("one\n")
-    (place / ".gitattributes").write_text("*.txt filter=own diff=own\n*.bin filter=a=b\n")
-    (place / "b.bin").write_text("two\n")
-    git(place, "add", "-A")
-    git(place, "commit", "-qm", "first")
-    return place
+    context = tmp_path / "project"
+    context.mkdir()
+    git(context, "init", "-q")
+    (context / "a.txt").write_text("one\n")
+    (context / ".gitattributes").write_text("*.txt filter=own diff=own\n*.bin filter=a=b\n")
+    (context / "b.bin").write_text("two\n")
+    git(context, "add", "-A")
+    git(context, "commit", "-qm", "first")
+    return context
 
 
-def configure(place: Path, name: str, value: str) -> None:
-    git(place, "config", name, value)
+def configure(context: Path, name: str, value: str) -> None:
+    git(context, "config", name, value)
 
 
-def fsmonitor(place: Path, canary: str) -> None:
-    configure(place, "core.fsmonitor", canary)
+def fsmonitor(context: Path, canary: str) -> None:
+    configure(context, "core.fsmonitor", canary)
 
 
-def included(place: Path, canary: str) -> None:
-    (place / "more").write_text(f"[core]\nfsmonitor = {canary}\n")
-    configure(place, "include.path", "../more")
+def included(context: Path, canary: str) -> None:
+    (context / "more").write_text(f"[core]\nfsmonitor = {canary}\n")
+    configure(context, "include.path", "../more")
 
 
-def hooks(place: Path, canary: str) -> None:
+def hooks(context: Path, canary: str) -> None:
     for name in ("post-index-change", "post-checkout", "reference-transaction"):
-        hook = place / ".git" / "hooks" / name
+        hook = context / ".git" / "hooks" / name
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(f"#!/bin/sh\n{canary}\n")
         hook.chmod(0o755)
 
 
-def hooks_elsewhere(place: Path, canary: str) -> None:
-    hooks(place, canary)
-    (place / ".git" / "hooks").rename(place / "elsewhere")
-    configure(place, "core.hooksPath", str(place / "elsewhere"))
+def hooks_elsewhere(context: Path, canary: str) -> None:
+    hooks(context, canary)
+    (context / ".git" / "hooks").rename(context / "elsewhere")
+    configure(context, "core.hooksPath", str(context / "elsewhere"))
 
 
-def clean_filter(place: Path, canary: str) -> None:
-    configure(place, "filter.own.clean", canary)
+def clean_filter(context: Path, canary: str) -> None:
+    configure(context, "filter.own.clean", canary)
 
 
-def smudge_filter(place: Path, canary: str) -> None:
-    configure(place, "filter.own.smudge", canary)
+def smudge_filter(context: Path, canary: str) -> None:
+    configure(context, "filter.own.smudge", canary)
 
 
-def process_filter(place: Path, canary: str) -> None:
-    configure(place, "filter.own.process", canary)
+def process_filter(context: Path, canary: str) -> None:
+    configure(context, "filter.own.process", canary)
 
 
-def filter_with_an_odd_name(place: Path, canary: str) -> None:
-    configure(place, "filter.a=b.clean", canary)
-    configure(place, "filter.a=b.smudge", canary)
+def filter_with_an_odd_name(context: Path, canary: str) -> None:
+    configure(context, "filter.a=b.clean", canary)
+    configure(context, "filter.a=b.smudge", canary)
 
 
-def attributes_in_the_git_directory(place: Path, canary: str) -> None:
-    (place / ".git" / "info").mkdir(exist_ok=True)
-    (place / ".git" / "info" / "attributes").write_text("* filter=hidden\n")
-    configure(place, "filter.hidden.clean", canary)
+def attributes_in_the_git_directory(context: Path, canary: str) -> None:
+    (context / ".git" / "info").mkdir(exist_ok=True)
+    (context / ".git" / "info" / "attributes").write_text("* filter=hidden\n")
+    configure(context, "filter.hidden.clean", canary)
 
 
-def textconv(place: Path, canary: str) -> None:
-    configure(place, "diff.own.textconv", canary)
+def textconv(context: Path, canary: str) -> None:
+    configure(context, "diff.own.textconv", canary)
 
 
-def diff_driver(place: Path, canary: str) -> None:
-    configure(place, "diff.own.command", canary)
+def diff_driver(context: Path, canary: str) -> None:
+    configure(context, "diff.own.command", canary)
 
 
-def external_diff(place: Path, canary: str) -> None:
-    configure(place, "diff.external", canary)
+def external_diff(context: Path, canary: str) -> None:
+    configure(context, "diff.external", canary)
 
 
-def missing_object(place: Path, canary: str) -> None:
-    blob = git(place, "rev-parse", "HEAD:a.txt").strip()
-    (place / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    configure(place, "core.repositoryFormatVersion", "1")
-    configure(place, "extensions.partialClone", "origin")
-    configure(place, "protocol.ext.allow", "always")
-    configure(place, "remote.origin.url", f"ext::{canary} once")
-    configure(place, "remote.origin.promisor", "true")
+def missing_object(context: Path, canary: str) -> None:
+    blob = git(context, "rev-parse", "HEAD:a.txt").strip()
+    (context / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    configure(context, "core.repositoryFormatVersion", "1")
+    configure(context, "extensions.partialClone", "origin")
+    configure(context, "protocol.ext.allow", "always")
+    configure(context, "remote.origin.url", f"ext::{canary} once")
+    configure(context, "remote.origin.promisor", "true")
 
 
-def missing_object_over_ssh(place: Path, canary: str) -> None:
-    missing_object(place, canary)
-    configure(place, "remote.origin.url", "ssh://nobody@127.0.0.1/none")
-    configure(place, "core.sshCommand", canary)
+def missing_object_over_ssh(context: Path, canary: str) -> None:
+    missing_object(context, canary)
+    configure(context, "remote.origin.url", "ssh://nobody@127.0.0.1/none")
+    configure(context, "core.sshCommand", canary)
 
 
-def submodule(place: Path, canary: str) -> None:
-    inner = place / "inner"
+def submodule(context: Path, canary: str) -> None:
+    inner = context / "inner"
     inner.mkdir()
     git(inner, "init", "-q")
     git(inner, "commit", "-qm", "inner", "--allow-empty")
-    git(place, "add", "inner")
-    git(place, "commit", "-qm", "a repository in it")
+    git(context, "add", "inner")
+    git(context, "commit", "-qm", "a repository in it")
     configure(inner, "core.fsmonitor", canary)
 
 
-def another_git_directory(place: Path, canary: str) -> None:
-    configure(place, "core.fsmonitor", canary)
-    (place / ".git").rename(place / "moved")
-    (place / ".git").write_text("gitdir: moved\n")
+def another_git_directory(context: Path, canary: str) -> None:
+    configure(context, "core.fsmonitor", canary)
+    (context / ".git").rename(context / "moved")
+    (context / ".git").write_text("gitdir: moved\n")
 
 
-def bare_repository(place: Path, canary: str) -> None:
-    configure(place, "core.fsmonitor", canary)
-    configure(place, "core.bare", "false")
-    configure(place, "core.worktree", str(place))
-    for part in (place / ".git").iterdir():
-        part.rename(place / part.name)
-    (place / ".git").rmdir()
+def bare_repository(context: Path, canary: str) -> None:
+    configure(context, "core.fsmonitor", canary)
+    configure(context, "core.bare", "false")
+    configure(context, "core.worktree", str(context))
+    for part in (context / ".git").iterdir():
+        part.rename(context / part.name)
+    (context / ".git").rmdir()
 
 
 PLANTS: list[Plant] = [
@@ -171,20 +171,20 @@ PLANTS: list[Plant] = [
 ]
 
 
-def use_plain_git(place: Path) -> None:
+def use_plain_git(context: Path) -> None:
     """What Holdfast does with git, without Holdfast."""
-    git(place, "status", check=False)
-    git(place, "diff", check=False)
-    git(place, "worktree", "add", str(place.parent / "plain"), "-b", "plain", check=False)
+    git(context, "status", check=False)
+    git(context, "diff", check=False)
+    git(context, "worktree", "add", str(context.parent / "plain"), "-b", "plain", check=False)
 
 
-async def use_holdfast(place: Path, root: Path) -> None:
+async def use_holdfast(context: Path, root: Path) -> None:
     """All that Holdfast does with git in a directory of an agent."""
     changes = GitSnapshots(root)
-    await changes.take("c0ffee", place)
-    await asyncio.to_thread(changes.changes_since, "c0ffee", place)
+    await changes.take("c0ffee", context)
+    await asyncio.to_thread(changes.changes_since, "c0ffee", context)
     for kind in ("dir", "worktree"):
-        card = Card(id="c0ffee00", workspace=f"{kind}:{place}")
+        card = Card(id="c0ffee00", workspace=f"{kind}:{context}")
         steps: tuple[Callable[[], object], ...] = (
             partial(workspace.check, card.workspace),
             partial(workspace.prepare, card, root, anew=True),

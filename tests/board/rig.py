@@ -78,33 +78,33 @@ class BoardRig:
         """What the dispatcher's clock says that stands still while the machine sleeps."""
         self.sessions = Sessions(self.store, self.clock)
         self.profiles = Profiles(home / "config.toml")
-        archive = TaskLog(self.store, self.clock, GitSnapshots(home / "tasks"), self.profiles.mask)
+        task_log = TaskLog(self.store, self.clock, GitSnapshots(home / "tasks"), self.profiles.mask)
         self.tasks = Tasks(
             self.store,
-            archive=archive,
+            task_log=task_log,
             supervisor=Supervisor(home / "tasks"),
             defaults=CommandDefaults(home / "tasks", lambda: dict(ENVIRONMENT), 0o022, str),
             sessions=self.sessions,
             clock=self.clock,
         )
-        self.shelf = shelf = TaskQueries(
+        self.task_queries = task_queries = TaskQueries(
             self.store,
             tasks=self.tasks,
             sessions=self.sessions,
             clock=self.clock,
             max_age_ms=self.profiles.process_max_age_ms,
         )
-        self.running = RunningTasks(self.store, shelf, self.tasks, AwakeClock())
+        self.running = RunningTasks(self.store, task_queries, self.tasks, AwakeClock())
         self.cards = Cards(
             self.store, sessions=self.sessions, running=self.running, clock=self.clock, root=home / WORKSPACES
         )
         creation = Creation(self.store, sessions=self.sessions, profiles=self.profiles)
         self.tools = {tool.name: tool for tool in WorkerTools(self.store, self.cards, self.sessions, creation).tools}
         self.profiles.worker_tools += self.tools.values()
-        delegation = AgentTasks(self.store, archive=archive, sessions=self.sessions, clock=self.clock)
+        agent_tasks = AgentTasks(self.store, task_log=task_log, sessions=self.sessions, clock=self.clock)
         self.profiles.tools += [
-            *command_tools(self.tasks, shelf, self.clock),
-            Delegate(delegation, shelf, creation).tool,
+            *command_tools(self.tasks, task_queries, self.clock),
+            Delegate(agent_tasks, task_queries, creation).tool,
         ]
         self.dispatcher = Dispatcher(
             self.store,
@@ -117,8 +117,8 @@ class BoardRig:
         self.runner = Runner(
             self.store,
             sessions=self.sessions,
-            archive=archive,
-            live=StreamingTexts(self.store),
+            task_log=task_log,
+            streaming=StreamingTexts(self.store),
             profiles=self.profiles,
             clock=self.clock,
         )
@@ -149,7 +149,7 @@ class BoardRig:
         return card
 
     async def tell(self, card: str, command: CardCommand, *, id: str | None = None, by: str = "ann") -> Appended:
-        return await self.cards.tell(card, command, self.caller(id, by))
+        return await self.cards.execute(card, command, self.caller(id, by))
 
     async def new_session(self, session: str) -> str:
         await self.sessions.create(
@@ -265,8 +265,8 @@ class Hand:
 
     async def carry_out(self, call: Call) -> ToolOutcome:
         """The tool itself; nothing of it is written to the session yet."""
-        place = self.rig.profiles.agent(await self.state()).tool_context(await self.state(), call.call)
-        return await self.rig.tools[call.tool].call(place, call.arguments)
+        context = self.rig.profiles.agent(await self.state()).tool_context(await self.state(), call.call)
+        return await self.rig.tools[call.tool].call(context, call.arguments)
 
     async def calls(self, tool: str, **arguments: object) -> ToolOutcome:
         """All of it."""

@@ -88,10 +88,10 @@ async def test_a_card_that_was_archived_is_not_promoted(rig: BoardRig, monkeypat
 async def test_a_card_that_was_completed_is_not_blocked_by_its_workspace(
     rig: BoardRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = tmp_path / "place"
-    place.mkdir()
-    await rig.create(CARD, workspace=f"dir:{place}")
-    place.rmdir()
+    context = tmp_path / "place"
+    context.mkdir()
+    await rig.create(CARD, workspace=f"dir:{context}")
+    context.rmdir()
     ending = then(rig.cards.end_processes, lambda: rig.tell(CARD, CompleteCard(summary="by hand")))
     monkeypatch.setattr(rig.cards, "end_processes", ending)
     await rig.look()

@@ -49,7 +49,7 @@ class Life:
         self.writes = 0
         self.struck = False
 
-    async def live(self) -> bool:
+    async def streaming(self) -> bool:
         """Whether the fault was reached."""
         while not await self._until_it_dies():
             pass
@@ -144,7 +144,7 @@ async def _insist(tell: Callable[[], Awaitable[object]]) -> None:
 async def at_every_write(homes: Path, how: How, *, every: int = 1) -> int:
     undisturbed = Life(homes / "undisturbed", None)
     (homes / "undisturbed").mkdir()
-    await undisturbed.live()
+    await undisturbed.streaming()
     few, reached = asyncio.Semaphore(8), 0
 
     async def one(at: int) -> None:
@@ -152,7 +152,7 @@ async def at_every_write(homes: Path, how: How, *, every: int = 1) -> int:
         home = homes / str(at)
         home.mkdir()
         async with few:
-            struck = await Life(home, Fault(at, how)).live()
+            struck = await Life(home, Fault(at, how)).streaming()
         reached += struck
 
     await asyncio.gather(*(one(at) for at in range(1, undisturbed.writes + 1, every)))

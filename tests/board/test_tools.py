@@ -54,10 +54,10 @@ async def test_artifacts_that_do_not_exist_are_refused(rig: BoardRig) -> None:
     state = await hand.state()
     agent = rig.profiles.agent(state)
     found = permission(
-        state, call, tools=await agent.tools(), rules=agent.rules, place=agent.tool_context(state, call.call)
+        state, call, tools=await agent.tools(), rules=agent.rules, context=agent.tool_context(state, call.call)
     )
     assert isinstance(found, Allowed)
-    assert (await found.tool.call(found.place, call.arguments)).outcome == "done"
+    assert (await found.tool.call(found.context, call.arguments)).outcome == "done"
     completed = (await rig.card(CARD)).completed
     assert completed is not None and completed.artifacts == ["made.txt"]
 
@@ -76,12 +76,12 @@ async def test_nobody_is_asked_whether_a_worker_may_say_how_its_card_is(rig: Boa
         "kanban_create": "title",
     }
     text = msgspec.json.encode({wanted[tool]: arguments[wanted[tool]]}).decode()
-    tools, place = await agent.tools(), agent.tool_context(state, "1.1.0")
+    tools, context = await agent.tools(), agent.tool_context(state, "1.1.0")
     assert isinstance(
-        permission(state, Call("1.1.0", tool, text), tools=tools, rules=agent.rules, place=place), Allowed
+        permission(state, Call("1.1.0", tool, text), tools=tools, rules=agent.rules, context=context), Allowed
     )
     shell = Call("1.1.1", "terminal", '{"command": "ls"}')
-    assert isinstance(permission(state, shell, tools=tools, rules=agent.rules, place=place), WaitOpened)
+    assert isinstance(permission(state, shell, tools=tools, rules=agent.rules, context=context), WaitOpened)
 
 
 async def test_a_call_that_is_made_again_after_a_crash_finds_what_it_did(rig: BoardRig) -> None:
@@ -130,15 +130,15 @@ async def test_file_tools_reach_the_own_workspace_under_the_home_and_nothing_els
     (Path(two.run.workspace) / "secret.txt").write_text("x")
     state = await one.state()
     agent = rig.profiles.agent(state)
-    place, tools = agent.tool_context(state, "1.1.0"), await agent.tools()
-    assert (await tools["write"].call(place, '{"path": "a.txt", "content": "x"}')).outcome == "done"
-    assert (await tools["read"].call(place, '{"path": "a.txt"}')).outcome == "done"
+    context, tools = agent.tool_context(state, "1.1.0"), await agent.tools()
+    assert (await tools["write"].call(context, '{"path": "a.txt", "content": "x"}')).outcome == "done"
+    assert (await tools["read"].call(context, '{"path": "a.txt"}')).outcome == "done"
     for path in ("../../config.toml", f"../{OTHER}/secret.txt", str(rig.home / "run" / "token"), ".."):
         with pytest.raises(ToolFailed):
-            place.resolve(path)
+            context.resolve(path)
     (Path(one.run.workspace) / "link").symlink_to(rig.home / "holdfast.db")
     with pytest.raises(ToolFailed):
-        place.resolve("link")
+        context.resolve("link")
 
 
 @pytest.mark.parametrize("where", ["home", "above", "workspaces"])
@@ -148,7 +148,7 @@ async def test_a_directory_does_not_open_the_home_by_being_chosen(rig: BoardRig,
     (rig.home / "config.toml").write_text("")
     hand = await at_work(rig, workspace=f"dir:{places[where]}")
     state = await hand.state()
-    place = rig.profiles.agent(state).tool_context(state, "1.1.0")
+    context = rig.profiles.agent(state).tool_context(state, "1.1.0")
     for path in (rig.home / "config.toml", rig.home / "workspaces" / OTHER / "x", rig.home / "holdfast.db"):
         with pytest.raises(ToolFailed):
-            place.resolve(str(path))
+            context.resolve(str(path))

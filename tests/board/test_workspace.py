@@ -18,7 +18,7 @@ from tests.board.rig import BoardRig, Hand
 CARD = "c0ffee01"
 
 
-def git(place: Path, *words: str) -> str:
+def git(context: Path, *words: str) -> str:
     env = os.environ | {
         "GIT_AUTHOR_NAME": "t",
         "GIT_AUTHOR_EMAIL": "t@example.org",
@@ -26,19 +26,19 @@ def git(place: Path, *words: str) -> str:
         "GIT_COMMITTER_EMAIL": "t@example.org",
         "GIT_CONFIG_GLOBAL": os.devnull,
     }
-    done = subprocess.run(["git", "-C", str(place), *words], capture_output=True, text=True, check=True, env=env)
+    done = subprocess.run(["git", "-C", str(context), *words], capture_output=True, text=True, check=True, env=env)
     return done.stdout.strip()
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    place = tmp_path / "repository"
-    place.mkdir()
-    git(place, "init", "-q", "-b", "main")
-    (place / "a.txt").write_text("one\n")
-    git(place, "add", ".")
-    git(place, "commit", "-qm", "first")
-    return place
+    context = tmp_path / "repository"
+    context.mkdir()
+    git(context, "init", "-q", "-b", "main")
+    (context / "a.txt").write_text("one\n")
+    git(context, "add", ".")
+    git(context, "commit", "-qm", "first")
+    return context
 
 
 async def run_once(rig: BoardRig, **more: Any) -> Hand:
@@ -56,7 +56,7 @@ async def block(hand: Hand) -> None:
     await hand.end()
 
 
-async def archive(rig: BoardRig) -> str:
+async def task_log(rig: BoardRig) -> str:
     await rig.tell(CARD, ArchiveCard())
     return await rig.cards.tidy(await rig.card(CARD))
 
@@ -158,7 +158,7 @@ async def test_a_directory_of_the_user_is_told_as_it_is_and_never_removed(rig: B
     hand = await run_once(rig, workspace=f"dir:{repository}")
     assert hand.run.found == f"{repository}, branch main, clean"
     await block(hand)
-    assert await archive(rig) == ""
+    assert await task_log(rig) == ""
     assert repository.is_dir()
 
 
@@ -167,7 +167,7 @@ async def test_an_archived_card_keeps_what_would_be_lost(rig: BoardRig, reposito
     own = Path(hand.run.workspace)
     (own / "b.txt").write_text("x")
     await block(hand)
-    assert "1 file changed and not committed" in await archive(rig)
+    assert "1 file changed and not committed" in await task_log(rig)
     git(own, "add", ".")
     git(own, "commit", "-qm", "work")
     assert "neither merged nor pushed" in await rig.cards.tidy(await rig.card(CARD))
@@ -187,7 +187,7 @@ async def test_pushed_is_as_good_as_merged_and_a_detached_head_is_not(
     git(own, "commit", "-q", "--allow-empty", "-m", "work")
     await block(hand)
     git(repository, "checkout", "-q", "--detach", f"holdfast/{CARD}")
-    assert "neither merged nor pushed" in await archive(rig)
+    assert "neither merged nor pushed" in await task_log(rig)
     git(own, "push", "-q", "origin", f"holdfast/{CARD}")
     assert await rig.cards.tidy(await rig.card(CARD)) == ""
 
@@ -197,7 +197,7 @@ async def test_scratch_is_removed_when_it_is_empty_and_made_again_when_the_card_
     own = Path(hand.run.workspace)
     (own / "a.txt").write_text("x")
     await block(hand)
-    assert await archive(rig) == f"a.txt in {own}"
+    assert await task_log(rig) == f"a.txt in {own}"
     (own / "a.txt").unlink()
     assert await rig.cards.tidy(await rig.card(CARD)) == "" and not own.exists()
     await rig.tell(CARD, RetryCard())
@@ -209,7 +209,7 @@ async def test_scratch_is_removed_when_it_is_empty_and_made_again_when_the_card_
 async def test_nothing_is_removed_under_the_hands_of_a_worker(rig: BoardRig) -> None:
     hand = await run_once(rig)
     own = Path(hand.run.workspace)
-    assert "its worker has not left yet" in await archive(rig)
+    assert "its worker has not left yet" in await task_log(rig)
     assert own.is_dir()
     await hand.end("stopped")
     await rig.look()

@@ -151,7 +151,7 @@ async def fill_up(home: str) -> None:
 
 
 async def _answered(rig: Rig) -> bool:
-    return rig.live.get(STREAM) is None
+    return rig.streaming.get(STREAM) is None
 
 
 async def _writable(rig: Rig) -> bool:

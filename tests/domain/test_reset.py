@@ -69,7 +69,7 @@ class DispatchContext:
     look_ms: int
     book: Book = field(default_factory=Book)
     processes: list[Process] = field(default_factory=list)
-    resets: list[tuple[int, Reset]] = field(default_factory=list)
+    reset_service: list[tuple[int, Reset]] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     started: int = 0
 
@@ -108,7 +108,7 @@ class DispatchContext:
             case Reset():
                 assert dues and not open_now, "a reset that was not due, or that cut something"
                 assert decision.due_at == min(dues)
-                self.resets.append((self.now, decision))
+                self.reset_service.append((self.now, decision))
                 self.book.write(open_chapter(session, decision, by=THE_RESET_CLOCK, now=self.now))
                 self.seen.add(f"reset {decision.rule}")
             case ResetPostponed():
@@ -234,9 +234,9 @@ def test_promise_5_a_reset_comes_once_on_time_and_is_postponed_only_by_what_may(
     world.do("wait", 8 * DAY)
     session = world.book.session
     if mode == "none":
-        assert world.resets == [] and session.postponed is None
+        assert world.reset_service == [] and session.postponed is None
         return
-    for (earlier, _), (later, reset) in zip(world.resets, world.resets[1:], strict=False):
+    for (earlier, _), (later, reset) in zip(world.reset_service, world.reset_service[1:], strict=False):
         assert _people_acted(world, earlier, later), "two resets, and nobody was there in between"
         if reset.rule == "daily":
             assert later // DAY > earlier // DAY or _begun_anew(world, earlier, later)
@@ -278,7 +278,7 @@ def test_the_script_reaches_all_of_it() -> None:
     daily = DispatchContext(ResetRules(mode="daily"), MINUTE)
     for what, length in [("say", MINUTE), ("down", 3 * DAY), ("wait", 2 * DAY)]:
         daily.do(what, length)
-    assert [reset.rule for _, reset in daily.resets] == ["daily"], "caught up once, and not for each day"
+    assert [reset.rule for _, reset in daily.reset_service] == ["daily"], "caught up once, and not for each day"
 
 
 # --- one by one ---------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def idle_world(*processes: Process) -> DispatchContext:
 def test_a_server_never_postpones(activity: str) -> None:
     world = idle_world(Process(START, activity))
     world.do("wait", 2 * HOUR)
-    [(at, reset)] = world.resets
+    [(at, reset)] = world.reset_service
     assert at == START + MINUTE + HOUR
     assert [one.task for one in reset.kept] == ["t0"]
 
@@ -304,12 +304,12 @@ def test_work_postpones_up_to_the_maximum_and_says_until_when() -> None:
     world = idle_world(Process(START, "working"))
     world.do("wait", 90 * MINUTE)
     session = world.book.session
-    assert world.resets == [] and session.postponed is not None
+    assert world.reset_service == [] and session.postponed is not None
     postponed, _ = session.postponed
     assert postponed.until == START + MINUTE + 2 * HOUR
     assert "cpu 90%" in postponed.blockers[0].reason and "t0" in postponed.blockers[0].reason
     world.do("wait", HOUR)
-    assert [at for at, _ in world.resets] == [postponed.until], "and then it comes"
+    assert [at for at, _ in world.reset_service] == [postponed.until], "and then it comes"
     kinds = [type(record.event).__name__ for record in world.book.records]
     assert kinds.count("ResetPostponed") == 1, "written when the reason changes, not at every look"
 
@@ -317,7 +317,7 @@ def test_work_postpones_up_to_the_maximum_and_says_until_when() -> None:
 def test_work_that_is_older_than_believed_postpones_nothing() -> None:
     world = idle_world(Process(START - DAY, "working"))
     world.do("wait", 2 * HOUR)
-    assert [at for at, _ in world.resets] == [START + MINUTE + HOUR]
+    assert [at for at, _ in world.reset_service] == [START + MINUTE + HOUR]
 
 
 def test_a_long_turn_that_ends_is_not_called_postponed_any_more() -> None:
@@ -326,7 +326,7 @@ def test_a_long_turn_that_ends_is_not_called_postponed_any_more() -> None:
     world.do("say", 3 * HOUR)
     kinds = [type(record.event).__name__ for record in world.book.records]
     assert "ResetPostponed" in kinds
-    assert world.book.session.postponed is None and world.resets == []
+    assert world.book.session.postponed is None and world.reset_service == []
 
 
 def test_what_postponed_is_forgotten_when_the_rules_say_that_nothing_is_due() -> None:
@@ -346,9 +346,9 @@ def test_a_rule_is_not_about_the_time_before_it_was_set() -> None:
     world.do("policy", 0)
     world.rules = ResetRules(mode="daily")
     world.look()
-    assert world.resets == []
+    assert world.reset_service == []
     world.do("wait", DAY)
-    assert len(world.resets) == 1
+    assert len(world.reset_service) == 1
 
 
 def test_a_fork_is_as_fresh_as_the_moment_of_its_making() -> None:

@@ -95,15 +95,15 @@ async def test_promise_4_a_shared_read_hides_nothing(store: HeldReads, when: str
 
 
 async def test_no_delta_before_the_request_that_it_answers(store: HeldReads) -> None:
-    live = StreamingTexts(store)
-    streams = Streams(store, live)
+    streaming = StreamingTexts(store)
+    streams = Streams(store, streaming)
     follower = streams.follow(SESSION, after=1, connection=Taking())
     store.free.clear()
     waiting = asyncio.create_task(next_of(follower))
     await store.held.wait()
     await store.write(ModelRequested(turn=1, step=1, attempt=1, model="demo", context_version=1))
-    live.start(STREAM, turn=1, step=1, since=2)
-    live.append(STREAM, text="quick", thinking="")
+    streaming.start(STREAM, turn=1, step=1, since=2)
+    streaming.append(STREAM, text="quick", thinking="")
     store.free.set()
     assert await waiting == Batch(await lines(store, 1), (2,)), "first the request"
     assert await next_of(follower) == Delta(1, 1, 0, "quick", 0, "")

@@ -137,15 +137,15 @@ def open_turn(gateway: GatewayProcess, work: Path) -> None:
 
 
 def main(name: str) -> None:
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
-        home, work = Path(place, "home"), Path(place, "work")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as context:
+        home, work = Path(context, "home"), Path(context, "work")
         home.mkdir(mode=0o700)
         work.mkdir()
         (home / "config.toml").write_text(CONFIG)
         with GatewayProcess(home) as gateway:
             make(gateway.start(), work)
-        with tarfile.open(HERE / f"{name}.tar.xz", "w:xz") as archive:
-            archive.add(home, "home", filter=_kept)
+        with tarfile.open(HERE / f"{name}.tar.xz", "w:xz") as task_log:
+            task_log.add(home, "home", filter=_kept)
         with GatewayProcess(home) as gateway:
             found: Json = shown(gateway.start())
         (HERE / f"{name}.json").write_text(json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n")

@@ -57,33 +57,33 @@ class House(Rig):
         clock: StoppedClock | SystemClock | None = None,
     ) -> None:
         super().__init__(home, store=store, limits=limits, clock=clock)
-        place = Home(home / "home")
-        os.umask(place.prepare())  # of the whole process: others would inherit it
+        context = Home(home / "home")
+        os.umask(context.prepare())  # of the whole process: others would inherit it
         self._awake, self._boot = 0.0, 0.0
         awake = AwakeClock(lambda: self._awake, lambda: self._boot)
         self.profiles = RuledProfiles(limits or Limits(resume_attempts=100))
         self.runner._profiles = self.profiles
         self.tasks = Tasks(
             self.store,
-            archive=TaskLog(self.store, self.clock, GitSnapshots(place.tasks)),
-            supervisor=Supervisor(place.tasks),
-            defaults=CommandDefaults(place.tasks, lambda: command_environment(set()), 0o022, lambda text: text),
+            task_log=TaskLog(self.store, self.clock, GitSnapshots(context.tasks)),
+            supervisor=Supervisor(context.tasks),
+            defaults=CommandDefaults(context.tasks, lambda: command_environment(set()), 0o022, lambda text: text),
             sessions=self.sessions,
             clock=self.clock,
         )
-        self.shelf = TaskQueries(
+        self.task_queries = TaskQueries(
             self.store, tasks=self.tasks, sessions=self.sessions, clock=self.clock, max_age_ms=lambda _: DAY
         )
-        self.still_running = RunningTasks(self.store, self.shelf, self.tasks, awake)
-        self.resets = ResetService(
+        self.running_tasks = RunningTasks(self.store, self.task_queries, self.tasks, awake)
+        self.reset_service = ResetService(
             self.store,
             sessions=self.sessions,
-            running=self.still_running,
+            running=self.running_tasks,
             profiles=self.profiles,
             clock=self.clock,
         )
-        self.reset_clock = ResetScheduler(
-            self.store, resets=self.resets, profiles=self.profiles, awake=awake, clock=self.clock
+        self.reset_scheduler = ResetScheduler(
+            self.store, reset_service=self.reset_service, profiles=self.profiles, awake=awake, clock=self.clock
         )
 
     async def start(self) -> House:
@@ -92,7 +92,7 @@ class House(Rig):
         return self
 
     async def close(self) -> None:
-        await self.reset_clock.stop()
+        await self.reset_scheduler.stop()
         await self.runner.stop()
         await self.tasks.stop()
         await self.store.close()
@@ -109,7 +109,7 @@ class House(Rig):
         while ms > 0:
             step = min(ms, every)
             self.passes(step)
-            await self.reset_clock.run_once()
+            await self.reset_scheduler.run_once()
             ms -= step
 
     def passes(self, ms: int, *, awake: bool = True) -> None:
@@ -122,7 +122,7 @@ class House(Rig):
 
     async def reset(self, id: str, *, running: WhatRuns | None = None, note: bool = False) -> Appended:
         caller = Caller(CommandKey(id, "d"), "ann")
-        return await self.resets.by_person(ID, ResetSession(running=running, note=note), caller)
+        return await self.reset_service.by_person(ID, ResetSession(running=running, note=note), caller)
 
     async def background(self, command: str, *, task: str, lifetime: Lifetime = "session", session: str = ID) -> Row:
         """A command that the agent leaves in the background."""

@@ -200,7 +200,7 @@ async def test_an_archive_and_the_end_of_a_command(house: House, monkeypatch: py
     ends = Ends(house, TaskKept if choice == "keep" else TaskStopRequested)
     monkeypatch.setattr(house.store, "append", ends.append)
     caller = Caller(CommandKey("a1", "d"), "ann")
-    await house.still_running.execute_with_running(
+    await house.running_tasks.execute_with_running(
         ID,
         choice,  # type: ignore[arg-type]
         by="ann",

@@ -119,14 +119,14 @@ class PostArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     letter: str
 
 
-async def _post(place: ToolContext, arguments: PostArguments) -> ToolOutput:
-    with (place.cwd / "posted").open("a") as box:
+async def _post(context: ToolContext, arguments: PostArguments) -> ToolOutput:
+    with (context.cwd / "posted").open("a") as box:
         box.write(arguments.letter + "\n")
     return ToolOutput("posted")
 
 
-async def _stall(place: ToolContext, arguments: PostArguments) -> ToolOutput:
-    await _post(place, arguments)
+async def _stall(context: ToolContext, arguments: PostArguments) -> ToolOutput:
+    await _post(context, arguments)
     await asyncio.Event().wait()
     return ToolOutput("")
 
@@ -196,13 +196,13 @@ class Rig:
         self.clock = clock or SystemClock()
         self.store = store or SqliteStore(home / "holdfast.db")
         self.sessions = Sessions(self.store, self.clock)
-        self.live = StreamingTexts(self.store)
+        self.streaming = StreamingTexts(self.store)
         self.profiles = ScriptedProfiles(limits or Limits(resume_attempts=100))
         self.runner = Runner(
             self.store,
             sessions=self.sessions,
-            archive=TaskLog(self.store, self.clock, GitSnapshots(home)),
-            live=self.live,
+            task_log=TaskLog(self.store, self.clock, GitSnapshots(home)),
+            streaming=self.streaming,
             profiles=self.profiles,
             clock=self.clock,
             heartbeat=heartbeat,

@@ -206,7 +206,7 @@ async def test_compact_on_request_at_rest_and_while_a_turn_runs(house: House) ->
     house.model.go.set()
     records = await house.until(seen(ContextCompacted, 2))
     assert kinds(records).index("CompactionStarted", 12) > max(
-        place for place, kind in enumerate(kinds(records)) if kind == "TurnFinished"
+        context for context, kind in enumerate(kinds(records)) if kind == "TurnFinished"
     ), "after the turn, not into it"
     assert (await house.rest()) and heard(await house.sessions.get(ID)) == ["hold thre"]
 

@@ -15,7 +15,7 @@ from holdfast.domain.events import ToolCallFinished, TurnFinished, session_strea
 from holdfast.domain.task import TaskStarted, task_of_call
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey
-from holdfast.tasks import files as mirrors
+from holdfast.tasks import files as task_files
 from holdfast.tasks.agents import AgentTasks
 from holdfast.tasks.files import LOG, SUMMARY, TaskFileExporter
 from holdfast.tasks.git_snapshots import GitSnapshots
@@ -36,9 +36,9 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
         await rig.close()
 
 
-def delegation(rig: Rig) -> AgentTasks:
-    archive = TaskLog(rig.store, rig.clock, GitSnapshots(rig.home))
-    return AgentTasks(rig.store, archive=archive, sessions=rig.sessions, clock=rig.clock)
+def agent_tasks(rig: Rig) -> AgentTasks:
+    task_log = TaskLog(rig.store, rig.clock, GitSnapshots(rig.home))
+    return AgentTasks(rig.store, task_log=task_log, sessions=rig.sessions, clock=rig.clock)
 
 
 def caller(id: str) -> Caller:
@@ -60,7 +60,7 @@ async def test_a_turn_that_is_detached_in_the_moment_of_its_end_is_a_task_that_e
         ending = [event.turn for write in wanted.writes for event in write.events if isinstance(event, TurnFinished)]
         if ending and ending[0] not in raced:
             raced.update(ending)
-            await delegation(rig).background(ID, task=ONE, caller=caller("detach-it"))
+            await agent_tasks(rig).background(ID, task=ONE, caller=caller("detach-it"))
         return await append(wanted)
 
     monkeypatch.setattr(rig.store, "append", racing)
@@ -75,7 +75,7 @@ async def test_a_start_that_is_told_twice_is_no_second_agent_and_is_not_refused(
 ) -> None:
     monkeypatch.setattr("holdfast.tasks.agents.MOST_AGENTS", 1)
     await rig.create()
-    started, starter = work(rig, ONE, "hold on"), delegation(rig)
+    started, starter = work(rig, ONE, "hold on"), agent_tasks(rig)
     first = await starter.start(started, profile="script", caller=caller("delegate-it"))
     again = await starter.start(started, profile="script", caller=caller("delegate-it"))
     assert (again.duplicate, again.version) == (True, first.version)
@@ -84,46 +84,46 @@ async def test_a_start_that_is_told_twice_is_no_second_agent_and_is_not_refused(
 async def test_a_file_that_cannot_be_written_does_not_end_the_following_of_others(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replace, troubles = mirrors._replace, [OSError(errno.ENOSPC, "no space")]
+    replace, troubles = task_files._replace, [OSError(errno.ENOSPC, "no space")]
 
     def full(file: Path, text: str) -> None:
         if troubles:
             raise troubles.pop()
         replace(file, text)
 
-    monkeypatch.setattr(mirrors, "_replace", full)
+    monkeypatch.setattr(task_files, "_replace", full)
     await rig.create()
-    mirror = TaskFileExporter(rig.store, sessions=rig.sessions, root=rig.home)
-    await mirror.start()
-    await delegation(rig).start(work(rig, ONE, "say one"), profile="script", caller=caller("delegate-1"))
+    exporter = TaskFileExporter(rig.store, sessions=rig.sessions, root=rig.home)
+    await exporter.start()
+    await agent_tasks(rig).start(work(rig, ONE, "say one"), profile="script", caller=caller("delegate-1"))
     while troubles:
         await asyncio.sleep(0.01)
-    await delegation(rig).start(work(rig, TWO, "say two"), profile="script", caller=caller("delegate-2"))
+    await agent_tasks(rig).start(work(rig, TWO, "say two"), profile="script", caller=caller("delegate-2"))
     while not (rig.home / TWO / SUMMARY).exists():
         await asyncio.sleep(0.01)
-    await mirror.stop()
+    await exporter.stop()
     assert (rig.home / TWO / SUMMARY).read_text() == "two"
 
 
 async def test_the_file_of_a_running_task_is_read_once_and_not_at_every_call(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look, looks = mirrors._last_version, list[Path]()
+    look, looks = task_files._last_version, list[Path]()
 
     def looking(file: Path) -> int | None:
         looks.append(file)
         return look(file)
 
-    monkeypatch.setattr(mirrors, "_last_version", looking)
+    monkeypatch.setattr(task_files, "_last_version", looking)
     await rig.create()
-    mirror = TaskFileExporter(rig.store, sessions=rig.sessions, root=rig.home)
-    await mirror.start()
+    exporter = TaskFileExporter(rig.store, sessions=rig.sessions, root=rig.home)
+    await exporter.start()
     letters = [f"call {call('post', letter=letter)}" for letter in "abcdef"]
     prompt = "\n".join([*letters, "say posted"])
-    await delegation(rig).start(work(rig, ONE, prompt), profile="script", caller=caller("delegate-1"))
+    await agent_tasks(rig).start(work(rig, ONE, prompt), profile="script", caller=caller("delegate-1"))
     while not (rig.home / ONE / SUMMARY).exists():
         await asyncio.sleep(0.01)
-    await mirror.stop()
+    await exporter.stop()
     lines = (rig.home / ONE / LOG).read_text().splitlines()
     assert [json.loads(line)["event"]["kind"] for line in lines] == [
         *["ModelResponded", "ToolCallStarted", "ToolCallFinished"] * 6,

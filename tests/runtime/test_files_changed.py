@@ -34,6 +34,6 @@ async def test_what_tools_report_is_listed(
     session.messages = [ToolResult(1, f"c{n}", tool, "done", "") for n, tool in enumerate(tools)]
     first = Record(seq=1, stream="session/ab12", version=1, at=0, event=TurnStarted(turn=1, inputs=[], profile="demo"))
     turn = Turn(1, EventRef(1, 0), first, task="t1", files=reported)
-    archive = TaskLog(store, SystemClock(), GitSnapshots(tmp_path))
-    assert await archive._files(session, turn) == files
+    task_log = TaskLog(store, SystemClock(), GitSnapshots(tmp_path))
+    assert await task_log._files(session, turn) == files
     await store.close()

@@ -120,7 +120,7 @@ async def test_a_following_that_ends_is_started_again_and_sweeps(
             raise once.pop()
         return take(subscription)
 
-    monkeypatch.setattr(type(store.subscribe(None)), "take", broken)
+    monkeypatch.setattr(type(store.subscribe(None)), "drain", broken)
     await create(store, A)
 
     async def again() -> bool:

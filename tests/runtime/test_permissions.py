@@ -32,7 +32,7 @@ def called(tool: str, **arguments: object) -> tuple[Book, Call]:
 
 
 def asked(book: Book, call: Call, rules: dict[str, Policy], cwd: Path) -> Found:
-    return permission(book.session, call, tools=TOOLS, rules=rules, place=ToolContext(cwd))
+    return permission(book.session, call, tools=TOOLS, rules=rules, context=ToolContext(cwd))
 
 
 def word(found: Found) -> str:
@@ -133,7 +133,7 @@ async def test_what_was_allowed_is_what_is_done(tmp_path: Path) -> None:
     assert isinstance(found, Allowed)
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to(".env")
-    result = await found.tool.call(found.place, call.arguments)
+    result = await found.tool.call(found.context, call.arguments)
     assert result == ToolOutcome("failed", "link leads to .env now; a was allowed.")
 
 
@@ -169,7 +169,7 @@ def test_a_server_does_not_allow_its_own_tools(tmp_path: Path, rules: dict[str, 
     offered = McpToolInfo("list", "List the tickets.", {}, "pure")
     tool = McpTool("tracker__list", McpClient(McpServer(name="tracker"), 1), offered)
     book, call = called("tracker__list")
-    found = permission(book.session, call, tools={tool.name: tool}, rules=rules, place=ToolContext(tmp_path))
+    found = permission(book.session, call, tools={tool.name: tool}, rules=rules, context=ToolContext(tmp_path))
     assert (tool.effect, word(found)) == ("pure", expected)
 
 

@@ -48,16 +48,16 @@ def session(profile: str) -> Session:
 
 
 def test_a_tilde_is_the_home_of_the_user(profiles: Profiles, tmp_path: Path) -> None:
-    place = profiles.agent(session("coder")).tool_context(session("coder"))
-    assert place.cwd == tmp_path / "work"
-    assert place.also[0] == tmp_path / "shared"
+    context = profiles.agent(session("coder")).tool_context(session("coder"))
+    assert context.cwd == tmp_path / "work"
+    assert context.also[0] == tmp_path / "shared"
 
 
 async def test_the_home_of_holdfast_is_closed_to_tools(profiles: Profiles) -> None:
     """Its token opens every door, and its settings say what is allowed."""
-    place = profiles.agent(session("coder")).tool_context(session("coder"))
+    context = profiles.agent(session("coder")).tool_context(session("coder"))
     for path in (".holdfast/run/token", ".holdfast/config.toml", "./.holdfast"):
-        result = await READ.call(place, json.dumps({"path": path}))
+        result = await READ.call(context, json.dumps({"path": path}))
         assert (result.outcome, "is closed to tools" in result.output) == ("failed", True)
 
 

@@ -13,7 +13,7 @@ from holdfast.runtime.tools.context import ToolContext
 
 
 def told(cwd: Path) -> str:
-    request = prompt(Session("0"), turn=1, instructions="Be kind.", place=ToolContext(cwd), tools=[])
+    request = prompt(Session("0"), turn=1, instructions="Be kind.", context=ToolContext(cwd), tools=[])
     start = f"Be kind.\n\nYour working directory is {cwd}."
     assert request.instructions.startswith(start)
     return request.instructions.removeprefix(start).strip()

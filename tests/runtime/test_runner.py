@@ -33,8 +33,8 @@ async def test_promise_1_a_goodbye_keeps_the_text_so_far_and_the_next_start_goes
     rig = await Rig(tmp_path).start()
 
     async def heard() -> str:
-        live = rig.live.get(STREAM)
-        return live.text if live is not None else ""
+        streaming = rig.streaming.get(STREAM)
+        return streaming.text if streaming is not None else ""
 
     await rig.create("hold the whole answer")
     await rig.until(seen(ModelRequested))

@@ -107,7 +107,7 @@ async def test_promise_7_a_started_call_that_is_denied_now_is_unknown_and_not_fa
 async def test_an_agent_that_has_not_begun_can_be_stopped(rig: BoardRig) -> None:
     task = await cut_in_call(rig, "delegate", prompt="slow 60 a b c")
     row = await rig.store.task(task)
-    stopping = asyncio.create_task(rig.shelf.stop(row, by="ann", reason="", force=False))
+    stopping = asyncio.create_task(rig.task_queries.stop(row, by="ann", reason="", force=False))
     await rig.runner.start()
     await stopping
-    assert (await rig.shelf.wait_ended(task))["state"] == "stopped"
+    assert (await rig.task_queries.wait_ended(task))["state"] == "stopped"

@@ -123,7 +123,7 @@ async def test_promise_7_a_bug_ends_the_turn_and_says_so(rig: Rig, script: str) 
     assert finished.problem.code == "internal"
     assert "RuntimeError: a bug" in finished.problem.message
     check_ended(records)
-    assert rig.live.get(STREAM) is None
+    assert rig.streaming.get(STREAM) is None
     await rig.say("say still alive", "again")
     assert check_ended(await rig.rest()).turns[1].text == "still alive"
 
@@ -187,7 +187,7 @@ async def test_a_stop_cuts_the_model(rig: Rig) -> None:
     await rig.stop_turn()
     records = await rig.rest()
     assert check_ended(records).turns[0].outcome == "stopped"
-    assert rig.live.get(STREAM) is None
+    assert rig.streaming.get(STREAM) is None
     assert await rig.store.partial(STREAM) is None
 
 

@@ -50,8 +50,8 @@ async def life(home: Home, id: str) -> None:
     runner = Runner(
         store,
         sessions=sessions,
-        archive=TaskLog(store, clock, GitSnapshots(home.tasks)),
-        live=StreamingTexts(store),
+        task_log=TaskLog(store, clock, GitSnapshots(home.tasks)),
+        streaming=StreamingTexts(store),
         profiles=Profiles(home.config),
         clock=clock,
     )

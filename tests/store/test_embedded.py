@@ -245,8 +245,8 @@ async def test_rebuilt_projections_equal_the_live_ones(store: SqliteStore, path:
     await write(store, task_stream(B), task(B), ProcessStarted(task=B, pid=5), at=AT + 9)
     await write(store, task_stream(C), task(C), ended(C, files=["a"]), at=AT + 10)
     await write(store, SYSTEM, TaskPruned(task=C, title="t", state="done", bytes=0, by="t"), at=AT + 11)
-    live = projections(path)
-    assert [len(live[table]) for table in ("sessions", "turns", "tasks", "deleted")] == [2, 2, 2, 2]
+    streaming = projections(path)
+    assert [len(streaming[table]) for table in ("sessions", "turns", "tasks", "deleted")] == [2, 2, 2, 2]
     check_projections(path)
 
 

@@ -182,7 +182,7 @@ async def test_a_link_that_is_put_there_in_between_leads_nowhere(
 
 async def test_what_is_closed_stays_closed_wherever_one_works(world: DispatchContext, tmp_path: Path) -> None:
     world.build()
-    place = ToolContext(world.cwd, closed=(world.cwd / "a",))
+    context = ToolContext(world.cwd, closed=(world.cwd / "a",))
     arguments: list[tuple[AnyTool, dict[str, str]]] = [
         (READ, {"path": "a/file"}),
         (READ, {"path": "in/file"}),
@@ -191,7 +191,7 @@ async def test_what_is_closed_stays_closed_wherever_one_works(world: DispatchCon
         (EDIT, {"path": "a/file", "old": "i", "new": "o"}),
     ]
     for tool, wanted in arguments:
-        result = await tool.call(place, json.dumps(wanted))
+        result = await tool.call(context, json.dumps(wanted))
         assert (result.outcome, "is closed to tools" in result.output) == ("failed", True)
     everything = ToolContext(tmp_path, also=(Path("/"),))
     for path in ("/proc/self/environ", f"/proc/{os.getpid()}/environ", "/proc"):

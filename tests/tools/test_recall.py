@@ -21,15 +21,15 @@ async def test_it_finds_words_results_and_what_was_asked_of_tools(tmp_path: Path
     await house.rest(session=OTHER)
     await house.reset("r1")
     tool = Recall(house.sessions).tool
-    place = ToolContext(tmp_path, session=ID)
+    context = ToolContext(tmp_path, session=ID)
 
     async def recall(**arguments: object) -> str:
-        return (await tool.call(place, json.dumps(arguments))).output
+        return (await tool.call(context, json.dumps(arguments))).output
 
     assert "turn 1: you: Whistling" in await recall(text="whistLING")
     found = await recall(text="alpine")
     assert "turn 1: you: write" in found, "what a tool was asked for, too"
     assert "walrus" not in (await recall(text="walrus")).replace("'walrus'", "")
     assert "marmot.txt" in await recall(turn=1)
-    assert (await tool.call(place, json.dumps({"turn": 9}))).outcome == "failed"
+    assert (await tool.call(context, json.dumps({"turn": 9}))).outcome == "failed"
     await house.close()

@@ -58,13 +58,13 @@ async def test_what_is_closed_is_not_searched(tree: Path) -> None:
     home = tree / "src" / "[a] home*"
     home.mkdir()
     (home / "token").write_text("needle\n")
-    place = ToolContext(tree, closed=(home,))
-    found = await SEARCH.call(place, '{"pattern": "needle"}')
+    context = ToolContext(tree, closed=(home,))
+    found = await SEARCH.call(context, '{"pattern": "needle"}')
     assert "src/b.ts:1:needle();" in found.output
     assert "home" not in found.output
-    below = await SEARCH.call(place, '{"pattern": "needle", "path": "src"}')
+    below = await SEARCH.call(context, '{"pattern": "needle", "path": "src"}')
     assert "home" not in below.output
-    inside = await SEARCH.call(place, json.dumps({"pattern": "needle", "path": "src/[a] home*"}))
+    inside = await SEARCH.call(context, json.dumps({"pattern": "needle", "path": "src/[a] home*"}))
     assert (inside.outcome, "is closed to tools" in inside.output) == ("failed", True)
 
 

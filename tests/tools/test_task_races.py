@@ -64,7 +64,7 @@ def intent(desk: Desk, command: str = "true", *, until: int | None = None) -> Ta
         of="process",
         title="t",
         command=command,
-        cwd=str(desk.place.cwd),
+        cwd=str(desk.context.cwd),
         by="me",
         lifetime="persist" if until is None else "until",
         until=until,
@@ -74,7 +74,7 @@ def intent(desk: Desk, command: str = "true", *, until: int | None = None) -> Ta
 async def intended(desk: Desk) -> str:
     """A task whose intent is in the log, and nothing else."""
     started = intent(desk)
-    await desk.tasks.archive.start(started)
+    await desk.tasks.task_log.start(started)
     return started.task
 
 
@@ -87,14 +87,14 @@ async def test_a_stop_by_force_on_top_of_a_patient_one_does_not_lose_the_end(
     monkeypatch.setattr("holdfast.tasks.commands.STOP_GRACE_SECONDS", 3600.0)
     stubborn = "(trap '' TERM; touch ready; sleep 60) & wait"
     task = (await desk.call("terminal", command=stubborn, background=True)).task
-    while not (desk.place.cwd / "ready").exists():
+    while not (desk.context.cwd / "ready").exists():
         await asyncio.sleep(0.01)
-    await desk.shelf.stop(await desk.shelf.find(task), by="me", reason="", force=False)
+    await desk.task_queries.stop(await desk.task_queries.find(task), by="me", reason="", force=False)
     while desk.tasks.supervisor.live():  # the command is gone, what it left ignores us
         await asyncio.sleep(0.01)
-    waiting = asyncio.create_task(desk.shelf.wait_ended(task))
+    waiting = asyncio.create_task(desk.task_queries.wait_ended(task))
     await asyncio.sleep(0)
-    await desk.shelf.stop(await desk.shelf.find(task), by="me", reason="by force", force=True)
+    await desk.task_queries.stop(await desk.task_queries.find(task), by="me", reason="by force", force=True)
     assert (await waiting)["state"] == "stopped"
     assert not await desk.tasks.supervisor.members(task)
 
@@ -150,7 +150,7 @@ async def test_a_command_that_ended_before_its_timeout_was_looked_at_has_ended(
 async def test_a_session_that_was_put_away_is_not_woken_by_the_end_that_this_caused(desk: Desk) -> None:
     task = (await desk.call("terminal", command="sleep 60", background=True, notify=True)).task
     await desk.sessions.execute(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), "me"))
-    row = await desk.shelf.wait_ended(task)
+    row = await desk.task_queries.wait_ended(task)
     assert (row["state"], row["stop_reason"]) == ("stopped", "its session was archived")
     records = await desk.store.load(session_stream(SESSION), after=0)
     assert not [record for record in records if isinstance(record.event, InputReceived)]
@@ -172,7 +172,7 @@ async def test_a_stop_that_the_disk_refused_is_tried_again(desk: Desk, monkeypat
     assert started.end.running, "it is started, not done"
     task = started.task
     await desk.sessions.execute(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), "me"))
-    row = await desk.shelf.wait_ended(task)
+    row = await desk.task_queries.wait_ended(task)
     assert (row["state"], row["stop_reason"], troubles) == ("stopped", "its session was archived", [])
 
 
@@ -184,9 +184,9 @@ async def test_a_time_that_passed_while_the_machine_slept_is_noticed_soon_after(
     now = SystemClock().now()
     started = intent(desk, "sleep 60", until=now + DAY_MS)
     await desk.tasks.start_command(started)
-    assert (await desk.shelf.find(started.task))["stop_by"] == ""
+    assert (await desk.task_queries.find(started.task))["stop_by"] == ""
     monkeypatch.setattr(SystemClock, "now", lambda _: now + DAY_MS)
-    row = await desk.shelf.wait_ended(started.task)
+    row = await desk.task_queries.wait_ended(started.task)
     assert (row["state"], row["stop_reason"]) == ("stopped", "its time was over")
 
 
@@ -194,26 +194,26 @@ async def test_the_timer_of_a_command_that_has_ended_is_dropped(desk: Desk) -> N
     started = intent(desk, "sleep 60", until=SystemClock().now() + DAY_MS)
     await desk.tasks.start_command(started)
     (timer,) = (task for task in asyncio.all_tasks() if task.get_name() == f"the time of task {started.task}")
-    await desk.shelf.stop(await desk.shelf.find(started.task), by="me", reason="", force=True)
+    await desk.task_queries.stop(await desk.task_queries.find(started.task), by="me", reason="", force=True)
     await asyncio.wait({timer})
     assert timer.cancelled()
 
 
 async def test_promise_7_a_command_whose_claim_is_damaged_is_lost_and_does_not_hide_the_others(desk: Desk) -> None:
     task = await intended(desk)
-    directory = desk.place.cwd.parent / "home" / "tasks" / task
+    directory = desk.context.cwd.parent / "home" / "tasks" / task
     directory.mkdir()
     (directory / "claim").write_text("what is this\n")
-    assert [view.id for view in await desk.shelf.running()] == [task]
-    desk.tasks.recover(await desk.shelf.find(task))
-    row = await desk.shelf.wait_ended(task)
+    assert [view.id for view in await desk.task_queries.running()] == [task]
+    desk.tasks.recover(await desk.task_queries.find(task))
+    row = await desk.task_queries.wait_ended(task)
     assert row["state"] == "lost" and "cannot be read" in str(row["reason"])
 
 
 async def test_a_file_whose_name_is_no_text_does_not_keep_an_end_from_being_written(desk: Desk) -> None:
-    subprocess.run(["git", "init", "-q", desk.place.cwd], check=True)
+    subprocess.run(["git", "init", "-q", desk.context.cwd], check=True)
     task = (await desk.call("terminal", command=r"touch $(printf 'odd\377')", background=True)).task
-    row = await desk.shelf.wait_ended(task)
+    row = await desk.task_queries.wait_ended(task)
     assert (row["state"], json.loads(str(row["files"]))) == ("done", ["odd\ufffd"])
 
 
@@ -245,14 +245,14 @@ async def test_a_turn_that_is_stopped_while_its_command_starts_leaves_none_behin
 async def test_a_command_starts_also_when_nobody_can_remember_what_was_there_before(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    subprocess.run(["git", "init", "-q", desk.place.cwd], check=True)
+    subprocess.run(["git", "init", "-q", desk.context.cwd], check=True)
 
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "no space")
 
     monkeypatch.setattr(Path, "write_text", full)
     task = (await desk.call("terminal", command="true", background=True)).task
-    row = await desk.shelf.wait_ended(task)
+    row = await desk.task_queries.wait_ended(task)
     assert (row["state"], row["files"]) == ("done", None)
 
 
@@ -260,7 +260,7 @@ async def test_an_intent_that_nobody_carried_out_is_found_by_the_retry(desk: Des
     """Its commit was in doubt, and it had happened; whoever wrote it was told that it had not."""
     started = intent(desk)
     key = CommandKey("start-it", "digest")
-    await desk.tasks.archive.start(started, command=key)
+    await desk.tasks.task_log.start(started, command=key)
     retry = msgspec.structs.replace(started, task="cd" * 8)
     assert (await desk.tasks.start_command(retry, command=key)).duplicate
     row = await desk.tasks.wait_ended(started.task)
@@ -271,11 +271,11 @@ async def test_promise_7_a_command_that_began_before_that_was_written_is_said_to
     """We were killed between the two; it is found again with its pid."""
     task = await intended(desk)
     environment = {"PATH": "/usr/bin:/bin"}
-    running = await desk.tasks.supervisor.start(Command(id=task, run="sleep 60", cwd=desk.place.cwd, env=environment))
+    running = await desk.tasks.supervisor.start(Command(id=task, run="sleep 60", cwd=desk.context.cwd, env=environment))
     with desk.store.subscribe(task_stream(task)) as changes:
-        desk.tasks.recover(await desk.shelf.find(task))
+        desk.tasks.recover(await desk.task_queries.find(task))
         await changes.wait()
-    assert (await desk.shelf.find(task))["pid"] == running.pid
+    assert (await desk.task_queries.find(task))["pid"] == running.pid
 
 
 async def test_a_call_whose_task_was_pruned_says_so_and_does_not_run_again(desk: Desk) -> None:
@@ -283,7 +283,7 @@ async def test_a_call_whose_task_was_pruned_says_so_and_does_not_run_again(desk:
     await Pruning(desk.store, desk.tasks.supervisor, SystemClock()).prune(Rule(), by="me")
     again = await desk.call_as("1.1.0", "terminal", command="echo x >> ran")
     assert again.outcome == "failed" and "that was pruned" in again.output
-    assert (desk.place.cwd / "ran").read_text() == "x\n"
+    assert (desk.context.cwd / "ran").read_text() == "x\n"
 
 
 async def test_what_is_no_task_of_ours_does_not_keep_the_gateway_from_starting(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ async def test_what_was_remembered_of_tasks_that_are_over_is_cleared_at_the_next
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     first = await Desk(home, tmp_path).open()
     over = (await first.call("terminal", command="true", background=True)).task
-    await first.shelf.wait_ended(over)
+    await first.task_queries.wait_ended(over)
     running = (await first.call("terminal", command="sleep 60", background=True)).task
     await first.tasks.stop()
     await first.store.close()
@@ -367,7 +367,7 @@ async def test_the_end_of_a_turn_that_is_heard_late_does_not_end_the_command_of_
         await asyncio.sleep(0.01)
     go.set()
     await heard.wait()
-    assert (await desk.shelf.find(task))["stop_by"] == ""
+    assert (await desk.task_queries.find(task))["stop_by"] == ""
     call.cancel()
     await end_turn(desk, 2)
     row = await desk.tasks.wait_ended(task)
@@ -404,7 +404,7 @@ class Killed:
         await self.desk.tasks.stop()
         await self.desk.store.close()
         self._patch.undo()
-        again = Desk(Home(self.desk.place.cwd.parent / "home"), self.desk.place.cwd)
+        again = Desk(Home(self.desk.context.cwd.parent / "home"), self.desk.context.cwd)
         vars(self.desk).update(vars(again))
         await again.tasks.start()
 
@@ -422,13 +422,13 @@ async def test_promise_1_a_command_that_was_accepted_is_started_by_the_next_gate
     await desk.tasks.supervisor.write(started.task, b"given\n")
     row = await desk.tasks.wait_ended(started.task)
     assert (row["state"], row["exit_code"]) == ("done", 0)
-    output = (await desk.shelf.window(row, offset=0, limit=1000)).data.decode()
-    assert output == f"given {SECRET}\n{desk.place.cwd}\n"
-    assert (desk.place.cwd / "ran").read_text() == "x\n"
+    output = (await desk.task_queries.window(row, offset=0, limit=1000)).data.decode()
+    assert output == f"given {SECRET}\n{desk.context.cwd}\n"
+    assert (desk.context.cwd / "ran").read_text() == "x\n"
     log = b"\n".join((await desk.store.read_all(after=0, limit=100)).lines)
     assert SECRET.encode() not in log
-    kept = [path for path in (desk.place.cwd.parent / "home").rglob("*") if path.name == started.task]
-    assert kept == [desk.place.cwd.parent / "home" / "tasks" / started.task], "its environment is gone"
+    kept = [path for path in (desk.context.cwd.parent / "home").rglob("*") if path.name == started.task]
+    assert kept == [desk.context.cwd.parent / "home" / "tasks" / started.task], "its environment is gone"
 
 
 async def test_promise_7_a_command_is_not_started_with_another_environment_than_its_own(
@@ -436,11 +436,11 @@ async def test_promise_7_a_command_is_not_started_with_another_environment_than_
 ) -> None:
     started = intent(desk, "echo x >> ran")
     await killed.accepts(desk.tasks.start_command(started, env={"PATH": "/usr/bin:/bin"}))
-    (desk.place.cwd.parent / "home" / "tasks" / ".environments" / started.task).unlink()
+    (desk.context.cwd.parent / "home" / "tasks" / ".environments" / started.task).unlink()
     await killed.follow()
     row = await desk.tasks.wait_ended(started.task)
     assert row["state"] == "failed" and "its environment is lost" in str(row["reason"])
-    assert not (desk.place.cwd / "ran").exists()
+    assert not (desk.context.cwd / "ran").exists()
 
 
 async def test_an_accepted_command_that_was_cancelled_is_not_started_by_the_next_gateway(
@@ -448,11 +448,11 @@ async def test_an_accepted_command_that_was_cancelled_is_not_started_by_the_next
 ) -> None:
     started = intent(desk, "echo x >> ran")
     await killed.accepts(desk.tasks.start_command(started))
-    await desk.tasks.archive.add(TaskStopRequested(task=started.task, by="ann", reason="", force=False))
+    await desk.tasks.task_log.add(TaskStopRequested(task=started.task, by="ann", reason="", force=False))
     await killed.follow()
     row = await desk.tasks.wait_ended(started.task)
     assert (row["state"], row["reason"]) == ("stopped", "never started: stopped by ann")
-    assert not (desk.place.cwd / "ran").exists()
+    assert not (desk.context.cwd / "ran").exists()
 
 
 async def test_an_accepted_command_whose_time_is_over_is_not_started(desk: Desk, killed: Killed) -> None:
@@ -476,11 +476,11 @@ async def test_the_command_of_a_call_begins_when_the_call_is_carried_out_again(
     (waiting,) = await desk.store.running_tasks()
     while desk.tasks._watched:
         await asyncio.sleep(0.01)
-    assert not (desk.place.cwd / "ran").exists(), "its turn may wait for a person first"
+    assert not (desk.context.cwd / "ran").exists(), "its turn may wait for a person first"
     result = await desk.call_as(call, "terminal", **arguments)
     row = await desk.tasks.wait_ended(result.task)
     assert (row["id"], row["exit_code"]) == (waiting["id"], 5)
-    assert (desk.place.cwd / "ran").read_text() == "x\n"
+    assert (desk.context.cwd / "ran").read_text() == "x\n"
 
 
 @pytest.mark.parametrize("background", [False, True])
@@ -494,7 +494,7 @@ async def test_the_command_of_a_call_whose_turn_was_stopped_before_it_began_neve
     await end_turn(desk, 1)
     row = await desk.tasks.wait_ended(str(waiting["id"]))
     assert (row["state"], "never started" in str(row["reason"])) == ("stopped", True), row["reason"]
-    assert not (desk.place.cwd / "ran").exists()
+    assert not (desk.context.cwd / "ran").exists()
 
 
 # --- pruning ----------------------------------------------------------------------------------------
@@ -503,26 +503,26 @@ async def test_the_command_of_a_call_whose_turn_was_stopped_before_it_began_neve
 async def test_promise_6_a_prune_that_is_sent_twice_takes_nothing_the_second_time(desk: Desk) -> None:
     pruning, key = Pruning(desk.store, desk.tasks.supervisor, SystemClock()), CommandKey("prune-it", "digest")
     first = (await desk.call("terminal", command="echo one", background=True)).task
-    await desk.shelf.wait_ended(first)
+    await desk.task_queries.wait_ended(first)
     assert [row["id"] for row in await pruning.prune(Rule(), by="me", command=key)] == [first]
     second = (await desk.call("terminal", command="echo two", background=True)).task
-    row = await desk.shelf.wait_ended(second)
+    row = await desk.task_queries.wait_ended(second)
     with pytest.raises(Conflict, match="carried out before"):
         await pruning.prune(Rule(), by="me", command=key)
-    assert (await desk.shelf.window(row, offset=0, limit=100)).data == b"two\n"
+    assert (await desk.task_queries.window(row, offset=0, limit=100)).data == b"two\n"
 
 
 async def test_promise_6_what_is_pinned_while_a_prune_is_under_way_stays(desk: Desk) -> None:
     pruning = Pruning(desk.store, desk.tasks.supervisor, SystemClock())
     tasks = [(await desk.call("terminal", command="echo kept", background=True)).task for _ in range(2)]
     for task in tasks:
-        await desk.shelf.wait_ended(task)
+        await desk.task_queries.wait_ended(task)
     seen = await pruning.preview(Rule())
-    await desk.tasks.pin(await desk.shelf.find(tasks[0]), pinned=True, by="me")
+    await desk.tasks.pin(await desk.task_queries.find(tasks[0]), pinned=True, by="me")
     assert [row["id"] for row in await pruning.remove(seen, by="me")] == [tasks[1]]
     assert [row["id"] for row in await pruning.remove(seen, by="me")] == [], "nor is anything pruned twice"
-    kept = await desk.shelf.find(tasks[0])
-    assert (await desk.shelf.window(kept, offset=0, limit=100)).data == b"kept\n"
+    kept = await desk.task_queries.find(tasks[0])
+    assert (await desk.task_queries.window(kept, offset=0, limit=100)).data == b"kept\n"
 
 
 async def test_every_column_is_read_only_of_the_tasks_that_a_prune_shows(
@@ -530,7 +530,7 @@ async def test_every_column_is_read_only_of_the_tasks_that_a_prune_shows(
 ) -> None:
     tasks = [(await desk.call("terminal", command=f"echo {n}", background=True)).task for n in range(3)]
     for task in tasks:
-        await desk.shelf.wait_ended(task)
+        await desk.task_queries.wait_ended(task)
     read, whole = desk.store._rows, list[object]()
 
     async def reading(name: str, values: dict[str, object]) -> list[Row]:

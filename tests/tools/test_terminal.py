@@ -59,17 +59,19 @@ class Desk:
         self.sessions = Sessions(self.store, clock)
         self.tasks = Tasks(
             self.store,
-            archive=TaskLog(self.store, clock, GitSnapshots(home.tasks)),
+            task_log=TaskLog(self.store, clock, GitSnapshots(home.tasks)),
             supervisor=Supervisor(home.tasks),
             defaults=CommandDefaults(home.tasks, lambda: command_environment(set()), 0o022, hide),
             sessions=self.sessions,
             clock=clock,
         )
-        self.shelf = TaskQueries(
+        self.task_queries = TaskQueries(
             self.store, tasks=self.tasks, sessions=self.sessions, clock=clock, max_age_ms=lambda _: 86_400_000
         )
-        self.tools: dict[str, AnyTool] = {tool.name: tool for tool in command_tools(self.tasks, self.shelf, clock)}
-        self.place = ToolContext(cwd, profile="demo", session=SESSION, other_sessions=True)
+        self.tools: dict[str, AnyTool] = {
+            tool.name: tool for tool in command_tools(self.tasks, self.task_queries, clock)
+        }
+        self.context = ToolContext(cwd, profile="demo", session=SESSION, other_sessions=True)
         self._calls = 0
 
     async def open(self) -> Desk:
@@ -93,8 +95,8 @@ class Desk:
         return await self.call_as(f"1.{self._calls}.0", tool, **arguments)
 
     async def call_as(self, call: str, tool: str, **arguments: object) -> ToolOutcome:
-        place = replace(self.place, call=call)
-        return await self.tools[tool].call(place, json.dumps(arguments))
+        context = replace(self.context, call=call)
+        return await self.tools[tool].call(context, json.dumps(arguments))
 
     async def notes(self) -> list[NoteReceived]:
         records = await self.store.load(session_stream(SESSION), after=0)
@@ -125,12 +127,12 @@ async def test_past_its_timeout_a_command_goes_on_in_the_background_and_is_told_
     result = await desk.call("terminal", command=command, timeout=2)
     assert result.outcome == "done" and f"in the background as task {result.task}" in result.output
     assert result.output.endswith("So far it printed:\nfirst\n")
-    row = await desk.shelf.find(result.task)
+    row = await desk.task_queries.find(result.task)
     assert (row["state"], row["foreground"]) == ("running", 0)
     assert not await desk.notes()
-    (desk.place.cwd / "go").touch()
-    await desk.shelf.wait_ended(result.task)
-    assert (desk.place.cwd / "late").read_text() == "second\n", "it was not killed"
+    (desk.context.cwd / "go").touch()
+    await desk.task_queries.wait_ended(result.task)
+    assert (desk.context.cwd / "late").read_text() == "second\n", "it was not killed"
     (note,) = await desk.notes()
     assert note.task == result.task and "ended as done: exit code 0" in note.text
 
@@ -141,16 +143,16 @@ async def test_the_same_call_again_finds_its_command_and_does_not_repeat_it(desk
     other = await desk.call_as("1.1.1", "terminal", command="echo x >> ran; echo told; exit 5")
     assert first == second and first.task != other.task
     assert first.output == "told\n[failed: exit code 5]"
-    assert (desk.place.cwd / "ran").read_text() == "x\nx\n"
+    assert (desk.context.cwd / "ran").read_text() == "x\nx\n"
 
 
 async def test_a_call_says_how_its_command_ended(desk: Desk) -> None:
     assert (await desk.call("terminal", command="exit 3")).end == CommandEnd(exit_code=3)
     assert (await desk.call("terminal", command="kill -9 $$")).end == CommandEnd(signal="SIGKILL")
     call = asyncio.create_task(desk.call("terminal", command="exec sleep 60"))
-    while not (running := await desk.shelf.running(foreground=True)) or running[0].pid is None:
+    while not (running := await desk.task_queries.running(foreground=True)) or running[0].pid is None:
         await asyncio.sleep(0.01)
-    await desk.shelf.stop(await desk.shelf.find(running[0].id), by="me", reason="", force=True)
+    await desk.task_queries.stop(await desk.task_queries.find(running[0].id), by="me", reason="", force=True)
     assert (await call).end == CommandEnd(signal="SIGKILL", stopped=True)
 
 
@@ -189,23 +191,26 @@ async def test_promise_7_an_output_that_is_replaced_while_it_is_read_is_not_show
     (tmp_path / "precious").write_text("precious")
     command = "echo mine; read go; exit 3"
     task = (await desk.call("terminal", command=command, background=True, stdin=True)).task
-    row, output = await desk.shelf.find(task), desk.tasks.supervisor.output(task)
+    row, output = await desk.task_queries.find(task), desk.tasks.supervisor.output(task)
 
     async def printed() -> bool:
-        return (await desk.shelf.window(row, offset=0, limit=100)).data == b"mine\n"
+        return (await desk.task_queries.window(row, offset=0, limit=100)).data == b"mine\n"
 
     await eventually(printed)
     output.path.unlink()
     os.mkfifo(output.path) if instead == "pipe" else output.path.symlink_to(tmp_path / "precious")
     async with asyncio.timeout(PATIENCE):
-        for look in (desk.shelf.window(row, offset=0, limit=100), desk.shelf.tail(row, lines=1, limit=100)):
+        for look in (
+            desk.task_queries.window(row, offset=0, limit=100),
+            desk.task_queries.tail(row, lines=1, limit=100),
+        ):
             with pytest.raises(Corrupt, match="is no regular file any more"):
                 await look
-        assert await desk.shelf.search("precious", limit=10) == []
+        assert await desk.task_queries.search("precious", limit=10) == []
         logged = await desk.call("process", action="log", task=task)
         assert "output.log is no regular file any more, so nothing of it is shown" in logged.output
         await desk.call("process", action="write", task=task, text="go\n")
-        row = await desk.shelf.wait_ended(task)
+        row = await desk.task_queries.wait_ended(task)
     assert (row["state"], row["exit_code"], row["output_bytes"]) == ("failed", 3, 0)
     assert "output.log is no regular file any more" in str(row["evidence"]), "its end is known, its output is not"
 
@@ -253,18 +258,20 @@ async def test_what_may_be_done_after_a_crash_depends_on_the_action(desk: Desk) 
 async def test_binary_output_and_output_without_an_end_of_line(desk: Desk) -> None:
     binary = await desk.call("terminal", command=r"printf '\377\376\000abc'")
     assert binary.output == "\ufffd\ufffdabc\n[done: exit code 0]"
-    row = await desk.shelf.find(binary.task)
-    assert (await desk.shelf.window(row, offset=0, limit=100)).data == b"\xff\xfe\x00abc", "kept as it was written"
+    row = await desk.task_queries.find(binary.task)
+    assert (await desk.task_queries.window(row, offset=0, limit=100)).data == b"\xff\xfe\x00abc", (
+        "kept as it was written"
+    )
     endless = await desk.call("terminal", command="head -c 200000 /dev/zero | tr '\\0' x")
     assert len(endless.output) < 40_000 and "of 200000 bytes left out" in endless.output
 
 
 async def test_the_middle_of_a_very_long_output_is_dropped_and_said_to_be(desk: Desk) -> None:
-    desk.place = replace(desk.place, kept_output=(4096, 8192))
+    desk.context = replace(desk.context, kept_output=(4096, 8192))
     result = await desk.call("terminal", command="seq -f %019.0f 1 1000000", timeout=60)
-    row = await desk.shelf.find(result.task)
+    row = await desk.task_queries.find(result.task)
     assert row["output_bytes"] == 20_000_000
-    window = await desk.shelf.window(row, offset=4096, limit=100)
+    window = await desk.task_queries.window(row, offset=4096, limit=100)
     assert window.dropped == row["dropped_bytes"] and window.dropped > 10_000_000
     assert result.output.startswith("0000000000000000001\n") and "0000000000001000000\n[done" in result.output
     assert "of 20000000 bytes left out" in result.output
@@ -279,7 +286,7 @@ async def left_by(desk: Desk, task: str) -> TaskView:
     """What the command left behind, once somebody has seen what it does."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            (view,) = [one for one in await desk.shelf.running() if one.left_by == task]
+            (view,) = [one for one in await desk.task_queries.running() if one.left_by == task]
             if view.ports:
                 return view
             await asyncio.sleep(0.05)
@@ -299,26 +306,26 @@ async def test_promise_7_what_a_command_left_behind_is_a_task_that_outlives_the_
     assert f"pid {view.pid}" in listed and f"port {port}" in listed and "serving" in listed
     await desk.tasks.stop()
     await desk.store.close()
-    again = Desk(Home(desk.place.cwd.parent / "home"), desk.place.cwd)
+    again = Desk(Home(desk.context.cwd.parent / "home"), desk.context.cwd)
     vars(desk).update(vars(again))
     await again.tasks.start()
     assert (await left_by(desk, started.task)).pid == view.pid
     killed = await desk.call("process", action="kill", task=view.id)
     assert killed.output.startswith("stopped: stopped by the agent") and not alive(view.pid or 0)
-    assert await desk.shelf.running() == []
+    assert await desk.task_queries.running() == []
     async with asyncio.timeout(PATIENCE):
-        while (desk.place.cwd.parent / "home" / "tasks" / started.task).exists():  # its output is in the log
+        while (desk.context.cwd.parent / "home" / "tasks" / started.task).exists():  # its output is in the log
             await asyncio.sleep(0.02)
 
 
 async def test_what_a_command_left_behind_ends_by_itself_with_its_code(desk: Desk) -> None:
-    os.mkfifo(desk.place.cwd / "go")
+    os.mkfifo(desk.context.cwd / "go")
     started = await desk.call("terminal", command="(setsid sh -c 'read line <go; exit 3' &)", background=True)
-    row = await desk.shelf.wait_ended(started.task)
-    (view,) = await desk.shelf.running()
+    row = await desk.task_queries.wait_ended(started.task)
+    (view,) = await desk.task_queries.running()
     assert (row["state"], view.left_by, len(json.loads(str(row["survivors"])))) == ("done", started.task, 1)
-    (desk.place.cwd / "go").write_text("\n")
-    ended = await desk.shelf.wait_ended(view.id)
+    (desk.context.cwd / "go").write_text("\n")
+    ended = await desk.task_queries.wait_ended(view.id)
     assert (ended["state"], ended["exit_code"], ended["evidence"]) == ("failed", 3, "recorded by its keeper")
     assert [note.task for note in await desk.notes()] == [started.task, view.id]
 
@@ -340,12 +347,12 @@ async def test_promise_7_when_a_gateway_has_started_no_ended_command_is_called_r
 
 async def test_stopping_a_command_that_has_ended_ends_what_it_left_behind(desk: Desk) -> None:
     started = await desk.call("terminal", command="sleep 60 & echo left", background=True)
-    row = await desk.shelf.wait_ended(started.task)
-    (view,) = await desk.shelf.running()
-    await desk.shelf.stop(row, by="me", reason="", force=True)
-    assert (await desk.shelf.wait_ended(view.id))["state"] == "stopped"
+    row = await desk.task_queries.wait_ended(started.task)
+    (view,) = await desk.task_queries.running()
+    await desk.task_queries.stop(row, by="me", reason="", force=True)
+    assert (await desk.task_queries.wait_ended(view.id))["state"] == "stopped"
     with pytest.raises(Conflict):
-        await desk.shelf.stop(row, by="me", reason="", force=True)
+        await desk.task_queries.stop(row, by="me", reason="", force=True)
 
 
 async def test_what_is_gone_in_a_moment_was_not_left_behind(desk: Desk) -> None:
@@ -360,13 +367,15 @@ async def test_promise_7_what_a_command_does_is_unknown_and_not_empty_until_some
     """A look is shared for a while; what begins after it has not been seen."""
     monkeypatch.setattr("holdfast.tasks.queries.LOOK_SECONDS", 50.0)
     first = await desk.call("terminal", command="sleep 60", background=True)
-    view = await desk.shelf.view(await desk.shelf.find(first.task))
+    view = await desk.task_queries.view(await desk.task_queries.find(first.task))
     assert view.activity == "unknown" and "watched for only 0 s" in view.activity_evidence
     second = await desk.call("terminal", command="sleep 60", background=True)
-    view = await desk.shelf.view(await desk.shelf.find(second.task))
+    view = await desk.task_queries.view(await desk.task_queries.find(second.task))
     assert (view.activity, view.activity_evidence) == ("unknown", "it began after the last look")
     await desk.call("process", action="kill", task=second.task)
-    assert (await desk.shelf.view(await desk.shelf.find(second.task))).activity == "", "nor is it for what is over"
+    assert (await desk.task_queries.view(await desk.task_queries.find(second.task))).activity == "", (
+        "nor is it for what is over"
+    )
 
 
 async def test_a_known_secret_that_a_command_prints_stands_in_no_event_and_its_output_stays_raw(desk: Desk) -> None:
@@ -375,9 +384,11 @@ async def test_a_known_secret_that_a_command_prints_stands_in_no_event_and_its_o
     left = await desk.call("terminal", **printing, background=True, notify=False)
     woken = await desk.call("terminal", **printing, background=True, notify=True)
     for task in (waited.task, left.task, woken.task):
-        row = await desk.shelf.wait_ended(task)
+        row = await desk.task_queries.wait_ended(task)
         assert row["preview"] == "so\n[hidden]"
-        assert (await desk.shelf.window(row, offset=0, limit=100)).data == f"so\n{SECRET}".encode(), "its own file"
+        assert (await desk.task_queries.window(row, offset=0, limit=100)).data == f"so\n{SECRET}".encode(), (
+            "its own file"
+        )
     log = b"\n".join((await desk.store.read_all(after=0, limit=100)).lines)
     assert log.count(b"Its output ends with: so\\n[hidden]") == 2 and SECRET.encode() not in log
 
@@ -387,9 +398,11 @@ async def test_promise_6_an_output_that_only_its_file_has_outlives_the_next_star
     async with opened(tmp_path) as desk:
         task = (await desk.call("terminal", command=f"printf %s-%s {SECRET[:7]} {SECRET[8:]}")).task
     home = Home(tmp_path / "home")
-    again = Desk(home, desk.place.cwd, hide=str)
+    again = Desk(home, desk.context.cwd, hide=str)
     await again.tasks.start()
-    assert (await again.shelf.window(await again.shelf.find(task), offset=0, limit=100)).data == SECRET.encode()
+    assert (
+        await again.task_queries.window(await again.task_queries.find(task), offset=0, limit=100)
+    ).data == SECRET.encode()
     await again.close()
 
 
@@ -410,12 +423,12 @@ def opened_by_the_loop(directory: Path) -> Iterator[list[str]]:
 
 async def test_the_files_of_a_task_are_not_read_on_the_loop(desk: Desk, tmp_path: Path) -> None:
     started = await desk.call("terminal", command="printf 'a \\033[31mNeedle\\033[0m in it'; sleep 60", background=True)
-    row = await desk.shelf.find(started.task)
-    while not (await desk.shelf.window(row, offset=0, limit=100)).data:
+    row = await desk.task_queries.find(started.task)
+    while not (await desk.task_queries.window(row, offset=0, limit=100)).data:
         await asyncio.sleep(0.02)
     with opened_by_the_loop(tmp_path / "home" / "tasks" / started.task) as opened:
-        (view,) = await desk.shelf.views([row])
-        (hit,) = await desk.shelf.search("needle", limit=5)
+        (view,) = await desk.task_queries.views([row])
+        (hit,) = await desk.task_queries.search("needle", limit=5)
     assert (view.output_bytes, hit.task, hit.snippet) == (23, started.task, "a Needle in it")
     assert opened == []
 

@@ -60,24 +60,24 @@ def test_the_subject_of_a_call_is_where_its_path_really_leads(tmp_path: Path) ->
     (tmp_path / "docs").mkdir()
     (tmp_path / ".env").write_text("x")
     (tmp_path / "docs" / "link").symlink_to("../.env")
-    place = ToolContext(tmp_path)
+    context = ToolContext(tmp_path)
     for path in (".env", "./.env", "docs/../.env", str(tmp_path / ".env"), "docs/link", "missing/../.env"):
-        assert WRITE.subject(place, json.dumps({"path": path, "content": ""})) == ".env"
-    assert QUESTION.subject(place, json.dumps({"text": "a//b?"})) == "a//b?"
-    assert SEARCH.subject(place, json.dumps({"pattern": "x"})) == "."
+        assert WRITE.subject(context, json.dumps({"path": path, "content": ""})) == ".env"
+    assert QUESTION.subject(context, json.dumps({"text": "a//b?"})) == "a//b?"
+    assert SEARCH.subject(context, json.dumps({"pattern": "x"})) == "."
     for arguments in ("nonsense", json.dumps({"path": "docs/../../x", "content": ""})):
         with pytest.raises(ToolFailed):
-            WRITE.subject(place, arguments)
+            WRITE.subject(context, arguments)
 
 
 def test_what_else_is_open_is_inside_too(tmp_path: Path) -> None:
     (tmp_path / "cwd").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "alias").symlink_to("other")
-    place = ToolContext(tmp_path / "cwd", (tmp_path / "alias",))
-    target = place.resolve("../other/a.txt")
+    context = ToolContext(tmp_path / "cwd", (tmp_path / "alias",))
+    target = context.resolve("../other/a.txt")
     assert target == (tmp_path / "other" / "a.txt").resolve()
-    assert place.display(target) == str(target)
+    assert context.display(target) == str(target)
 
 
 async def test_a_question_is_not_answered_by_a_machine(tmp_path: Path) -> None:

@@ -156,16 +156,16 @@ class Cards:
         write = Write(board_stream(name), (event,), expect=expect)
         return await self._store.append(Append((write,), self._clock.now(), command=caller.key))
 
-    async def tell(self, card: str, command: CardCommand, caller: Caller) -> Appended:
+    async def execute(self, card: str, command: CardCommand, caller: Caller) -> Appended:
         """Decide on the card as it is now, and append with all that follows from it."""
         if isinstance(command, LinkCard):
             parent = str((await self._store.cards.card(command.parent))["id"])
             async with self._linking:  # of two that together are a circle, the second sees the first
                 await self._no_cycle(card, parent)
-                return await self._tell(card, msgspec.structs.replace(command, parent=parent), caller)
-        return await self._tell(card, command, caller)
+                return await self._execute(card, msgspec.structs.replace(command, parent=parent), caller)
+        return await self._execute(card, command, caller)
 
-    async def _tell(self, card: str, command: CardCommand, caller: Caller) -> Appended:
+    async def _execute(self, card: str, command: CardCommand, caller: Caller) -> Appended:
         if isinstance(command, EditCard) and command.workspace is not None:
             workspace.check(command.workspace)
         for _ in range(TRIES):

@@ -154,34 +154,34 @@ class WorkerTools:
             _tool("kanban_list", "The cards of your board.", "pure", ListArguments, self._list),
         ]
 
-    async def _own(self, place: ToolContext) -> _Own:
+    async def _own(self, context: ToolContext) -> _Own:
         """The card of whoever calls, while its run is open.
 
         The call itself must be open, in a turn of that run: what a worker of an earlier run asked for is not, though
         it worked in the same session.
         """
-        session = await self._sessions.get(place.session)
+        session = await self._sessions.get(context.session)
         if not session.card or not session.run:
             raise ToolFailed("You work on no card now: your run is over. Whatever you do here changes no card.")
         card = await self._cards.get(session.card)
         run, turn = card.run, session.turn
         if run is None or run.number != session.run or run.started.session != session.id:
             raise ToolFailed(f"Run {session.run} of card {card.id} is over; another one may be at it.")
-        if turn is None or turn.number <= run.started.after_turn or session.open_call(place.call) is None:
+        if turn is None or turn.number <= run.started.after_turn or session.open_call(context.call) is None:
             raise ToolFailed(
                 f"This was asked for before run {run.number} of card {card.id} began; nothing was changed."
             )
         return _Own(session, card, run, card.version)
 
     async def _finish(
-        self, place: ToolContext, arguments: msgspec.Struct, ends: Callable[[_Own], list[CardEvent]]
+        self, context: ToolContext, arguments: msgspec.Struct, ends: Callable[[_Own], list[CardEvent]]
     ) -> ToolOutput:
         """End the run and say what becomes of the card, once: a call that is made again finds what it did."""
-        key = _key(place, arguments)
+        key = _key(context, arguments)
         for _ in range(TRIES):
             if await self._store.find_command(key) is not None:
                 return ToolOutput("It was written down; your run is over.")
-            own = await self._own(place)
+            own = await self._own(context)
             if await self._write(own, ends(own), key) is not None:
                 return ToolOutput(f"Card {own.card.id} is {own.card.status}. Your run is over; say a last word.")
         raise ToolFailed("The card changed too often in between; try again.")
@@ -189,11 +189,11 @@ class WorkerTools:
     async def _write(self, own: _Own, events: list[CardEvent], key: CommandKey) -> Appended | None:
         return await self._cards.write(own.card, events, decided_on=own.version, by=_worker(own), command=key)
 
-    async def _complete(self, place: ToolContext, arguments: CompleteArguments) -> ToolOutput:
+    async def _complete(self, context: ToolContext, arguments: CompleteArguments) -> ToolOutput:
         def ends(own: _Own) -> list[CardEvent]:
-            card, run, summary = own.card.id, own.run.number, place.mask(arguments.summary)
+            card, run, summary = own.card.id, own.run.number, context.mask(arguments.summary)
             for name in arguments.artifacts:
-                if not place.resolve(name).exists():
+                if not context.resolve(name).exists():
                     raise ToolFailed(f"There is no file {name} in the workspace; name only what exists.")
             return [
                 RunFinished(card=card, run=run, outcome="done", reason=summary),
@@ -202,46 +202,46 @@ class WorkerTools:
                     summary=summary,
                     by=_worker(own),
                     run=run,
-                    metadata={name: place.mask(value) for name, value in arguments.metadata.items()},
+                    metadata={name: context.mask(value) for name, value in arguments.metadata.items()},
                     artifacts=arguments.artifacts,
                 ),
             ]
 
-        return await self._finish(place, arguments, ends)
+        return await self._finish(context, arguments, ends)
 
-    async def _block(self, place: ToolContext, arguments: BlockArguments) -> ToolOutput:
+    async def _block(self, context: ToolContext, arguments: BlockArguments) -> ToolOutput:
         def ends(own: _Own) -> list[CardEvent]:
-            card, run, reason = own.card.id, own.run.number, place.mask(arguments.reason)
+            card, run, reason = own.card.id, own.run.number, context.mask(arguments.reason)
             return [
                 RunFinished(card=card, run=run, outcome="blocked", reason=f"blocked ({arguments.kind}): {reason}"),
                 CardBlocked(card=card, of=arguments.kind, reason=reason, by=_worker(own), run=run),
             ]
 
-        return await self._finish(place, arguments, ends)
+        return await self._finish(context, arguments, ends)
 
-    async def _heartbeat(self, place: ToolContext, arguments: NoteArguments) -> ToolOutput:
+    async def _heartbeat(self, context: ToolContext, arguments: NoteArguments) -> ToolOutput:
         for _ in range(TRIES):
-            own = await self._own(place)
-            noted = RunNoted(card=own.card.id, run=own.run.number, note=place.mask(arguments.note))
-            if await self._write(own, [noted], _key(place, arguments)) is not None:
+            own = await self._own(context)
+            noted = RunNoted(card=own.card.id, run=own.run.number, note=context.mask(arguments.note))
+            if await self._write(own, [noted], _key(context, arguments)) is not None:
                 return ToolOutput("Noted.")
         raise ToolFailed("The card changed too often in between; try again.")
 
-    async def _comment(self, place: ToolContext, arguments: CommentArguments) -> ToolOutput:
-        own = await self._own(place)
+    async def _comment(self, context: ToolContext, arguments: CommentArguments) -> ToolOutput:
+        own = await self._own(context)
         card = await self._named(arguments.card, own)
         if card == own.card.id:
             raise ToolFailed("A comment on your own card would come back to you; say it in your summary.")
-        await self._tell(card, CommentCard(text=place.mask(arguments.text)), place, arguments, own)
+        await self._execute(card, CommentCard(text=context.mask(arguments.text)), context, arguments, own)
         return ToolOutput(f"Commented on card {card}.")
 
-    async def _unblock(self, place: ToolContext, arguments: UnblockArguments) -> ToolOutput:
-        own = await self._own(place)
+    async def _unblock(self, context: ToolContext, arguments: UnblockArguments) -> ToolOutput:
+        own = await self._own(context)
         card = await self._named(arguments.card, own)
-        await self._tell(card, UnblockCard(text=place.mask(arguments.text) or None), place, arguments, own)
+        await self._execute(card, UnblockCard(text=context.mask(arguments.text) or None), context, arguments, own)
         return ToolOutput(f"Card {card} goes on.")
 
-    async def _profile_of_card(self, place: ToolContext, arguments: CommentArguments | UnblockArguments) -> str:
+    async def _profile_of_card(self, context: ToolContext, arguments: CommentArguments | UnblockArguments) -> str:
         """The profile of a card whose worker would act on these words; empty when it may do no more than the caller."""
         if not arguments.card:
             return ""
@@ -249,31 +249,31 @@ class WorkerTools:
             card = await self._cards.get(str((await self._store.cards.card(arguments.card))["id"]))
         except HoldfastError as error:
             raise ToolFailed(error.message) from error
-        limits = (await self._sessions.get(place.session)).rights
-        own = card.profile == place.profile and covers(limits, profile=card.profile, rights=card.rights or NO_LIMITS)
+        limits = (await self._sessions.get(context.session)).rights
+        own = card.profile == context.profile and covers(limits, profile=card.profile, rights=card.rights or NO_LIMITS)
         return "" if own else card.profile
 
-    async def _profile_of_new_card(self, place: ToolContext, arguments: CreateArguments) -> str:
-        profile = arguments.profile or place.profile
-        self._creation.check_profile(profile, creator=place.profile)  # nobody is asked about what is refused anyway
-        return "" if profile == place.profile else profile
+    async def _profile_of_new_card(self, context: ToolContext, arguments: CreateArguments) -> str:
+        profile = arguments.profile or context.profile
+        self._creation.check_profile(profile, creator=context.profile)  # nobody is asked about what is refused anyway
+        return "" if profile == context.profile else profile
 
-    async def _create(self, place: ToolContext, arguments: CreateArguments) -> ToolOutput:
-        own = await self._own(place)
-        caller = Caller(_key(place, arguments), _worker(own))
+    async def _create(self, context: ToolContext, arguments: CreateArguments) -> ToolOutput:
+        own = await self._own(context)
+        caller = Caller(_key(context, arguments), _worker(own))
         appended = await self._store.find_command(caller.key)
         if appended is None:
             profile = arguments.profile or own.session.profile
             command = CreateCard(
-                title=place.mask(arguments.title),
-                body=place.mask(arguments.body),
+                title=context.mask(arguments.title),
+                body=context.mask(arguments.body),
                 board=own.card.board,
                 profile=profile,
                 parents=[await self._named(parent, own) for parent in arguments.parents],
                 priority=arguments.priority,
             )
             try:
-                async with self._creation.granted(place.session, profile=profile) as rights:
+                async with self._creation.granted(context.session, profile=profile) as rights:
                     appended = await self._cards.create(
                         command, card=secrets.token_hex(4), caller=caller, rights=rights
                     )
@@ -281,22 +281,22 @@ class WorkerTools:
                 raise ToolFailed(error.message) from error
         return ToolOutput(f"Card {appended.stream.removeprefix('card/')} is on the board.")
 
-    async def _link(self, place: ToolContext, arguments: LinkArguments) -> ToolOutput:
-        own = await self._own(place)
+    async def _link(self, context: ToolContext, arguments: LinkArguments) -> ToolOutput:
+        own = await self._own(context)
         card, parent = await self._named(arguments.card, own), await self._named(arguments.parent, own)
-        await self._tell(card, LinkCard(parent=parent), place, arguments, own)
+        await self._execute(card, LinkCard(parent=parent), context, arguments, own)
         return ToolOutput(f"Card {card} waits for {parent}.")
 
-    async def _tell(
+    async def _execute(
         self,
         card: str,
         command: CommentCard | LinkCard | UnblockCard,
-        place: ToolContext,
+        context: ToolContext,
         arguments: msgspec.Struct,
         own: _Own,
     ) -> None:
         try:
-            await self._cards.tell(card, command, Caller(_key(place, arguments), _worker(own)))
+            await self._cards.execute(card, command, Caller(_key(context, arguments), _worker(own)))
         except HoldfastError as error:
             raise ToolFailed(error.message) from error
 
@@ -308,8 +308,8 @@ class WorkerTools:
         except HoldfastError as error:
             raise ToolFailed(error.message) from error
 
-    async def _show(self, place: ToolContext, arguments: OneCard) -> ToolOutput:
-        own = await self._own(place)
+    async def _show(self, context: ToolContext, arguments: OneCard) -> ToolOutput:
+        own = await self._own(context)
         card = await self._cards.get(await self._named(arguments.card, own))
         lines = [f"{card.id} {card.title} [{card.status}] {card.reason}".rstrip(), card.body]
         lines += [f"comment by {one.by}: {one.text}" for one in card.comments]
@@ -318,8 +318,8 @@ class WorkerTools:
             lines.append(f"run {run.number} ({run.started.profile}): {end}")
         return ToolOutput(bounded("\n".join(filter(None, lines))))
 
-    async def _list(self, place: ToolContext, arguments: ListArguments) -> ToolOutput:
-        own = await self._own(place)
+    async def _list(self, context: ToolContext, arguments: ListArguments) -> ToolOutput:
+        own = await self._own(context)
         wanted = CardFilter(board=own.card.board, status=arguments.status)
         rows = await self._store.cards.cards(wanted, offset=0, limit=LISTED)
         return ToolOutput("\n".join(f"{row['id']} [{row['status']}] {row['title']}" for row in rows) or "No such card.")
@@ -343,7 +343,7 @@ def _worker(own: _Own) -> str:
     return f"run {own.run.number} of card {own.card.id}"
 
 
-def _key(place: ToolContext, arguments: msgspec.Struct) -> CommandKey:
+def _key(context: ToolContext, arguments: msgspec.Struct) -> CommandKey:
     """The same for a call that is made again after a crash."""
-    name = hashlib.blake2s(f"{place.session}/{place.call}".encode(), digest_size=12).hexdigest()
+    name = hashlib.blake2s(f"{context.session}/{context.call}".encode(), digest_size=12).hexdigest()
     return CommandKey(f"call-{name}", hashlib.sha256(msgspec.json.encode(arguments)).hexdigest())

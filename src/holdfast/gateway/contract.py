@@ -47,7 +47,7 @@ ERRORS = {
 }
 
 
-async def told(request: Request, shape: type[C], *, subject: str) -> tuple[C, Caller]:
+async def parse_command(request: Request, shape: type[C], *, subject: str) -> tuple[C, Caller]:
     """The command in the body, and who gave it under which id."""
     command = await body(request, shape)
     return command, caller_of(request, command, subject=subject)

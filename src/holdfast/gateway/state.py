@@ -52,12 +52,12 @@ class Gateway:
     site: Site
     runner: Runner
     tasks: Tasks
-    shelf: TaskQueries
-    delegation: AgentTasks
+    task_queries: TaskQueries
+    agent_tasks: AgentTasks
     pruning: Pruning
-    still_running: RunningTasks
-    resets: ResetService
-    reset_clock: ResetScheduler
+    running_tasks: RunningTasks
+    reset_service: ResetService
+    reset_scheduler: ResetScheduler
     cards: Cards
     dispatcher: Dispatcher
     retention: Retention
@@ -97,4 +97,4 @@ def address_of(connection: HTTPConnection) -> Address:
     return cast(Address, connection.scope["address"])
 
 
-At = Annotated[Gateway, Depends(gateway_of)]
+GatewayDep = Annotated[Gateway, Depends(gateway_of)]

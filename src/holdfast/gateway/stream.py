@@ -124,9 +124,9 @@ class Follower:
 class Streams:
     """Every open stream of this gateway."""
 
-    def __init__(self, store: Store, live: StreamingTexts) -> None:
+    def __init__(self, store: Store, streaming: StreamingTexts) -> None:
         self._store = store
-        self._live = live
+        self._streaming = streaming
         self._shared: OrderedDict[tuple[str | None, int], Batch] = OrderedDict()
         self._shared_bytes = 0
         self._reading: dict[tuple[str | None, int], asyncio.Task[Batch | None]] = {}
@@ -256,8 +256,8 @@ class Streams:
                     yield batch
                     del batch
                     await connection.ready()
-                live = self._live.get(stream) if stream is not None else None
-                if live is not None and live.since <= after and (delta := spoken.rest(live)) is not None:
+                streaming = self._streaming.get(stream) if stream is not None else None
+                if streaming is not None and streaming.since <= after and (delta := spoken.rest(streaming)) is not None:
                     yield delta
                 if not await _changed(changes):
                     yield Heartbeat()
@@ -321,16 +321,16 @@ class _Spoken:
     text: int = 0
     thinking: int = 0
 
-    def rest(self, live: StreamingText) -> Delta | None:
+    def rest(self, streaming: StreamingText) -> Delta | None:
         """What it has not got yet."""
-        step = (live.turn, live.step, live.since)
+        step = (streaming.turn, streaming.step, streaming.since)
         if step != self.step:
             self.step, self.text, self.thinking = step, 0, 0
-        text, thinking = live.text[self.text :], live.thinking[self.thinking :]
+        text, thinking = streaming.text[self.text :], streaming.thinking[self.thinking :]
         if not text and not thinking:
             return None
-        delta = Delta(live.turn, live.step, self.text, text, self.thinking, thinking)
-        self.text, self.thinking = len(live.text), len(live.thinking)
+        delta = Delta(streaming.turn, streaming.step, self.text, text, self.thinking, thinking)
+        self.text, self.thinking = len(streaming.text), len(streaming.thinking)
         return delta
 
 

@@ -34,10 +34,10 @@ class ResetScheduler:
     """Resets sessions by their rules."""
 
     def __init__(
-        self, store: Store, *, resets: ResetService, profiles: Profiles, awake: AwakeClock, clock: Clock
+        self, store: Store, *, reset_service: ResetService, profiles: Profiles, awake: AwakeClock, clock: Clock
     ) -> None:
         self._store = store
-        self._resets = resets
+        self._reset_service = reset_service
         self._profiles = profiles
         self._awake = awake
         self._clock = clock
@@ -73,7 +73,7 @@ class ResetScheduler:
     async def _one(self, session: str, rules: ResetRules, moment: ResetClockReading) -> None:
         async with self._few:
             try:
-                await self._resets.by_rule(session, rules, moment)
+                await self._reset_service.by_rule(session, rules, moment)
             except HoldfastError as error:  # deleted in this very moment, or the disk is full
                 log.warning("session %s is not reset now: %s", session, error)
             except Exception:  # a bug must not stop the clock of all the others

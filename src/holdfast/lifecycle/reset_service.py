@@ -27,7 +27,7 @@ from holdfast.domain.reset import (
 )
 from holdfast.domain.session import Session
 from holdfast.domain.task import THE_RESET_CLOCK
-from holdfast.lifecycle.running_tasks import TRIES, RunningTasks, still_running
+from holdfast.lifecycle.running_tasks import TRIES, RunningTasks, running_tasks
 from holdfast.runtime.compaction import hand_over
 from holdfast.runtime.profiles import Profiles
 from holdfast.sessions import Caller, Sessions
@@ -59,7 +59,7 @@ class ResetService:
             check_at_rest(state, self._clock.now())
             running = await self._running.of_session(session)
             if running and command.running is None:
-                raise still_running(running)
+                raise running_tasks(running)
             note = await self._note(state) if command.note else ("", "")
             if state.version != version:
                 continue  # something was said, and perhaps started: the note and the list are old

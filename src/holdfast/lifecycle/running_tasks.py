@@ -21,15 +21,15 @@ TRIES = 100
 class RunningTasks:
     """One list for everybody: the same rows that people and agents see."""
 
-    def __init__(self, store: Store, shelf: TaskQueries, tasks: Tasks, awake: AwakeClock) -> None:
+    def __init__(self, store: Store, task_queries: TaskQueries, tasks: Tasks, awake: AwakeClock) -> None:
         self._store = store
-        self._shelf = shelf
+        self._task_queries = task_queries
         self._tasks = tasks
         self._awake = awake
 
     async def of_session(self, session: str) -> list[Running]:
         """Its background tasks that run now, oldest first."""
-        return [self._running(view) for view in await self._shelf.running() if view.session == session]
+        return [self._running(view) for view in await self._task_queries.running() if view.session == session]
 
     def _running(self, view: TaskView) -> Running:
         return Running(
@@ -104,13 +104,13 @@ class RunningTasks:
         if not running:
             return ()
         if choice is None:
-            raise still_running(running)
+            raise running_tasks(running)
         if choice == "keep":
             return await self.stop_writes({}, [one.task for one in running], by=by)
         return await self.stop_writes({one.task: what for one in running if one.process}, [], by=by)
 
 
-def still_running(running: list[Running]) -> Conflict:
+def running_tasks(running: list[Running]) -> Conflict:
     """The question as a refusal: whoever asks again says what is to become of them."""
     lines = [f"{one.task} {one.title} ({_seen(one)}, {age(one.age_ms)})" for one in running]
     message = f"{len(running)} still running in the background: {'; '.join(lines)}."

@@ -25,9 +25,11 @@ log = logging.getLogger(__name__)
 class StaleReport:
     """Names them; `start` and `stop` are its whole life."""
 
-    def __init__(self, store: Store, shelf: TaskQueries, clock: Clock, rules: Callable[[], ResetSettings]) -> None:
+    def __init__(
+        self, store: Store, task_queries: TaskQueries, clock: Clock, rules: Callable[[], ResetSettings]
+    ) -> None:
         self._store = store
-        self._shelf = shelf
+        self._task_queries = task_queries
         self._clock = clock
         self._rules = rules
         self._listed: int | None = None
@@ -49,7 +51,7 @@ class StaleReport:
         before, self._listed = self._listed, passed
         if before is None or before == passed:
             return False
-        found = [view for view in await self._shelf.running() if view.stale]
+        found = [view for view in await self._task_queries.running() if view.stale]
         if not found:
             return False
         event = StaleListed(tasks=[view.id for view in found], reasons=[view.stale for view in found])

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 async def shorten(
-    session: Session, agent: Agent, step: Compact, pen: SessionWriter, clock: Clock, *, version: int
+    session: Session, agent: Agent, step: Compact, writer: SessionWriter, clock: Clock, *, version: int
 ) -> None:
     """One attempt: the summary, or why there is none. Nothing, if something was said since this version."""
     if session.version != version:
@@ -43,7 +43,7 @@ async def shorten(
     rules, attempt = agent.limits.compaction, session.chapter.failures + 1
     about = covered(session, step.covers)
     if step.digest:
-        await pen.write(session, _compacted(session, step, agent.mask(digest(about))))
+        await writer.write(session, _compacted(session, step, agent.mask(digest(about))))
         log.warning("session %s goes on with a digest: %s", session.id, step.reason)
         return
     model = agent.summary_models[(attempt - 1) % len(agent.summary_models)]
@@ -54,7 +54,7 @@ async def shorten(
     wish = f"The user adds: {step.instructions}" if step.instructions else ""
     seen = [*about, *(message for message in session.messages if message.turn > step.covers)]
     try:
-        await pen.write(session, started)
+        await writer.write(session, started)
         if session.chapter.in_progress != started:
             return  # a reset or its undo came first: look again at what is next
         fit = fit_to_budget(about, rules.limit >> (attempt - 1)) if rules.limit else about
@@ -63,19 +63,19 @@ async def shorten(
         cut = Problem(code=INTERRUPTED, message="The summary was cut: something else came first.")
         failed = CompactionFailed(covers=step.covers, attempt=attempt, problem=cut, again_at=clock.now())
         if session.chapter.in_progress is not None:
-            await pen.write(session, failed)
+            await writer.write(session, failed)
         raise
     except ModelError as error:
         alone = session.turn is not None or by_itself(session, rules) is not None
         again = again_at(session.chapter, now=clock.now()) if alone else None
         problem = msgspec.structs.replace(error.problem, message=agent.mask(error.problem.message))
         failed = CompactionFailed(covers=step.covers, attempt=attempt, problem=problem, again_at=again)
-        await pen.write(session, failed)
+        await writer.write(session, failed)
         log.warning("no summary of session %s, attempt %d: %s", session.id, attempt, problem.message)
         return
     took = clock.now() - began
     made = _compacted(session, step, agent.mask(text), model=model.name, usage=usage, duration_ms=took)
-    await pen.write(session, made)
+    await writer.write(session, made)
     log.info("session %s: turns up to %d were summarised, %d tokens", session.id, step.covers, made.tokens_after)
 
 

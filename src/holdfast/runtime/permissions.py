@@ -50,7 +50,7 @@ class Allowed:
     """The tool may be run, on what was looked at and nothing else."""
 
     tool: AnyTool
-    place: ToolContext
+    context: ToolContext
 
 
 def permission(
@@ -59,7 +59,7 @@ def permission(
     *,
     tools: dict[str, AnyTool],
     rules: dict[str, Policy],
-    place: ToolContext,
+    context: ToolContext,
     limits: Sequence[RightsLayer] = (),
     handed_to: str = "",
 ) -> Allowed | ToolOutcome | WaitOpened:
@@ -75,8 +75,8 @@ def permission(
             "failed", f"There is no tool {call.tool[:NAME_SHOWN]!r}; there is: {', '.join(sorted(tools))}."
         )
     try:
-        subject = tool.subject(place, call.arguments)
-        narrowed = replace(place, approved_path=_only(tool, place, call, subject))
+        subject = tool.subject(context, call.arguments)
+        narrowed = replace(context, approved_path=_only(tool, context, call, subject))
     except (ToolFailed, OSError) as error:
         return failure(error)  # whoever allows a call that cannot be carried out would allow something else
     answer = turn.answers.get(call.call)
@@ -84,7 +84,7 @@ def permission(
         return ToolOutcome("done", "\n".join(filter(None, (answer.answer, answer.note))))
     policy: Policy = "allow"
     for profile, known in [(session.profile, rules), *((layer.profile, layer.rules) for layer in limits)]:
-        found = rule_policy(tool, call, subject, known, place=place, granted=session.allowed)
+        found = rule_policy(tool, call, subject, known, context=context, granted=session.allowed)
         if handed_to:
             found = strictest((found, _hand_over_policy(tool, handed_to, known, session.allowed)))
         if found == "deny":
@@ -110,13 +110,13 @@ def permission(
     return _approval(session, turn, call, tool, handed_to or subject, shown)
 
 
-def _only(tool: AnyTool, place: ToolContext, call: Call, subject: str) -> str:
+def _only(tool: AnyTool, context: ToolContext, call: Call, subject: str) -> str:
     """The file that a call is about, or the directory of a command, after all links are followed."""
     if not isinstance(tool, Tool) or tool.subject_field not in ("path", "command"):
         return ""
     if tool.subject_field == "path":
         return subject
-    return place.display(place.resolve(msgspec.json.decode(call.arguments, type=WorkingDirectory).cwd))
+    return context.display(context.resolve(msgspec.json.decode(call.arguments, type=WorkingDirectory).cwd))
 
 
 def rule_policy(
@@ -125,12 +125,12 @@ def rule_policy(
     subject: str,
     rules: dict[str, Policy],
     *,
-    place: ToolContext,
+    context: ToolContext,
     granted: Collection[str] = (),
 ) -> Policy:
     """What one set of rules says of one call. `granted` are the patterns that a person allowed for the session."""
     if isinstance(tool, Tool) and tool.subject_field == "command":
-        return _command_policy(tool, call, subject, rules, place=place, granted=granted)
+        return _command_policy(tool, call, subject, rules, context=context, granted=granted)
     fit_to_budget = [pattern for pattern, rule in rules.items() if fits(pattern, tool.name, subject, rule)]
     policy = _longest(fit_to_budget, rules) if fit_to_budget else _usual(tool, call)
     if policy == "ask" and any(fits(pattern, tool.name, subject) for pattern in granted):
@@ -148,7 +148,7 @@ def _hand_over_policy(tool: AnyTool, profile: str, rules: dict[str, Policy], gra
 
 
 def _command_policy(
-    tool: AnyTool, call: Call, line: str, rules: dict[str, Policy], *, place: ToolContext, granted: Collection[str]
+    tool: AnyTool, call: Call, line: str, rules: dict[str, Policy], *, context: ToolContext, granted: Collection[str]
 ) -> Policy:
     otherwise = policy_of_tool(tool.name, rules) or _usual(tool, call)
     about = [(_about(pattern), rule) for pattern, rule in rules.items() if _speaks_of(pattern, tool.name)]
@@ -156,7 +156,7 @@ def _command_policy(
     if tool.name in granted and otherwise == "ask":
         otherwise = "allow"
     known = split_rules(about, otherwise, given)
-    return line_policy(line, known, lambda found: _may_redirect(found, line, call, rules, place))
+    return line_policy(line, known, lambda found: _may_redirect(found, line, call, rules, context))
 
 
 def _speaks_of(pattern: str, tool: str) -> bool:
@@ -168,7 +168,7 @@ def _about(pattern: str) -> str:
     return pattern.partition(":")[2]
 
 
-def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Policy], place: ToolContext) -> bool:
+def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Policy], context: ToolContext) -> bool:
     """Whether a command that is allowed may read or write this file by a redirection."""
     target = found.target
     if not target.exact:
@@ -179,12 +179,12 @@ def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Po
         return False
     arguments = msgspec.json.decode(call.arguments, type=WorkingDirectory)
     try:
-        resolved = place.resolve(join(arguments.cwd, target.text))
+        resolved = context.resolve(join(arguments.cwd, target.text))
         if found.writes:
-            place.check_writable(resolved, "write")
+            context.check_writable(resolved, "write")
     except (ToolFailed, OSError):
         return False
-    path = place.display(resolved)
+    path = context.display(resolved)
     tool = "write" if found.writes else "read"
     fit_to_budget = [pattern for pattern, rule in rules.items() if fits(pattern, tool, path, rule)]
     return (_longest(fit_to_budget, rules) if fit_to_budget else "ask" if found.writes else "allow") == "allow"
@@ -228,8 +228,8 @@ def _offered(tool: AnyTool, subject: str) -> str:
         return rule_to_offer(subject)
     if not isinstance(tool, Tool) or tool.subject_field != "path":
         return literally(subject) if len(subject) <= MAX_RULE else ""
-    place, name = split(subject)
-    return join(literally(place), ".*" if name.startswith(".") else "*")
+    context, name = split(subject)
+    return join(literally(context), ".*" if name.startswith(".") else "*")
 
 
 def with_timeout(wait: WaitOpened, timeout_ms: int, *, now: int) -> WaitOpened:

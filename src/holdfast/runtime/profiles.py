@@ -186,11 +186,11 @@ class Profiles:
 
     def inherited_rights(self, session: Session) -> Rights:
         """The rights of what this session creates: no more than its own."""
-        profile, place = self.settings.profiles.get(session.profile), self.agent(session).tool_context(session)
+        profile, context = self.settings.profiles.get(session.profile), self.agent(session).tool_context(session)
         layer = RightsLayer(
             profile=session.profile,
             rules={"*": "deny"} if profile is None else profile.tools,
-            paths=[str(path) for path in place.reachable],
+            paths=[str(path) for path in context.reachable],
             mcp=[] if profile is None else profile.mcp,
             sandbox="on" if profile is None else profile.sandbox,
             network=profile is not None and profile.network,

@@ -14,20 +14,20 @@ AGENTS_LIMIT = 32_000
 
 
 def prompt(
-    session: Session, *, turn: int, instructions: str, place: ToolContext, tools: list[ToolSpec]
+    session: Session, *, turn: int, instructions: str, context: ToolContext, tools: list[ToolSpec]
 ) -> ModelRequest:
     """Everything that one call depends on: who it is, where it works, what was said, what it can do."""
-    parts = [instructions.strip(), f"Your working directory is {place.cwd}.", _of_the_directory(place)]
+    parts = [instructions.strip(), f"Your working directory is {context.cwd}.", _of_the_directory(context)]
     return ModelRequest(turn, "\n\n".join(filter(None, parts)), session.context(), tools)
 
 
-def _of_the_directory(place: ToolContext) -> str:
+def _of_the_directory(context: ToolContext) -> str:
     """What the project tells every agent; a file that cannot be read is said to be so."""
     try:
-        path = place.resolve(AGENTS_FILE)
+        path = context.resolve(AGENTS_FILE)
         if not path.exists():
             return ""
-        with open_text(place, path, AGENTS_FILE) as file:
+        with open_text(context, path, AGENTS_FILE) as file:
             text = file.read(4 * AGENTS_LIMIT).decode("utf-8", "replace")
             more = len(text) > AGENTS_LIMIT or file.read(1)
     except ToolFailed as error:

@@ -58,16 +58,16 @@ class Runner:
         store: Store,
         *,
         sessions: Sessions,
-        archive: TaskLog,
-        live: StreamingTexts,
+        task_log: TaskLog,
+        streaming: StreamingTexts,
         profiles: Profiles,
         clock: Clock,
         heartbeat: Heartbeat | None = None,
     ) -> None:
         self._store = store
         self._sessions = sessions
-        self._archive = archive
-        self._live = live
+        self._task_log = task_log
+        self._streaming = streaming
         self._profiles = profiles
         self._clock = clock
         self._heartbeat = heartbeat
@@ -219,17 +219,17 @@ class Runner:
             self._try_again_later(session)
             return
         lease = await self._store.claim(session_stream(session_id), holder=HOLDER)
-        pen = SessionWriter(
+        writer = SessionWriter(
             self._store,
             sessions=self._sessions,
-            archive=self._archive,
-            live=self._live,
+            task_log=self._task_log,
+            streaming=self._streaming,
             clock=self._clock,
             lease=lease,
             leaving=self._leaving,
         )
         try:
-            await self._run(session, pen)
+            await self._run(session, writer)
         finally:
             await self._store.release(lease)
         self._try_again_later(session)
@@ -241,13 +241,13 @@ class Runner:
             seconds = ((failed.again_at or 0) - now) / 1000
             asyncio.get_running_loop().call_later(seconds, self.wake, session.id)
 
-    async def _run(self, session: Session, pen: SessionWriter) -> None:
+    async def _run(self, session: Session, writer: SessionWriter) -> None:
         with self._store.subscribe(session_stream(session.id)) as changes:
             worker = Worker(
                 session,
-                pen=pen,
+                writer=writer,
                 changes=changes,
-                live=self._live,
+                streaming=self._streaming,
                 profiles=self._profiles,
                 clock=self._clock,
                 work_time=self._work_time,
@@ -258,23 +258,23 @@ class Runner:
             except (asyncio.CancelledError, HoldfastError):
                 raise
             except Exception as error:  # a bug must not leave a turn that looks as if it were running
-                await pen.refresh(session)
+                await writer.refresh(session)
                 if session.turn is None and session.chapter.in_progress is None:
                     raise  # nothing was begun that could end as failed: another worker tries
                 log.exception("worker of %s failed", session.id)
-                await self._fail(session, pen, error)
+                await self._fail(session, writer, error)
 
-    async def _fail(self, session: Session, pen: SessionWriter, error: Exception) -> None:
+    async def _fail(self, session: Session, writer: SessionWriter, error: Exception) -> None:
         what, hint = f"{type(error).__name__}: {error}", "`holdfast logs` has the details."
         if (trying := session.chapter.in_progress) is not None:
             problem = Problem(code="internal", message=f"An internal error ended the summary: {what}", hint=hint)
             failed = CompactionFailed(covers=trying.covers, attempt=trying.attempt, problem=problem, again_at=None)
-            await pen.write(session, failed)
+            await writer.write(session, failed)
         if session.turn is not None:
             message = f"An internal error ended this turn: {what}"
             problem = Problem(code="internal", message=message, hint=hint)
             finish = Finish(session.turn.number, "failed", message, problem)
-            await pen.finish(session, finish)
+            await writer.finish(session, finish)
 
 
 def _is_there(pid: object) -> bool:

@@ -39,15 +39,15 @@ class ShownCall:
         return bool(digest) and (digest == self.digest or (started and call == self.digest.partition("/")[0]))
 
 
-def shown_call(tool: AnyTool, place: ToolContext, arguments: str, handed_to: str = "") -> ShownCall:
+def shown_call(tool: AnyTool, context: ToolContext, arguments: str, handed_to: str = "") -> ShownCall:
     """Every argument in order, and the digest of all of them. `handed_to` is another profile that would act."""
     values = _values(tool, arguments)
     if handed_to:
         values.append(("handed to the profile", handed_to, False))
-    preview = _preview(tool, place, arguments)
-    described = json.dumps([tool.name, str(place.cwd), {name: value for name, value, _ in values}], sort_keys=True)
+    preview = _preview(tool, context, arguments)
+    described = json.dumps([tool.name, str(context.cwd), {name: value for name, value, _ in values}], sort_keys=True)
     digest = _digest(described)
-    where = {name: _directory(place, value) for name, value, _ in values if name == "cwd" and isinstance(tool, Tool)}
+    where = {name: _directory(context, value) for name, value, _ in values if name == "cwd" and isinstance(tool, Tool)}
     shown = [
         _shown(name, where.get(name, value), usual)
         for name, value, usual in values
@@ -71,18 +71,18 @@ def _values(tool: AnyTool, arguments: str) -> list[tuple[str, object, bool]]:
     return [(name, value, name not in given) for name, value in parsed.items()]
 
 
-def _directory(place: ToolContext, value: object) -> str:
+def _directory(context: ToolContext, value: object) -> str:
     """Where a command runs, in full."""
     try:
-        return str(place.resolve(str(value)))
+        return str(context.resolve(str(value)))
     except (ToolFailed, OSError):
-        return str(place.cwd / str(value))
+        return str(context.cwd / str(value))
 
 
-def _preview(tool: AnyTool, place: ToolContext, arguments: str) -> Preview | None:
+def _preview(tool: AnyTool, context: ToolContext, arguments: str) -> Preview | None:
     if not isinstance(tool, Tool) or tool.preview is None:
         return None
-    return tool.preview(place, tool.parse(arguments))
+    return tool.preview(context, tool.parse(arguments))
 
 
 def _shown(name: str, value: object, usual: bool) -> ShownArgument:

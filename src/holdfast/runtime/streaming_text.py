@@ -40,9 +40,9 @@ class StreamingTexts:
 
     def append(self, stream: str, *, text: str, thinking: str) -> None:
         """It said more; whoever follows the stream is woken up."""
-        live = self._texts[stream]
-        live.text += text
-        live.thinking += thinking
+        streaming = self._texts[stream]
+        streaming.text += text
+        streaming.thinking += thinking
         self._store.hint(stream)
 
     def end(self, stream: str) -> None:

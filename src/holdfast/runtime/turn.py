@@ -75,18 +75,18 @@ class Worker:
         self,
         session: Session,
         *,
-        pen: SessionWriter,
+        writer: SessionWriter,
         changes: Subscription,
-        live: StreamingTexts,
+        streaming: StreamingTexts,
         profiles: Profiles,
         clock: Clock,
         work_time: WorkTime,
     ) -> None:
         self._session = session
         self._stream = session_stream(session.id)
-        self._pen = pen
+        self._writer = writer
         self._changes = changes
-        self._live = live
+        self._streaming = streaming
         self._profiles = profiles
         self._clock = clock
         self._work_time = work_time
@@ -96,7 +96,7 @@ class Worker:
         try:
             await self._pick_up(left_behind, break_)
             while await self._step():
-                await self._pen.refresh(self._session)
+                await self._writer.refresh(self._session)
         except asyncio.CancelledError:
             await self._suspend()
             raise
@@ -121,12 +121,12 @@ class Worker:
             case RunTools(turn, calls):
                 await self._unless_stopped(self._run_tools(agent, turn, calls))
             case Finish():
-                await self._pen.finish(self._session, step)
+                await self._writer.finish(self._session, step)
             case Sleep():
                 await self._unless_stopped(self._sleep(step))
             case Compact():
                 seen = self._session.version
-                await self._unless_stopped(shorten(self._session, agent, step, self._pen, self._clock, version=seen))
+                await self._unless_stopped(shorten(self._session, agent, step, self._writer, self._clock, version=seen))
             case Ask(wait):
                 await self._write(wait)
             case Rest():
@@ -139,32 +139,32 @@ class Worker:
 
     async def _call_model(self, agent: Agent, step: CallModel) -> None:
         tools = [tool.spec for tool in (await agent.tools()).values()]
-        place = agent.tool_context(self._session)
-        request = prompt(self._session, turn=step.turn, instructions=agent.instructions, place=place, tools=tools)
+        context = agent.tool_context(self._session)
+        request = prompt(self._session, turn=step.turn, instructions=agent.instructions, context=context, tools=tools)
         seen = self._session.version
         asked = ModelRequested(
             turn=step.turn, step=step.step, attempt=step.attempt, model=agent.model.name, context_version=seen
         )
         await self._write(asked)
         started = self._clock.now()
-        self._live.start(self._stream, turn=step.turn, step=step.step, since=self._session.version)
+        self._streaming.start(self._stream, turn=step.turn, step=step.step, since=self._session.version)
         try:
             answer = await listen(
-                agent.model, request, show=self._show, save=lambda: self._pen.save_partial(self._session)
+                agent.model, request, show=self._show, save=lambda: self._writer.save_partial(self._session)
             )
             outcome: list[AnyEvent] = [responded(step, answer, elapsed(self._clock, started))]
         except ModelError as error:
-            live = self._live.get(self._stream)
-            partial = Partial(live.text, live.thinking) if live is not None else Partial()
+            streaming = self._streaming.get(self._stream)
+            partial = Partial(streaming.text, streaming.thinking) if streaming is not None else Partial()
             again = (error.after_ms,) if error.retry else None
             said = agent.mask(error.problem.message)  # a provider may repeat any key that it was sent
             problem = msgspec.structs.replace(error.problem, message=said)
             outcome = failed(self._session, problem, partial, again, now=self._clock.now(), limits=agent.limits)
-        self._live.end(self._stream)  # before it is written: no follower gets a delta after the answer
+        self._streaming.end(self._stream)  # before it is written: no follower gets a delta after the answer
         await self._write(*outcome)
 
     def _show(self, piece: Delta) -> None:
-        self._live.append(self._stream, text=piece.text, thinking=piece.thinking)
+        self._streaming.append(self._stream, text=piece.text, thinking=piece.thinking)
 
     # --- tools ----------------------------------------------------------------------------------
 
@@ -174,11 +174,11 @@ class Worker:
         for call in calls:
             opened = session.open_call(call.call) or OpenCall(call)
             started, cut_before = opened.started or self._clock.now(), opened.effect
-            place = agent.tool_context(session, call.call)
+            context = agent.tool_context(session, call.call)
             tool = tools.get(call.tool)
-            other = await tool.delegated_profile(place, call.arguments) if isinstance(tool, Tool) else ""
+            other = await tool.delegated_profile(context, call.arguments) if isinstance(tool, Tool) else ""
             result = permission(
-                session, call, tools=tools, rules=agent.rules, place=place, limits=agent.ancestors, handed_to=other
+                session, call, tools=tools, rules=agent.rules, context=context, limits=agent.ancestors, handed_to=other
             )
             if isinstance(result, WaitOpened):
                 await self._write(with_timeout(result, agent.approval_timeout_ms, now=self._clock.now()))
@@ -196,14 +196,14 @@ class Worker:
         if opened is None or opened.effect is None:
             effect = effect_of(permitted.tool, call.arguments)
             await self._write(ToolCallStarted(turn=turn, call=call.call, tool=call.tool, effect=effect))
-        return await permitted.tool.call(permitted.place, call.arguments)
+        return await permitted.tool.call(permitted.context, call.arguments)
 
     async def _sleep(self, step: Sleep) -> None:
         """Until it is time, unless somebody answers first: then the log says so, and ours is refused."""
         await until(self._clock, step.until)
         note = nobody_answered(self._session)
         answer = WaitAnswered(turn=step.turn, wait=step.wait, answer=step.default, by="the clock", note=note)
-        await self._pen.write_unless_changed(self._session, answer)
+        await self._writer.write_unless_changed(self._session, answer)
 
     # --- beginnings and ends --------------------------------------------------------------------
 
@@ -216,9 +216,9 @@ class Worker:
 
     async def _suspend(self) -> None:
         """The gateway says goodbye: keep the text so far and mark the turn; the next start goes on."""
-        await self._pen.save_partial(self._session)
-        self._live.end(self._stream)
-        await self._pen.refresh(self._session)
+        await self._writer.save_partial(self._session)
+        self._streaming.end(self._stream)
+        await self._writer.refresh(self._session)
         turn = self._session.turn
         if turn is not None and turn.wait is None:
             await self._write(TurnSuspended(turn=turn.number, reason="the gateway was shut down"))
@@ -235,7 +235,7 @@ class Worker:
                 finally:
                     change.cancel()
                 if not task.done() and any(self._changes.drain().values()):
-                    await self._pen.refresh(self._session)
+                    await self._writer.refresh(self._session)
                     answered = waited and self._session.activity != "waiting"
                     heard = answered or (rested and self._session.queue)
                     if heard or stop_reason(self._session) is not None:
@@ -247,5 +247,4 @@ class Worker:
                 await asyncio.gather(task, return_exceptions=True)
 
     async def _write(self, *events: AnyEvent) -> None:
-        if events:
-            await self._pen.write(self._session, *events)
+        await self._writer.write(self._session, *events)

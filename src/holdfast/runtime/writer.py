@@ -28,16 +28,16 @@ class SessionWriter:
         store: Store,
         *,
         sessions: Sessions,
-        archive: TaskLog,
-        live: StreamingTexts,
+        task_log: TaskLog,
+        streaming: StreamingTexts,
         clock: Clock,
         lease: Lease,
         leaving: asyncio.Event,
     ) -> None:
         self._store = store
         self._sessions = sessions
-        self._archive = archive
-        self._live = live
+        self._task_log = task_log
+        self._streaming = streaming
         self._clock = clock
         self._lease = lease
         self._leaving = leaving
@@ -51,6 +51,8 @@ class SessionWriter:
 
         What takes messages out of the queue, or covers turns, is written only if nothing was said meanwhile.
         """
+        if not events:
+            return
         task = asyncio.create_task(self._append(session, events, session.version))
         try:
             await asyncio.shield(task)
@@ -77,7 +79,7 @@ class SessionWriter:
             # what takes messages or covers turns, and what ends a turn, must not miss what was said just now
             expect = before if takes else session.version if ends else None
             write = Write(session_stream(session.id), events, expect=expect)
-            writes = (write, *await self._archive.companion_writes(session, events))
+            writes = (write, *await self._task_log.companion_writes(session, events))
             try:
                 appended = await self._store.append(Append(writes, self._clock.now(), lease=self._lease))
             except Fenced:
@@ -107,17 +109,17 @@ class SessionWriter:
     async def finish(self, session: Session, finish: Finish) -> None:
         """End the turn; of an answer that is cut by it, what had arrived is kept."""
         stream = session_stream(session.id)
-        live = self._live.get(stream)
-        partial = Partial(live.text, live.thinking) if live is not None else Partial()
-        self._live.end(stream)
+        streaming = self._streaming.get(stream)
+        partial = Partial(streaming.text, streaming.thinking) if streaming is not None else Partial()
+        self._streaming.end(stream)
         await self.write(session, *close(session, finish, partial, now=self._clock.now()))
 
     async def save_partial(self, session: Session) -> None:
         """Keep the text so far where a crash cannot reach it."""
         stream = session_stream(session.id)
-        live = self._live.get(stream)
-        if live is not None:
+        streaming = self._streaming.get(stream)
+        if streaming is not None:
             try:
-                await self._store.save_partial(self._lease, live.partial(at=self._clock.now()))
+                await self._store.save_partial(self._lease, streaming.partial(at=self._clock.now()))
             except Unavailable as error:
                 log.warning("the text so far of %s was not saved: %s", stream, error)

@@ -212,11 +212,11 @@ class SqliteStore:
 
     async def unfinished_sessions(self) -> list[Row]:
         """Every session that is not at rest."""
-        return await self._rows("sessions_at_work", {})
+        return await self._rows("unfinished_sessions", {})
 
     async def resettable_sessions(self, *, own_policy: bool) -> list[Row]:
         """Every session that a reset could be about."""
-        return await self._rows("sessions_begun_with_policy" if own_policy else "sessions_begun", {})
+        return await self._rows("resettable_sessions_with_policy" if own_policy else "resettable_sessions", {})
 
     async def unused_sessions(self, *, archived: bool, before: int) -> list[Row]:
         """What a retention rule could be about."""

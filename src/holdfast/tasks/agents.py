@@ -1,7 +1,7 @@
 """Agent tasks: a prompt that a session of its own works on, and a turn that becomes a task where it is.
 
 The task and the session that does its work are born in one append; a turn that is detached stays where it
-is and only gets an entry in the archive. Their ends are written by whoever works on them (`archive.py`).
+is and only gets an entry in the archive. Their ends are written by whoever works on them (`log.py`).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ MOST_AGENTS = 32
 class AgentTasks:
     """Starts agent tasks."""
 
-    def __init__(self, store: Store, *, archive: TaskLog, sessions: Sessions, clock: Clock) -> None:
+    def __init__(self, store: Store, *, task_log: TaskLog, sessions: Sessions, clock: Clock) -> None:
         self._store = store
-        self._archive = archive
+        self._task_log = task_log
         self._sessions = sessions
         self._clock = clock
 
@@ -53,9 +53,9 @@ class AgentTasks:
         born = events[0]
         assert isinstance(born, SessionCreated)
         events[0] = msgspec.structs.replace(born, task=started.task, rights=rights)
-        await self._archive.changes.take(started.task, Path(started.cwd))
+        await self._task_log.changes.take(started.task, Path(started.cwd))
         session = Write(session_stream(started.worker), tuple(events), expect=0)
-        return await self._archive.start(started, command=caller.key, also=(session,))
+        return await self._task_log.start(started, command=caller.key, also=(session,))
 
     async def was_started(self, key: CommandKey) -> bool:
         """Whether this very command has begun its session before."""
@@ -64,7 +64,7 @@ class AgentTasks:
     async def background(self, session: str, *, task: str, caller: Caller) -> Appended:
         """The running turn becomes a task; nothing else changes for it."""
         for _ in range(TRIES):
-            await self._archive.changes.take(task, Path((await self._sessions.get(session)).cwd))
+            await self._task_log.changes.take(task, Path((await self._sessions.get(session)).cwd))
             state = await self._sessions.get(session)
             version, turn = state.version, state.turn
             if state.run:

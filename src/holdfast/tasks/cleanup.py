@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 async def clear_left_over(
     store: Store,
-    archive: TaskLog,
+    task_log: TaskLog,
     supervisor: Supervisor,
     environments: Environments,
     *,
@@ -29,7 +29,7 @@ async def clear_left_over(
     """Outputs of pruned tasks and those that are in the log, and what is needed only until a start or an end."""
     running = {str(row["id"]): row for row in await store.running_tasks()}
     for task in remembered - running.keys():
-        archive.changes.forget(task)
+        task_log.changes.forget(task)
     for task in environments.kept():
         if task not in running or running[task]["pid"] is not None:
             environments.drop(task)
@@ -38,7 +38,7 @@ async def clear_left_over(
     for name in await asyncio.to_thread(_names, root):
         if name in needed:
             continue  # its keepers look after what it left behind
-        if name not in known or (known[name] and await is_in_the_log(archive, supervisor, name)):
+        if name not in known or (known[name] and await is_in_the_log(task_log, supervisor, name)):
             log.info("removing what was left behind: %s", name)
             try:
                 await supervisor.remove(name)
@@ -46,16 +46,16 @@ async def clear_left_over(
                 log.error("%s stays in %s, and no task is known for it: %s", name, root, error)
 
 
-async def is_in_the_log(archive: TaskLog, supervisor: Supervisor, task: str) -> bool:
+async def is_in_the_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> bool:
     """Whether the log has all of its output."""
     size = await asyncio.to_thread(supervisor.output(task).size)
-    return size <= INLINE and await archive.output(task) is not None
+    return size <= INLINE and await task_log.output(task) is not None
 
 
-async def remove_if_in_the_log(archive: TaskLog, supervisor: Supervisor, task: str) -> None:
+async def remove_if_in_the_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> None:
     """The directory of a command that had stayed for the sake of what it left behind."""
     with suppress(HoldfastError):
-        if await is_in_the_log(archive, supervisor, task):
+        if await is_in_the_log(task_log, supervisor, task):
             await supervisor.remove(task)
 
 

@@ -62,13 +62,13 @@ class Tasks:
         self,
         store: Store,
         *,
-        archive: TaskLog,
+        task_log: TaskLog,
         supervisor: Supervisor,
         defaults: CommandDefaults,
         sessions: Sessions,
         clock: Clock,
     ) -> None:
-        self.archive = archive
+        self.task_log = task_log
         self.supervisor = supervisor
         self._store = store
         self._lifetimes = TaskLifetimes(sessions, clock)
@@ -83,7 +83,7 @@ class Tasks:
         """Those being looked up that are to begin if they have not."""
         self._environments, sweep = Environments(defaults.root), self._stop_orphans
         self._follower = LogFollower(store, self._react, name="the tasks", sweep=sweep, sweep_seconds=SWEEP_SECONDS)
-        self._remembered = archive.changes.remembered()  # before anybody can start something new
+        self._remembered = task_log.changes.remembered()  # before anybody can start something new
 
     @property
     def state(self) -> FollowerState:
@@ -95,7 +95,7 @@ class Tasks:
         await self._follower.start()
         await clear_left_over(
             self._store,
-            self.archive,
+            self.task_log,
             self.supervisor,
             self._environments,
             remembered=self._remembered,
@@ -141,15 +141,15 @@ class Tasks:
         try:
             if started.own_environment:
                 await self._keep_environment(order)
-            appended = await self.archive.start(started, command=command)
+            appended = await self.task_log.start(started, command=command)
             if appended.duplicate:
                 self._environments.drop(order.id)
-                row = await self.archive.find(appended.stream.removeprefix("task/"))
+                row = await self.task_log.find(appended.stream.removeprefix("task/"))
                 if row is not None:
                     self.recover(row)
                 return appended
             if not started.foreground:
-                await self.archive.changes.take(started.task, Path(started.cwd))
+                await self.task_log.changes.take(started.task, Path(started.cwd))
             await self._launch(order)
             if order.id in self._abandoned:
                 await self._stop_if_over(await self._store.task(order.id))
@@ -199,13 +199,13 @@ class Tasks:
         self._watch(await self._store.task(task))
 
     async def _began(self, running: Running) -> None:
-        await self._write(lambda: self.archive.add(ProcessStarted(task=running.id, pid=running.pid)))
+        await self._write(lambda: self.task_log.add(ProcessStarted(task=running.id, pid=running.pid)))
         self._environments.drop(running.id)
 
     async def _start_late(self, row: Row) -> CommandState:
         """Start one whose intent was all that a gateway had written when it was killed."""
         task = str(row["id"])
-        started = await self.archive.started(task)
+        started = await self.task_log.started(task)
         env = await asyncio.to_thread(self._environments.read, task) if started.own_environment else None
         if started.own_environment and env is None:
             return NeverStarted(task, "the gateway was killed before it began, and its environment is lost")
@@ -225,8 +225,6 @@ class Tasks:
                 changes.drain()
         return row
 
-    # --- ends -----------------------------------------------------------------------------------
-
     async def wait_ended(self, task: str) -> Row:
         """The task, once it has ended and that is in the log."""
         with self._store.subscribe(task_stream(task)) as changes:
@@ -242,7 +240,7 @@ class Tasks:
         """Nobody waits for it any more; how it stands then. One that has ended in this very moment has ended."""
         while (row := await self._store.task(task))["state"] == "running" and row["foreground"]:
             with suppress(Conflict):  # something happened to it: look again
-                await self.archive.add(TaskDetached(task=task, reason=reason), expect=int(str(row["version"])))
+                await self.task_log.add(TaskDetached(task=task, reason=reason), expect=int(str(row["version"])))
         return row
 
     async def request_stop(
@@ -251,19 +249,19 @@ class Tasks:
         """Want its end: written first, then signalled, then by force."""
         task = str(row["id"])
         if row["state"] != "running":
-            left = await self.archive.find(task_of_left(task))  # what it left behind goes on in its place
+            left = await self.task_log.find(task_of_left(task))  # what it left behind goes on in its place
             if left is None or left["state"] != "running":
                 raise Conflict(f"Task {task} ended already: {row['state']}, {row['reason']}.")
             task, row = str(left["id"]), left
-        request = TaskStopRequested(task=task, by=by, reason=reason, force=force)
-        appended = await self.archive.add(request, command=command)
+        event = TaskStopRequested(task=task, by=by, reason=reason, force=force)
+        appended = await self.task_log.add(event, command=command)
         self.signal(task, force=force)
         self.recover(row)  # one that has not begun has nobody yet who writes its end
         return appended
 
     async def pin(self, row: Row, *, pinned: bool, by: str, command: CommandKey | None = None) -> Appended:
         """Keep it whatever is pruned, or not any more."""
-        return await self.archive.add(TaskPinned(task=str(row["id"]), pinned=pinned, by=by), command=command)
+        return await self.task_log.add(TaskPinned(task=str(row["id"]), pinned=pinned, by=by), command=command)
 
     def signal(self, task: str, *, force: bool = False) -> None:
         """Its end is wanted in the log: see to it."""
@@ -346,7 +344,7 @@ class Tasks:
             await asyncio.wait({kill})  # one by force may have taken its place
         left = await self.supervisor.left_behind(task)
         row = await self._store.task(task)
-        output, changes, hide = self.supervisor.output(task), self.archive.changes, self._defaults.mask
+        output, changes, hide = self.supervisor.output(task), self.task_log.changes, self._defaults.mask
         finished = await asyncio.to_thread(
             finish_process, row, found, output=output, left=left, changes=changes, hide=hide
         )
@@ -357,12 +355,12 @@ class Tasks:
         elif finished.output is not None:  # then the log has all of it
             await self.supervisor.remove(task)
         if row["left_by"]:
-            await remove_if_in_the_log(self.archive, self.supervisor, str(row["left_by"]))
+            await remove_if_in_the_log(self.task_log, self.supervisor, str(row["left_by"]))
         return None
 
     async def _finish(self, finished: TaskFinished, *also: Write) -> None:
-        await self._write(lambda: self.archive.finish(finished, *also))
-        self.archive.changes.forget(finished.task)
+        await self._write(lambda: self.task_log.finish(finished, *also))
+        self.task_log.changes.forget(finished.task)
         self._environments.drop(finished.task)
         log.info("task %s ended: %s, %s", finished.task, finished.outcome, finished.reason)
 

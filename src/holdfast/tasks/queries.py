@@ -1,6 +1,6 @@
 """The archive as people and agents use it: look, read, wait, end, whatever does the work.
 
-Not here: commands (`tasks.py`), what is written (`archive.py`), pruning (`prune.py`).
+Not here: commands (`commands.py`), what is written (`log.py`), pruning (`prune.py`).
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class TaskQueries:
             return None if row["kind"] == "process" else b""
         if row["kind"] != "process":
             return str(row["summary"]).encode()
-        output = await self._tasks.archive.output(str(row["id"]))
+        output = await self._tasks.task_log.output(str(row["id"]))
         return None if output is None else output.encode()
 
     async def excerpt(self, row: Row, *, offset: int | None = None, lines: int = 0) -> str:
@@ -224,7 +224,7 @@ class TaskQueries:
         return f"{lead}[{row['state']}: {row['reason']}]{left}{hint}"
 
     async def _left_by(self, row: Row) -> str:
-        left = await self._tasks.archive.find(task_of_left(str(row["id"])))
+        left = await self._tasks.task_log.find(task_of_left(str(row["id"])))
         if left is None or left["state"] != "running":
             return ""
         return f"\n[It left processes behind, which run on as task {left['id']}, pid {left['pid']}.]"
@@ -232,7 +232,7 @@ class TaskQueries:
     async def _sandbox_hint(self, row: Row, text: str) -> str:
         if row["state"] != "failed" or row["kind"] != "process":
             return ""
-        spec = (await self._tasks.archive.started(str(row["id"]))).sandbox
+        spec = (await self._tasks.task_log.started(str(row["id"]))).sandbox
         hint = "" if spec is None else explain_failure(text, spec)
         return f"\n{hint}" if hint else ""
 

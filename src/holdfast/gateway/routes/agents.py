@@ -8,14 +8,14 @@ from starlette.responses import Response
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import returns
 from holdfast.gateway.shapes import DetectedModel, ModelList, Profile, ProfileList
-from holdfast.gateway.state import At
+from holdfast.gateway.state import GatewayDep
 from holdfast.runtime.profiles import Profiles
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
 
 @router.get("/profiles", **returns(ProfileList))
-async def profiles(at: At) -> Response:
+async def profiles(at: GatewayDep) -> Response:
     """Every agent that a session can have."""
     return answer(profile_list(at.profiles))
 
@@ -46,7 +46,7 @@ def profile_list(profiles: Profiles) -> ProfileList:
 
 
 @router.get("/models", **returns(ModelList))
-async def models(at: At) -> Response:
+async def models(at: GatewayDep) -> Response:
     """What this machine offers now: keys in the environment, model servers on loopback."""
     return answer(await model_list(at.profiles))
 

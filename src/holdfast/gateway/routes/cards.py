@@ -52,10 +52,10 @@ from holdfast.gateway.card_shapes import (
     CardView,
     RunView,
 )
-from holdfast.gateway.contract import returns, takes, told
+from holdfast.gateway.contract import parse_command, returns, takes
 from holdfast.gateway.routes.sessions import find
 from holdfast.gateway.shapes import Statement, Why
-from holdfast.gateway.state import At, Gateway
+from holdfast.gateway.state import Gateway, GatewayDep
 from holdfast.store.card_contract import CardFilter
 from holdfast.store.contract import Row
 
@@ -81,7 +81,7 @@ def _view(row: Row) -> CardView:
 
 
 @router.get("/boards", **returns(BoardList))
-async def list_boards(at: At, archived: bool = False) -> Response:
+async def list_boards(at: GatewayDep, archived: bool = False) -> Response:
     """Every board."""
     rows = [row for row in await at.store.cards.boards() if archived or not row["archived"]]
     counts = await at.store.cards.counts()
@@ -90,7 +90,7 @@ async def list_boards(at: At, archived: bool = False) -> Response:
 
 
 async def _tell_board(at: Gateway, name: str, request: Request, shape: type[BoardCommand]) -> Response:
-    command, caller = await told(request, shape, subject=name)
+    command, caller = await parse_command(request, shape, subject=name)
     done = await at.cards.tell_board(name, command, caller)
     board = done.stream.removeprefix("board/")
     shown = BoardAccepted(board=board, version=done.version, seq=done.seq, duplicate=done.duplicate)
@@ -98,25 +98,25 @@ async def _tell_board(at: Gateway, name: str, request: Request, shape: type[Boar
 
 
 @router.post("/boards", **takes(CreateBoard, BoardAccepted))
-async def create_board(at: At, request: Request) -> Response:
+async def create_board(at: GatewayDep, request: Request) -> Response:
     """Make a board."""
     return await _tell_board(at, "", request, CreateBoard)
 
 
 @router.post("/boards/{name}/pause", **takes(PauseBoard, BoardAccepted))
-async def pause_board(at: At, name: str, request: Request) -> Response:
+async def pause_board(at: GatewayDep, name: str, request: Request) -> Response:
     """Start nothing on it; what runs goes on."""
     return await _tell_board(at, name, request, PauseBoard)
 
 
 @router.post("/boards/{name}/resume", **takes(ResumeBoard, BoardAccepted))
-async def resume_board(at: At, name: str, request: Request) -> Response:
+async def resume_board(at: GatewayDep, name: str, request: Request) -> Response:
     """Start cards again."""
     return await _tell_board(at, name, request, ResumeBoard)
 
 
 @router.post("/boards/{name}/archive", **takes(ArchiveBoard, BoardAccepted))
-async def archive_board(at: At, name: str, request: Request) -> Response:
+async def archive_board(at: GatewayDep, name: str, request: Request) -> Response:
     """Take it out of the list."""
     return await _tell_board(at, name, request, ArchiveBoard)
 
@@ -136,7 +136,7 @@ def _wanted(
 
 @router.get("/cards", **returns(CardPage))
 async def list_cards(
-    at: At,
+    at: GatewayDep,
     wanted: Annotated[CardFilter, Depends(_wanted)],
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 500,
@@ -151,9 +151,9 @@ async def list_cards(
 
 
 @router.post("/cards", **takes(CreateCard, CardAccepted))
-async def create_card(at: At, request: Request) -> Response:
+async def create_card(at: GatewayDep, request: Request) -> Response:
     """Write work down."""
-    command, caller = await told(request, CreateCard, subject="")
+    command, caller = await parse_command(request, CreateCard, subject="")
     command = msgspec.structs.replace(command, profile=command.profile or at.profiles.default)
     if command.profile not in at.profiles.names:
         raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
@@ -166,7 +166,7 @@ async def create_card(at: At, request: Request) -> Response:
 
 
 @router.get("/cards/{id}", **returns(CardDetail))
-async def show_card(at: At, id: str) -> Response:
+async def show_card(at: GatewayDep, id: str) -> Response:
     """One card with all that belongs to it, as of one moment."""
     name = str((await find_card(at, id))["id"])
     while True:
@@ -208,7 +208,7 @@ async def _detail(at: Gateway, id: str) -> CardDetail:
 
 
 @router.get("/cards/{id}/why", **returns(Why))
-async def why_not_card(at: At, id: str) -> Response:
+async def why_not_card(at: GatewayDep, id: str) -> Response:
     """Why it is where it is, and what would move it."""
     card = await at.cards.get(str((await find_card(at, id))["id"]))
     reason, now = await at.dispatcher.starter.why_not(card), at.clock.now()
@@ -221,7 +221,7 @@ async def why_not_card(at: At, id: str) -> Response:
 
 
 @router.get("/cards/{id}/context", **returns(CardContext))
-async def card_context(at: At, id: str) -> Response:
+async def card_context(at: GatewayDep, id: str) -> Response:
     """What the next worker would be told."""
     card = await at.cards.get(str((await find_card(at, id))["id"]))
     choice, said = await at.dispatcher.starter.preview(card)
@@ -239,7 +239,7 @@ async def card_context(at: At, id: str) -> Response:
 
 
 @router.get("/cards/{id}/diff", **returns(CardDiff))
-async def card_diff(at: At, id: str) -> Response:
+async def card_diff(at: GatewayDep, id: str) -> Response:
     """What is different in its workspace."""
     card = await at.cards.get(str((await find_card(at, id))["id"]))
     try:
@@ -249,14 +249,14 @@ async def card_diff(at: At, id: str) -> Response:
     return answer(CardDiff(found))
 
 
-async def _tell(at: Gateway, id: str, request: Request, shape: type[CardCommand]) -> Response:
+async def _execute(at: Gateway, id: str, request: Request, shape: type[CardCommand]) -> Response:
     card = str((await find_card(at, id))["id"])
-    command, caller = await told(request, shape, subject=card)
+    command, caller = await parse_command(request, shape, subject=card)
     if isinstance(command, EditCard) and command.profile is not None and command.profile not in at.profiles.names:
         raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
     if isinstance(command, FollowCard):
         command = msgspec.structs.replace(command, session=str((await find(at, command.session))["id"]))
-    done = await at.cards.tell(card, command, caller)
+    done = await at.cards.execute(card, command, caller)
     kept = await at.cards.tidy(await at.cards.get(card)) if isinstance(command, ArchiveCard) else ""
     shown = CardAccepted(
         card=card, stream=done.stream, version=done.version, seq=done.seq, duplicate=done.duplicate, kept=kept
@@ -265,82 +265,82 @@ async def _tell(at: Gateway, id: str, request: Request, shape: type[CardCommand]
 
 
 @router.patch("/cards/{id}", **takes(EditCard, CardAccepted))
-async def edit_card(at: At, id: str, request: Request) -> Response:
+async def edit_card(at: GatewayDep, id: str, request: Request) -> Response:
     """Change what it says."""
-    return await _tell(at, id, request, EditCard)
+    return await _execute(at, id, request, EditCard)
 
 
 @router.post("/cards/{id}/comments", **takes(CommentCard, CardAccepted))
-async def comment_card(at: At, id: str, request: Request) -> Response:
+async def comment_card(at: GatewayDep, id: str, request: Request) -> Response:
     """Say something about it; its worker hears it."""
-    return await _tell(at, id, request, CommentCard)
+    return await _execute(at, id, request, CommentCard)
 
 
 @router.post("/cards/{id}/links", **takes(LinkCard, CardAccepted))
-async def link_card(at: At, id: str, request: Request) -> Response:
+async def link_card(at: GatewayDep, id: str, request: Request) -> Response:
     """Let it wait for another."""
-    return await _tell(at, id, request, LinkCard)
+    return await _execute(at, id, request, LinkCard)
 
 
 @router.post("/cards/{id}/unlink", **takes(UnlinkCard, CardAccepted))
-async def unlink_card(at: At, id: str, request: Request) -> Response:
+async def unlink_card(at: GatewayDep, id: str, request: Request) -> Response:
     """Not any more."""
-    return await _tell(at, id, request, UnlinkCard)
+    return await _execute(at, id, request, UnlinkCard)
 
 
 @router.post("/cards/{id}/follow", **takes(FollowCard, CardAccepted))
-async def follow_card(at: At, id: str, request: Request) -> Response:
+async def follow_card(at: GatewayDep, id: str, request: Request) -> Response:
     """Tell a session of its blocks, failures and end."""
-    return await _tell(at, id, request, FollowCard)
+    return await _execute(at, id, request, FollowCard)
 
 
 @router.post("/cards/{id}/move", **takes(MoveCard, CardAccepted))
-async def move_card(at: At, id: str, request: Request) -> Response:
+async def move_card(at: GatewayDep, id: str, request: Request) -> Response:
     """Put it into another column."""
-    return await _tell(at, id, request, MoveCard)
+    return await _execute(at, id, request, MoveCard)
 
 
 @router.post("/cards/{id}/block", **takes(BlockCard, CardAccepted))
-async def block_card(at: At, id: str, request: Request) -> Response:
+async def block_card(at: GatewayDep, id: str, request: Request) -> Response:
     """It cannot go on without somebody."""
-    return await _tell(at, id, request, BlockCard)
+    return await _execute(at, id, request, BlockCard)
 
 
 @router.post("/cards/{id}/unblock", **takes(UnblockCard, CardAccepted))
-async def unblock_card(at: At, id: str, request: Request) -> Response:
+async def unblock_card(at: GatewayDep, id: str, request: Request) -> Response:
     """Let it go on."""
-    return await _tell(at, id, request, UnblockCard)
+    return await _execute(at, id, request, UnblockCard)
 
 
 @router.post("/cards/{id}/retry", **takes(RetryCard, CardAccepted))
-async def retry_card(at: At, id: str, request: Request) -> Response:
+async def retry_card(at: GatewayDep, id: str, request: Request) -> Response:
     """Once more."""
-    return await _tell(at, id, request, RetryCard)
+    return await _execute(at, id, request, RetryCard)
 
 
 @router.post("/cards/{id}/stop", **takes(StopCard, CardAccepted))
-async def stop_card(at: At, id: str, request: Request) -> Response:
+async def stop_card(at: GatewayDep, id: str, request: Request) -> Response:
     """End its run."""
-    return await _tell(at, id, request, StopCard)
+    return await _execute(at, id, request, StopCard)
 
 
 @router.post("/cards/{id}/complete", **takes(CompleteCard, CardAccepted))
-async def complete_card(at: At, id: str, request: Request) -> Response:
+async def complete_card(at: GatewayDep, id: str, request: Request) -> Response:
     """It is done, a person says so."""
-    return await _tell(at, id, request, CompleteCard)
+    return await _execute(at, id, request, CompleteCard)
 
 
 @router.post("/cards/{id}/archive", **takes(ArchiveCard, CardAccepted))
-async def archive_card(at: At, id: str, request: Request) -> Response:
+async def archive_card(at: GatewayDep, id: str, request: Request) -> Response:
     """Take it off the board."""
-    return await _tell(at, id, request, ArchiveCard)
+    return await _execute(at, id, request, ArchiveCard)
 
 
 @router.post("/cards/{id}/release", **returns(CardReleased))
-async def release_workspace(at: At, id: str) -> Response:
+async def release_workspace(at: GatewayDep, id: str) -> Response:
     """Remove the workspace of an archived card, if nothing would be lost with it. Repeating it changes nothing."""
     card = await at.cards.get(str((await find_card(at, id))["id"]))
     if card.status != "archived":
-        hint = f"`holdfast card archive {card.id}` removes it if nothing would be lost with it."
+        hint = f"`holdfast card task_log {card.id}` removes it if nothing would be lost with it."
         raise Conflict(f"Card {card.id} is {card.status}; its workspace may still be needed.", hint=hint)
     return answer(CardReleased(card.id, await at.cards.tidy(card)))

@@ -12,33 +12,33 @@ from holdfast.domain.errors import Rejected
 from holdfast.domain.reset import still_postponed
 from holdfast.gateway.answers import answer
 from holdfast.gateway.chapter_shapes import ChapterShape, Outlook, Rules, RunningTask
-from holdfast.gateway.contract import returns, takes, told
+from holdfast.gateway.contract import parse_command, returns, takes
 from holdfast.gateway.routes.sessions import accepted, find, tell
-from holdfast.gateway.state import At
+from holdfast.gateway.state import GatewayDep
 from holdfast.settings import ResetSettings, reset_problem
 
 router = APIRouter(prefix="/v1", tags=["chapters"])
 
 
 @router.post("/sessions/{id}/reset", **takes(ResetSession))
-async def reset_session(at: At, id: str, request: Request) -> Response:
+async def reset_session(at: GatewayDep, id: str, request: Request) -> Response:
     """Open a new chapter. While something runs, the command says what becomes of it."""
     session = str((await find(at, id))["id"])
-    command, caller = await told(request, ResetSession, subject=session)
-    return accepted(session, await at.resets.by_person(session, command, caller), caller, message=False)
+    command, caller = await parse_command(request, ResetSession, subject=session)
+    return accepted(session, await at.reset_service.by_person(session, command, caller), caller, message=False)
 
 
 @router.post("/sessions/{id}/reset/undo", **takes(UndoReset))
-async def undo_reset(at: At, id: str, request: Request) -> Response:
+async def undo_reset(at: GatewayDep, id: str, request: Request) -> Response:
     """Let the model see the chapter before again."""
     return await tell(at, id, request, UndoReset)
 
 
 @router.post("/sessions/{id}/reset/policy", **takes(SetResetPolicy))
-async def set_reset_policy(at: At, id: str, request: Request) -> Response:
+async def set_reset_policy(at: GatewayDep, id: str, request: Request) -> Response:
     """When this session is reset by itself."""
     session = str((await find(at, id))["id"])
-    command, caller = await told(request, SetResetPolicy, subject=session)
+    command, caller = await parse_command(request, SetResetPolicy, subject=session)
     given = msgspec.convert(msgspec.structs.asdict(command.policy), ResetSettings)
     if problem := reset_problem(given):
         raise Rejected(f"{problem[0]} {problem[1]}")
@@ -46,17 +46,17 @@ async def set_reset_policy(at: At, id: str, request: Request) -> Response:
 
 
 @router.post("/sessions/{id}/compact", **takes(CompactSession))
-async def compact_session(at: At, id: str, request: Request) -> Response:
+async def compact_session(at: GatewayDep, id: str, request: Request) -> Response:
     """Make its context shorter; the originals stay in the log and in the search."""
     return await tell(at, id, request, CompactSession)
 
 
 @router.get("/sessions/{id}/reset", **returns(Outlook))
-async def reset_outlook(at: At, id: str) -> Response:
+async def reset_outlook(at: GatewayDep, id: str) -> Response:
     """When it is reset by itself, what postpones that, and what runs."""
     session = await at.sessions.get(str((await find(at, id))["id"]))
     rules = at.profiles.reset_rules(session.profile, session.policy)
-    coming = at.reset_clock.outlook(session)
+    coming = at.reset_scheduler.outlook(session)
     chapter = session.chapter
     running = [
         RunningTask(
@@ -70,7 +70,7 @@ async def reset_outlook(at: At, id: str) -> Response:
             age_ms=one.age_ms,
             lifetime=one.lifetime,
         )
-        for one in await at.still_running.of_session(session.id)
+        for one in await at.running_tasks.of_session(session.id)
     ]
     shape = Outlook(
         rules=msgspec.convert(rules, Rules, from_attributes=True),

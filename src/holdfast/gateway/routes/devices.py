@@ -26,7 +26,7 @@ from holdfast.gateway.door_shapes import (
     SignInCode,
 )
 from holdfast.gateway.routes.sessions import find
-from holdfast.gateway.state import At, Gateway, address_of, device_of
+from holdfast.gateway.state import Gateway, GatewayDep, address_of, device_of
 from holdfast.store.device_contract import DeviceRow
 
 YEAR_SECONDS = YEAR_MS // 1000
@@ -37,13 +37,13 @@ router = APIRouter(prefix="/v1", tags=["devices"])
 
 
 @router.post("/codes", **takes(None, SignInCode, keyed=False))
-async def mint_code(at: At, request: Request) -> Response:
+async def mint_code(at: GatewayDep, request: Request) -> Response:
     """A one-time code that signs one browser in, for 10 minutes; it ends with the device that asks for it."""
     return answer(await at.devices.add_code(device=device_of(request)), status=202)
 
 
 @router.post("/login", **takes(LogIn, LoggedIn, keyed=False))
-async def log_in(at: At, request: Request) -> Response:
+async def log_in(at: GatewayDep, request: Request) -> Response:
     """Exchange a one-time code for a cookie; from our own page only, without a credential.
 
     A browser that is signed in already stays the same device, with a new cookie. Wrong codes are not counted: a code
@@ -62,7 +62,7 @@ async def log_in(at: At, request: Request) -> Response:
 
 
 @router.post("/logout", **takes(None, LoggedIn, keyed=False))
-async def log_out(at: At, request: Request) -> Response:
+async def log_out(at: GatewayDep, request: Request) -> Response:
     """Forget this device, its cookie and its cursors."""
     device = await _revoke(at, device_of(request), request)
     found = answer(LoggedIn(device.id, device.name), status=202)
@@ -71,13 +71,13 @@ async def log_out(at: At, request: Request) -> Response:
 
 
 @router.get("/devices", **returns(DeviceList))
-async def list_devices(at: At, request: Request) -> Response:
+async def list_devices(at: GatewayDep, request: Request) -> Response:
     """Every browser that is signed in."""
     return answer(DeviceList(at.devices.all(device_of(request))))
 
 
 @router.get("/devices/me", **returns(OwnDevice))
-async def own_device(at: At, request: Request) -> Response:
+async def own_device(at: GatewayDep, request: Request) -> Response:
     """The device that asks; the bearer token is none."""
     id = device_of(request)
     row = at.devices.get(id)
@@ -87,14 +87,14 @@ async def own_device(at: At, request: Request) -> Response:
 
 
 @router.post("/looked", **takes(None, Looked, keyed=False))
-async def looked(at: At, request: Request) -> Response:
+async def looked(at: GatewayDep, request: Request) -> Response:
     """Somebody looked through what happened on this device; not in the log."""
     device = at.devices.get(device_of(request)).id
     return answer(Looked(await at.store.devices.mark_reviewed(device, at=at.clock.now())), status=202)
 
 
 @router.delete("/devices/{id}", **takes(None, LoggedIn, keyed=False))
-async def revoke_device(at: At, id: str, request: Request) -> Response:
+async def revoke_device(at: GatewayDep, id: str, request: Request) -> Response:
     """Sign a device out: its cookie is dead at once, and what it follows is cut."""
     device = await _revoke(at, at.devices.find(id).id, request)
     return answer(LoggedIn(device.id, device.name), status=202)
@@ -107,7 +107,7 @@ async def _revoke(at: Gateway, id: str, request: Request) -> DeviceRow:
 
 
 @router.post("/seen", **takes(Seen, Seen, keyed=False))
-async def seen(at: At, request: Request) -> Response:
+async def seen(at: GatewayDep, request: Request) -> Response:
     """How far this device has read. The cursor only grows; it is not in the log."""
     given = await body(request, Seen)
     device = at.devices.get(device_of(request)).id
@@ -118,7 +118,7 @@ async def seen(at: At, request: Request) -> Response:
 
 @router.get("/sessions/{id}/away", **returns(Away))
 async def while_away(
-    at: At,
+    at: GatewayDep,
     id: str,
     request: Request,
     after: Annotated[int | None, Query(ge=0, le=MAX_CURSOR, description="By default the device's own cursor.")] = None,

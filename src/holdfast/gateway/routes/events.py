@@ -19,7 +19,7 @@ from holdfast.gateway.contract import returns
 from holdfast.gateway.routes.sessions import find
 from holdfast.gateway.routes.tasks import find_task
 from holdfast.gateway.shapes import EventPage
-from holdfast.gateway.state import At, Gateway, follower_of, gateway_of
+from holdfast.gateway.state import Gateway, GatewayDep, follower_of, gateway_of
 from holdfast.gateway.stream import PIECE_BYTES, Follower, Frame, Streams, as_message, as_sse, seq_of
 from holdfast.store.contract import Page
 
@@ -32,20 +32,20 @@ Limit = Annotated[int, Query(ge=1, le=2000)]
 
 
 @router.get("/sessions/{id}/events", **returns(EventPage, media=(EVENT_STREAM,)))
-async def session_events(at: At, id: str, request: Request, after: After = 0, limit: Limit = 500) -> Response:
+async def session_events(at: GatewayDep, id: str, request: Request, after: After = 0, limit: Limit = 500) -> Response:
     """The events of a session after a version; as an event stream it goes on with what comes."""
     session = str((await find(at, id))["id"])
     return await _events(at, session, request, after, limit)
 
 
 @router.get("/events", **returns(EventPage, media=(EVENT_STREAM,)))
-async def all_events(at: At, request: Request, after: After = 0, limit: Limit = 500) -> Response:
+async def all_events(at: GatewayDep, request: Request, after: After = 0, limit: Limit = 500) -> Response:
     """The whole log after a seq, in the same forms."""
     return await _events(at, None, request, after, limit)
 
 
 @router.get("/tasks/{id:task}/events", **returns(EventPage))
-async def task_events(at: At, id: str, after: After = 0, limit: Limit = 500) -> Response:
+async def task_events(at: GatewayDep, id: str, after: After = 0, limit: Limit = 500) -> Response:
     """The events of a task after a version: who did what when."""
     page = await at.store.read(task_stream(str((await find_task(at, id))["id"])), after=after, limit=limit)
     return _page(page, after + len(page.lines))

@@ -23,7 +23,7 @@ from holdfast.gateway.house_shapes import (
     Slot,
     TaskCount,
 )
-from holdfast.gateway.state import At, Gateway
+from holdfast.gateway.state import Gateway, GatewayDep
 from holdfast.lifecycle.doctor import examine
 from holdfast.store.contract import Row
 from holdfast.tasks.prune import kept_bytes
@@ -34,7 +34,7 @@ router = APIRouter(prefix="/v1", tags=["house"])
 
 
 @router.get("/overview", **returns(Overview))
-async def overview(at: At, hours: Annotated[int, Query(ge=1, le=168)] = 24) -> Response:
+async def overview(at: GatewayDep, hours: Annotated[int, Query(ge=1, le=168)] = 24) -> Response:
     """What ended in the last hours, by the half hour."""
     end = at.clock.now() // STEP_MS * STEP_MS + STEP_MS
     count = hours * 3_600_000 // STEP_MS
@@ -51,7 +51,7 @@ def _slot(row: Row, at: int) -> Slot:
 
 
 @router.get("/doctor", **returns(Findings))
-async def doctor(at: At) -> Response:
+async def doctor(at: GatewayDep) -> Response:
     """Look at the home without changing it: the same findings as `holdfast doctor`."""
     found = await asyncio.to_thread(examine, Home(Path(at.home)))
     shown = [HealthFinding(name=one.name, ok=one.ok, detail=one.detail, hint=one.hint) for one in found]
@@ -59,14 +59,14 @@ async def doctor(at: At) -> Response:
 
 
 @router.get("/retention", **returns(RetentionView))
-async def show_retention(at: At) -> Response:
+async def show_retention(at: GatewayDep) -> Response:
     """The rules, and what they would let go now."""
     shown = await _retention(at, await at.retention.preview(), await at.retention.sessions(), pruned=False)
     return answer(shown)
 
 
 @router.post("/retention", **takes(None, RetentionView, keyed=False))
-async def apply_retention(at: At, request: Request) -> Response:
+async def apply_retention(at: GatewayDep, request: Request) -> Response:
     """Let go now what the rules say, instead of within the hour. Again it does no more than the rules say."""
     by = by_whom(request)
     gone = await at.retention.apply(by=by)
@@ -79,7 +79,7 @@ async def _retention(
     rules = at.retention.rules
     parts = []
     for rule, rows in found.items():
-        tasks = await at.shelf.views(rows[:SHOWN])
+        tasks = await at.task_queries.views(rows[:SHOWN])
         parts.append(LetGo(rule=rule, count=len(rows), bytes=sum(map(kept_bytes, rows)), tasks=tasks))
     return RetentionView(
         tasks_days=rules.tasks_days,

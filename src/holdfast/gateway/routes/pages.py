@@ -10,19 +10,19 @@ from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import returns
 from holdfast.gateway.door_shapes import Build
 from holdfast.gateway.site import FOLDERS, PAGES
-from holdfast.gateway.state import At
+from holdfast.gateway.state import GatewayDep
 
 router = APIRouter(tags=["pages"])
 
 
 @router.get("/v1/build", **returns(Build))
-async def build(at: At) -> Response:
+async def build(at: GatewayDep) -> Response:
     """Which dashboard is served, without a credential."""
     at.site.look()
     return answer(Build(__version__, at.site.build))
 
 
-async def page(at: At, request: Request) -> Response:
+async def page(at: GatewayDep, request: Request) -> Response:
     """A page, or a file that pages are made of."""
     return at.site.answer(request)
 

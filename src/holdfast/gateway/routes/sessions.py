@@ -36,7 +36,7 @@ from holdfast.domain.why.chapter import why_chapter
 from holdfast.domain.why.session import why
 from holdfast.gateway.answers import answer
 from holdfast.gateway.context import context
-from holdfast.gateway.contract import returns, takes, told
+from holdfast.gateway.contract import parse_command, returns, takes
 from holdfast.gateway.export import as_jsonl, as_markdown
 from holdfast.gateway.shapes import (
     Accepted,
@@ -51,7 +51,7 @@ from holdfast.gateway.shapes import (
     Turn,
     Why,
 )
-from holdfast.gateway.state import At, Gateway, device_of
+from holdfast.gateway.state import Gateway, GatewayDep, device_of
 from holdfast.sessions import Caller
 from holdfast.store.contract import Appended, Row, SessionCursor
 
@@ -104,15 +104,15 @@ def accepted(session: str, appended: Appended, caller: Caller, *, message: bool,
 async def tell(at: Gateway, id: str, request: Request, shape: type[SessionCommand]) -> Response:
     """Any command to a session."""
     session = str((await find(at, id))["id"])
-    command, caller = await told(request, shape, subject=session)
+    command, caller = await parse_command(request, shape, subject=session)
     appended = await at.sessions.execute(session, command, caller)
     return accepted(session, appended, caller, message=isinstance(command, SendMessage))
 
 
 @router.post("/sessions", **takes(CreateSession))
-async def create_session(at: At, request: Request) -> Response:
+async def create_session(at: GatewayDep, request: Request) -> Response:
     """Begin a session, at once with its first message if there is a text."""
-    command, caller = await told(request, CreateSession, subject="")
+    command, caller = await parse_command(request, CreateSession, subject="")
     profile = command.profile or at.profiles.default
     if profile not in at.profiles.names:
         raise Rejected(f"There is no profile {profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
@@ -136,7 +136,7 @@ def is_directory(path: Path) -> bool:
 
 @router.get("/sessions", **returns(SessionPage))
 async def list_sessions(  # noqa: PLR0913, PLR0917 (one for each parameter of the query)
-    at: At,
+    at: GatewayDep,
     request: Request,
     archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
@@ -163,7 +163,7 @@ async def list_sessions(  # noqa: PLR0913, PLR0917 (one for each parameter of th
 
 
 @router.get("/sessions/{id}", **returns(SessionDetail))
-async def show_session(at: At, id: str, request: Request) -> Response:
+async def show_session(at: GatewayDep, id: str, request: Request) -> Response:
     """One session with its turns and its queue."""
     row = await find(at, id)
     session = str(row["id"])
@@ -178,16 +178,16 @@ async def show_session(at: At, id: str, request: Request) -> Response:
 
 
 @router.patch("/sessions/{id}", **takes(RenameSession))
-async def rename_session(at: At, id: str, request: Request) -> Response:
+async def rename_session(at: GatewayDep, id: str, request: Request) -> Response:
     """Give it another title."""
     return await tell(at, id, request, RenameSession)
 
 
 @router.post("/sessions/{id}/messages", **takes(SendMessage))
-async def send_message(at: At, id: str, request: Request) -> Response:
+async def send_message(at: GatewayDep, id: str, request: Request) -> Response:
     """Say something; while a turn runs it waits, joins or interrupts. To a card's worker it is a comment."""
     session = str((await find(at, id))["id"])
-    command, caller = await told(request, SendMessage, subject=session)
+    command, caller = await parse_command(request, SendMessage, subject=session)
     while (run := await at.store.cards.run_of(session)) is None:
         try:
             return accepted(session, await at.sessions.execute(session, command, caller), caller, message=True)
@@ -195,21 +195,21 @@ async def send_message(at: At, id: str, request: Request) -> Response:
             if not (await at.sessions.get(session)).run:
                 raise  # else a run began in this very moment
     return accepted(
-        session, await at.cards.tell(str(run["card"]), CommentCard(text=command.text), caller), caller, message=True
+        session, await at.cards.execute(str(run["card"]), CommentCard(text=command.text), caller), caller, message=True
     )
 
 
 @router.post("/sessions/{id}/stop", **takes(StopTurn))
-async def stop_turn(at: At, id: str, request: Request) -> Response:
+async def stop_turn(at: GatewayDep, id: str, request: Request) -> Response:
     """End the running turn; queued messages stay."""
     return await tell(at, id, request, StopTurn)
 
 
 @router.post("/sessions/{id}/agent", **takes(ChooseAgent))
-async def choose_agent(at: At, id: str, request: Request) -> Response:
+async def choose_agent(at: GatewayDep, id: str, request: Request) -> Response:
     """Go on with another profile or model."""
     session = str((await find(at, id))["id"])
-    command, caller = await told(request, ChooseAgent, subject=session)
+    command, caller = await parse_command(request, ChooseAgent, subject=session)
     if command.profile is not None and command.profile not in at.profiles.names:
         raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
     if command.model:
@@ -219,29 +219,29 @@ async def choose_agent(at: At, id: str, request: Request) -> Response:
 
 
 @router.post("/sessions/{id}/undo", **takes(UndoTurn))
-async def undo_turn(at: At, id: str, request: Request) -> Response:
+async def undo_turn(at: GatewayDep, id: str, request: Request) -> Response:
     """Take the last turn out of what the model sees; it stays in the log."""
     return await tell(at, id, request, UndoTurn)
 
 
 @router.post("/sessions/{id}/dismiss", **takes(DismissFailure))
-async def dismiss_failure(at: At, id: str, request: Request) -> Response:
+async def dismiss_failure(at: GatewayDep, id: str, request: Request) -> Response:
     """Take the failed turn of a session out of the inbox."""
     return await tell(at, id, request, DismissFailure)
 
 
 @router.post("/sessions/{id}/fork", **takes(ForkSession))
-async def fork_session(at: At, id: str, request: Request) -> Response:
+async def fork_session(at: GatewayDep, id: str, request: Request) -> Response:
     """Begin a new session with everything up to a version of this one."""
     parent = str((await find(at, id))["id"])
-    command, caller = await told(request, ForkSession, subject=parent)
+    command, caller = await parse_command(request, ForkSession, subject=parent)
     appended = await at.sessions.fork(parent, command, session=secrets.token_hex(8), caller=caller)
     return accepted(appended.stream.removeprefix("session/"), appended, caller, message=False)
 
 
 @router.get("/sessions/{id}/context", **returns(ModelContext))
 async def session_context(
-    at: At, id: str, texts: Annotated[bool, Query(description="Without them only the figures are told.")] = True
+    at: GatewayDep, id: str, texts: Annotated[bool, Query(description="Without them only the figures are told.")] = True
 ) -> Response:
     """What the model sees, and about how large it is."""
     session = await at.sessions.get(str((await find(at, id))["id"]))
@@ -253,11 +253,11 @@ async def session_context(
 
 
 @router.post("/sessions/{id}/archive", **takes(ArchiveSession))
-async def archive_session(at: At, id: str, request: Request) -> Response:
+async def archive_session(at: GatewayDep, id: str, request: Request) -> Response:
     """Take it out of the default list. While something runs, the command says what becomes of it."""
     session = str((await find(at, id))["id"])
-    command, caller = await told(request, ArchiveSession, subject=session)
-    appended = await at.still_running.execute_with_running(
+    command, caller = await parse_command(request, ArchiveSession, subject=session)
+    appended = await at.running_tasks.execute_with_running(
         session,
         command.running,
         by=caller.by,
@@ -268,21 +268,21 @@ async def archive_session(at: At, id: str, request: Request) -> Response:
 
 
 @router.post("/sessions/{id}/restore", **takes(RestoreSession))
-async def restore_session(at: At, id: str, request: Request) -> Response:
+async def restore_session(at: GatewayDep, id: str, request: Request) -> Response:
     """Bring it back."""
     return await tell(at, id, request, RestoreSession)
 
 
 @router.post("/sessions/{id}/pin", **takes(PinSession))
-async def pin_session(at: At, id: str, request: Request) -> Response:
+async def pin_session(at: GatewayDep, id: str, request: Request) -> Response:
     """Keep it on top of the list, or not any more."""
     return await tell(at, id, request, PinSession)
 
 
 @router.delete("/sessions/{id}", **takes(DeleteSession))
-async def delete_session(at: At, id: str, request: Request) -> Response:
+async def delete_session(at: GatewayDep, id: str, request: Request) -> Response:
     """Delete a session at rest with all its events, for good. While something runs, say what becomes of it."""
-    command, caller = await told(request, DeleteSession, subject=id)
+    command, caller = await parse_command(request, DeleteSession, subject=id)
     known = await at.store.find_command(caller.key)
     if known is not None:  # a retry: there is no session any more that could be found
         (line,) = (await at.store.read(known.stream, after=known.version - 1, limit=1)).lines
@@ -290,7 +290,7 @@ async def delete_session(at: At, id: str, request: Request) -> Response:
         assert isinstance(event, SessionDeleted)
         return accepted(event.session, known, caller, message=False)
     session = str((await find(at, id))["id"])
-    appended = await at.still_running.execute_with_running(
+    appended = await at.running_tasks.execute_with_running(
         session,
         command.running,
         by=caller.by,
@@ -301,7 +301,7 @@ async def delete_session(at: At, id: str, request: Request) -> Response:
 
 
 @router.get("/sessions/{id}/why", **returns(Why))
-async def why_session(at: At, id: str) -> Response:
+async def why_session(at: GatewayDep, id: str) -> Response:
     """What it is doing or waiting for, since when, and what woke or stopped it."""
     session = str((await find(at, id))["id"])
     return answer(Why(f"session {session}", await statements(at, session)))
@@ -310,7 +310,7 @@ async def why_session(at: At, id: str) -> Response:
 async def statements(at: Gateway, session: str) -> list[Statement]:
     """The sentences about one session."""
     state, now = await at.sessions.get(session), at.clock.now()
-    sentences = why(state, now=now) + why_chapter(state, at.reset_clock.outlook(state), now=now)
+    sentences = why(state, now=now) + why_chapter(state, at.reset_scheduler.outlook(state), now=now)
     stream = session_stream(session)
     shown = [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
     if (trouble := at.runner.trouble(session)) is not None:
@@ -320,7 +320,7 @@ async def statements(at: Gateway, session: str) -> list[Statement]:
 
 
 @router.get("/sessions/{id}/export", **returns(Why, media=("text/markdown", "application/jsonl")))
-async def export_session(at: At, id: str, format: Literal["markdown", "jsonl"] = "markdown") -> Response:
+async def export_session(at: GatewayDep, id: str, format: Literal["markdown", "jsonl"] = "markdown") -> Response:
     """The conversation as a file."""
     row = await find(at, id)
     session = str(row["id"])
@@ -331,7 +331,7 @@ async def export_session(at: At, id: str, format: Literal["markdown", "jsonl"] =
 
 @router.get("/search", **returns(SearchPage))
 async def search(
-    at: At,
+    at: GatewayDep,
     q: Annotated[str, Query(min_length=1, max_length=500)],
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> Response:

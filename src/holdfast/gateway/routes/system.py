@@ -22,7 +22,7 @@ from holdfast.gateway.metrics import exposition
 from holdfast.gateway.routes.sessions import statements
 from holdfast.gateway.routes.tasks import task_statements
 from holdfast.gateway.shapes import Goodbye, Health, PartHealth, Restart, Statement, Status, Why
-from holdfast.gateway.state import At, device_of
+from holdfast.gateway.state import GatewayDep, device_of
 from holdfast.lifecycle.restart import check_restart
 
 RESTART_HINT = "Correct it, then restart again."
@@ -30,7 +30,7 @@ router = APIRouter(tags=["system"])
 
 
 @router.get("/healthz", **returns(Health))
-async def health(at: At) -> Response:
+async def health(at: GatewayDep) -> Response:
     """Whether it is up, without a credential."""
     found = at.store.health
     parts = [
@@ -45,7 +45,7 @@ async def health(at: At) -> Response:
 
 
 @router.get("/v1/status", **returns(Status))
-async def status(at: At) -> Response:
+async def status(at: GatewayDep) -> Response:
     """What runs here and how much it holds."""
     counts = await at.store.counts()
     found = at.store.health
@@ -67,20 +67,20 @@ async def status(at: At) -> Response:
 
 
 @router.get("/v1/why", **returns(Why))
-async def why(at: At) -> Response:
+async def why(at: GatewayDep) -> Response:
     """What waits for a person, as in the inbox, and what else is at work: all sessions, all tasks, all cards."""
     sentences: list[Statement] = []
     found = at.store.health
     if not found.writable:
         sentences.append(Statement(text=found.problem, stream=SYSTEM, version=0, at=found.since))
-    now, told = at.clock.now(), set[str]()
+    now, parse_command = at.clock.now(), set[str]()
     for entry in await at.dispatcher.inbox.entries():
-        told.add(entry.stream)
+        parse_command.add(entry.stream)
         text = in_words(entry, now=now)
         sentences.append(Statement(text=text, stream=entry.stream, version=entry.version, at=entry.since))
     for row in await at.store.unfinished_sessions():
         session = str(row["id"])
-        if session_stream(session) in told:
+        if session_stream(session) in parse_command:
             continue
         try:
             first = (await statements(at, session))[:1]
@@ -90,7 +90,7 @@ async def why(at: At) -> Response:
             Statement(text=f"{session} “{row['title']}”: {s.text}", stream=s.stream, version=s.version, at=s.at)
             for s in first
         ]
-    for view in await at.shelf.running():
+    for view in await at.task_queries.running():
         sentences += [
             Statement(text=f"Task {view.id} “{view.title}”: {s.text}", stream=s.stream, version=s.version, at=s.at)
             for s in (await task_statements(at, view))[:1]
@@ -99,7 +99,7 @@ async def why(at: At) -> Response:
 
 
 @router.get("/metrics", include_in_schema=False)
-async def metrics(at: At) -> Response:
+async def metrics(at: GatewayDep) -> Response:
     """For Prometheus."""
     return Response(await exposition(at), media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -111,7 +111,7 @@ async def openapi(request: Request) -> Response:
 
 
 @router.post("/v1/restart", **takes(Restart, Goodbye, keyed=False))
-async def restart(at: At, request: Request) -> Response:
+async def restart(at: GatewayDep, request: Request) -> Response:
     """Say goodbye and start again as the same process, at the same port; refused while config.toml is wrong."""
     given = await body(request, Restart)
     if given.env and device_of(request):
@@ -128,7 +128,7 @@ async def restart(at: At, request: Request) -> Response:
 
 
 @router.post("/v1/shutdown", **returns(Goodbye, status=202))
-async def shutdown(at: At) -> Response:
+async def shutdown(at: GatewayDep) -> Response:
     """Say goodbye: suspend what runs, then end. The next start goes on."""
     at.goodbye.set()
     return answer(Goodbye(os.getpid()), status=202)

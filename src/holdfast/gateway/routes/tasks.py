@@ -27,7 +27,7 @@ from holdfast.domain.errors import NotFound, Rejected
 from holdfast.domain.task import TaskStarted, task_stream, title_of
 from holdfast.domain.why.task import why_task
 from holdfast.gateway.answers import answer
-from holdfast.gateway.contract import returns, takes, told
+from holdfast.gateway.contract import parse_command, returns, takes
 from holdfast.gateway.routes.sessions import CURSOR, find, is_directory
 from holdfast.gateway.shapes import (
     Dropped,
@@ -41,7 +41,7 @@ from holdfast.gateway.shapes import (
     TaskPage,
     Why,
 )
-from holdfast.gateway.state import At, Gateway
+from holdfast.gateway.state import Gateway, GatewayDep
 from holdfast.store.contract import Appended, Row, SessionCursor, TaskFilter
 from holdfast.tasks.plain_text import coloured, whole
 from holdfast.tasks.prune import SHOWN, Rule, kept_bytes
@@ -68,7 +68,7 @@ async def find_task(at: Gateway, prefix: str) -> Row:
     """The task that an id or a unique prefix of it names."""
     if not TASK_ID.match(prefix):
         raise NotFound(f"{prefix[:80]!r} is not the id of a task.", hint="`holdfast tasks` lists them.")
-    return await at.shelf.find(prefix)
+    return await at.task_queries.find(prefix)
 
 
 def accepted(task: str, appended: Appended, *, session: str = "") -> Response:
@@ -96,9 +96,9 @@ def _cwd(given: str | None) -> str:
 
 
 @router.post("/tasks", **takes(StartCommand, TaskAccepted))
-async def start_command(at: At, request: Request) -> Response:
+async def start_command(at: GatewayDep, request: Request) -> Response:
     """Run a command that outlives the gateway."""
-    command, caller = await told(request, StartCommand, subject="")
+    command, caller = await parse_command(request, StartCommand, subject="")
     if (command.shell is None) == (command.argv is None):
         raise Rejected("Give either `shell`, a text for the shell, or `argv`, its words.")
     if (command.until is not None) != (command.lifetime == "until"):
@@ -123,9 +123,9 @@ async def start_command(at: At, request: Request) -> Response:
 
 
 @router.post("/tasks/agents", **takes(StartAgent, TaskAccepted))
-async def start_agent(at: At, request: Request) -> Response:
+async def start_agent(at: GatewayDep, request: Request) -> Response:
     """Let an agent work on something in the background, in a session of its own."""
-    command, caller = await told(request, StartAgent, subject="")
+    command, caller = await parse_command(request, StartAgent, subject="")
     profile = command.profile or at.profiles.default
     if profile not in at.profiles.names:
         raise Rejected(f"There is no profile {profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
@@ -141,17 +141,17 @@ async def start_agent(at: At, request: Request) -> Response:
         worker=task,
         notify=command.notify,
     )
-    appended = await at.delegation.start(started, profile=profile, caller=caller)
+    appended = await at.agent_tasks.start(started, profile=profile, caller=caller)
     task = appended.stream.removeprefix("task/")
     return accepted(task, appended, session=task)
 
 
 @router.post("/sessions/{id}/detach", **takes(DetachTurn, TaskAccepted))
-async def detach_turn(at: At, id: str, request: Request) -> Response:
+async def detach_turn(at: GatewayDep, id: str, request: Request) -> Response:
     """Make the running turn a task of its own."""
     session = str((await find(at, id))["id"])
-    _, caller = await told(request, DetachTurn, subject=session)
-    appended = await at.delegation.background(session, task=secrets.token_hex(8), caller=caller)
+    _, caller = await parse_command(request, DetachTurn, subject=session)
+    appended = await at.agent_tasks.background(session, task=secrets.token_hex(8), caller=caller)
     return accepted(appended.stream.removeprefix("task/"), appended, session=session)
 
 
@@ -168,7 +168,7 @@ def _wanted(
 
 @router.get("/tasks", **returns(TaskPage))
 async def list_tasks(
-    at: At,
+    at: GatewayDep,
     wanted: Annotated[TaskFilter, Depends(_wanted)],
     session: Annotated[str, Query(max_length=32)] = "",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
@@ -178,28 +178,28 @@ async def list_tasks(
     at_ms, _, id = before.partition("-")
     cursor = SessionCursor(int(at_ms), id) if before else SessionCursor()
     wanted = replace(wanted, session=await _parent(at, session or None))
-    views = await at.shelf.page(wanted, before=cursor, limit=limit)
+    views = await at.task_queries.page(wanted, before=cursor, limit=limit)
     following = f"{views[-1].started_at}-{views[-1].id}" if len(views) == limit else None
     return answer(TaskPage(views, following))
 
 
 @router.get("/tasks/stale", **returns(TaskPage))
-async def list_stale(at: At) -> Response:
+async def list_stale(at: GatewayDep) -> Response:
     """What runs and is at no work that anybody waits for, each with the reason."""
-    return answer(TaskPage([view for view in await at.shelf.running() if view.stale], None))
+    return answer(TaskPage([view for view in await at.task_queries.running() if view.stale], None))
 
 
 @router.get("/tasks/search", **returns(OutputHits))
 async def search_outputs(
-    at: At,
+    at: GatewayDep,
     q: Annotated[str, Query(min_length=1, max_length=500)],
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> Response:
     """Where a text occurs in the output of any task, newest first."""
     hits = []
-    for hit in await at.shelf.search(q, limit=limit):
+    for hit in await at.task_queries.search(q, limit=limit):
         try:
-            row = await at.shelf.find(hit.task)
+            row = await at.task_queries.find(hit.task)
         except Rejected:  # pruned, and the index has not come so far yet
             continue
         at_ms = int(str(row["started_at"]))
@@ -208,9 +208,9 @@ async def search_outputs(
 
 
 @router.post("/tasks/prune", **takes(PruneTasks, Pruned))
-async def prune_tasks(at: At, request: Request) -> Response:
+async def prune_tasks(at: GatewayDep, request: Request) -> Response:
     """Delete ended tasks with their output; without `confirm` only say what would go."""
-    command, caller = await told(request, PruneTasks, subject="")
+    command, caller = await parse_command(request, PruneTasks, subject="")
     rule = Rule(
         older_than_ms=command.older_than_ms,
         larger_than=command.larger_than,
@@ -221,22 +221,22 @@ async def prune_tasks(at: At, request: Request) -> Response:
         rows = await at.pruning.prune(rule, by=caller.by, command=caller.key)
     else:
         rows = await at.pruning.preview(rule)
-    views = await at.shelf.views(rows[:SHOWN])
+    views = await at.task_queries.views(rows[:SHOWN])
     shape = Pruned(pruned=command.confirm, count=len(rows), bytes=sum(map(kept_bytes, rows)), tasks=views)
     return answer(shape, status=202)
 
 
 @router.get("/tasks/{id:task}", **returns(TaskView))
-async def show_task(at: At, id: str) -> Response:
+async def show_task(at: GatewayDep, id: str) -> Response:
     """One task."""
-    return answer(await at.shelf.view(await find_task(at, id)))
+    return answer(await at.task_queries.view(await find_task(at, id)))
 
 
 @router.get("/tasks/{id:task}/why", **returns(Why))
-async def explain_task(at: At, id: str) -> Response:
+async def explain_task(at: GatewayDep, id: str) -> Response:
     """What it is doing or how it ended, on whose word, and how that is known."""
     row = await find_task(at, id)
-    return answer(Why(f"task {row['id']}", await task_statements(at, await at.shelf.view(row))))
+    return answer(Why(f"task {row['id']}", await task_statements(at, await at.task_queries.view(row))))
 
 
 async def task_statements(at: Gateway, view: TaskView) -> list[Statement]:
@@ -249,18 +249,20 @@ async def task_statements(at: Gateway, view: TaskView) -> list[Statement]:
 
 
 @router.get("/tasks/{id:task}/wait", **returns(TaskView))
-async def wait_for_task(at: At, id: str, seconds: Annotated[int, Query(ge=0, le=LONGEST_WAIT)] = 30) -> Response:
+async def wait_for_task(
+    at: GatewayDep, id: str, seconds: Annotated[int, Query(ge=0, le=LONGEST_WAIT)] = 30
+) -> Response:
     """The task when it has ended, or as it is after so many seconds."""
     task = str((await find_task(at, id))["id"])
     with suppress(TimeoutError):  # then it is told as it is
         async with asyncio.timeout(seconds):
-            await at.shelf.wait_ended(task)
-    return answer(await at.shelf.view(await at.shelf.find(task)))
+            await at.task_queries.wait_ended(task)
+    return answer(await at.task_queries.view(await at.task_queries.find(task)))
 
 
 @router.get("/tasks/{id:task}/output", **returns(OutputPage, media=("application/octet-stream",)))
 async def task_output(
-    at: At,
+    at: GatewayDep,
     id: str,
     offset: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=64, le=OUTPUT_LIMIT)] = 65_536,
@@ -271,13 +273,13 @@ async def task_output(
     """A piece of the output: clean for a screen, or raw. Ask again from `next` on."""
     row = await find_task(at, id)
     if tail:
-        window = await at.shelf.tail(row, lines=tail, limit=OUTPUT_LIMIT)
+        window = await at.task_queries.tail(row, lines=tail, limit=OUTPUT_LIMIT)
     else:
-        window = await at.shelf.wait_window(row, offset=offset, limit=limit, seconds=wait)
-    before, row = row["state"], await at.shelf.find(str(row["id"]))
+        window = await at.task_queries.wait_window(row, offset=offset, limit=limit, seconds=wait)
+    before, row = row["state"], await at.task_queries.find(str(row["id"]))
     over = row["state"] != "running"
     if over and before == "running" and not tail:  # what it wrote last may have come after that look
-        window = await at.shelf.window(row, offset=offset, limit=limit)
+        window = await at.task_queries.window(row, offset=offset, limit=limit)
     if raw:
         headers = {
             "holdfast-next": str(window.next),
@@ -299,26 +301,26 @@ async def task_output(
 
 
 @router.post("/tasks/{id:task}/stop", **takes(StopTask, TaskAccepted))
-async def stop_task(at: At, id: str, request: Request) -> Response:
+async def stop_task(at: GatewayDep, id: str, request: Request) -> Response:
     """End it: ask, then force."""
     row = await find_task(at, id)
-    command, caller = await told(request, StopTask, subject=str(row["id"]))
+    command, caller = await parse_command(request, StopTask, subject=str(row["id"]))
     known = await at.store.find_command(caller.key)
     if known is not None:
         return accepted(str(row["id"]), known, session=str(row["worker"]))
     reason = "by force" if command.force else ""
-    appended = await at.shelf.stop(row, by=caller.by, reason=reason, force=command.force, command=caller.key)
+    appended = await at.task_queries.stop(row, by=caller.by, reason=reason, force=command.force, command=caller.key)
     return accepted(str(row["id"]), appended, session=str(row["worker"]))
 
 
 @router.post("/tasks/{id:task}/write", **takes(WriteTask, Taken))
-async def write_task(at: At, id: str, request: Request) -> Response:
+async def write_task(at: GatewayDep, id: str, request: Request) -> Response:
     """Type something into its input, once: a retry under the same id gets the first answer.
 
     What is typed is not written down, so a gateway that was killed in between does not know of it any more.
     """
     row = await find_task(at, id)
-    command, caller = await told(request, WriteTask, subject=str(row["id"]))
+    command, caller = await parse_command(request, WriteTask, subject=str(row["id"]))
     return answer(await at.typed.once(caller.key, lambda: _type(at, str(row["id"]), command)), status=202)
 
 
@@ -331,9 +333,9 @@ async def _type(at: Gateway, task: str, command: WriteTask) -> Taken:
 
 
 @router.post("/tasks/{id:task}/pin", **takes(PinTask, TaskAccepted))
-async def pin_task(at: At, id: str, request: Request) -> Response:
+async def pin_task(at: GatewayDep, id: str, request: Request) -> Response:
     """Keep it whatever is pruned, or not any more."""
     row = await find_task(at, id)
-    command, caller = await told(request, PinTask, subject=str(row["id"]))
+    command, caller = await parse_command(request, PinTask, subject=str(row["id"]))
     appended = await at.tasks.pin(row, pinned=command.pinned, by=caller.by, command=caller.key)
     return accepted(str(row["id"]), appended)

@@ -16,10 +16,10 @@ from holdfast.domain.commands import AnswerWait
 from holdfast.domain.errors import NotFound
 from holdfast.edit_settings import allow_always
 from holdfast.gateway.answers import answer
-from holdfast.gateway.contract import returns, takes, told
+from holdfast.gateway.contract import parse_command, returns, takes
 from holdfast.gateway.inbox_shapes import Inbox, WaitDetail, Waiting
 from holdfast.gateway.routes.sessions import accepted
-from holdfast.gateway.state import At, Gateway
+from holdfast.gateway.state import Gateway, GatewayDep
 from holdfast.store.contract import Row
 
 WAIT_ID = re.compile(r"[0-9a-f]{4,12}\Z")
@@ -29,14 +29,14 @@ router = APIRouter(prefix="/v1", tags=["waits"])
 
 
 @router.get("/inbox", **returns(Inbox))
-async def inbox(at: At) -> Response:
+async def inbox(at: GatewayDep) -> Response:
     """Everything that waits for a person, longest waiting first."""
     entries, waits = await at.dispatcher.inbox.entries(), await at.store.waits()
     return answer(Inbox(entries=entries[:SHOWN], total=len(entries), waits=[_waiting(row) for row in waits[:SHOWN]]))
 
 
 @router.get("/inbox/{wait}", **returns(WaitDetail))
-async def waiting(at: At, wait: str) -> Response:
+async def waiting(at: GatewayDep, wait: str) -> Response:
     """One of them by its id or a prefix of it, with the whole arguments of the call."""
     row = await _row(at, wait)
     session = await at.sessions.get(str(row["session"]))
@@ -45,9 +45,9 @@ async def waiting(at: At, wait: str) -> Response:
 
 
 @router.post("/answers", **takes(AnswerWait))
-async def answer_wait(at: At, request: Request) -> Response:
+async def answer_wait(at: GatewayDep, request: Request) -> Response:
     """Answer a question, an approval or an old turn. Whoever comes second is told who was first."""
-    command, caller = await told(request, AnswerWait, subject="")
+    command, caller = await parse_command(request, AnswerWait, subject="")
     row = await _row(at, command.wait)
     session = str(row["session"])
     command = msgspec.structs.replace(command, wait=str(row["id"]))

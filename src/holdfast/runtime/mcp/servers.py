@@ -200,15 +200,15 @@ class McpTool:
         """Its hints say what to do after a crash; whether it may be called at all is not for the server to say."""
         return "ask"
 
-    def subject(self, place: ToolContext, arguments: str) -> str:  # noqa: ARG002
+    def subject(self, context: ToolContext, arguments: str) -> str:  # noqa: ARG002
         """What its arguments mean is only known to the server."""
         _parse(arguments)
         return ""
 
-    def clean_up(self, place: ToolContext, arguments: str) -> None:
+    def clean_up(self, context: ToolContext, arguments: str) -> None:
         """What it leaves behind is only known to the server."""
 
-    async def call(self, place: ToolContext, arguments: str) -> ToolOutcome:  # noqa: ARG002
+    async def call(self, context: ToolContext, arguments: str) -> ToolOutcome:  # noqa: ARG002
         """Ask the server."""
         try:
             parsed = _parse(arguments)
@@ -244,14 +244,14 @@ class UnavailableServer:
         """Nobody needs to be asked."""
         return "allow"
 
-    def subject(self, place: ToolContext, arguments: str) -> str:  # noqa: ARG002
+    def subject(self, context: ToolContext, arguments: str) -> str:  # noqa: ARG002
         """Nothing."""
         return ""
 
-    def clean_up(self, place: ToolContext, arguments: str) -> None:
+    def clean_up(self, context: ToolContext, arguments: str) -> None:
         """Nothing."""
 
-    async def call(self, place: ToolContext, arguments: str) -> ToolOutcome:  # noqa: ARG002
+    async def call(self, context: ToolContext, arguments: str) -> ToolOutcome:  # noqa: ARG002
         """Try again."""
         self.server.retry_now()
         offered = await self.server.tools()

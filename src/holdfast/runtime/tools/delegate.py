@@ -28,9 +28,9 @@ class DelegateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 class Delegate:
     """Starts agents for agents."""
 
-    def __init__(self, delegation: AgentTasks, shelf: TaskQueries, creation: Creation) -> None:
-        self._delegation = delegation
-        self._shelf = shelf
+    def __init__(self, agent_tasks: AgentTasks, task_queries: TaskQueries, creation: Creation) -> None:
+        self._agent_tasks = agent_tasks
+        self._task_queries = task_queries
         self._creation = creation
 
     @property
@@ -45,29 +45,29 @@ class Delegate:
             subject_field="prompt",
         )
 
-    async def run(self, place: ToolContext, arguments: DelegateArguments) -> ToolOutput:
+    async def run(self, context: ToolContext, arguments: DelegateArguments) -> ToolOutput:
         """Start it, unless this very call has started it before."""
-        task = task_of_call(place.session, place.call)
-        profile = arguments.profile or place.profile
+        task = task_of_call(context.session, context.call)
+        profile = arguments.profile or context.profile
         started = TaskStarted(
             task=task,
             of="agent",
             title=title_of(arguments.prompt),
             command=arguments.prompt,
-            cwd=str(place.cwd),
-            by=agent_of(place.session),
-            session=place.session,
-            call=place.call,
+            cwd=str(context.cwd),
+            by=agent_of(context.session),
+            session=context.session,
+            call=context.call,
             worker=task,
             notify=arguments.notify,
         )
         key = CommandKey(f"delegate-{task}", task)
         caller = Caller(key, started.by)
         try:
-            if not await self._delegation.was_started(key):
-                async with self._creation.granted(place.session, profile=profile) as rights:
-                    await self._delegation.start(started, profile=profile, caller=caller, rights=rights)
-            row = await self._shelf.find(task)
+            if not await self._agent_tasks.was_started(key):
+                async with self._creation.granted(context.session, profile=profile) as rights:
+                    await self._agent_tasks.start(started, profile=profile, caller=caller, rights=rights)
+            row = await self._task_queries.find(task)
         except HoldfastError as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
         return ToolOutput(

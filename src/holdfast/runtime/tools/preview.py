@@ -17,10 +17,10 @@ COMPARED_LINES = 4_000
 """Larger files are not compared line by line: that takes too long, and nobody would read it."""
 
 
-def current(place: ToolContext, path: Path) -> tuple[str, bytes | None]:
+def current(context: ToolContext, path: Path) -> tuple[str, bytes | None]:
     """The digest of a file, and its content; None when it does not exist or is too large."""
     try:
-        with place.directory(path.parent) as parent:
+        with context.directory(path.parent) as parent:
             file = os.open(path.name, READ, dir_fd=parent)
     except FileNotFoundError:
         return ABSENT, None
@@ -34,9 +34,9 @@ def current(place: ToolContext, path: Path) -> tuple[str, bytes | None]:
     return blake2s(data, digest_size=16).hexdigest(), data
 
 
-def check_unchanged(place: ToolContext, path: Path, name: str) -> None:
+def check_unchanged(context: ToolContext, path: Path, name: str) -> None:
     """Refuse to change a file that is not the one that a person saw the change of."""
-    if place.approved_digest and current(place, path)[0] != place.approved_digest:
+    if context.approved_digest and current(context, path)[0] != context.approved_digest:
         raise ToolFailed(f"{name} was changed after the approval; nothing was done. Call again to ask again.")
 
 

@@ -74,17 +74,17 @@ class Window:
         return head + "".join(self.lines) if self.total else "[the file is empty]"
 
 
-async def _read(place: ToolContext, arguments: ReadArguments) -> ToolOutput:
+async def _read(context: ToolContext, arguments: ReadArguments) -> ToolOutput:
     first, count = arguments.offset or 1, arguments.limit or LINES
 
     def work(stop: threading.Event) -> Window:
-        with open_text(place, place.resolve(arguments.path), arguments.path) as file:
+        with open_text(context, context.resolve(arguments.path), arguments.path) as file:
             return _window(file, arguments.path, first=first, count=count, stop=stop)
 
     return ToolOutput((await run_in_thread(work)).text())
 
 
-def open_text(place: ToolContext, path: Path, name: str) -> BinaryIO:
+def open_text(context: ToolContext, path: Path, name: str) -> BinaryIO:
     """A regular file that does not look binary, opened without ever waiting for another end."""
     if not path.exists():
         raise ToolFailed(f"{name} does not exist.")
@@ -92,7 +92,7 @@ def open_text(place: ToolContext, path: Path, name: str) -> BinaryIO:
         raise ToolFailed(f"{name} is a directory.")
     if not path.is_file():
         raise ToolFailed(f"{name} is not a regular file.")
-    with place.directory(path.parent) as parent:
+    with context.directory(path.parent) as parent:
         file = os.fdopen(os.open(path.name, FILE, dir_fd=parent), "rb")
     try:
         _check_text(file, name)
@@ -196,19 +196,19 @@ def _decode(piece: bytes, name: str, number: int) -> str:
         raise ToolFailed(f"{name} is not UTF-8 text: line {number} has the byte 0x{piece[error.start]:02x}.") from None
 
 
-async def _list(place: ToolContext, arguments: ListArguments) -> ToolOutput:
-    return ToolOutput(await run_in_thread(lambda stop: _entries(place, arguments.path, stop)))
+async def _list(context: ToolContext, arguments: ListArguments) -> ToolOutput:
+    return ToolOutput(await run_in_thread(lambda stop: _entries(context, arguments.path, stop)))
 
 
-def _entries(place: ToolContext, name: str, stop: threading.Event) -> str:
-    path = place.resolve(name)
+def _entries(context: ToolContext, name: str, stop: threading.Event) -> str:
+    path = context.resolve(name)
     if not path.exists():
         raise ToolFailed(f"{name} does not exist.")
     if not path.is_dir():
         raise ToolFailed(f"{name} is not a directory.")
     found: list[tuple[bool, str]] = []
     more = ""
-    with place.directory(path) as directory:
+    with context.directory(path) as directory:
         with os.scandir(directory) as entries:
             for entry in entries:
                 if stop.is_set() or len(found) == SEEN_ENTRIES:

@@ -42,8 +42,8 @@ class Recall:
             subject_field="text",
         )
 
-    async def _call(self, place: ToolContext, arguments: RecallArguments) -> ToolOutput:
-        messages = (await self._sessions.get(place.session)).messages
+    async def _call(self, context: ToolContext, arguments: RecallArguments) -> ToolOutput:
+        messages = (await self._sessions.get(context.session)).messages
         if arguments.turn is not None:
             told = [_line(one) for one in messages if one.turn == arguments.turn]
             if not told:

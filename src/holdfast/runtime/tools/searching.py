@@ -71,15 +71,15 @@ class Found:
         return head + ("\n".join(self.lines) or left_out)
 
 
-async def _search(place: ToolContext, arguments: SearchArguments, seconds: int) -> ToolOutput:
+async def _search(context: ToolContext, arguments: SearchArguments, seconds: int) -> ToolOutput:
     for text, name in ((arguments.pattern, "pattern"), (arguments.glob or "", "glob")):
         if "\0" in text or "\n" in text:
             raise ToolFailed(f"The {name} must be one line of text.")
-    where, file, shown = await run_in_thread(lambda _: _locate(place, arguments.path))
+    where, file, shown = await run_in_thread(lambda _: _locate(context, arguments.path))
     why_not = ""
-    for command in _commands(arguments, file, place.closed_below(where), seconds):
+    for command in _commands(arguments, file, context.closed_below(where), seconds):
         found = Found(shown, arguments.limit)
-        with place.directory(where) as directory:
+        with context.directory(where) as directory:
             await _run(command, f"/proc/self/fd/{directory}", found, seconds)
         why_not = next((line for line in found.complaints if BAD_PATTERN in line), "")
         if not why_not:
@@ -87,13 +87,13 @@ async def _search(place: ToolContext, arguments: SearchArguments, seconds: int) 
     raise ToolFailed(f"The pattern is not a regular expression: {why_not.partition(BAD_PATTERN + ':')[2].strip()}.")
 
 
-def _locate(place: ToolContext, path: str) -> tuple[Path, str, str]:
+def _locate(context: ToolContext, path: str) -> tuple[Path, str, str]:
     """The directory to search, the one file in it if only that is meant, and how the directory is shown."""
-    target = place.resolve(path)
+    target = context.resolve(path)
     if target.is_dir():
-        return target, "", place.display(target)
-    open_text(place, target, path).close()
-    return target.parent, target.name, place.display(target.parent)
+        return target, "", context.display(target)
+    open_text(context, target, path).close()
+    return target.parent, target.name, context.display(target.parent)
 
 
 def _commands(arguments: SearchArguments, file: str, closed: list[str], seconds: int) -> Iterator[list[str]]:
@@ -198,7 +198,7 @@ def search_tool(seconds: int = SECONDS) -> Tool[SearchArguments]:
         f"Directories like {', '.join(SKIPPED[:5])} are left out unless they are named as path.",
         "pure",
         SearchArguments,
-        lambda place, arguments: _search(place, arguments, seconds),
+        lambda context, arguments: _search(context, arguments, seconds),
     )
 
 

@@ -62,9 +62,9 @@ class ProcessArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, msgspec.Meta(description="For write: what to type; end a line with a newline.")] = ""
 
 
-def command_tools(tasks: Tasks, shelf: TaskQueries, clock: Clock) -> list[AnyTool]:
+def command_tools(tasks: Tasks, task_queries: TaskQueries, clock: Clock) -> list[AnyTool]:
     """Both of them."""
-    terminal, process = Terminal(tasks, shelf, clock), ProcessTool(tasks, shelf)
+    terminal, process = Terminal(tasks, task_queries, clock), ProcessTool(tasks, task_queries)
     return [
         Tool(
             "terminal",
@@ -101,26 +101,26 @@ def _effect(arguments: ProcessArguments) -> Effect:
 class Terminal:
     """Starts commands for agents."""
 
-    def __init__(self, tasks: Tasks, shelf: TaskQueries, clock: Clock) -> None:
+    def __init__(self, tasks: Tasks, task_queries: TaskQueries, clock: Clock) -> None:
         self._tasks = tasks
-        self._shelf = shelf
+        self._task_queries = task_queries
         self._clock = clock
 
-    async def run(self, place: ToolContext, arguments: TerminalArguments) -> ToolOutput:
+    async def run(self, context: ToolContext, arguments: TerminalArguments) -> ToolOutput:
         """Start it, unless this very call has started it before; then wait, or say where it is."""
-        task = task_of_call(place.session, place.call)
-        row = await self._tasks.archive.find(task)
+        task = task_of_call(context.session, context.call)
+        row = await self._tasks.task_log.find(task)
         if row is None:
-            await self._start(task, place, arguments)
-            row = await self._shelf.find(task)
+            await self._start(task, context, arguments)
+            row = await self._task_queries.find(task)
         since = int(str(row["started_at"]))
         if row["state"] == "running" and row["pid"] is None:  # a crash came before its beginning
             since = self._clock.now()
         self._tasks.recover(row)
         return await self._outcome(await self._tasks.wait_started(task), arguments, since=since)
 
-    async def _start(self, task: str, place: ToolContext, arguments: TerminalArguments) -> None:
-        cwd = place.resolve(arguments.cwd)
+    async def _start(self, task: str, context: ToolContext, arguments: TerminalArguments) -> None:
+        cwd = context.resolve(arguments.cwd)
         if not cwd.is_dir():
             raise ToolFailed(f"{arguments.cwd} is not a directory.")
         lifetime: Lifetime = arguments.lifetime
@@ -130,18 +130,18 @@ class Terminal:
             title=title_of(arguments.command),
             command=arguments.command,
             cwd=str(cwd),
-            by=agent_of(place.session),
-            session=place.session,
-            call=place.call,
+            by=agent_of(context.session),
+            session=context.session,
+            call=context.call,
             foreground=not arguments.background,
             lifetime=lifetime,
             notify=arguments.notify,
             stdin=arguments.stdin,
-            head=place.kept_output[0],
-            tail=place.kept_output[1],
+            head=context.kept_output[0],
+            tail=context.kept_output[1],
         )
         try:
-            started = await self._tasks.confine(started, place.sandbox, workspace=place.cwd, own=place.workspace)
+            started = await self._tasks.confine(started, context.sandbox, workspace=context.cwd, own=context.workspace)
             await self._tasks.start_command(started)
         except Rejected as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
@@ -163,7 +163,7 @@ class Terminal:
         except TimeoutError:
             row = await self._tasks.background(task, f"it took longer than {arguments.timeout} s")
             if row["state"] == "running":
-                so_far = await self._shelf.excerpt(row)
+                so_far = await self._task_queries.excerpt(row)
                 text = f"It still runs after {arguments.timeout} s and goes on in the background as task {task}."
                 return ToolOutput(f"{text} So far it printed:\n{so_far}", task=task, end=CommandEnd(running=True))
         if str(row["reason"]).startswith(NEVER_STARTED):
@@ -173,64 +173,70 @@ class Terminal:
     async def _ended(self, row: Row) -> ToolOutput:
         """How it ended. Of one that was lost nobody knows that."""
         outcome: CallOutcome = "unknown" if row["state"] == "lost" else "done"
-        return ToolOutput(await self._shelf.result_text(row), task=str(row["id"]), end=_end(row), outcome=outcome)
+        return ToolOutput(
+            await self._task_queries.result_text(row), task=str(row["id"]), end=_end(row), outcome=outcome
+        )
 
 
 class ProcessTool:
     """Lets agents look after what runs: the same rows that people see."""
 
-    def __init__(self, tasks: Tasks, shelf: TaskQueries) -> None:
+    def __init__(self, tasks: Tasks, task_queries: TaskQueries) -> None:
         self._tasks = tasks
-        self._shelf = shelf
+        self._task_queries = task_queries
 
-    async def run(self, place: ToolContext, arguments: ProcessArguments) -> ToolOutput:
+    async def run(self, context: ToolContext, arguments: ProcessArguments) -> ToolOutput:
         """One action."""
         if arguments.action == "list":
-            return ToolOutput(await self._list(place))
+            return ToolOutput(await self._list(context))
         if not arguments.task:
             raise ToolFailed(f"{arguments.action} needs the id of a task; `list` shows them.")
         try:
-            row = await self._shelf.find(arguments.task)
-            if not place.other_sessions and not await self._shelf.belongs_to(row, place.session):
+            row = await self._task_queries.find(arguments.task)
+            if not context.other_sessions and not await self._task_queries.belongs_to(row, context.session):
                 raise ToolFailed(
                     f"Task {row['id']} belongs to another session, and this profile sees only tasks of this session "
                     f'and of the agents that it started. The rule "{OTHERS_TASKS}" = "allow" would open it.'
                 )
             if arguments.action == "write":
-                _check_input(place, row)
-            return ToolOutput(await self._act(place, row, arguments), task=str(row["id"]))
+                _check_input(context, row)
+            return ToolOutput(await self._act(context, row, arguments), task=str(row["id"]))
         except HoldfastError as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
 
-    async def _list(self, place: ToolContext) -> str:
-        views = await self._shelf.running()
-        if place.other_sessions:
-            return table(views, session=place.session)
-        own = await self._shelf.running(within=place.session)
+    async def _list(self, context: ToolContext) -> str:
+        views = await self._task_queries.running()
+        if context.other_sessions:
+            return table(views, session=context.session)
+        own = await self._task_queries.running(within=context.session)
         hidden = len(views) - len(own)
         note = f"\n({hidden} more run in other sessions; this profile does not see them.)" if hidden else ""
-        return table(own, session=place.session) + note
+        return table(own, session=context.session) + note
 
-    async def _act(self, place: ToolContext, row: Row, arguments: ProcessArguments) -> str:
+    async def _act(self, context: ToolContext, row: Row, arguments: ProcessArguments) -> str:
         task = str(row["id"])
         match arguments.action:
             case "poll":
-                return _sentence(await self._shelf.view(row)) + "\n" + await self._shelf.excerpt(row, lines=20)
+                return (
+                    _sentence(await self._task_queries.view(row))
+                    + "\n"
+                    + await self._task_queries.excerpt(row, lines=20)
+                )
             case "log":
-                return await self._shelf.excerpt(row, offset=arguments.offset)
+                return await self._task_queries.excerpt(row, offset=arguments.offset)
             case "wait":
                 try:
                     async with asyncio.timeout(arguments.timeout):
-                        row = await self._shelf.wait_ended(task)
+                        row = await self._task_queries.wait_ended(task)
                 except TimeoutError:
                     return f"It still runs after {arguments.timeout} s of waiting."
-                return await self._shelf.result_text(row)
+                return await self._task_queries.result_text(row)
             case "kill":
-                by = f"the agent of session {place.session}"
-                await self._shelf.stop(row, by=by, reason="it asked for the end", force=False)
+                by = f"the agent of session {context.session}"
+                await self._task_queries.stop(row, by=by, reason="it asked for the end", force=False)
                 try:
                     async with asyncio.timeout(KILL_SECONDS):
-                        row = await self._shelf.wait_ended(str(row["id"]))
+                        row = await self._task_queries.wait_ended(str(row["id"]))
                 except TimeoutError:
                     return f"Its end was asked for, and it still runs after {KILL_SECONDS} s; `list` shows it."
                 return f"{row['state']}: {row['reason']}"
@@ -239,16 +245,16 @@ class ProcessTool:
                 taken = await self._tasks.supervisor.write(task, data)
                 return f"It took {taken} of {len(data)} bytes."
             case "list":
-                return await self._list(place)
+                return await self._list(context)
             case _ as never:
                 assert_never(never)
 
 
-def _check_input(place: ToolContext, row: Row) -> None:
+def _check_input(context: ToolContext, row: Row) -> None:
     """Refuse to type where the agent could not have run the command itself: a shell runs whatever it is given."""
-    if not place.may_run_commands:
+    if not context.may_run_commands:
         raise ToolFailed("This agent may not run commands (terminal is denied), so it cannot type into one either.")
-    if not place.other_sessions and not str(row["started_by"]).startswith(AN_AGENT):
+    if not context.other_sessions and not str(row["started_by"]).startswith(AN_AGENT):
         raise ToolFailed(
             f"Task {row['id']} was started by {row['started_by']}, outside of the rules for agents; only people type "
             f'into it. The rule "{OTHERS_TASKS}" = "allow" would open it.'

@@ -95,18 +95,18 @@ class AnyTool(Protocol):
         """What holds while no rule speaks of it."""
         ...
 
-    def subject(self, place: ToolContext, arguments: str) -> str:
+    def subject(self, context: ToolContext, arguments: str) -> str:
         """What a call is about, for permissions by pattern: a path, say. Empty when there is none.
 
         A call that cannot be carried out whatever anybody allows raises `ToolFailed`: nobody is asked about it.
         """
         ...
 
-    def clean_up(self, place: ToolContext, arguments: str) -> None:
+    def clean_up(self, context: ToolContext, arguments: str) -> None:
         """Take away what a call that was killed may have left behind."""
         ...
 
-    async def call(self, place: ToolContext, arguments: str) -> ToolOutcome:
+    async def call(self, context: ToolContext, arguments: str) -> ToolOutcome:
         """Do it."""
         ...
 
@@ -145,7 +145,7 @@ class Tool(Generic[Arguments]):
         """What changes nothing is allowed."""
         return "allow" if self.effect == "pure" or self.auto_allowed else "ask"
 
-    def subject(self, place: ToolContext, arguments: str) -> str:
+    def subject(self, context: ToolContext, arguments: str) -> str:
         """The argument that it is about.
 
         A path is named as the place shows it, after all links are followed: `docs/../.env`, an absolute
@@ -154,33 +154,33 @@ class Tool(Generic[Arguments]):
         value = str(getattr(self.parse(arguments), self.subject_field, ""))
         if self.subject_field != "path":
             return value
-        target = place.resolve(value)
+        target = context.resolve(value)
         if self.writes_files:
-            place.check_writable(target, self.name)
-        return place.display(target)
+            context.check_writable(target, self.name)
+        return context.display(target)
 
-    async def delegated_profile(self, place: ToolContext, arguments: str) -> str:
+    async def delegated_profile(self, context: ToolContext, arguments: str) -> str:
         """The profile of another agent that would act because of this call; empty if that may do no more."""
         if self.other_profile is None:
             return ""
         try:
-            return await self.other_profile(place, self.parse(arguments))
+            return await self.other_profile(context, self.parse(arguments))
         except ToolFailed:
             return ""  # the call itself will say what is wrong
 
-    def clean_up(self, place: ToolContext, arguments: str) -> None:
+    def clean_up(self, context: ToolContext, arguments: str) -> None:
         """Most leave nothing behind."""
         if self.cleanup is not None:
             with suppress(ToolFailed, OSError):
-                self.cleanup(place, self.parse(arguments))
+                self.cleanup(context, self.parse(arguments))
 
-    async def call(self, place: ToolContext, arguments: str) -> ToolOutcome:
+    async def call(self, context: ToolContext, arguments: str) -> ToolOutcome:
         """Check the arguments, do it, and bound the output."""
         try:
-            done = await self.run(place, self.parse(arguments))
+            done = await self.run(context, self.parse(arguments))
         except (ToolFailed, OSError) as error:
             return failure(error)
-        return ToolOutcome(done.outcome, bounded(place.mask(done.output)), done.files, done.task, done.end)
+        return ToolOutcome(done.outcome, bounded(context.mask(done.output)), done.files, done.task, done.end)
 
     def parse(self, arguments: str) -> Arguments:
         """The arguments of a call, if they fit."""

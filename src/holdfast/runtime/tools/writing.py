@@ -48,32 +48,32 @@ class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     all: Annotated[bool, msgspec.Meta(description="Replace it everywhere, not just where it stands once.")] = False
 
 
-async def _write(place: ToolContext, arguments: WriteArguments) -> ToolOutput:
+async def _write(context: ToolContext, arguments: WriteArguments) -> ToolOutput:
     def work(stop: threading.Event) -> ToolOutput:
-        path, data = place.resolve(arguments.path), arguments.content.encode()
-        place.check_writable(path, "write")
+        path, data = context.resolve(arguments.path), arguments.content.encode()
+        context.check_writable(path, "write")
         _check_room(path, arguments.path, stop)
-        check_unchanged(place, path, arguments.path)
-        _replace(place, path, data)
-        return ToolOutput(f"Wrote {len(data)} bytes to {arguments.path}.", [place.display(path)])
+        check_unchanged(context, path, arguments.path)
+        _replace(context, path, data)
+        return ToolOutput(f"Wrote {len(data)} bytes to {arguments.path}.", [context.display(path)])
 
     return await run_in_thread(work)
 
 
-async def _edit(place: ToolContext, arguments: EditArguments) -> ToolOutput:
+async def _edit(context: ToolContext, arguments: EditArguments) -> ToolOutput:
     def work(stop: threading.Event) -> ToolOutput:
-        path = place.resolve(arguments.path)
-        place.check_writable(path, "edit")
-        return ToolOutput(_edit_file(place, path, arguments, stop), [place.display(path)])
+        path = context.resolve(arguments.path)
+        context.check_writable(path, "edit")
+        return ToolOutput(_edit_file(context, path, arguments, stop), [context.display(path)])
 
     return await run_in_thread(work)
 
 
-def _preview_write(place: ToolContext, arguments: WriteArguments) -> Preview:
-    path, name = place.resolve(arguments.path), arguments.path
-    place.check_writable(path, "write")
+def _preview_write(context: ToolContext, arguments: WriteArguments) -> Preview:
+    path, name = context.resolve(arguments.path), arguments.path
+    context.check_writable(path, "write")
     _check_room(path, name, threading.Event())
-    digest, data = current(place, path)
+    digest, data = current(context, path)
     if data is None and digest != ABSENT:
         return Preview(f"{name} is replaced as a whole; it is too large to be compared.", (), digest)
     before = (data or b"").decode(errors="replace")
@@ -81,33 +81,33 @@ def _preview_write(place: ToolContext, arguments: WriteArguments) -> Preview:
     return Preview(diff or "(no change)", ("content",), digest)
 
 
-def _preview_edit(place: ToolContext, arguments: EditArguments) -> Preview:
-    path, name = place.resolve(arguments.path), arguments.path
-    place.check_writable(path, "edit")
-    digest, data = current(place, path)
-    _, text, edited, lines = _edited(place, path, arguments)
+def _preview_edit(context: ToolContext, arguments: EditArguments) -> Preview:
+    path, name = context.resolve(arguments.path), arguments.path
+    context.check_writable(path, "edit")
+    digest, data = current(context, path)
+    _, text, edited, lines = _edited(context, path, arguments)
     if data is None:
         return Preview(f"at {_shown(lines)} of {name}", (), digest)
     return Preview(difference(name, text, edited, is_new=False), ("old", "new"), digest)
 
 
-def _edit_file(place: ToolContext, path: Path, arguments: EditArguments, stop: threading.Event) -> str:
+def _edit_file(context: ToolContext, path: Path, arguments: EditArguments, stop: threading.Event) -> str:
     name = arguments.path
-    before, text, edited, lines = _edited(place, path, arguments)
+    before, text, edited, lines = _edited(context, path, arguments)
     _check_room(path, name, stop)
-    check_unchanged(place, path, name)
+    check_unchanged(context, path, name)
     after = path.stat()
     if (after.st_mtime_ns, after.st_size, after.st_ino) != (before.st_mtime_ns, before.st_size, before.st_ino):
         raise ToolFailed(f"{name} was changed by somebody else meanwhile; nothing was changed. Read it again.")
     times = text.count(_with_line_ends(text, arguments.old))
-    _replace(place, path, edited.encode())
+    _replace(context, path, edited.encode())
     return f"Replaced it {f'{times} times' if times > 1 else 'once'} in {name}, at {_shown(lines)}."
 
 
-def _edited(place: ToolContext, path: Path, arguments: EditArguments) -> tuple[os.stat_result, str, str, list[int]]:
+def _edited(context: ToolContext, path: Path, arguments: EditArguments) -> tuple[os.stat_result, str, str, list[int]]:
     """The file's state, its text, the text after the edit, and the lines at which it changes."""
     name = arguments.path
-    with open_text(place, path, name) as file:
+    with open_text(context, path, name) as file:
         before = os.fstat(file.fileno())
         if before.st_size > EDIT_BYTES:
             raise ToolFailed(f"{name} has {before.st_size} bytes; up to {EDIT_BYTES} can be edited.")
@@ -182,11 +182,11 @@ def _check_room(path: Path, name: str, stop: threading.Event) -> None:
         raise ToolFailed("It was stopped before anything was changed.")
 
 
-def _replace(place: ToolContext, path: Path, data: bytes) -> None:
+def _replace(context: ToolContext, path: Path, data: bytes) -> None:
     """Whole or not at all: a crash in the middle leaves the old file. Mode and owner stay."""
-    with place.directory(path.parent, make=True) as directory:
-        new = _new_name(place)
-        if place.call_key:
+    with context.directory(path.parent, make=True) as directory:
+        new = _new_name(context)
+        if context.call_key:
             with suppress(FileNotFoundError):
                 os.unlink(new, dir_fd=directory)  # of the same call, which was killed and is run again
         with os.fdopen(os.open(new, FRESH, 0o600, dir_fd=directory), "wb") as file:
@@ -203,8 +203,8 @@ def _replace(place: ToolContext, path: Path, data: bytes) -> None:
         os.fsync(directory)
 
 
-def _new_name(place: ToolContext) -> str:
-    return f".holdfast-{place.call_key or secrets.token_hex(8)}"
+def _new_name(context: ToolContext) -> str:
+    return f".holdfast-{context.call_key or secrets.token_hex(8)}"
 
 
 def _dress(file: int, name: str, directory: int) -> None:
@@ -220,9 +220,9 @@ def _dress(file: int, name: str, directory: int) -> None:
     os.fchmod(file, old.st_mode & 0o777)
 
 
-def _tidy(place: ToolContext, arguments: WriteArguments | EditArguments) -> None:
-    with place.directory(place.resolve(arguments.path).parent) as directory:
-        os.unlink(_new_name(place), dir_fd=directory)
+def _tidy(context: ToolContext, arguments: WriteArguments | EditArguments) -> None:
+    with context.directory(context.resolve(arguments.path).parent) as directory:
+        os.unlink(_new_name(context), dir_fd=directory)
 
 
 WRITE = Tool(

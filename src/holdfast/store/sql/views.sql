@@ -27,16 +27,16 @@ SELECT id, title FROM sessions WHERE id >= :prefix AND id < :beyond ORDER BY id 
 -- Deleted streams by prefix.
 SELECT stream FROM deleted WHERE stream >= :prefix AND stream < :beyond ORDER BY stream LIMIT 10;
 
--- name: sessions_at_work
+-- name: unfinished_sessions
 -- Everything that is not at rest: queued, running, waiting, suspended. Asked at a start and for `why`: an index would be
 -- one more page in the commit of every message, and saves 45 ms with 100,000 sessions.
 SELECT * FROM sessions WHERE queued > 0 OR compacting > 0 OR turn_state IN ('running', 'waiting', 'suspended') ORDER BY id;
 
--- name: sessions_begun
+-- name: resettable_sessions
 -- Those whose chapter has something in it: what a reset could be about.
 SELECT id, profile, reset_policy, begun_at, fresh_at FROM sessions WHERE begun_at > 0 AND archived = 0 ORDER BY id;
 
--- name: sessions_begun_with_policy
+-- name: resettable_sessions_with_policy
 -- Of those only the ones that have a reset policy of their own.
 SELECT id, profile, reset_policy, begun_at, fresh_at FROM sessions
 WHERE begun_at > 0 AND archived = 0 AND reset_policy <> '{}' ORDER BY id;

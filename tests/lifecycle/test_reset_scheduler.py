@@ -30,7 +30,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         async with asyncio.timeout(60):
             await house.create("say hello")
             await house.rest()
-            await house.reset_clock.run_once()
+            await house.reset_scheduler.run_once()
             yield house
     finally:
         await house.close()
@@ -52,7 +52,7 @@ async def test_a_silence_is_reset_once_and_on_time(house: House) -> None:
     house.profiles.rules = IDLE
     await house.wait(59 * MINUTE)
     assert await chapters(house) == []
-    assert house.reset_clock.outlook(await house.sessions.get(ID)) == NotDue("idle", NOON + HOUR)
+    assert house.reset_scheduler.outlook(await house.sessions.get(ID)) == NotDue("idle", NOON + HOUR)
     await house.wait(2 * MINUTE)
     assert await chapters(house) == [("idle", 1)]
     await house.wait(3 * DAY, every=10 * MINUTE)
@@ -94,7 +94,7 @@ async def test_a_clock_that_is_set_makes_nobody_idle(house: House, jump: int) ->
 async def test_a_gateway_that_was_down_catches_up_once(house: House) -> None:
     house = await restarted(house, after=3 * DAY)
     house.profiles.rules = DAILY
-    await house.reset_clock.run_once()
+    await house.reset_scheduler.run_once()
     assert await chapters(house) == [("daily", 64)], "the last hour that passed, not each of them"
     await house.wait(2 * DAY, every=10 * MINUTE)
     assert len(await chapters(house)) == 1
@@ -102,12 +102,12 @@ async def test_a_gateway_that_was_down_catches_up_once(house: House) -> None:
     await house.rest()
     house = await restarted(house, after=DAY)
     house.profiles.rules = DAILY
-    await house.reset_clock.run_once()
+    await house.reset_scheduler.run_once()
     assert len(await chapters(house)) == 2
     await house.tell(UndoReset(), "u1")
     house = await restarted(house, after=MINUTE)
     house.profiles.rules = DAILY
-    await house.reset_clock.run_once()
+    await house.reset_scheduler.run_once()
     assert len(await chapters(house)) == 2, "what was undone is not done again for the same hour"
     await house.close()
 
@@ -115,8 +115,8 @@ async def test_a_gateway_that_was_down_catches_up_once(house: House) -> None:
 async def test_somebody_who_looks_while_the_gateway_starts_does_not_make_anybody_younger(house: House) -> None:
     house = await restarted(house, after=3 * HOUR)
     house.profiles.rules = IDLE
-    assert house.reset_clock.outlook(await house.sessions.get(ID)) == NotDue("idle", NOON + HOUR)
-    await house.reset_clock.run_once()
+    assert house.reset_scheduler.outlook(await house.sessions.get(ID)) == NotDue("idle", NOON + HOUR)
+    await house.reset_scheduler.run_once()
     assert len(await chapters(house)) == 1
     await house.close()
 
@@ -154,7 +154,7 @@ async def test_with_mode_none_only_sessions_with_a_policy_of_their_own_are_read(
 
     monkeypatch.setattr(house.profiles, "reset_rules", rules)
     monkeypatch.setattr(house.store, "_rows", reading)
-    await house.reset_clock.run_once()
+    await house.reset_scheduler.run_once()
     assert sizes == [0]
     await house.tell(SetResetPolicy(policy=ResetPolicy(mode="idle", idle_minutes=60, hand_over_note=False)), "p1")
     await house.wait(HOUR, every=HOUR // 6)
@@ -169,11 +169,11 @@ async def test_a_look_that_failed_forgets_nobody(house: House, monkeypatch: pyte
         raise Unavailable("The disk does not answer.")
 
     with monkeypatch.context() as broken:
-        broken.setattr(house.store, "sessions_begun", sick)
+        broken.setattr(house.store, "resettable_sessions", sick)
         for _ in range(2):
             house.passes(10_000)
             with pytest.raises(Unavailable):
-                await house.reset_clock.run_once()
+                await house.reset_scheduler.run_once()
     await house.wait(10 * MINUTE)
     assert len(await chapters(house)) == 1
 
@@ -206,7 +206,7 @@ async def test_a_message_while_the_note_is_written_comes_first(house: House) -> 
     await house.rest()
     house.profiles.rules = ResetRules(mode="idle", idle_ms=HOUR)
     house.passes(61 * MINUTE)
-    looking = asyncio.create_task(house.reset_clock.run_once())
+    looking = asyncio.create_task(house.reset_scheduler.run_once())
     await house.model.hangs.wait()
     await house.say("say I am back", "m3")
     await house.rest()
