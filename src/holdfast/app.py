@@ -21,7 +21,7 @@ from holdfast import __version__
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.worker_tools import WorkerTools
-from holdfast.clock import SystemClock, wait_for_event
+from holdfast.clock import Clock, SystemClock, wait_for_event
 from holdfast.config import ConfigError, Home, command_environment
 from holdfast.domain.errors import Conflict, Gone, HoldfastError, NotFound, Unavailable
 from holdfast.domain.events import AnyEvent
@@ -101,9 +101,9 @@ def serve(
         not_dumpable()
         start_logging(home.log, settings.gateway.log_bytes)
         greeting = None if background else Greeting(browser=browser)
-        context = _Place(home, settings, umask, lock, raise_limit())
+        host = _Host(home, settings, umask, lock, raise_limit())
         again = Again()
-        used = asyncio.run(_run(context, port=port, greeting=greeting, open_store=open_store, again=again))
+        used = asyncio.run(_run(host, port=port, greeting=greeting, open_store=open_store, again=again))
     except HoldfastError as error:
         return _could_not_start(error.message, error.hint)
     except OSError as error:
@@ -136,7 +136,7 @@ def _explain(message: str, hint: str, code: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Host:
     """Where a gateway runs."""
 
     home: Home
@@ -147,29 +147,27 @@ class _Place:
     """So many it may have open."""
 
 
-async def _run(
-    context: _Place, *, port: int | None, greeting: Greeting | None, open_store: OpenStore, again: Again
-) -> int:
+async def _run(host: _Host, *, port: int | None, greeting: Greeting | None, open_store: OpenStore, again: Again) -> int:
     """Until the goodbye. The port that it listened on."""
-    home = context.home
+    home = host.home
     goodbye = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(name, goodbye.set)
-    bound = _bind(port, context.settings.gateway.port)
+    bound = _bind(port, host.settings.gateway.port)
     store = open_store(home.database)
     profiles = Profiles(home.config)
-    files = RunFiles(home, context.lock, lost=goodbye.set)
+    files = RunFiles(home, host.lock, lost=goodbye.set)
     try:
         number = int(bound.getsockname()[1])
-        gateway, exporter = _put_together(context, store, profiles, port=number, goodbye=goodbye, again=again)
+        gateway, exporter = _put_together(host, store, profiles, port=number, goodbye=goodbye, again=again)
         started = await _begin(gateway, wait=False)
         await gateway.devices.load()
-        public_urls = context.settings.gateway.public_urls
+        public_urls = host.settings.gateway.public_urls
         guard = Guard(
             port=number,
             token=files.token,
             devices=gateway.devices,
-            open_files=context.open_files,
+            open_files=host.open_files,
             public_urls=public_urls,
         )
         server = Server(gateway, guard)
@@ -216,24 +214,29 @@ async def _recover(gateway: Gateway, exporter: TaskFileExporter, stale: StaleRep
     gateway.recovered.set()
 
 
-def _put_together(
-    context: _Place, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event, again: Again
-) -> tuple[Gateway, TaskFileExporter]:
-    """Every part with what it works with, nothing started yet."""
-    home, clock, streaming = context.home, SystemClock(), StreamingTexts(store)
-    sessions, task_log = Sessions(store, clock), TaskLog(store, clock, GitSnapshots(home.tasks), profiles.mask)
+def _command_tasks(
+    host: _Host, store: Store, profiles: Profiles, *, task_log: TaskLog, sessions: Sessions, clock: Clock
+) -> Tasks:
     defaults = CommandDefaults(
-        home.tasks,
+        host.home.tasks,
         lambda: command_environment(profiles.settings.secret_names),
-        context.umask,
+        host.umask,
         profiles.mask,
         profiles.sandbox,
     )
-    supervisor = Supervisor(home.tasks)
-    tasks = Tasks(store, task_log=task_log, supervisor=supervisor, defaults=defaults, sessions=sessions, clock=clock)
-    task_queries = TaskQueries(
-        store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=profiles.process_max_age_ms
-    )
+    supervisor = Supervisor(host.home.tasks)
+    return Tasks(store, task_log=task_log, supervisor=supervisor, defaults=defaults, sessions=sessions, clock=clock)
+
+
+def _put_together(
+    host: _Host, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event, again: Again
+) -> tuple[Gateway, TaskFileExporter]:
+    """Every part with what it works with, nothing started yet."""
+    home, clock, streaming = host.home, SystemClock(), StreamingTexts(store)
+    sessions, task_log = Sessions(store, clock), TaskLog(store, clock, GitSnapshots(home.tasks), profiles.mask)
+    tasks = _command_tasks(host, store, profiles, task_log=task_log, sessions=sessions, clock=clock)
+    max_age_ms = profiles.process_max_age_ms
+    task_queries = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=max_age_ms)
     agent_tasks = AgentTasks(store, task_log=task_log, sessions=sessions, clock=clock)
     creation = Creation(store, sessions=sessions, profiles=profiles)
     delegate, recall = Delegate(agent_tasks, task_queries, creation).tool, Recall(sessions).tool
