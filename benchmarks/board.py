@@ -15,12 +15,12 @@ from benchmarks.report import Goal, Report
 from benchmarks.workload import Workload, now
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
-from holdfast.board.workspace import Found
+from holdfast.board.workspace import WorkspaceState
 from holdfast.clock import SystemClock
 from holdfast.config import Home
 from holdfast.domain.board import BoardCreated, BoardPaused, board_stream
 from holdfast.domain.card import CardCompleted, CardCreated, RunFinished, RunStarted, card_stream
-from holdfast.domain.dispatch import Choice, Words
+from holdfast.domain.dispatch import FirstInput, SessionChoice
 from holdfast.domain.errors import Conflict
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.lifecycle.running_tasks import RunningTasks
@@ -88,8 +88,10 @@ class Bench:
     async def claim(self) -> None:
         """What the dispatcher does when it starts a card: the run, its session, its task, its first words."""
         card = await self.cards.get(self.ready.pop())
-        found = Found(Path("/tmp"), "a scratch directory")
-        assert await self.dispatcher.starter.claim(card, Choice(), found, Words("You work on a card.", card.body))
+        found = WorkspaceState(Path("/tmp"), "a scratch directory")
+        assert await self.dispatcher.starter.claim(
+            card, SessionChoice(), found, FirstInput("You work on a card.", card.body)
+        )
         self.claimed.append(card.id)
 
     async def run_alone(self) -> None:
@@ -190,9 +192,9 @@ async def _race(report: Report, bench: Bench) -> None:
     async def one(id: str) -> None:
         nonlocal won
         card = await bench.cards.get(id)
-        words = Words("You work on a card.", card.body)
+        words = FirstInput("You work on a card.", card.body)
         with contextlib.suppress(Conflict):
-            got = await bench.dispatcher.starter.claim(card, Choice(), Found(Path("/tmp"), ""), words)
+            got = await bench.dispatcher.starter.claim(card, SessionChoice(), WorkspaceState(Path("/tmp"), ""), words)
             won += got
 
     for id in wanted:

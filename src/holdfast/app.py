@@ -48,7 +48,7 @@ from holdfast.processes.open_files import raise_limit, restore_limit
 from holdfast.processes.supervisor import Supervisor
 from holdfast.read_settings import load_settings
 from holdfast.runtime.creation import Creation
-from holdfast.runtime.heartbeat import Heartbeat, boot_id
+from holdfast.runtime.heartbeat import HeartbeatFile, boot_id
 from holdfast.runtime.profiles import WORKSPACES, Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.streaming_text import StreamingTexts
@@ -69,7 +69,7 @@ from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
 from holdfast.tasks.prune import Pruning
 from holdfast.tasks.queries import TaskQueries
-from holdfast.tasks.sandbox import Sandbox, not_dumpable, remove_tmp, sessions_with_tmp
+from holdfast.tasks.sandbox import SandboxBuilder, not_dumpable, remove_tmp, sessions_with_tmp
 
 SUSPEND_SECONDS = 1.5
 BEGIN_AGAIN_SECONDS = 1.0
@@ -241,7 +241,7 @@ def _put_together(
     creation = Creation(store, sessions=sessions, profiles=profiles)
     delegate, recall = Delegate(agent_tasks, task_queries, creation).tool, Recall(sessions).tool
     profiles.tools += [*command_tools(tasks, task_queries, clock), delegate, recall]
-    heartbeat = Heartbeat(home.heartbeat, clock)
+    heartbeat = HeartbeatFile(home.heartbeat, clock)
     runner = Runner(
         store,
         sessions=sessions,
@@ -332,7 +332,7 @@ async def _note(gateway: Gateway, event: AnyEvent) -> None:
     await gateway.store.append(Append((Write(SYSTEM, (event,)),), gateway.clock.now()))
 
 
-async def _remove_left_tmp(store: Store, sandbox: Sandbox) -> None:
+async def _remove_left_tmp(store: Store, sandbox: SandboxBuilder) -> None:
     """The `/tmp` of a session goes with it; what runs keeps its own."""
     running = {str(row["session"]) for row in await store.running_tasks()}
     for session in sessions_with_tmp(sandbox.tmp):

@@ -1,10 +1,10 @@
 """Git, as Holdfast itself runs it: in directories that agents can write, without running anything of theirs.
 
 Whoever can write below `.git` can make git start programs: hooks, filters, textconv, fsmonitor, ssh commands, includes
-and more, under names of their choice. So a repository's configuration is not read at all. `look` gives git a private
-directory with a configuration of our own and the repository's refs, objects and index; a driver that `.gitattributes`
-names does not exist there. `manage_worktrees` needs the real directory; it runs no command that would use a driver,
-and turns hooks and the like off by name. Both get an environment of their own without any key.
+and more, under names of their choice. So a repository's configuration is not read at all. `read_git` gives git a
+private directory with a configuration of our own and the repository's refs, objects and index; a driver that
+`.gitattributes` names does not exist there. `manage_worktrees` needs the real directory; it runs no command that would
+use a driver, and turns hooks and the like off by name. Both get an environment of their own without any key.
 
 Blocks until git has ended: call it in a thread.
 """
@@ -118,7 +118,7 @@ def _repository(top: Path, directory: Path) -> Repository:
     return Repository(top, directory, common)
 
 
-def look(
+def read_git(
     repository: Repository, *words: str, cwd: Path | None = None, seconds: float = SECONDS, limit: int = OUTPUT_BYTES
 ) -> str:
     """What git says about a working tree; more than the limit is cut off. The repository's configuration is not read.
@@ -150,10 +150,10 @@ def manage_worktrees(repository: Repository, *words: str, seconds: float = SECON
 def status(repository: Repository, *words: str, cwd: Path | None = None, seconds: float = SECONDS) -> str:
     """`git status` for programs; a submodule is a repository of its own and not looked into."""
     flags = ("--porcelain=v1", "--ignore-submodules=all", "--no-renames")
-    return look(repository, "status", *flags, *words, cwd=cwd, seconds=seconds)
+    return read_git(repository, "status", *flags, *words, cwd=cwd, seconds=seconds)
 
 
-def shown(text: str) -> str:
+def as_text(text: str) -> str:
     """What git said, as text that can be written down: names may be any bytes."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 

@@ -27,7 +27,7 @@ TRIES = 1000
 
 
 @dataclass(slots=True)
-class _Entry:
+class _CachedSession:
     session: Session
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -50,13 +50,13 @@ class Sessions:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._entries: OrderedDict[str, _CachedSession] = OrderedDict()
 
     async def get(self, session: str) -> Session:
         """The session, caught up with the log. It changes under you at the next await."""
         entry = self._entries.get(session)
         if entry is None:
-            entry = self._entries[session] = _Entry(Session(session))
+            entry = self._entries[session] = _CachedSession(Session(session))
         self._entries.move_to_end(session)
         async with entry.lock:
             records = await self._store.load(session_stream(session), after=entry.session.version)

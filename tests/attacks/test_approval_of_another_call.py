@@ -16,7 +16,7 @@ from holdfast.domain.errors import Rejected
 from holdfast.domain.events import Call, ToolCallStarted, WaitAnswered, WaitOpened
 from holdfast.domain.fact import ShownArgument
 from holdfast.rules.command_lines import rule_to_offer
-from holdfast.runtime.permissions import Allowed, permission
+from holdfast.runtime.permissions import Allowed, check_permission
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.terminal import command_tools
@@ -47,7 +47,7 @@ class Desk:
         """What is said to the call, or to the same one with other arguments."""
         arguments = json.dumps(json.loads(self.call.arguments) | changed)
         call = msgspec.structs.replace(self.call, arguments=arguments)
-        return permission(self.book.session, call, tools=TOOLS, rules={}, context=self.context)
+        return check_permission(self.book.session, call, tools=TOOLS, rules={}, context=self.context)
 
     def wait(self, **changed: object) -> WaitOpened:
         found = self.ask(**changed)
@@ -213,9 +213,9 @@ def test_this_very_call_is_allowed_in_the_session_and_no_other(tmp_path: Path) -
     later = Call(call="1.9.0", tool="terminal", arguments=desk.call.arguments)
     other = Call(call="1.9.1", tool="terminal", arguments=json.dumps({"command": "git status"}))
     session, context = desk.book.session, desk.context
-    assert isinstance(permission(session, later, tools=TOOLS, rules={}, context=context), Allowed)
-    assert isinstance(permission(session, other, tools=TOOLS, rules={}, context=context), WaitOpened)
-    denied = permission(session, later, tools=TOOLS, rules={"terminal:git *": "deny"}, context=context)
+    assert isinstance(check_permission(session, later, tools=TOOLS, rules={}, context=context), Allowed)
+    assert isinstance(check_permission(session, other, tools=TOOLS, rules={}, context=context), WaitOpened)
+    denied = check_permission(session, later, tools=TOOLS, rules={"terminal:git *": "deny"}, context=context)
     assert isinstance(denied, ToolOutcome)
 
 

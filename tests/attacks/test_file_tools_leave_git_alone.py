@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.next_step import Limits
+from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.rights import RightsLayer
 from holdfast.domain.session import Session
 from holdfast.models.demo import DemoModel
@@ -88,7 +88,7 @@ async def test_other_files_can_be_written(project: Path, path: str) -> None:
     ],
 )
 async def test_a_rule_that_names_it_opens_it(project: Path, rules: dict[str, Policy], path: str, done: bool) -> None:
-    agent = Agent(DemoModel(), Limits(), rules=rules)
+    agent = Agent(DemoModel(), TurnLimits(), rules=rules)
     context = agent.tool_context(Session("0", cwd=str(project)))
     result = await WRITE.call(context, json.dumps({"path": path, "content": "x"}))
     assert (result.outcome == "done") is done, result.output
@@ -96,7 +96,7 @@ async def test_a_rule_that_names_it_opens_it(project: Path, rules: dict[str, Pol
 
 async def test_a_rule_of_its_own_does_not_open_what_its_creator_could_not_write(project: Path) -> None:
     creator = RightsLayer(profile="creator", rules={"write": "allow"}, paths=[str(project)])
-    agent = Agent(DemoModel(), Limits(), rules={"write:.git/**": "allow"}, ancestors=(creator,))
+    agent = Agent(DemoModel(), TurnLimits(), rules={"write:.git/**": "allow"}, ancestors=(creator,))
     context = agent.tool_context(Session("0", cwd=str(project)))
     result = await WRITE.call(context, json.dumps({"path": ".git/config", "content": "x"}))
     assert result.outcome == "failed" and "belongs to git" in result.output

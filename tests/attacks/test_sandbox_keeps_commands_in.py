@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.domain.errors import Rejected
 from holdfast.domain.task import SandboxSpec
-from holdfast.tasks.sandbox import Sandbox, SandboxPolicy, explain_failure, git_paths, sandbox_for
+from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy, explain_failure, git_paths, sandbox_for
 from tests.bubblewrap import needs_bubblewrap
 from tests.e2e.gateway import of_kind, until
 from tests.e2e.tasks import home_with_commands, start, task, tasks_of, until_over
@@ -32,7 +32,7 @@ class Machine:
         self.secrets.append(self.user / ".config" / "gcloud" / "key")
         for secret in self.secrets:
             secret.write_text(WORD)
-        self.sandbox = Sandbox(self.home, user_home=self.user)
+        self.sandbox = SandboxBuilder(self.home, user_home=self.user)
 
     def run(self, command: str, *, cwd: Path | None = None, own: Path | None = None, **policy: object) -> str:
         """What a command of an agent prints."""
@@ -106,7 +106,7 @@ def test_a_home_as_workspace_keeps_its_keys_and_what_it_runs(machine: Machine) -
     home = machine.user / "deep" / "holdfast"
     (home / "run").mkdir(parents=True)
     (home / "run" / "token").write_text(WORD)
-    machine.sandbox = Sandbox(home, user_home=machine.user)
+    machine.sandbox = SandboxBuilder(home, user_home=machine.user)
     (machine.user / ".bashrc").write_text("true\n")
     (machine.user / ".holdfast").mkdir()
     (machine.user / ".holdfast" / "token").write_text(WORD)  # of another gateway

@@ -30,7 +30,7 @@ from holdfast.domain.events import (
     session_stream,
 )
 from holdfast.domain.fact import Problem, Usage
-from holdfast.domain.next_step import Finish, Partial, close
+from holdfast.domain.next_step import Finish, Partial, closing_events
 from holdfast.domain.session import Session
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.lifecycle.running_tasks import RunningTasks
@@ -290,4 +290,4 @@ class Hand:
         state = await self.state()
         problem = Problem(code=code, message=f"It was {code}.") if code else None
         finish = Finish(state.turns, outcome, problem.message if problem else "no more to do", problem)
-        await self.write(*close(state, finish, Partial(), now=self.rig.clock.now()))
+        await self.write(*closing_events(state, finish, Partial(), now=self.rig.clock.now()))

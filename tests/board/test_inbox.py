@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.board.inbox import Inbox
+from holdfast.board.inbox import InboxReader
 from holdfast.domain.card import RunStarted
 from holdfast.domain.card_commands import ArchiveBoard, ArchiveCard, BlockCard, MoveCard, UnblockCard
 from holdfast.domain.commands import ArchiveSession, DismissFailure, ForkSession, SendMessage, UndoTurn
@@ -15,11 +15,11 @@ CARD, OTHER, SESSION = "c0ffee01", "c0ffee02", "ab12ab12ab12ab12"
 
 
 @pytest.fixture
-def inbox(rig: BoardRig) -> Inbox:
+def inbox(rig: BoardRig) -> InboxReader:
     return rig.dispatcher.inbox
 
 
-async def kinds(inbox: Inbox) -> list[tuple[str, str]]:
+async def kinds(inbox: InboxReader) -> list[tuple[str, str]]:
     return [(entry.kind, entry.id) for entry in await inbox.entries()]
 
 
@@ -40,7 +40,7 @@ def a_run(session: str) -> RunStarted:
     )
 
 
-async def test_a_blocked_card_is_there_until_it_is_unblocked(rig: BoardRig, inbox: Inbox) -> None:
+async def test_a_blocked_card_is_there_until_it_is_unblocked(rig: BoardRig, inbox: InboxReader) -> None:
     await rig.create(CARD)
     await rig.tell(CARD, BlockCard(reason="Which one?"))
     (entry,) = await inbox.entries()
@@ -52,7 +52,7 @@ async def test_a_blocked_card_is_there_until_it_is_unblocked(rig: BoardRig, inbo
     assert await inbox.entries() == []
 
 
-async def test_a_block_that_only_a_fresh_session_can_end_says_so(rig: BoardRig, inbox: Inbox) -> None:
+async def test_a_block_that_only_a_fresh_session_can_end_says_so(rig: BoardRig, inbox: InboxReader) -> None:
     """Unblocking a card of policy `resume` whose session is gone would only block it again."""
     await rig.create(CARD, resume="resume")
     await rig.look()
@@ -68,7 +68,7 @@ async def test_a_block_that_only_a_fresh_session_can_end_says_so(rig: BoardRig, 
     assert f"holdfast card unblock {CARD} --fresh" in why and "was deleted" in why
 
 
-async def test_cards_that_never_start_as_they_are(rig: BoardRig, inbox: Inbox) -> None:
+async def test_cards_that_never_start_as_they_are(rig: BoardRig, inbox: InboxReader) -> None:
     await rig.create(CARD, profile="nobody")
     await rig.create(OTHER)
     await rig.create("c0ffee03", parents=[OTHER])
@@ -81,7 +81,7 @@ async def test_cards_that_never_start_as_they_are(rig: BoardRig, inbox: Inbox) -
     assert second.commands == [f"holdfast card unlink c0ffee03 {OTHER}"]
 
 
-async def test_a_card_in_review_and_one_on_an_archived_board(rig: BoardRig, inbox: Inbox) -> None:
+async def test_a_card_in_review_and_one_on_an_archived_board(rig: BoardRig, inbox: InboxReader) -> None:
     await rig.create(CARD)
     await rig.tell(CARD, MoveCard(status="review"))
     assert await kinds(inbox) == [("card_in_review", CARD)]
@@ -89,7 +89,7 @@ async def test_a_card_in_review_and_one_on_an_archived_board(rig: BoardRig, inbo
     assert await kinds(inbox) == []
 
 
-async def test_a_failed_turn_is_there_until_it_is_dismissed(rig: BoardRig, inbox: Inbox) -> None:
+async def test_a_failed_turn_is_there_until_it_is_dismissed(rig: BoardRig, inbox: InboxReader) -> None:
     await failed(rig)
     (entry,) = await inbox.entries()
     assert (entry.kind, entry.id, entry.what) == ("failed_turn", SESSION, "Turn 1 failed: It was network.")
@@ -102,14 +102,14 @@ async def test_a_failed_turn_is_there_until_it_is_dismissed(rig: BoardRig, inbox
 
 @pytest.mark.parametrize("command", [UndoTurn(), ArchiveSession()])
 async def test_a_failed_turn_leaves_when_a_person_deals_with_it(
-    rig: BoardRig, inbox: Inbox, command: UndoTurn | ArchiveSession
+    rig: BoardRig, inbox: InboxReader, command: UndoTurn | ArchiveSession
 ) -> None:
     await failed(rig)
     await rig.say(SESSION, command)
     assert await inbox.entries() == []
 
 
-async def test_a_failed_turn_leaves_with_the_next_turn(rig: BoardRig, inbox: Inbox) -> None:
+async def test_a_failed_turn_leaves_with_the_next_turn(rig: BoardRig, inbox: InboxReader) -> None:
     hand = await failed(rig)
     await rig.say(SESSION, SendMessage(text="say again"))
     assert await kinds(inbox) == [("failed_turn", SESSION)]
@@ -119,7 +119,7 @@ async def test_a_failed_turn_leaves_with_the_next_turn(rig: BoardRig, inbox: Inb
     assert await inbox.entries() == []
 
 
-async def test_the_failed_turn_of_a_run_is_told_by_its_card(rig: BoardRig, inbox: Inbox) -> None:
+async def test_the_failed_turn_of_a_run_is_told_by_its_card(rig: BoardRig, inbox: InboxReader) -> None:
     await rig.create(CARD)
     await rig.look()
     hand = await rig.worker(CARD)
@@ -132,13 +132,13 @@ async def test_the_failed_turn_of_a_run_is_told_by_its_card(rig: BoardRig, inbox
     assert ("failed_turn", hand.session) in await kinds(inbox)
 
 
-async def test_a_fork_does_not_fail_again(rig: BoardRig, inbox: Inbox) -> None:
+async def test_a_fork_does_not_fail_again(rig: BoardRig, inbox: InboxReader) -> None:
     await failed(rig)
     await rig.sessions.fork(SESSION, ForkSession(), session="cd34cd34cd34cd34", caller=rig.caller())
     assert await kinds(inbox) == [("failed_turn", SESSION)]
 
 
-async def test_an_agent_reads_the_same_rows(rig: BoardRig, inbox: Inbox) -> None:
+async def test_an_agent_reads_the_same_rows(rig: BoardRig, inbox: InboxReader) -> None:
     await failed(rig)
     await rig.create(CARD)
     await rig.tell(CARD, BlockCard(reason="Which one?"))

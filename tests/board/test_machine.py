@@ -40,14 +40,14 @@ from holdfast.domain.card_rules import decide_card
 from holdfast.domain.dispatch import (
     COOL_TIMES,
     DispatchContext,
-    Verdict,
-    choose,
+    RunVerdict,
+    choose_session,
+    first_input,
     not_startable_reason,
     resumable,
+    run_verdict,
     timed_out,
-    unheard,
-    verdict,
-    words,
+    unread_comments,
 )
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import Record
@@ -135,7 +135,7 @@ class CardMachine(RuleBasedStateMachine):
         if card.status != "ready" or not_startable_reason(card, WORLD, now=self.now):
             return
         last = resumable(card)
-        choice = choose(card, self.policy, missing=missing if last is not None else "")
+        choice = choose_session(card, self.policy, missing=missing if last is not None else "")
         if choice.refused:
             assert self.policy == "resume", "only that policy blocks for it"
             self._write(CardBlocked(card=ID, of="capability", reason=choice.refused, by="the board"))
@@ -144,12 +144,12 @@ class CardMachine(RuleBasedStateMachine):
             assert choice.fresh_because, "no fall back without its reason"
             if last is not None:
                 assert self.policy == "auto"
-        said = words(card, choice, found="here", hand_over="", now=self.now)
+        said = first_input(card, choice, found="here", hand_over="", now=self.now)
         self.heard_before = set(self.heard)
         if choice.resumes is not None:
             assert choice.resumes is last, "the most recent run with progress"
             assert all(not run.finished.progress for run in card.runs[last.number :] if run.finished is not None)
-            new = unheard(card, last)
+            new = unread_comments(card, last)
             expected = "\n".join(f"[{one.by} wrote:]\n{one.text}" for one in new)
             assert said.text == expected if new else "You were resumed" in said.text
             self.heard |= {one.comment for one in new}
@@ -206,7 +206,7 @@ class CardMachine(RuleBasedStateMachine):
     def turn_ends(self, outcome: str, code: str) -> None:
         problem = Problem(code=code, message="m", after_ms=90_000) if code and outcome == "failed" else None
         before, failures = self.card.attempts, self.card.failures
-        found = verdict(self.card, outcome=outcome, reason="r", problem=problem, limit=LIMIT, now=self.now)
+        found = run_verdict(self.card, outcome=outcome, reason="r", problem=problem, limit=LIMIT, now=self.now)
         run = self.card.run
         assert run is not None
         if found.nudge:
@@ -229,7 +229,7 @@ class CardMachine(RuleBasedStateMachine):
         assert found.counts == (not frozen)
         self._end(found.reason, found)
 
-    def _end(self, reason: str, found: Verdict) -> None:
+    def _end(self, reason: str, found: RunVerdict) -> None:
         run = self.card.run
         assert run is not None
         self._write(

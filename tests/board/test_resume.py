@@ -22,7 +22,7 @@ from holdfast.domain.commands import ArchiveSession, ChooseAgent, SendMessage
 from holdfast.domain.events import ModelRequested, ModelResponded, NoteReceived, session_stream
 from holdfast.domain.fact import Usage
 from holdfast.domain.history import Note
-from holdfast.domain.reset import Due, NotDue, ResetClockReading, ResetRules, decide_reset, due
+from holdfast.domain.reset import Due, NotDue, ResetClockReading, ResetRules, decide_reset, next_reset
 from holdfast.tasks.views import view
 from tests.board.rig import BoardRig, Hand
 
@@ -354,7 +354,7 @@ async def test_no_rule_resets_the_session_that_the_next_run_goes_on_with(rig: Bo
     moment = ResetClockReading(
         now=now, fresh_at=state.last_active.at, idle_ms=night, boundary=None, since_boundary_ms=0, next_boundary=None
     )
-    assert isinstance(due(state.first_input.at, rules, moment), Due)
+    assert isinstance(next_reset(state.first_input.at, rules, moment), Due)
     assert decide_reset(state, rules, moment, []) == NotDue()
 
 

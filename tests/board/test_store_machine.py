@@ -31,7 +31,7 @@ from holdfast.domain.card_commands import (
 )
 from holdfast.domain.errors import Conflict, Fenced, Rejected
 from holdfast.domain.events import Call, NoteReceived, ToolCallFinished, WaitOpened, session_stream
-from holdfast.domain.next_step import Limits, Partial, pick_up
+from holdfast.domain.next_step import Partial, TurnLimits, pick_up
 from tests.board.history import check_card
 from tests.board.rig import BoardRig, Hand
 from tests.memory import MEMORY
@@ -229,7 +229,7 @@ class BoardMachine(RuleBasedStateMachine):
             self.hand.rig = self.rig
             self.zombies.append(self.hand)
             self.hand = self.do(Hand(self.rig, self.hand.run).take())
-            found = pick_up(self.do(self.hand.state()), Partial(), now=self.clock.now(), limits=Limits())
+            found = pick_up(self.do(self.hand.state()), Partial(), now=self.clock.now(), limits=TurnLimits())
             if found:
                 self.do(self.hand.write(*found))
             if any(isinstance(event, WaitOpened) for event in found):

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.domain.card import CardCompleted, CardCreated
 from holdfast.domain.events import Call, NoteReceived, WaitOpened, session_stream
-from holdfast.runtime.permissions import Allowed, permission
+from holdfast.runtime.permissions import Allowed, check_permission
 from holdfast.runtime.tools.context import ToolFailed
 from tests.board.rig import BoardRig, Hand
 
@@ -53,7 +53,7 @@ async def test_artifacts_that_do_not_exist_are_refused(rig: BoardRig) -> None:
     call = await hand.wants("kanban_complete", summary="done", artifacts=["made.txt"])
     state = await hand.state()
     agent = rig.profiles.agent(state)
-    found = permission(
+    found = check_permission(
         state, call, tools=await agent.tools(), rules=agent.rules, context=agent.tool_context(state, call.call)
     )
     assert isinstance(found, Allowed)
@@ -78,10 +78,10 @@ async def test_nobody_is_asked_whether_a_worker_may_say_how_its_card_is(rig: Boa
     text = msgspec.json.encode({wanted[tool]: arguments[wanted[tool]]}).decode()
     tools, context = await agent.tools(), agent.tool_context(state, "1.1.0")
     assert isinstance(
-        permission(state, Call("1.1.0", tool, text), tools=tools, rules=agent.rules, context=context), Allowed
+        check_permission(state, Call("1.1.0", tool, text), tools=tools, rules=agent.rules, context=context), Allowed
     )
     shell = Call("1.1.1", "terminal", '{"command": "ls"}')
-    assert isinstance(permission(state, shell, tools=tools, rules=agent.rules, context=context), WaitOpened)
+    assert isinstance(check_permission(state, shell, tools=tools, rules=agent.rules, context=context), WaitOpened)
 
 
 async def test_a_call_that_is_made_again_after_a_crash_finds_what_it_did(rig: BoardRig) -> None:

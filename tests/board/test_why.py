@@ -22,7 +22,7 @@ from holdfast.domain.card_commands import (
     RetryCard,
     StopCard,
 )
-from holdfast.domain.dispatch import verdict
+from holdfast.domain.dispatch import run_verdict
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import NoteReceived, WaitOpened
 from holdfast.domain.fact import Problem
@@ -231,7 +231,7 @@ async def test_a_quota_waits_until_it_is_reset(rig: BoardRig) -> None:
     await one_that_runs(rig, CARD)
     card = await rig.card(CARD)
     problem = Problem(code="quota", message="used up", after_ms=5 * HOUR)
-    found = verdict(card, outcome="failed", reason="used up", problem=problem, limit=3, now=0)
+    found = run_verdict(card, outcome="failed", reason="used up", problem=problem, limit=3, now=0)
     assert (found.failure, found.again_at, found.counts) == ("quota", 5 * HOUR, False)
 
 

@@ -17,7 +17,7 @@ from holdfast.domain.chapter import ContextCompacted
 from holdfast.domain.commands import CompactSession, SessionCommand, UndoReset
 from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import (
-    Mode,
+    InputMode,
     ModelInterrupted,
     ModelRequested,
     Record,
@@ -45,7 +45,7 @@ class Create:
 class Say:
     id: str
     text: str
-    mode: Mode = "queue"
+    mode: InputMode = "queue"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,15 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 
 from holdfast.domain.errors import Unavailable
-from holdfast.domain.events import Mode, ModelRequested
+from holdfast.domain.events import InputMode, ModelRequested
 from tests.eventually import eventually
 from tests.runtime.rig import STREAM, Rig, call, seen
 from tests.zygote import tell
 
 
-def script(session: str, number: int) -> tuple[str, Mode]:
+def script(session: str, number: int) -> tuple[str, InputMode]:
     """The N-th message to a session: words, tools, an effect that must not be repeated, some that steer."""
-    mode: Mode = "steer" if number % 5 == 4 else "queue"
+    mode: InputMode = "steer" if number % 5 == 4 else "queue"
     match number % 4:
         case 1:
             return f"call {call('post', letter=f'{session}-{number}')}\nsay posted", mode

@@ -8,8 +8,8 @@ from holdfast.domain.events import (
     Call,
     CallOutcome,
     Effect,
+    InputMode,
     InputsJoined,
-    Mode,
     ModelFailed,
     ModelInterrupted,
     ModelRequested,
@@ -22,13 +22,24 @@ from holdfast.domain.events import (
     session_stream,
 )
 from holdfast.domain.fact import Problem, Usage
-from holdfast.domain.next_step import Begin, CallModel, Finish, Join, Limits, Partial, Step, close, next_step, pick_up
-from holdfast.domain.session import Activity, Session
+from holdfast.domain.next_step import (
+    Begin,
+    CallModel,
+    Finish,
+    Join,
+    Partial,
+    Step,
+    TurnLimits,
+    closing_events,
+    next_step,
+    pick_up,
+)
+from holdfast.domain.session import Session, SessionActivity
 from holdfast.domain.session_fold import evolve
 from holdfast.domain.session_rules import create, decide
 
 ID = "0123456789abcdef"
-LIMITS = Limits(steps=4, resume_attempts=2, resume_age_ms=3_600_000)
+LIMITS = TurnLimits(steps=4, resume_attempts=2, resume_age_ms=3_600_000)
 PROBLEM = Problem(code="down", message="The model is out of order.")
 
 
@@ -73,7 +84,7 @@ class Book:
     def next(self) -> Step:
         return next_step(self.session, LIMITS, now=self.now)
 
-    def activity(self) -> Activity:
+    def activity(self) -> SessionActivity:
         return self.session.activity
 
     # --- said -----------------------------------------------------------------------------------
@@ -81,7 +92,7 @@ class Book:
     def tell(self, command: SessionCommand) -> tuple[AnyEvent, ...]:
         return self.write(*decide(self.session, command, id=self._id(), by="ann"))
 
-    def say(self, text: str, mode: Mode = "queue") -> str:
+    def say(self, text: str, mode: InputMode = "queue") -> str:
         self.tell(SendMessage(text=text, mode=mode))
         return f"i{self._ids}"
 
@@ -133,7 +144,7 @@ class Book:
     def finish(self, partial: Partial | None = None) -> tuple[AnyEvent, ...]:
         step = self.next()
         assert isinstance(step, Finish), step
-        return self.write(*close(self.session, step, partial or Partial(), now=self.now))
+        return self.write(*closing_events(self.session, step, partial or Partial(), now=self.now))
 
     def resume(self, *, after_ms: int = 5_000, partial: Partial | None = None) -> tuple[AnyEvent, ...]:
         """A new worker takes over after a crash."""

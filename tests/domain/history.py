@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.domain.events import (
+    InputMode,
     InputReceived,
     InputsJoined,
-    Mode,
     ModelFailed,
     ModelInterrupted,
     ModelRequested,
@@ -58,7 +58,7 @@ class TurnHistory:
 class History:
     """What a log says."""
 
-    accepted: dict[str, Mode] = field(default_factory=dict)
+    accepted: dict[str, InputMode] = field(default_factory=dict)
     consumed: list[str] = field(default_factory=list)
     turns: list[TurnHistory] = field(default_factory=list)
     interruptions: int = 0
@@ -200,7 +200,7 @@ def _consume(history: History, inputs: Iterable[str]) -> None:
 
 def _check_order(history: History) -> None:
     """In each mode, first come, first served."""
-    said, taken = defaultdict[Mode, list[str]](list), defaultdict[Mode, list[str]](list)
+    said, taken = defaultdict[InputMode, list[str]](list), defaultdict[InputMode, list[str]](list)
     for input, mode in history.accepted.items():
         said[mode].append(input)
     for input in history.consumed:

@@ -36,15 +36,15 @@ from holdfast.domain.commands import (
     UndoReset,
     UndoTurn,
 )
-from holdfast.domain.compaction import Compact, CompactionRules, again_at
+from holdfast.domain.compaction import Compact, CompactionRules, retry_at
 from holdfast.domain.errors import Conflict, Fenced
 from holdfast.domain.events import (
     AnyEvent,
     CallOutcome,
     Effect,
+    InputMode,
     InputReceived,
     InputsJoined,
-    Mode,
     ModelFailed,
     ModelRequested,
     NoteReceived,
@@ -63,12 +63,12 @@ from holdfast.domain.next_step import (
     CallModel,
     Finish,
     Join,
-    Limits,
     Partial,
     Rest,
     RunTools,
     Sleep,
-    close,
+    TurnLimits,
+    closing_events,
     next_step,
     pick_up,
     stop_reason,
@@ -84,7 +84,7 @@ from tests.domain.history import check, check_ended
 
 HOUR = 3_600_000
 RULES = CompactionRules(threshold=6, limit=12, keep_recent=1)
-LIMITS = Limits(steps=4, resume_attempts=2, resume_age_ms=6 * HOUR, compaction=RULES)
+LIMITS = TurnLimits(steps=4, resume_attempts=2, resume_age_ms=6 * HOUR, compaction=RULES)
 
 Reply = list[str] | None
 """What the model says: the tools that it wants, or None when it fails."""
@@ -177,7 +177,7 @@ class Hand:
                     )
                 ]
             case Finish() as step:
-                return close(session, step, Partial("so far"), now=session.updated_at)
+                return closing_events(session, step, Partial("so far"), now=session.updated_at)
             case Sleep(number, wait, _, default):
                 return [WaitAnswered(turn=number, wait=wait, answer=default, by="the clock")]
             case Compact(covers, _, digest=True):
@@ -198,7 +198,7 @@ def end_of_summary(session: Session, reply: Reply, *, helps: bool) -> AnyEvent:
         cut = Problem(code=INTERRUPTED, message="cut")
         return CompactionFailed(covers=trying.covers, attempt=1, problem=cut, again_at=session.updated_at)
     if reply is None:
-        again = again_at(session.chapter, now=session.updated_at)
+        again = retry_at(session.chapter, now=session.updated_at)
         return CompactionFailed(covers=trying.covers, attempt=1, problem=PROBLEM, again_at=again)
     return compacted(session, trying.covers, "model", helps=helps)
 
@@ -246,7 +246,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.log.append(events, at=self.now, command=id)
 
     @rule(mode=st.sampled_from(["queue", "steer", "interrupt"]))
-    def say(self, mode: Mode) -> None:
+    def say(self, mode: InputMode) -> None:
         id = f"c{len(self.commands)}"
         self.commands[id] = SendMessage(text=f"{id} and eight more", mode=mode)
         self._tell(id, self.commands[id])

@@ -16,7 +16,7 @@ from holdfast.domain.compaction import Compact, CompactionRules
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events import WaitAnswered, WaitOpened
 from holdfast.domain.fact import Problem
-from holdfast.domain.next_step import Ask, CallModel, Limits, Rest, next_step
+from holdfast.domain.next_step import Ask, CallModel, Rest, TurnLimits, next_step
 from holdfast.domain.session_rules import decide
 from holdfast.domain.why.session import why
 from tests.domain.book import Book
@@ -62,14 +62,14 @@ def wanted(code: str) -> Book:
 
 def test_a_summary_that_was_only_cut_is_still_wanted() -> None:
     book = wanted(INTERRUPTED)
-    step = next_step(book.session, Limits(), now=book.now)
+    step = next_step(book.session, TurnLimits(), now=book.now)
     assert step == Compact(1, "cli asked for it", instructions="keep the names")
     assert book.session.chapter.failures == 0
 
 
 def test_one_that_failed_is_not_asked_for_for_ever() -> None:
     book = wanted("demo_failed")
-    assert next_step(book.session, Limits(), now=book.now) == Rest()
+    assert next_step(book.session, TurnLimits(), now=book.now) == Rest()
     assert book.session.chapter.failures == 1
 
 
@@ -81,7 +81,7 @@ def test_a_chosen_digest_holds_until_the_model_has_answered() -> None:
         book.finish()
         book.say(word)
     book.begin()
-    limits = Limits(compaction=CompactionRules(threshold=10, limit=10, keep_recent=1, on_failure="pause"))
+    limits = TurnLimits(compaction=CompactionRules(threshold=10, limit=10, keep_recent=1, on_failure="pause"))
     problem = Problem(code="demo_failed", message="No.")
     book.write(CompactionStarted(covers=1, attempt=1, model="demo", tokens=5, reason="too long"))
     book.write(CompactionFailed(covers=1, attempt=1, problem=problem, again_at=None))

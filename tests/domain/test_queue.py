@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.commands import ReviseInput, WithdrawInput
 from holdfast.domain.errors import Conflict, Rejected
-from holdfast.domain.events import InputReceived, Mode, Record, TurnFinished
+from holdfast.domain.events import InputMode, InputReceived, Record, TurnFinished
 from holdfast.domain.history import Note, UserMessage
 from holdfast.domain.next_step import Begin
 from holdfast.domain.queue import QUEUE_LIMIT, edited
@@ -18,7 +18,7 @@ from holdfast.domain.session_rules import fork
 from tests.domain.book import ID, Book
 
 FORK = "fedcba9876543210"
-modes: st.SearchStrategy[Mode] = st.sampled_from(["queue", "steer", "interrupt"])
+modes: st.SearchStrategy[InputMode] = st.sampled_from(["queue", "steer", "interrupt"])
 edits = st.tuples(
     st.integers(0, 8), st.none() | st.text(min_size=1, max_size=3), st.none() | modes, st.none() | st.integers(1, 12)
 )

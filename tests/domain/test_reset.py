@@ -18,11 +18,11 @@ from holdfast.domain.reset import (
     Reset,
     ResetClockReading,
     ResetRules,
-    Running,
+    RunningTask,
     decide_reset,
     open_chapter,
     same_reason,
-    settle,
+    split_running,
     still_postponed,
 )
 from holdfast.domain.session import Session
@@ -46,8 +46,8 @@ class Process:
     agent: bool = False
     name: str = "t0"
 
-    def seen(self, now: int) -> Running:
-        return Running(
+    def seen(self, now: int) -> RunningTask:
+        return RunningTask(
             task=self.name,
             title="make",
             command="make",
@@ -386,10 +386,10 @@ def test_nothing_open_is_cut_by_a_person_either() -> None:
 
 
 def test_what_becomes_of_what_runs() -> None:
-    def one(task: str, **more: object) -> Running:
+    def one(task: str, **more: object) -> RunningTask:
         usual = {"title": "x", "command": "x", "pid": 1, "process": True, "lifetime": "session", "age_ms": 1}
         usual |= {"activity": "working", "detail": "", "evidence": ""}
-        return Running(task=task, **(usual | more))  # type: ignore[arg-type]
+        return RunningTask(task=task, **(usual | more))  # type: ignore[arg-type]
 
     running = [
         one("work"),
@@ -402,7 +402,7 @@ def test_what_becomes_of_what_runs() -> None:
     ]
 
     def stopped(policy: object) -> dict[str, str]:
-        kept, gone = settle(running, policy)  # type: ignore[arg-type]
+        kept, gone = split_running(running, policy)  # type: ignore[arg-type]
         assert {one.task for one in kept} | {one.task for one in gone} == {one.task for one in running}
         assert all(one.rule for one in kept)
         assert {one.task: one.rule for one in kept}["agent"] == ("an agent works on in a session of its own"), (
@@ -423,7 +423,7 @@ def test_a_command_that_postponed_a_reset_is_named_when_the_limit_ends_the_patie
     book.finish()
     fresh = book.session.last_active
     assert fresh is not None
-    running = Running(
+    running = RunningTask(
         task="abc",
         title="make",
         command="make",

@@ -11,14 +11,14 @@ from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import InputReceived, Record, SessionCreated, TurnFinished, WaitAnswered, WaitOpened
 from holdfast.domain.fact import Problem, Usage
 from holdfast.domain.history import UserMessage
-from holdfast.domain.next_step import CallModel, Finish, Limits, Rest, Sleep, next_step, retry, wait_id
+from holdfast.domain.next_step import CallModel, Finish, Rest, Sleep, TurnLimits, next_step, retry_wait, wait_id
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.domain.session_rules import fork
 from tests.domain.book import Book, answer
 
 PROBLEM = Problem(code="rate_limit", message="Too many requests.")
-LIMITS = Limits(model_attempts=3)
+LIMITS = TurnLimits(model_attempts=3)
 
 
 def asked() -> Book:
@@ -48,10 +48,10 @@ def test_a_retry_waits_as_long_as_the_provider_says_or_doubles_and_gives_up() ->
         turn = book.session.turn
         assert turn is not None
         assert turn.attempts == attempt
-        wait = retry(book.session, PROBLEM, after_ms=None, now=book.now, limits=LIMITS)
+        wait = retry_wait(book.session, PROBLEM, after_ms=None, now=book.now, limits=LIMITS)
         assert wait is not None
         assert wait.until == book.now + pause
-        said = retry(book.session, PROBLEM, after_ms=20_000, now=book.now, limits=LIMITS)
+        said = retry_wait(book.session, PROBLEM, after_ms=20_000, now=book.now, limits=LIMITS)
         assert said is not None
         assert said.until == book.now + 20_000
         book.write(wait)
@@ -60,7 +60,7 @@ def test_a_retry_waits_as_long_as_the_provider_says_or_doubles_and_gives_up() ->
         book.write(WaitAnswered(turn=1, wait=wait.wait, answer="try again", by="the clock"))
         assert next_step(book.session, LIMITS, now=book.now) == CallModel(1, 1, attempt + 1)
         book.ask()
-    assert retry(book.session, PROBLEM, after_ms=None, now=book.now, limits=LIMITS) is None
+    assert retry_wait(book.session, PROBLEM, after_ms=None, now=book.now, limits=LIMITS) is None
 
 
 def test_a_wait_for_a_person_is_rest_and_is_answered_once() -> None:
@@ -116,12 +116,12 @@ def test_ids_of_waits_are_unique_in_the_home_and_the_same_for_everybody() -> Non
 @pytest.mark.parametrize(
     ("limits", "code"),
     [
-        (Limits(steps=1), "step_limit"),
-        (Limits(tokens=10), "token_limit"),
-        (Limits(minutes=1), "time_limit"),
+        (TurnLimits(steps=1), "step_limit"),
+        (TurnLimits(tokens=10), "token_limit"),
+        (TurnLimits(minutes=1), "time_limit"),
     ],
 )
-def test_a_limit_ends_the_turn_between_two_steps(limits: Limits, code: str) -> None:
+def test_a_limit_ends_the_turn_between_two_steps(limits: TurnLimits, code: str) -> None:
     book = asked()
     said = answer(CallModel(1, 1, 1), "", "t")
     book.write(msgspec.structs.replace(said, usage=Usage(input_tokens=8, output_tokens=3)))
@@ -131,12 +131,12 @@ def test_a_limit_ends_the_turn_between_two_steps(limits: Limits, code: str) -> N
     assert isinstance(step, Finish)
     assert step.problem is not None
     assert step.problem.code == code
-    assert isinstance(next_step(book.session, Limits(), now=book.now + 60_000), CallModel)
+    assert isinstance(next_step(book.session, TurnLimits(), now=book.now + 60_000), CallModel)
 
 
 def test_only_the_time_that_it_worked_counts() -> None:
     """A person who answers the next morning, and a gateway that was off, do not use up the turn's time."""
-    book, limits = asked(), Limits(minutes=2)
+    book, limits = asked(), TurnLimits(minutes=2)
     book.resume(after_ms=600_000)
     wait = opened(book)
     book.now += 600_000

@@ -9,7 +9,7 @@ from holdfast.clock import SystemClock
 from holdfast.config import Home, command_environment
 from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.commands import ResetSession, WhatRuns
-from holdfast.domain.next_step import Limits
+from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import ResetRules
 from holdfast.domain.task import Lifetime, TaskStarted, agent_of
 from holdfast.lifecycle.awake_clock import AwakeClock
@@ -35,7 +35,7 @@ DAY = 24 * HOUR
 class RuledProfiles(ScriptedProfiles):
     """The same rules for every session."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: TurnLimits) -> None:
         super().__init__(limits)
         self.rules = ResetRules()
 
@@ -53,7 +53,7 @@ class House(Rig):
         home: Path,
         *,
         store: SqliteStore | None = None,
-        limits: Limits | None = None,
+        limits: TurnLimits | None = None,
         clock: StoppedClock | SystemClock | None = None,
     ) -> None:
         super().__init__(home, store=store, limits=limits, clock=clock)
@@ -61,7 +61,7 @@ class House(Rig):
         os.umask(context.prepare())  # of the whole process: others would inherit it
         self._awake, self._boot = 0.0, 0.0
         awake = AwakeClock(lambda: self._awake, lambda: self._boot)
-        self.profiles = RuledProfiles(limits or Limits(resume_attempts=100))
+        self.profiles = RuledProfiles(limits or TurnLimits(resume_attempts=100))
         self.runner._profiles = self.profiles
         self.tasks = Tasks(
             self.store,

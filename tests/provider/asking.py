@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 from holdfast.domain.events import Call
 from holdfast.domain.history import AgentMessage, Message, UserMessage
-from holdfast.models.model import Answer, Delta, ModelError, ModelRequest, ToolSpec
+from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, ToolSpec
 from holdfast.models.provider import Provider, ProviderModel
 from tests.provider.loopback import Json, Loopback, Wire
 
@@ -25,14 +25,14 @@ def asking(*messages: Message, tools: list[ToolSpec] | None = None, instructions
 
 async def ask(
     model: ProviderModel, *messages: Message, tools: list[ToolSpec] | None = None, instructions: str = "Be brief."
-) -> tuple[list[Delta], Answer]:
+) -> tuple[list[ModelDelta], ModelAnswer]:
     """Everything but the last, and the last."""
-    deltas: list[Delta] = []
-    answers: list[Answer] = []
+    deltas: list[ModelDelta] = []
+    answers: list[ModelAnswer] = []
     async with aclosing(model.stream(asking(*messages, tools=tools, instructions=instructions))) as pieces:
         async for piece in pieces:
             assert not answers, "something came after the answer"
-            if isinstance(piece, Answer):
+            if isinstance(piece, ModelAnswer):
                 answers.append(piece)
             else:
                 deltas.append(piece)
@@ -49,7 +49,7 @@ async def refused(model: ProviderModel, *messages: Message) -> ModelError:
     raise AssertionError("it was answered")
 
 
-def said(answer: Answer, *, turn: int = 1, step: int = 1) -> AgentMessage:
+def said(answer: ModelAnswer, *, turn: int = 1, step: int = 1) -> AgentMessage:
     """An answer as the log remembers it."""
     calls = [
         Call(call=f"{turn}.{step}.{index}", tool=wanted.tool, arguments=wanted.arguments)

@@ -9,25 +9,25 @@ import threading
 import pytest
 
 from holdfast.domain.history import ToolResult, UserMessage
-from holdfast.models.model import Delta, WantedCall
+from holdfast.models.model import ModelDelta, WantedCall
 from holdfast.models.provider import ProviderModel
 from tests.eventually import PATIENCE
 from tests.provider.asking import HELLO, ask, asking, provider, refused, said, sent
 from tests.provider.loopback import Call, Loopback, Pause, Reply, Text, Think, Wire
 
 
-def text_of(deltas: list[Delta]) -> str:
+def text_of(deltas: list[ModelDelta]) -> str:
     return "".join(delta.text for delta in deltas)
 
 
-def thinking_of(deltas: list[Delta]) -> str:
+def thinking_of(deltas: list[ModelDelta]) -> str:
     return "".join(delta.thinking for delta in deltas)
 
 
 async def test_text_comes_in_pieces_and_then_as_a_whole(model: ProviderModel, server: Loopback) -> None:
     server.script(Reply(Text(["Hel", "lo ", "Jürgen 🙂"])))
     deltas, answer = await ask(model)
-    assert deltas == [Delta("Hel"), Delta("lo "), Delta("Jürgen 🙂")]
+    assert deltas == [ModelDelta("Hel"), ModelDelta("lo "), ModelDelta("Jürgen 🙂")]
     assert answer.text == "Hello Jürgen 🙂"
     assert answer.finish == "stop"
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (11, 7)

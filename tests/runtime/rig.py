@@ -11,14 +11,14 @@ import msgspec
 
 from holdfast.clock import SystemClock
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand, StopTurn
-from holdfast.domain.events import Mode, Record, session_stream
+from holdfast.domain.events import InputMode, Record, session_stream
 from holdfast.domain.fact import Problem
 from holdfast.domain.history import AgentMessage, UserMessage
-from holdfast.domain.next_step import Limits
+from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session
-from holdfast.models.model import Answer, Delta, ModelError, ModelRequest, WantedCall
+from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 from holdfast.runtime.agent import Agent
-from holdfast.runtime.heartbeat import Heartbeat
+from holdfast.runtime.heartbeat import HeartbeatFile
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.streaming_text import StreamingTexts
@@ -56,7 +56,7 @@ class ScriptModel:
         self.hangs = asyncio.Event()
         """Somebody waits for a summary that hangs."""
 
-    async def _summary(self, request: ModelRequest) -> Answer:
+    async def _summary(self, request: ModelRequest) -> ModelAnswer:
         users = [message.text for message in request.about if isinstance(message, UserMessage)]
         lines = [line for text in users for line in text.splitlines() if line.startswith("summary ")]
         match lines[-1].removeprefix("summary ") if lines else "ok":
@@ -68,15 +68,15 @@ class ScriptModel:
                 self.hangs.set()
                 await self.go.wait()
             case "empty":
-                return Answer(" ")
+                return ModelAnswer(" ")
             case _:
                 pass
         [told] = [message.text for message in request.messages if isinstance(message, UserMessage)]
         if lines and lines[-1] == "summary echo":
-            return Answer(told)
-        return Answer(f"in short: {len(told)} characters")
+            return ModelAnswer(told)
+        return ModelAnswer(f"in short: {len(told)} characters")
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
         if request.about:
             yield await self._summary(request)
             return
@@ -86,25 +86,25 @@ class ScriptModel:
         verb, _, rest = (lines[answered] if answered < len(lines) else "say that is all").partition(" ")
         match verb:
             case "fail":
-                yield Delta("before the failure")
+                yield ModelDelta("before the failure")
                 raise ModelError(PROBLEM)
             case "bug":
-                yield Delta("before the bug")
+                yield ModelDelta("before the bug")
                 raise RuntimeError("a bug in the model's adapter")
             case "call":
                 calls = [WantedCall(*call.strip().split(" ", 1)) for call in rest.split("&")]
-                yield Answer("", calls=calls, finish="tool_calls")
+                yield ModelAnswer("", calls=calls, finish="tool_calls")
                 return
             case "slow":
                 for number, word in enumerate(rest.split()):
-                    yield Delta(word if number == 0 else f" {word}")
+                    yield ModelDelta(word if number == 0 else f" {word}")
                     await asyncio.sleep(0.13)
             case "hold":
-                yield Delta(rest)
+                yield ModelDelta(rest)
                 await self.go.wait()
             case _:
-                yield Delta(rest)
-        yield Answer(rest)
+                yield ModelDelta(rest)
+        yield ModelAnswer(rest)
 
 
 def call(tool: str, **arguments: object) -> str:
@@ -147,7 +147,7 @@ TOOLS: list[AnyTool] = [
 class ScriptedProfiles(Profiles):
     """One agent for every profile."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: TurnLimits) -> None:
         super().__init__(Path("no config.toml"))
         self.model = ScriptModel()
         self.limits = limits
@@ -188,16 +188,16 @@ class Rig:
         home: Path,
         *,
         store: SqliteStore | None = None,
-        limits: Limits | None = None,
+        limits: TurnLimits | None = None,
         clock: StoppedClock | SystemClock | None = None,
-        heartbeat: Heartbeat | None = None,
+        heartbeat: HeartbeatFile | None = None,
     ) -> None:
         self.home = home
         self.clock = clock or SystemClock()
         self.store = store or SqliteStore(home / "holdfast.db")
         self.sessions = Sessions(self.store, self.clock)
         self.streaming = StreamingTexts(self.store)
-        self.profiles = ScriptedProfiles(limits or Limits(resume_attempts=100))
+        self.profiles = ScriptedProfiles(limits or TurnLimits(resume_attempts=100))
         self.runner = Runner(
             self.store,
             sessions=self.sessions,
@@ -231,7 +231,7 @@ class Rig:
     async def tell(self, command: SessionCommand, id: str, *, session: str = ID) -> Appended:
         return await self.sessions.execute(session, command, Caller(CommandKey(id, "d"), "ann"))
 
-    async def say(self, text: str, id: str, mode: Mode = "queue", *, session: str = ID) -> Appended:
+    async def say(self, text: str, id: str, mode: InputMode = "queue", *, session: str = ID) -> Appended:
         return await self.tell(SendMessage(text=text, mode=mode), id, session=session)
 
     async def stop_turn(self, id: str = "stop") -> Appended:

@@ -22,7 +22,7 @@ from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import ModelRequested, Record, TurnFinished, WaitOpened, session_stream
 from holdfast.domain.fact import Usage
 from holdfast.domain.history import Note, UserMessage
-from holdfast.domain.next_step import Limits
+from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import NotDue
 from holdfast.domain.session import Session
 from holdfast.domain.why.chapter import why_chapter
@@ -39,9 +39,9 @@ LONG = "say " + "word " * 200
 """About 250 tokens, said and answered: 500 a turn."""
 
 
-def limits(threshold: int = 1_200, limit: int = 3_000, **more: object) -> Limits:
+def limits(threshold: int = 1_200, limit: int = 3_000, **more: object) -> TurnLimits:
     rules = CompactionRules(threshold=threshold, limit=limit, keep_recent=1, **more)  # type: ignore[arg-type]
-    return Limits(resume_attempts=100, compaction=rules)
+    return TurnLimits(resume_attempts=100, compaction=rules)
 
 
 @pytest.fixture
@@ -161,14 +161,14 @@ def wait_at(records: Sequence[Record]) -> int:
 
 async def test_summaries_in_vain_stop_after_three_and_why_says_so(house: House) -> None:
     """The turns that are kept are larger than the threshold, so no summary makes the context small enough."""
-    house.profiles.limits = Limits(compaction=CompactionRules(threshold=100, limit=100_000, keep_recent=6))
+    house.profiles.limits = TurnLimits(compaction=CompactionRules(threshold=100, limit=100_000, keep_recent=6))
     text = "say " + "word " * 100
     await turns(house, 12, text)
     assert len(only(await house.records(), ContextCompacted)) == 3, "no fourth one"
     session = await house.sessions.get(ID)
     assert session.chapter.ineffective == 3
     assert "3 in a row did not help" in because(session, house.clock.now())
-    house.profiles.limits = Limits(compaction=CompactionRules(threshold=100, limit=600, keep_recent=6))
+    house.profiles.limits = TurnLimits(compaction=CompactionRules(threshold=100, limit=600, keep_recent=6))
     await turns(house, 2, text)
     session = await house.sessions.get(ID)
     assert session.size <= 600, "what does not fit is made to fit, whatever was in vain"

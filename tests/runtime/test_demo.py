@@ -7,15 +7,15 @@ import pytest
 from holdfast.domain.events import Call
 from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
 from holdfast.models.demo import HELP, DemoModel
-from holdfast.models.model import Answer, Delta, ModelError, ModelRequest, WantedCall
+from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 
 
-async def ask(*messages: Message, turn: int = 1) -> Answer:
+async def ask(*messages: Message, turn: int = 1) -> ModelAnswer:
     """The answer, after checking that the deltas add up to it."""
     pieces = [piece async for piece in DemoModel().stream(ModelRequest(turn, "", list(messages), []))]
     *deltas, answer = pieces
-    assert isinstance(answer, Answer)
-    assert "".join(delta.text for delta in deltas if isinstance(delta, Delta)) == answer.text
+    assert isinstance(answer, ModelAnswer)
+    assert "".join(delta.text for delta in deltas if isinstance(delta, ModelDelta)) == answer.text
     return answer
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.events import ModelRequested, ToolCallFinished, ToolCallStarted, TurnResumed, WaitOpened
-from holdfast.runtime.heartbeat import Heartbeat
+from holdfast.runtime.heartbeat import HeartbeatFile
 from tests.domain.history import check_ended
 from tests.runtime.mortal import MortalStore
 from tests.runtime.rig import Rig, StoppedClock, call, only, seen
@@ -38,11 +38,11 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 @pytest.mark.parametrize("jump", [0, DAY, -DAY], ids=["no jump", "a day forward", "a day back"])
 def test_within_a_boot_the_wall_clock_does_not_matter(tmp_path: Path, machine: Machine, jump: int) -> None:
     file = tmp_path / "heartbeat"
-    assert Heartbeat(file, machine.wall).away_ms() is None
-    Heartbeat(file, machine.wall).beat()
+    assert HeartbeatFile(file, machine.wall).away_ms() is None
+    HeartbeatFile(file, machine.wall).beat()
     machine.sleep(3_000)
     machine.wall.move(jump)
-    found = Heartbeat(file, machine.wall)
+    found = HeartbeatFile(file, machine.wall)
     assert found.away_ms() == 3_000
     machine.sleep(500)
     assert found.away_ms() == 3_500
@@ -50,24 +50,24 @@ def test_within_a_boot_the_wall_clock_does_not_matter(tmp_path: Path, machine: M
 
 def test_across_boots_the_wall_clock_must_do_and_is_never_negative(tmp_path: Path, machine: Machine) -> None:
     file = tmp_path / "heartbeat"
-    Heartbeat(file, machine.wall).beat()
+    HeartbeatFile(file, machine.wall).beat()
     machine.sleep(3_000)
     machine.boot, machine.up = "second", 10
-    assert Heartbeat(file, machine.wall).away_ms() == 3_000
+    assert HeartbeatFile(file, machine.wall).away_ms() == 3_000
     machine.wall.move(-DAY)
-    assert Heartbeat(file, machine.wall).away_ms() == 0
+    assert HeartbeatFile(file, machine.wall).away_ms() == 0
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", json.dumps({"boot": "first"}), json.dumps({"boot": "x", "at": "?"})])
 def test_a_damaged_sign_is_none(tmp_path: Path, machine: Machine, text: str) -> None:
     (tmp_path / "heartbeat").write_text(text)
-    assert Heartbeat(tmp_path / "heartbeat", machine.wall).away_ms() is None
+    assert HeartbeatFile(tmp_path / "heartbeat", machine.wall).away_ms() is None
 
 
 async def crash(home: Path, machine: Machine, *, after: int) -> None:
     """A gateway that dies while a tool has been at work for so long."""
     store = MortalStore(home / "holdfast.db")
-    heartbeat = Heartbeat(home / "heartbeat", machine.wall)
+    heartbeat = HeartbeatFile(home / "heartbeat", machine.wall)
     rig = await Rig(home, store=store, clock=machine.wall, heartbeat=heartbeat).start()
     await rig.create(f"call {call('stall', letter='a')}")
     await rig.until(seen(ToolCallStarted))
@@ -81,7 +81,7 @@ async def test_working_is_not_being_away(tmp_path: Path, machine: Machine) -> No
     """A tool worked for ten hours, longer than old work may be; three seconds after a crash the turn goes on."""
     await crash(tmp_path, machine, after=10 * HOUR)
     machine.sleep(3_000)
-    rig = await Rig(tmp_path, clock=machine.wall, heartbeat=Heartbeat(tmp_path / "heartbeat", machine.wall)).start()
+    rig = await Rig(tmp_path, clock=machine.wall, heartbeat=HeartbeatFile(tmp_path / "heartbeat", machine.wall)).start()
     records = await rig.rest()
     [resumed] = only(records, TurnResumed)
     assert isinstance(resumed, TurnResumed)
@@ -94,7 +94,7 @@ async def test_working_is_not_being_away(tmp_path: Path, machine: Machine) -> No
 async def test_ten_hours_without_a_gateway_wait_for_a_person(tmp_path: Path, machine: Machine) -> None:
     await crash(tmp_path, machine, after=1_000)
     machine.sleep(10 * HOUR)
-    rig = await Rig(tmp_path, clock=machine.wall, heartbeat=Heartbeat(tmp_path / "heartbeat", machine.wall)).start()
+    rig = await Rig(tmp_path, clock=machine.wall, heartbeat=HeartbeatFile(tmp_path / "heartbeat", machine.wall)).start()
     [wait] = only(await rig.until(seen(WaitOpened)), WaitOpened)
     assert isinstance(wait, WaitOpened)
     assert "10 h 0 min ago" in wait.reason

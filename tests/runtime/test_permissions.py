@@ -10,7 +10,7 @@ import pytest
 from holdfast.domain.events import Call, WaitAnswered, WaitOpened
 from holdfast.runtime.mcp.connection import McpToolInfo
 from holdfast.runtime.mcp.servers import McpClient, McpServer, McpTool
-from holdfast.runtime.permissions import Allowed, permission
+from holdfast.runtime.permissions import Allowed, check_permission
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.question import QUESTION
@@ -32,7 +32,7 @@ def called(tool: str, **arguments: object) -> tuple[Book, Call]:
 
 
 def asked(book: Book, call: Call, rules: dict[str, Policy], cwd: Path) -> Found:
-    return permission(book.session, call, tools=TOOLS, rules=rules, context=ToolContext(cwd))
+    return check_permission(book.session, call, tools=TOOLS, rules=rules, context=ToolContext(cwd))
 
 
 def word(found: Found) -> str:
@@ -169,7 +169,7 @@ def test_a_server_does_not_allow_its_own_tools(tmp_path: Path, rules: dict[str, 
     offered = McpToolInfo("list", "List the tickets.", {}, "pure")
     tool = McpTool("tracker__list", McpClient(McpServer(name="tracker"), 1), offered)
     book, call = called("tracker__list")
-    found = permission(book.session, call, tools={tool.name: tool}, rules=rules, context=ToolContext(tmp_path))
+    found = check_permission(book.session, call, tools={tool.name: tool}, rules=rules, context=ToolContext(tmp_path))
     assert (tool.effect, word(found)) == ("pure", expected)
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.session import Session
-from holdfast.runtime.prompt import AGENTS_LIMIT, prompt
+from holdfast.runtime.prompt import AGENTS_LIMIT, model_request
 from holdfast.runtime.tools.context import ToolContext
 
 
 def told(cwd: Path) -> str:
-    request = prompt(Session("0"), turn=1, instructions="Be kind.", context=ToolContext(cwd), tools=[])
+    request = model_request(Session("0"), turn=1, instructions="Be kind.", context=ToolContext(cwd), tools=[])
     start = f"Be kind.\n\nYour working directory is {cwd}."
     assert request.instructions.startswith(start)
     return request.instructions.removeprefix(start).strip()

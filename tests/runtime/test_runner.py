@@ -18,7 +18,7 @@ from holdfast.domain.events import (
     TurnSuspended,
     WaitOpened,
 )
-from holdfast.domain.next_step import Limits
+from holdfast.domain.next_step import TurnLimits
 from holdfast.store.contract import Append, Lease, PartialText, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.domain.history import check, check_ended
@@ -160,7 +160,7 @@ async def test_a_turn_that_takes_the_gateway_down_is_not_resumed_for_ever(tmp_pa
     await interrupted(tmp_path, clock)
     for attempt in range(5):
         store = MortalStore(tmp_path / "holdfast.db")
-        rig = await Rig(tmp_path, store=store, limits=Limits(resume_attempts=2), clock=clock).start()
+        rig = await Rig(tmp_path, store=store, limits=TurnLimits(resume_attempts=2), clock=clock).start()
         await rig.until(seen(ModelRequested, attempt + 2) if attempt < 2 else seen(WaitOpened))
         store.died.set()
         await rig.close()

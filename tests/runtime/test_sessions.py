@@ -100,7 +100,7 @@ async def test_one_session_is_found_without_looking_at_all_others(rig: Rig, monk
         return False  # all of them are at work
 
     monkeypatch.setattr(sessions_module, "KEPT", 2)
-    monkeypatch.setattr(sessions_module._Entry, "at_rest", property(look))
+    monkeypatch.setattr(sessions_module._CachedSession, "at_rest", property(look))
     for number in range(100):
         await rig.sessions.get(f"{number:016x}")
     looks = 0

@@ -19,7 +19,7 @@ from holdfast.domain.events import (
     TurnFinished,
     TurnStarted,
 )
-from holdfast.domain.next_step import Limits
+from holdfast.domain.next_step import TurnLimits
 from holdfast.store.contract import Append, Appended
 from holdfast.store.sqlite import SqliteStore
 from tests.domain.history import check, check_ended
@@ -136,7 +136,7 @@ async def test_promise_6_what_had_arrived_before_a_bug_is_kept(rig: Rig) -> None
 
 
 async def test_a_turn_that_takes_too_many_steps_fails(tmp_path: Path) -> None:
-    rig = await Rig(tmp_path, limits=Limits(steps=2)).start()
+    rig = await Rig(tmp_path, limits=TurnLimits(steps=2)).start()
     await rig.create("\n".join(["call " + call("read", path="x")] * 5))
     finished = (await rig.rest())[-1].event
     assert isinstance(finished, TurnFinished)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.events import TurnFinished
-from holdfast.domain.next_step import Limits
+from holdfast.domain.next_step import TurnLimits
 from holdfast.runtime.work_time import WorkTime
 from tests.runtime.rig import Rig, StoppedClock, call, only
 
@@ -40,12 +40,12 @@ async def outcome(rig: Rig) -> TurnFinished:
 
 @pytest.mark.parametrize("jump", [DAY, -DAY])
 async def test_a_clock_that_is_set_does_not_end_a_turn(tmp_path: Path, jump: int) -> None:
-    rig = Rig(tmp_path, limits=Limits(minutes=1), clock=JumpingClock(jump))
+    rig = Rig(tmp_path, limits=TurnLimits(minutes=1), clock=JumpingClock(jump))
     assert (await outcome(rig)).outcome == "done"
 
 
 async def test_a_clock_that_stands_still_or_is_set_back_does_not_prolong_a_turn(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, limits=Limits(minutes=1), clock=JumpingClock(-DAY))
+    rig = Rig(tmp_path, limits=TurnLimits(minutes=1), clock=JumpingClock(-DAY))
     seconds = iter(range(0, 1_000_000, 40))
     rig.runner._work_time = WorkTime(lambda: float(next(seconds)))
     finished = await outcome(rig)

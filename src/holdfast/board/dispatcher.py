@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from holdfast.board.cards import Cards
-from holdfast.board.inbox import Inbox
+from holdfast.board.inbox import InboxReader
 from holdfast.board.run_timer import RunTimer
 from holdfast.board.starter import Starter
 from holdfast.clock import Clock
 from holdfast.domain.card import Card, CardBlocked, CardEvent, Run, RunFinished, RunNudged, RunOutcome
-from holdfast.domain.dispatch import NUDGE, Verdict, timed_out, verdict
+from holdfast.domain.dispatch import NUDGE, RunVerdict, run_verdict, timed_out
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import InputReceived, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.task import THE_BOARD
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 from holdfast.follower_state import FollowerState
 from holdfast.periodic import PeriodicTask
 from holdfast.runtime.profiles import Profiles
@@ -70,7 +70,7 @@ class Dispatcher:
         self.starter = Starter(
             store, cards=cards, sessions=sessions, profiles=profiles, clock=clock, wake=self._rounds.wake
         )
-        self.inbox = Inbox(store, cards=cards, starter=self.starter, profiles=profiles, clock=clock)
+        self.inbox = InboxReader(store, cards=cards, starter=self.starter, profiles=profiles, clock=clock)
         self._looking = asyncio.Lock()
         self._follower = LogFollower(
             store, self._react, name="the board", sweep=self._wake, sweep_seconds=SWEEP_SECONDS
@@ -142,7 +142,7 @@ class Dispatcher:
         session = await self._sessions.get(run.started.session)
         if not session.exists:
             lost = f"its session {session.id} was deleted"
-            await self._end(seen, Verdict("lost", lost, counts=False), outcome="lost")
+            await self._end(seen, RunVerdict("lost", lost, counts=False), outcome="lost")
             return
         if session.turn is not None or session.queue:
             await self._goes_on(seen, session, now)
@@ -151,7 +151,7 @@ class Dispatcher:
         if last is None or session.turns <= run.started.after_turn:
             return  # its first turn is about to begin
         limit = card.max_attempts or self._profiles.settings.board.max_attempts
-        found = verdict(card, outcome=last.outcome, reason=last.reason, problem=last.problem, limit=limit, now=now)
+        found = run_verdict(card, outcome=last.outcome, reason=last.reason, problem=last.problem, limit=limit, now=now)
         if found.nudge:
             await self._nudge(seen, session)
         else:
@@ -163,7 +163,7 @@ class Dispatcher:
         turn = session.turn
         wait = None if turn is None else turn.wait
         if wait is not None and wait.purpose == "resume":
-            await self._end(seen, Verdict("", wait.reason, block="needs_input"), outcome="stopped")
+            await self._end(seen, RunVerdict("", wait.reason, block="needs_input"), outcome="stopped")
             return
         limit = card.max_attempts or rules.max_attempts
         partial = await self._store.partial(session_stream(session.id))
@@ -172,12 +172,12 @@ class Dispatcher:
         worked, still = self._watch.look((card.id, seen.run.number), sign, waits=waits)
         most = card.max_runtime_ms or span_ms(rules.max_runtime) or 0
         if most and worked > most:
-            reason = f"it worked for {ago(worked)}, longer than max_runtime ({ago(most)})"
+            reason = f"it worked for {duration(worked)}, longer than max_runtime ({duration(most)})"
             await self._end(seen, timed_out(card, "timeout", reason, limit=limit, now=now), outcome="failed")
             return
         frozen = span_ms(rules.frozen_after) or 0
         if frozen and still > frozen and turn is not None and not turn.open_calls:
-            reason = f"nothing moved for {ago(still)} (frozen_after)"
+            reason = f"nothing moved for {duration(still)} (frozen_after)"
             await self._end(seen, timed_out(card, "frozen", reason, limit=limit, now=now), outcome="failed")
 
     async def _nudge(self, seen: _Open, session: Session) -> None:
@@ -188,7 +188,7 @@ class Dispatcher:
         nudged = RunNudged(card=card, run=run)
         await self._cards.write(seen.card, [nudged], decided_on=seen.version, by=THE_BOARD, also=also)
 
-    async def _end(self, seen: _Open, found: Verdict, *, outcome: RunOutcome) -> None:
+    async def _end(self, seen: _Open, found: RunVerdict, *, outcome: RunOutcome) -> None:
         card, run = seen.card.id, seen.run.number
         events: list[CardEvent] = [
             RunFinished(

@@ -18,7 +18,7 @@ from holdfast.domain.card import card_stream
 from holdfast.domain.card_advice import Advice, NeedsPerson
 from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import session_stream
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, bounded
@@ -48,7 +48,7 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The session that waits or failed, or the one of a card's last run; empty when there is none."""
 
 
-class Inbox:
+class InboxReader:
     """Reads what waits for a person."""
 
     def __init__(self, store: Store, *, cards: Cards, starter: Starter, profiles: Profiles, clock: Clock) -> None:
@@ -104,7 +104,7 @@ def in_words(entry: InboxEntry, *, now: int) -> str:
     """One sentence and the commands: for `why` and for agents."""
     what = entry.what if entry.what.endswith((".", "!", "?")) else f"{entry.what}."
     commands = " or ".join(f"`{command}`" for command in entry.commands)
-    return f"{WORDS[entry.kind].capitalize()}, for {ago(now - entry.since)}: {_subject(entry)}: {what} {commands}"
+    return f"{WORDS[entry.kind].capitalize()}, for {duration(now - entry.since)}: {_subject(entry)}: {what} {commands}"
 
 
 def _subject(entry: InboxEntry) -> str:

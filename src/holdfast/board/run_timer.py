@@ -14,7 +14,7 @@ MOST_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class _Timed:
     """One run, up to the last look."""
 
     sign: object
@@ -28,15 +28,15 @@ class RunTimer:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._seen: dict[tuple[str, int], Seen] = {}
+        self._seen: dict[tuple[str, int], _Timed] = {}
 
     def look(self, run: tuple[str, int], sign: object, *, waits: bool) -> tuple[int, int]:
         """How long it worked, and how long its sign of life stayed the same, in ms. What waits does neither."""
         now = self._monotonic()
-        before = self._seen.get(run) or Seen(sign, now)
+        before = self._seen.get(run) or _Timed(sign, now)
         passed = 0.0 if waits else min(MOST_SECONDS, now - before.looked)
         still = before.still + passed if before.sign == sign else 0.0
-        seen = self._seen[run] = Seen(sign, now, before.worked + passed, still)
+        seen = self._seen[run] = _Timed(sign, now, before.worked + passed, still)
         return int(seen.worked * 1000), int(seen.still * 1000)
 
     def only(self, runs: set[tuple[str, int]]) -> None:

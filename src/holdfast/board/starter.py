@@ -18,14 +18,14 @@ from holdfast.domain.card import Card, CardBlocked, CardMoved, ResumePolicy, Run
 from holdfast.domain.card_advice import Advice, Parent, advice
 from holdfast.domain.compaction import digest
 from holdfast.domain.dispatch import (
-    Choice,
     DispatchContext,
-    Words,
-    choose,
+    FirstInput,
+    SessionChoice,
+    choose_session,
     earlier_runs,
+    first_input,
     not_startable_reason,
     resumable,
-    words,
 )
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import (
@@ -38,7 +38,7 @@ from holdfast.domain.events import (
 )
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import title_from
-from holdfast.domain.task import THE_BOARD, TaskStarted, task_stream, title_of
+from holdfast.domain.task import THE_BOARD, TaskStarted, task_stream, task_title
 from holdfast.domain.worker import WorkerBound
 from holdfast.runtime.profiles import Profiles
 from holdfast.sessions import Sessions
@@ -160,7 +160,7 @@ class Starter:
         """Why a blocked card would only be blocked again by its policy `resume`, if it would."""
         if card.status != "blocked":
             return ""
-        return choose(card, self._policy(card), missing=await self._missing(resumable(card))).refused
+        return choose_session(card, self._policy(card), missing=await self._missing(resumable(card))).refused
 
     def _policy(self, card: Card) -> ResumePolicy:
         return card.resume or self._profiles.resume_of(card.profile) or self._profiles.settings.board.resume
@@ -178,16 +178,16 @@ class Starter:
         room = await self.room() if cards else None
         return {card.id: await self._standing(card, room) for card in cards if room is not None}
 
-    async def preview(self, card: Card) -> tuple[Choice, Words]:
+    async def preview(self, card: Card) -> tuple[SessionChoice, FirstInput]:
         """Whose session the next run would go on with, and what it would be told."""
         choice, hand_over = await self._choose(card)
-        said = words(card, choice, found="not looked at yet", hand_over=hand_over, now=self._clock.now())
+        said = first_input(card, choice, found="not looked at yet", hand_over=hand_over, now=self._clock.now())
         return choice, said
 
-    async def _choose(self, card: Card) -> tuple[Choice, str]:
+    async def _choose(self, card: Card) -> tuple[SessionChoice, str]:
         policy = self._policy(card)
         last = resumable(card)
-        choice = choose(card, policy, missing=await self._missing(last))
+        choice = choose_session(card, policy, missing=await self._missing(last))
         if choice.resumes is not None or not card.runs:
             return choice, ""
         said = "" if last is None else digest((await self._sessions.get(last.started.session)).context())
@@ -228,11 +228,11 @@ class Starter:
         except (workspace.Unusable, OSError) as error:
             await self._block(card, version, f"its workspace cannot be used: {error}")
             return
-        said = words(card, choice, found=found.words, hand_over=hand_over, now=self._clock.now())
+        said = first_input(card, choice, found=found.words, hand_over=hand_over, now=self._clock.now())
         if card.version == version:
             await self.claim(card, choice, found, said)
 
-    async def claim(self, card: Card, choice: Choice, found: workspace.Found, said: Words) -> bool:
+    async def claim(self, card: Card, choice: SessionChoice, found: workspace.WorkspaceState, said: FirstInput) -> bool:
         """The run, its session, its task and its first words in one append: whoever is second is not it."""
         if card.run is not None:
             return False
@@ -259,7 +259,7 @@ class Starter:
         started = TaskStarted(
             task=task,
             of="card",
-            title=title_of(card.title),
+            title=task_title(card.title),
             command=card.body or card.title,
             cwd=str(found.path),
             by=THE_BOARD,
@@ -302,7 +302,7 @@ class Starter:
         await self._cards.write(card, [block], decided_on=version, by=THE_BOARD)
 
 
-def _first_events(card: Card, run: RunStarted, state: Session, said: Words) -> list[AnyEvent]:
+def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput) -> list[AnyEvent]:
     """What a run begins its session with, or goes on in it with."""
     events: list[AnyEvent] = []
     if not run.resumes:

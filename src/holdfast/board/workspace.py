@@ -11,7 +11,7 @@ from pathlib import Path
 
 from holdfast.domain.card import Card
 from holdfast.domain.errors import Rejected
-from holdfast.git import GitFailed, Repository, find_repository, look, manage_worktrees, shown, status
+from holdfast.git import GitFailed, Repository, as_text, find_repository, manage_worktrees, read_git, status
 
 
 class Unusable(Exception):
@@ -19,7 +19,7 @@ class Unusable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WorkspaceState:
     """A workspace, and how it was found."""
 
     path: Path
@@ -50,27 +50,27 @@ def _is_repository(place: Path) -> bool:
         return False
 
 
-def prepare(card: Card, root: Path, *, anew: bool) -> Found:
+def prepare(card: Card, root: Path, *, anew: bool) -> WorkspaceState:
     """Make it if it is not there yet, and look at it. `anew`: nobody counts on what was in it."""
     kind, _, path = card.workspace.partition(":")
     if kind == "dir":
         place = Path(path).expanduser()
         if not place.is_dir():
             raise Unusable(f"the directory {path} is gone")
-        return Found(place, f"{place}, {_state(place)}")
+        return WorkspaceState(place, f"{place}, {_state(place)}")
     own, anew = root / card.id, anew or not card.runs
     if kind == "worktree":
         return _worktree(card, Path(path).expanduser(), own, anew=anew)
     if own.is_dir():
         count = sum(1 for _ in own.iterdir())
-        return Found(own, f"{own}, a scratch directory with {_some(count, 'entry', 'entries')}")
+        return WorkspaceState(own, f"{own}, a scratch directory with {_some(count, 'entry', 'entries')}")
     if not anew:
         raise Unusable(f"the scratch directory {own} is gone")
     own.mkdir(parents=True)
-    return Found(own, f"{own}, a new and empty scratch directory")
+    return WorkspaceState(own, f"{own}, a new and empty scratch directory")
 
 
-def _worktree(card: Card, repository: Path, own: Path, *, anew: bool) -> Found:
+def _worktree(card: Card, repository: Path, own: Path, *, anew: bool) -> WorkspaceState:
     branch = branch_of(card.id)
     if not repository.is_dir():
         raise Unusable(f"the repository {repository} is gone")
@@ -83,7 +83,7 @@ def _worktree(card: Card, repository: Path, own: Path, *, anew: bool) -> Found:
         on = _git(_repository(own), "rev-parse", "--abbrev-ref", "HEAD")
         if on != branch:
             raise Unusable(f"the worktree {own} is on branch {on}, not on {branch}")
-        return Found(own, f"{own}, a worktree of {repository} on branch {branch}, {_state(own)}")
+        return WorkspaceState(own, f"{own}, a worktree of {repository} on branch {branch}, {_state(own)}")
     own.parent.mkdir(parents=True, exist_ok=True)
     _manage(origin, "prune")
     known = _git_says(origin, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
@@ -93,7 +93,7 @@ def _worktree(card: Card, repository: Path, own: Path, *, anew: bool) -> Found:
     _git(_repository(own), "read-tree", "--reset", "-u", "HEAD")
     gone = "it was gone and was made again; what was not committed is lost"
     made = "new" if not card.runs else gone if not anew else "made again"
-    return Found(own, f"{own}, a worktree of {repository} on branch {branch} ({made})")
+    return WorkspaceState(own, f"{own}, a worktree of {repository} on branch {branch} ({made})")
 
 
 def _state(place: Path) -> str:
@@ -188,7 +188,7 @@ def _repository(place: Path) -> Repository:
 
 def _git(repository: Repository, *words: str) -> str:
     try:
-        return shown(look(repository, *words)).strip()
+        return as_text(read_git(repository, *words)).strip()
     except GitFailed as error:
         raise Unusable(str(error)) from error
 

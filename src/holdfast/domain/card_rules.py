@@ -46,7 +46,7 @@ from holdfast.domain.card_commands import (
     UnlinkCard,
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 
 BY_HAND: tuple[CardStatus, ...] = ("triage", "todo", "scheduled", "ready", "review")
 
@@ -187,5 +187,6 @@ def _move(card: Card, command: MoveCard, by: str, now: int) -> list[CardEvent]:
 
 def _not_blocked(card: Card, now: int) -> str:
     if card.run is not None:
-        return f"It is not blocked: it has been running for {ago(now - card.run.at.at)}. A comment reaches its worker."
-    return f"It is not blocked; it has been {card.status} for {ago(now - card.moved.at)}."
+        running = duration(now - card.run.at.at)
+        return f"It is not blocked: it has been running for {running}. A comment reaches its worker."
+    return f"It is not blocked; it has been {card.status} for {duration(now - card.moved.at)}."

@@ -159,7 +159,7 @@ CompactionEvent = CompactionRequested | CompactionStarted | ContextCompacted | C
 ChapterEvent = ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionEvent
 
 
-def opening(event: ChapterOpened) -> str:
+def chapter_note(event: ChapterOpened) -> str:
     """What the model is told first in a new chapter."""
     lines = [
         f"A new chapter of this session begins: {event.reason}. What was said before is not in your context; "
@@ -182,7 +182,7 @@ def _line(one: Survivor) -> str:
     return f"{one.task} {one.title}{pid}{', ' + one.activity if one.activity else ''}"
 
 
-def replaced(event: ContextCompacted) -> str:
+def summary_note(event: ContextCompacted) -> str:
     """What the model is told in the place of the turns that a summary covers."""
     how = "A summary" if event.source == "model" else "A digest, put together by a rule and not by a model,"
     return (
@@ -228,7 +228,7 @@ class Chapter:
         return self.summary is not None and self.summary.source == "digest"
 
 
-def compact(chapter: Chapter, event: CompactionEvent, at: EventRef) -> None:
+def evolve_compaction(chapter: Chapter, event: CompactionEvent, at: EventRef) -> None:
     """Apply one event of a compaction, in place like every fold."""
     chapter.last = at
     match event:

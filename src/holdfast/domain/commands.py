@@ -13,7 +13,7 @@ import msgspec
 from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateCard
 from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.command import TEXT_LIMIT, Command, InputId, Name, Path, Text, Title
-from holdfast.domain.events import Mode
+from holdfast.domain.events import InputMode
 from holdfast.domain.task import Lifetime, TaskOutcome
 
 WhatRuns = Literal["keep", "stop"]
@@ -32,7 +32,7 @@ class SendMessage(Command, frozen=True):
     """Say something. While a turn runs it waits (`queue`), joins (`steer`) or stops it (`interrupt`)."""
 
     text: Text
-    mode: Mode = "queue"
+    mode: InputMode = "queue"
 
 
 class ReviseInput(Command, frozen=True):
@@ -40,7 +40,7 @@ class ReviseInput(Command, frozen=True):
 
     input: InputId
     text: Text | None = None
-    mode: Mode | None = None
+    mode: InputMode | None = None
     place: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
 
 

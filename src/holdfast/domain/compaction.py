@@ -63,7 +63,7 @@ def at_rest(session: Session, rules: CompactionRules, *, now: int) -> Compact | 
         kept = 1 if last - chapter.start > 1 else 0
         covers = max(last - kept, chapter.start)
         return Compact(covers, f"{wanted.by} asked for it", instructions=wanted.instructions)
-    return None if _too_early(session, now) else by_itself(session, rules)
+    return None if _too_early(session, now) else due(session, rules)
 
 
 def _too_early(session: Session, now: int) -> bool:
@@ -77,7 +77,7 @@ def _too_early(session: Session, now: int) -> bool:
     return ended is None or ended.ended.version < session.chapter.last.version
 
 
-def by_itself(session: Session, rules: CompactionRules) -> Compact | None:
+def due(session: Session, rules: CompactionRules) -> Compact | None:
     """What nobody has to ask for."""
     chapter, last = session.chapter, session.turns
     if chapter.provisional and chapter.summary is not None:
@@ -114,14 +114,14 @@ def _over(session: Session, limit: int, keep: int, last: int) -> Compact | None:
     return Compact(last - keep, f"the context has about {session.size} tokens, over {limit}")
 
 
-def again_at(chapter: Chapter, *, now: int) -> int | None:
+def retry_at(chapter: Chapter, *, now: int) -> int | None:
     """When a summary that failed now is tried again by itself: later each time, and not for ever."""
     if chapter.failures + 1 >= AGAIN_TIMES:
         return None
     return now + min(AGAIN_MOST_MS, AGAIN_FIRST_MS << 2 * chapter.failures)
 
 
-def covered(session: Session, covers: int) -> list[Message]:
+def messages_covered(session: Session, covers: int) -> list[Message]:
     """What a summary up to this turn has to tell: the originals, whatever digest stands for them now."""
     chapter = session.chapter
     head = [] if chapter.provisional else session.context_preamble()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from holdfast.domain.card import BlockKind, Card, Comment, Failure, ResumePolicy, Run
 from holdfast.domain.card_advice import what_unblocking_does
 from holdfast.domain.fact import Problem
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 
 COOL_FIRST_MS, COOL_MOST_MS, COOL_TIMES = 60_000, 3_600_000, 10
 ENDS = 5
@@ -47,7 +47,7 @@ def not_startable_reason(card: Card, world: DispatchContext, *, now: int) -> str
         case "triage":
             return f"It is in triage: somebody has to promote it (`holdfast card promote {card.id}`)."
         case "scheduled":
-            return f"It is scheduled: it becomes ready in {ago((card.scheduled_at or now) - now)}."
+            return f"It is scheduled: it becomes ready in {duration((card.scheduled_at or now) - now)}."
         case "blocked":
             kind = card.block.of if card.block is not None else "needs_input"
             end = "" if card.reason.endswith((".", "!", "?")) else "."
@@ -75,7 +75,7 @@ def not_startable_reason(card: Card, world: DispatchContext, *, now: int) -> str
     if card.again_at is not None and card.moved.at <= now < card.again_at:  # a clock set back does not prolong it
         last = card.runs[-1].finished if card.runs else None
         failed = card.reason if last is None else last.reason
-        return f"It cools down for {ago(card.again_at - now)} more after: {failed.rstrip('.')}."
+        return f"It cools down for {duration(card.again_at - now)} more after: {failed.rstrip('.')}."
     if world.previous_worker:
         return f"The old worker is not gone yet: {world.previous_worker}."
     return _no_room(card, world)
@@ -99,7 +99,7 @@ def _run(count: int, which: str = "") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SessionChoice:
     """Whose session the next run goes on with."""
 
     resumes: Run | None = None
@@ -111,22 +111,22 @@ class Choice:
     """Somebody asked for a fresh start; nothing to warn of."""
 
 
-def choose(card: Card, policy: ResumePolicy, *, missing: str = "") -> Choice:
+def choose_session(card: Card, policy: ResumePolicy, *, missing: str = "") -> SessionChoice:
     """The session of the most recent run with real progress, unless something speaks against it.
 
     `missing` says why that session cannot be used, if it cannot.
     """
     last = resumable(card)
     if card.fresh_next:
-        return Choice(asked_fresh=last is not None)
+        return SessionChoice(asked_fresh=last is not None)
     if policy == "fresh" or not card.runs:
-        return Choice()
+        return SessionChoice()
     if last is None:  # there is nothing to go on with, whatever the policy is
-        return Choice(fresh_because="no run before it got anywhere")
+        return SessionChoice(fresh_because="no run before it got anywhere")
     against = missing or _against(card, last)
     if not against:
-        return Choice(resumes=last)
-    return Choice(refused=against) if policy == "resume" else Choice(fresh_because=against)
+        return SessionChoice(resumes=last)
+    return SessionChoice(refused=against) if policy == "resume" else SessionChoice(fresh_because=against)
 
 
 def resumable(card: Card) -> Run | None:
@@ -152,14 +152,14 @@ def _against(card: Card, last: Run) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class FirstInput:
     """What the worker is told: a note from the board, and its next user turn."""
 
     note: str
     text: str
 
 
-def words(card: Card, choice: Choice, *, found: str, hand_over: str, now: int) -> Words:
+def first_input(card: Card, choice: SessionChoice, *, found: str, hand_over: str, now: int) -> FirstInput:
     """For the first turn of a run. What the board itself says stands in brackets; all else is what people wrote."""
     last = choice.resumes
     lines = [
@@ -168,11 +168,11 @@ def words(card: Card, choice: Choice, *, found: str, hand_over: str, now: int) -
     ]
     if last is not None and last.finished is not None and last.ended is not None:
         told = last.finished.reason.rstrip(".")
-        lines.append(f"You were resumed: run {last.number} had ended {ago(now - last.ended.at)} ago ({told}).")
-        new = unheard(card, last)
+        lines.append(f"You were resumed: run {last.number} had ended {duration(now - last.ended.at)} ago ({told}).")
+        new = unread_comments(card, last)
         if new:
-            return Words("\n".join(lines), _quoted(new))
-        return Words("\n".join(lines), f"{card.body or card.title}\n[{lines[-1]} Nobody has commented since.]")
+            return FirstInput("\n".join(lines), _quoted(new))
+        return FirstInput("\n".join(lines), f"{card.body or card.title}\n[{lines[-1]} Nobody has commented since.]")
     anew = "somebody asked for a fresh start" if choice.asked_fresh else choice.fresh_because
     if anew:
         lines.append(f"You begin anew: {anew}.")
@@ -181,7 +181,7 @@ def words(card: Card, choice: Choice, *, found: str, hand_over: str, now: int) -
     parts = [card.body or card.title]
     if card.comments:
         parts.append(_quoted(card.comments))
-    return Words("\n".join(lines), "\n".join(parts))
+    return FirstInput("\n".join(lines), "\n".join(parts))
 
 
 def earlier_runs(card: Card) -> str:
@@ -190,7 +190,7 @@ def earlier_runs(card: Card) -> str:
     return "\n".join(f"Run {number} ended as {end.outcome}: {end.reason}" for number, end in ends)
 
 
-def unheard(card: Card, last: Run) -> list[Comment]:
+def unread_comments(card: Card, last: Run) -> list[Comment]:
     """What people wrote since that run ended, and what it did not hear any more."""
     assert last.finished is not None
     assert last.ended is not None
@@ -217,7 +217,7 @@ NUDGE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RunVerdict:
     """What the end of a worker's turn means for its card."""
 
     failure: Failure
@@ -243,22 +243,24 @@ PERMANENT = frozenset(
 BUDGET = frozenset({"step_limit", "token_limit", "time_limit"})
 
 
-def verdict(card: Card, *, outcome: str, reason: str, problem: Problem | None, limit: int, now: int) -> Verdict:
+def run_verdict(card: Card, *, outcome: str, reason: str, problem: Problem | None, limit: int, now: int) -> RunVerdict:
     """Infrastructure cools down and costs no attempt; what the worker did itself does; what only a person can
     mend blocks.
     """
     run = card.run
     code = "" if problem is None else problem.code
     if outcome == "stopped":
-        return Verdict("", reason, block="needs_input")
+        return RunVerdict("", reason, block="needs_input")
     if outcome == "done":
         if run is not None and not run.nudged:
-            return Verdict("left_without_a_word", "its worker ended its turn without a word about the card", nudge=True)
+            return RunVerdict(
+                "left_without_a_word", "its worker ended its turn without a word about the card", nudge=True
+            )
         return _counted(card, "left_without_a_word", "its worker left without completing or blocking it", limit)
     if code == "quota":
         return _cool(card, "quota", reason, now, after_ms=None if problem is None else problem.after_ms)
     if code in PERMANENT:
-        return Verdict("provider", reason, block="capability")
+        return RunVerdict("provider", reason, block="capability")
     if code in INFRASTRUCTURE:
         return _cool(card, INFRASTRUCTURE[code], reason, now)
     if code in BUDGET:
@@ -266,23 +268,23 @@ def verdict(card: Card, *, outcome: str, reason: str, problem: Problem | None, l
     return _counted(card, "crash", reason, limit)
 
 
-def _counted(card: Card, failure: Failure, reason: str, limit: int) -> Verdict:
+def _counted(card: Card, failure: Failure, reason: str, limit: int) -> RunVerdict:
     used = card.attempts + 1
     if used >= limit:
-        return Verdict(
+        return RunVerdict(
             failure, f"{reason.rstrip('.')}; {used} of {limit} attempts are used up", True, None, "needs_input"
         )
-    return Verdict(failure, reason, counts=True)
+    return RunVerdict(failure, reason, counts=True)
 
 
-def timed_out(card: Card, failure: Failure, reason: str, *, limit: int, now: int) -> Verdict:
+def timed_out(card: Card, failure: Failure, reason: str, *, limit: int, now: int) -> RunVerdict:
     """A run that was ended because it took too long, or because nothing moved."""
     return _cool(card, failure, reason, now) if failure == "frozen" else _counted(card, failure, reason, limit)
 
 
-def _cool(card: Card, failure: Failure, reason: str, now: int, *, after_ms: int | None = None) -> Verdict:
+def _cool(card: Card, failure: Failure, reason: str, now: int, *, after_ms: int | None = None) -> RunVerdict:
     if card.failures + 1 >= COOL_TIMES:
         said = f"{reason.rstrip('.')}; it failed so {card.failures + 1} times in a row without getting any further"
-        return Verdict(failure, said, block="transient")
+        return RunVerdict(failure, said, block="transient")
     pause = min(COOL_MOST_MS, COOL_FIRST_MS << card.failures)
-    return Verdict(failure, reason, again_at=now + max(pause, after_ms or 0))
+    return RunVerdict(failure, reason, again_at=now + max(pause, after_ms or 0))

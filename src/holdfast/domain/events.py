@@ -26,7 +26,7 @@ from holdfast.domain.system import SystemEvent
 from holdfast.domain.task import TaskEvent
 from holdfast.domain.worker import WorkerBound, WorkerReleased
 
-Mode = Literal["queue", "steer", "interrupt"]
+InputMode = Literal["queue", "steer", "interrupt"]
 Outcome = Literal["done", "failed", "stopped"]
 CallOutcome = Literal["done", "failed", "unknown"]
 Purpose = Literal["resume", "question", "approval", "retry", "compaction"]
@@ -109,7 +109,7 @@ class InputReceived(Event, frozen=True):
 
     input: str
     text: str
-    mode: Mode
+    mode: InputMode
     by: str
 
 
@@ -119,7 +119,7 @@ class InputRevised(Event, frozen=True):
     input: str
     by: str
     text: str | None = None
-    mode: Mode | None = None
+    mode: InputMode | None = None
     place: int | None = None
 
 

@@ -28,7 +28,7 @@ from holdfast.domain.queue import interrupting, urgent
 from holdfast.domain.session import OpenCall, Session, Turn
 from holdfast.domain.session_fold import DIGEST, TRY_AGAIN
 from holdfast.domain.task import is_person, task_of_call
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 
 CRASHED = "the gateway was killed or crashed"
 TOO_LONG = "context_too_long"
@@ -42,7 +42,7 @@ JUST_ANSWERED_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TurnLimits:
     """How far a turn may go by itself."""
 
     steps: int = 100
@@ -136,7 +136,7 @@ class Rest:
 Step = Begin | Join | CallModel | RunTools | Finish | Sleep | Compact | Ask | Rest
 
 
-def next_step(session: Session, limits: Limits, *, now: int, worked_ms: int | None = None) -> Step:
+def next_step(session: Session, limits: TurnLimits, *, now: int, worked_ms: int | None = None) -> Step:
     """The one thing to do now. `worked_ms` is how long the open turn was worked on; None when only the log tells."""
     turn = session.turn
     if turn is None:
@@ -149,7 +149,7 @@ def next_step(session: Session, limits: Limits, *, now: int, worked_ms: int | No
             return Rest()
         return Sleep(turn.number, wait.wait, wait.until, wait.default or "the time has come")
     if turn.failed is not None:
-        shorter = _shorter(session, turn, limits) if turn.failed.code == TOO_LONG else None
+        shorter = _before_call(session, turn, limits) if turn.failed.code == TOO_LONG else None
         return shorter or Finish(turn.number, "failed", turn.failed.message, turn.failed)
     steering = [queued for queued in urgent(session.queue) if queued.event.mode == "steer"]
     if turn.open_calls and 0 < turn.released < turn.step and not steering:
@@ -164,14 +164,14 @@ def next_step(session: Session, limits: Limits, *, now: int, worked_ms: int | No
     worked = worked_by_log(turn, now=now) if worked_ms is None else worked_ms
     if (problem := _over_limit(turn, limits, worked)) is not None:
         return Finish(turn.number, "failed", problem.message, problem)
-    if (shorter := _shorter(session, turn, limits)) is not None:
+    if (shorter := _before_call(session, turn, limits)) is not None:
         return shorter
     if turn.answered or turn.step == 0:
         return CallModel(turn.number, turn.step + 1, 1)
     return CallModel(turn.number, turn.step, turn.attempts + 1)
 
 
-def _shorter(session: Session, turn: Turn, limits: Limits) -> Compact | Ask | None:
+def _before_call(session: Session, turn: Turn, limits: TurnLimits) -> Compact | Ask | None:
     """What must be done before the model can be asked at all."""
     match needed_before_call(session, limits.compaction, refused=turn.failed is not None):
         case Pause(reason=reason):
@@ -187,7 +187,7 @@ def worked_by_log(turn: Turn, *, now: int) -> int:
     return max(0, now - turn.started.at - turn.stood_still_ms)
 
 
-def _over_limit(turn: Turn, limits: Limits, worked_ms: int) -> Problem | None:
+def _over_limit(turn: Turn, limits: TurnLimits, worked_ms: int) -> Problem | None:
     """Looked at between two steps; what runs is never cut by a limit."""
     hint = "Send a message to go on, or raise the limit of its profile."
     if turn.answered and turn.step >= limits.steps:
@@ -207,7 +207,9 @@ RETRY_FIRST_MS = 1_000
 RETRY_MOST_MS = 120_000
 
 
-def retry(session: Session, problem: Problem, *, after_ms: int | None, now: int, limits: Limits) -> WaitOpened | None:
+def retry_wait(
+    session: Session, problem: Problem, *, after_ms: int | None, now: int, limits: TurnLimits
+) -> WaitOpened | None:
     """The wait before the same step is tried again: as long as the provider says, else doubling.
 
     None when it was tried often enough.
@@ -227,19 +229,25 @@ def retry(session: Session, problem: Problem, *, after_ms: int | None, now: int,
     )
 
 
-def failed(
-    session: Session, problem: Problem, partial: Partial, again: tuple[int | None] | None, *, now: int, limits: Limits
+def failure_events(
+    session: Session,
+    problem: Problem,
+    partial: Partial,
+    again: tuple[int | None] | None,
+    *,
+    now: int,
+    limits: TurnLimits,
 ) -> list[AnyEvent]:
     """What is written when a model gave no whole answer: what was shown of it is kept; then it waits and tries
     again, or the turn fails. `again` is None when that is in vain, else what the provider asked for.
     """
     turn = session.turn
     assert turn is not None
-    wait = None if again is None else retry(session, problem, after_ms=again[0], now=now, limits=limits)
+    wait = None if again is None else retry_wait(session, problem, after_ms=again[0], now=now, limits=limits)
     fact = ModelFailed(turn=turn.number, step=turn.step, problem=problem, text=partial.text)
     if wait is None:
         return [fact]
-    return [cut(turn, partial, problem.message) if partial.text else fact, wait]
+    return [interrupted_answer(turn, partial, problem.message) if partial.text else fact, wait]
 
 
 def wait_id(session: Session, turn: Turn) -> str:
@@ -268,13 +276,13 @@ def _begin(session: Session) -> Step:
     return Begin(session.turns + 1, [queued.event.input for queued in first], by_person)
 
 
-def close(session: Session, finish: Finish, partial: Partial, *, now: int) -> list[AnyEvent]:
+def closing_events(session: Session, finish: Finish, partial: Partial, *, now: int) -> list[AnyEvent]:
     """The events that end a turn: a cut answer as partial, every open call with an outcome, the end."""
     turn = session.turn
     events: list[AnyEvent] = []
     if turn is not None:
         if turn.asked:
-            events.append(cut(turn, partial, finish.reason))
+            events.append(interrupted_answer(turn, partial, finish.reason))
         stopped = finish.outcome == "stopped"
         for open_call in turn.open_calls.values():
             events.append(_close_call(session, turn, open_call, finish.reason, now=now, stopped=stopped))
@@ -282,7 +290,7 @@ def close(session: Session, finish: Finish, partial: Partial, *, now: int) -> li
     return events
 
 
-def cut(turn: Turn, partial: Partial, reason: str) -> ModelInterrupted:
+def interrupted_answer(turn: Turn, partial: Partial, reason: str) -> ModelInterrupted:
     """The partial answer of the open step, as a fact."""
     return ModelInterrupted(
         turn=turn.number, step=turn.step, text=partial.text, thinking=partial.thinking, reason=reason
@@ -332,7 +340,7 @@ NO_BREAK = Break()
 
 
 def pick_up(
-    session: Session, partial: Partial, break_: Break = NO_BREAK, *, now: int, limits: Limits
+    session: Session, partial: Partial, break_: Break = NO_BREAK, *, now: int, limits: TurnLimits
 ) -> list[AnyEvent]:
     """What a new worker writes before it goes on with a turn that another one left open.
 
@@ -350,7 +358,7 @@ def pick_up(
     cause = turn.suspended or break_.cause
     events = trying
     if turn.asked:
-        events.append(cut(turn, partial, cause))
+        events.append(interrupted_answer(turn, partial, cause))
     for open_call in turn.open_calls.values():
         if open_call.effect is not None and open_call.effect not in AGAIN_AFTER_CRASH:
             events.append(_close_call(session, turn, open_call, cause))
@@ -380,13 +388,13 @@ def _cut_compaction(session: Session, now: int) -> list[AnyEvent]:
     if trying is None:
         return []
     problem = Problem(code=INTERRUPTED, message=f"The summary was cut: {CRASHED}.")
-    failed = CompactionFailed(covers=trying.covers, attempt=trying.attempt, problem=problem, again_at=now)
-    return [failed]
+    failure_events = CompactionFailed(covers=trying.covers, attempt=trying.attempt, problem=problem, again_at=now)
+    return [failure_events]
 
 
-def _why_not_resume(turn: Turn, away: int, limits: Limits) -> str | None:
+def _why_not_resume(turn: Turn, away: int, limits: TurnLimits) -> str | None:
     if away > limits.resume_age_ms:
-        return f"it was interrupted {ago(away)} ago, and old work does not wake up by itself"
+        return f"it was interrupted {duration(away)} ago, and old work does not wake up by itself"
     if turn.resumes >= limits.resume_attempts:
         return f"it was interrupted {turn.resumes} times in a row before it got any further"
     return None

@@ -24,9 +24,9 @@ from holdfast.domain.chapter import (
 from holdfast.domain.errors import Conflict
 from holdfast.domain.fact import EventRef
 from holdfast.domain.session import Session
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 
-Wish = Literal["keep", "stop all"]
+RunningChoice = Literal["keep", "stop all"]
 QUIET_LOOKS = 3
 """So many looks in a row must find a command idle before a rule stops it for that."""
 CHECK_MS = 30_000
@@ -65,7 +65,7 @@ class ResetClockReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class RunningTask:
     """A background task of a session while it runs."""
 
     task: str
@@ -117,7 +117,7 @@ class Due:
     reason: str
 
 
-def due(begun_at: int | None, rules: ResetRules, moment: ResetClockReading) -> Due | NotDue:
+def next_reset(begun_at: int | None, rules: ResetRules, moment: ResetClockReading) -> Due | NotDue:
     """Whether a reset fell due, by the rule that was first; an empty chapter has nothing to reset."""
     if begun_at is None or rules.mode == "none":
         return NotDue()
@@ -126,7 +126,7 @@ def due(begun_at: int | None, rules: ResetRules, moment: ResetClockReading) -> D
     if rules.mode in ("idle", "both"):
         over = moment.idle_ms - rules.idle_ms
         at = moment.now - over
-        reason = f"nobody said anything for {ago(moment.idle_ms)} (idle_minutes = {rules.idle_ms // 60_000})"
+        reason = f"nobody said anything for {duration(moment.idle_ms)} (idle_minutes = {rules.idle_ms // 60_000})"
         if over >= 0:
             fallen.append(Due("idle", at, over, reason))
         else:
@@ -143,7 +143,7 @@ def due(begun_at: int | None, rules: ResetRules, moment: ResetClockReading) -> D
 
 
 def decide_reset(
-    session: Session, rules: ResetRules, moment: ResetClockReading, running: list[Running]
+    session: Session, rules: ResetRules, moment: ResetClockReading, running: list[RunningTask]
 ) -> NotDue | ResetPostponed | Reset:
     """The one thing to do about it now."""
     if session.card:
@@ -155,7 +155,7 @@ def decide_reset(
         or session.last_active.at != moment.fresh_at
     ):
         return NotDue()  # somebody was here meanwhile
-    found = due(session.first_input.at, rules, moment)
+    found = next_reset(session.first_input.at, rules, moment)
     if isinstance(found, NotDue):
         return found
     blockers = reset_blockers(session, moment.now)
@@ -165,7 +165,7 @@ def decide_reset(
         blockers = [_working(one) for one in running if _postpones(one, rules)]
         until = moment.now + left
     if not blockers:
-        kept, stopped = settle(running, rules.on_live_process)
+        kept, stopped = split_running(running, rules.on_live_process)
         return Reset(found.rule, found.at, found.reason + _patience_over(running, rules, left), kept, stopped)
     check = moment.now + CHECK_MS if until is None else min(until, moment.now + CHECK_MS)
     return ResetPostponed(rule=found.rule, due_at=found.at, until=until, next_check=check, blockers=blockers)
@@ -175,10 +175,10 @@ def reset_blockers(session: Session, now: int) -> list[Blocker]:
     """What no reset cuts, a person's neither."""
     turn = session.turn
     if turn is not None and turn.wait is not None:
-        since = ago(now - turn.last_done.at)
+        since = duration(now - turn.last_done.at)
         return [Blocker(by="question", reason=f"turn {turn.number} has been waiting for {since}: {turn.wait.reason}")]
     if turn is not None:
-        return [Blocker(by="turn", reason=f"turn {turn.number} has been open for {ago(now - turn.started.at)}")]
+        return [Blocker(by="turn", reason=f"turn {turn.number} has been open for {duration(now - turn.started.at)}")]
     if session.queue:
         return [Blocker(by="queue", reason=f"{len(session.queue)} in the queue")]
     if session.run:
@@ -195,24 +195,24 @@ def check_at_rest(session: Session, now: int) -> None:
         raise Conflict(f"It is still at work: {blockers[0].reason}.", hint=stop)
 
 
-def _postpones(one: Running, rules: ResetRules) -> bool:
+def _postpones(one: RunningTask, rules: ResetRules) -> bool:
     """Only work at hand, and only work that is not older than anybody believes."""
     return one.process and one.activity == "working" and one.age_ms < rules.process_max_age_ms
 
 
-def _patience_over(running: list[Running], rules: ResetRules, left: int) -> str:
+def _patience_over(running: list[RunningTask], rules: ResetRules, left: int) -> str:
     """Which commands were still at work when the limit ended the patience."""
     working = [f"{one.task} '{one.title}'" for one in running if _postpones(one, rules)]
     if left > 0 or not working:
         return ""
     verb = "was" if len(working) == 1 else "were"
-    return f"; {', '.join(working)} {verb} still working, but max_postpone is over ({ago(rules.max_postpone_ms)})"
+    return f"; {', '.join(working)} {verb} still working, but max_postpone is over ({duration(rules.max_postpone_ms)})"
 
 
-def _working(one: Running) -> Blocker:
+def _working(one: RunningTask) -> Blocker:
     return Blocker(
         by="process",
-        reason=f"process {one.task} {_pid(one)}'{one.title}' {one.doing} ({one.evidence}), age {ago(one.age_ms)}",
+        reason=f"process {one.task} {_pid(one)}'{one.title}' {one.doing} ({one.evidence}), age {duration(one.age_ms)}",
         task=one.task,
         pid=one.pid,
         command=one.command,
@@ -222,7 +222,7 @@ def _working(one: Running) -> Blocker:
     )
 
 
-def _pid(one: Running) -> str:
+def _pid(one: RunningTask) -> str:
     return "" if one.pid is None else f"pid {one.pid} "
 
 
@@ -230,7 +230,9 @@ WISHES = {"keep": "a person wants it kept", "stop all": "a person wants it stopp
 AGENTS = "an agent works on in a session of its own"
 
 
-def settle(running: list[Running], policy: OnLiveProcess | Wish) -> tuple[list[Survivor], list[Survivor]]:
+def split_running(
+    running: list[RunningTask], policy: OnLiveProcess | RunningChoice
+) -> tuple[list[Survivor], list[Survivor]]:
     """What is handed over to the next chapter, and what is stopped; a person's wish comes before its lifetime."""
     kept: list[Survivor] = []
     stopped: list[Survivor] = []
@@ -251,7 +253,7 @@ def settle(running: list[Running], policy: OnLiveProcess | Wish) -> tuple[list[S
     return kept, stopped
 
 
-def _stopped_by(one: Running, policy: OnLiveProcess | Wish) -> str | None:
+def _stopped_by(one: RunningTask, policy: OnLiveProcess | RunningChoice) -> str | None:
     if not one.process or policy == "keep":
         return None
     if policy == "stop all":

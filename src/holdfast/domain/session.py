@@ -10,8 +10,8 @@ from holdfast.domain.chapter import (
     Chapter,
     ResetPolicy,
     ResetPostponed,
-    opening,
-    replaced,
+    chapter_note,
+    summary_note,
 )
 from holdfast.domain.events import (
     Call,
@@ -31,7 +31,7 @@ from holdfast.domain.history import (
 from holdfast.domain.queue import Queue
 from holdfast.domain.rights import NO_LIMITS, Rights
 
-Activity = Literal["idle", "queued", "running", "waiting", "suspended", "compacting"]
+SessionActivity = Literal["idle", "queued", "running", "waiting", "suspended", "compacting"]
 
 
 # --- the turn -----------------------------------------------------------------------------------
@@ -189,9 +189,9 @@ class Session:
     def context_preamble(self) -> list[Message]:
         """What the model is told in the place of what it does not see."""
         chapter = self.chapter
-        found = [] if chapter.opened is None else [opening(chapter.opened)]
+        found = [] if chapter.opened is None else [chapter_note(chapter.opened)]
         if chapter.summary is not None:
-            found.append(replaced(chapter.summary))
+            found.append(summary_note(chapter.summary))
         return [Note(0, text) for text in found]
 
     def context(self) -> list[Message]:
@@ -200,7 +200,7 @@ class Session:
         return [*self.context_preamble(), *self.messages[start:]]
 
     @property
-    def activity(self) -> Activity:
+    def activity(self) -> SessionActivity:
         """One word for what it is doing."""
         if self.turn is None:
             busy = self.chapter.in_progress is not None or self.chapter.requested is not None

@@ -22,7 +22,7 @@ from holdfast.domain.chapter import (
     ContextCompacted,
     ResetPolicySet,
     ResetPostponed,
-    compact,
+    evolve_compaction,
 )
 from holdfast.domain.events import (
     AgentChosen,
@@ -68,8 +68,8 @@ from holdfast.domain.queue import QueuedInput, revise, take, withdraw
 from holdfast.domain.rights import NO_LIMITS, intersect
 from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
 from holdfast.domain.system import SystemEvent
-from holdfast.domain.task import TaskEvent, from_task, is_person
-from holdfast.domain.text import ago
+from holdfast.domain.task import TaskEvent, is_from_task, is_person
+from holdfast.domain.text import duration
 from holdfast.domain.worker import WorkerBound, WorkerReleased
 
 DIGEST, TRY_AGAIN = "digest", "try again"
@@ -267,7 +267,7 @@ def _of_chapter(session: Session, event: ChapterEvent, record: Record) -> None:
             session.postponed = None
             session.size = _estimate(session)
         case other:
-            compact(session.chapter, other, happened)
+            evolve_compaction(session.chapter, other, happened)
             if isinstance(other, CompactionRequested):
                 _acted(session, record, other.by)
             if isinstance(other, ContextCompacted):
@@ -344,7 +344,7 @@ def _answered(session: Session, turn: Turn, event: WaitAnswered) -> None:
 def _take(session: Session, turn: int, inputs: list[str]) -> None:
     taken, session.queue = take(session.queue, inputs)
     for queued in taken:
-        kind = Note if from_task(queued.event.by) else UserMessage
+        kind = Note if is_from_task(queued.event.by) else UserMessage
         session.messages.append(kind(turn, queued.event.text))
         session.size += len(queued.event.text) >> TOKEN_SHIFT
 
@@ -356,4 +356,4 @@ def _cut_note(event: ModelInterrupted) -> str:
 
 
 def _resume_note(event: TurnResumed) -> str:
-    return f"You were interrupted ({event.cause}) and nothing was done for {ago(event.away_ms)}. Go on."
+    return f"You were interrupted ({event.cause}) and nothing was done for {duration(event.away_ms)}. Go on."

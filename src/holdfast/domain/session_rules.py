@@ -57,11 +57,11 @@ from holdfast.domain.events import (
 )
 from holdfast.domain.fact import Usage
 from holdfast.domain.failure import FailureDismissed
-from holdfast.domain.next_step import Finish, Partial, close
+from holdfast.domain.next_step import Finish, Partial, closing_events
 from holdfast.domain.queue import QUEUE_LIMIT, Queue, QueuedInput, edited, find
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
-from holdfast.domain.task import from_task
+from holdfast.domain.task import is_from_task
 from holdfast.domain.worker import WorkerBound, WorkerReleased
 
 TITLE_FROM_TEXT = 60
@@ -143,7 +143,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -
     if copy.turn is not None:
         copy.queue = Queue()
         finish = Finish(copy.turn.number, "stopped", "the session was forked here")
-        events += [(parent[-1].at, event) for event in close(copy, finish, Partial(), now=parent[-1].at)]
+        events += [(parent[-1].at, event) for event in closing_events(copy, finish, Partial(), now=parent[-1].at)]
     if copy.turn is None and copy.last_turn is not None and copy.last_turn.outcome == "failed":
         events.append((now, FailureDismissed(turn=copy.last_turn.number, by=by)))  # it failed there, not here
     events.append((now, ResetPolicySet(policy=copy.policy, by=by)))
@@ -243,7 +243,7 @@ def _revise(session: Session, command: ReviseInput, by: str) -> InputRevised:
         raise Rejected("There is nothing to change.", hint="Give a text, a mode or a place.")
     if command.text is not None:
         _not_blank(command.text)
-        if from_task(queued.event.by):
+        if is_from_task(queued.event.by):
             raise Conflict("This is the word of a task about its end; it can be moved and withdrawn, not reworded.")
     return InputRevised(input=command.input, by=by, text=command.text, mode=command.mode, place=command.place)
 

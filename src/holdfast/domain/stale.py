@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ def stale(*, started_at: int, age_ms: int, activity: str, detail: str, pinned: b
     if owner.archived:
         return f"{doing}, and its session is archived"
     if age_ms >= owner.max_age_ms:
-        return f"{doing}, and older than process_max_age ({ago(owner.max_age_ms)})"
+        return f"{doing}, and older than process_max_age ({duration(owner.max_age_ms)})"
     if started_at < owner.chapter_at:
         return f"{doing}, and it outlived the chapter that started it"
     return ""

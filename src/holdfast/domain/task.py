@@ -191,13 +191,13 @@ def task_of_left(task: str) -> str:
     return blake2s(f"{task}/left".encode(), digest_size=8).hexdigest()
 
 
-def title_of(text: str) -> str:
+def task_title(text: str) -> str:
     """One line for lists."""
     line = " ".join(text[: 4 * TITLE].split())
     return line if len(line) <= TITLE else line[: TITLE - 1] + "…"
 
 
-def verdict(*, code: int | None, signal: str, lost: str, stopped: str) -> tuple[TaskOutcome, str]:
+def command_outcome(*, code: int | None, signal: str, lost: str, stopped: str) -> tuple[TaskOutcome, str]:
     """One word for the end of a command, and the reason in plain words.
 
     `stopped` says on whose word it was ended, if it was; `lost` why nobody knows how it ended, if nobody does.
@@ -210,7 +210,7 @@ def verdict(*, code: int | None, signal: str, lost: str, stopped: str) -> tuple[
     return ("done" if code == 0 else "failed"), how
 
 
-def note_of(task: str, title: str, finished: TaskFinished, *, of: TaskKind) -> str:
+def end_note(task: str, title: str, finished: TaskFinished, *, of: TaskKind) -> str:
     """What the session that started it is told when it ends."""
     word = "command" if of == "process" else "agent"
     lines = [f"The background {word} {task} ({title}) ended as {finished.outcome}: {finished.reason}."]
@@ -224,7 +224,7 @@ def note_of(task: str, title: str, finished: TaskFinished, *, of: TaskKind) -> s
     return "\n".join(lines)
 
 
-def from_task(by: str) -> bool:
+def is_from_task(by: str) -> bool:
     """Whether a message is the runtime's word about a task, and no person's."""
     return by.startswith("task ")
 
@@ -241,4 +241,4 @@ AN_AGENT = "the agent of session "
 def is_person(by: str) -> bool:
     """Whether a person said it, from whatever client; not the runtime in its own name, nor an agent."""
     ours = by in (THE_CLOCK, THE_RUNTIME, THE_RESET_CLOCK, THE_BOARD)
-    return not ours and not from_task(by) and not by.startswith(AN_AGENT)
+    return not ours and not is_from_task(by) and not by.startswith(AN_AGENT)

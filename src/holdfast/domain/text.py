@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def ago(milliseconds: int) -> str:
+def duration(milliseconds: int) -> str:
     """A duration in the two largest units."""
     seconds = max(0, milliseconds) // 1000
     if seconds < 60:

@@ -9,7 +9,7 @@ from holdfast.domain.session import Session
 from holdfast.gateway.shapes import ContextMessage, ModelContext
 from holdfast.models.model import ToolSpec
 from holdfast.runtime.agent import Agent
-from holdfast.runtime.prompt import prompt
+from holdfast.runtime.prompt import model_request
 
 CHARACTERS_A_TOKEN = 4
 
@@ -17,7 +17,7 @@ CHARACTERS_A_TOKEN = 4
 def context(session: Session, agent: Agent, tools: list[ToolSpec], *, window: int | None) -> ModelContext:
     """The next request to the model, in words and in figures."""
     place = agent.tool_context(session)
-    request = prompt(session, turn=session.turns, instructions=agent.instructions, context=place, tools=tools)
+    request = model_request(session, turn=session.turns, instructions=agent.instructions, context=place, tools=tools)
     shown = [_shown(message) for message in request.messages]
     described = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in tools)
     characters = len(request.instructions) + described + sum(message.characters for message in shown)

@@ -18,8 +18,7 @@ from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthoriz
 from holdfast.gateway.door_shapes import Device, SignInCode
 from holdfast.gateway.revocations import Revocations
 from holdfast.gateway.stream import Streams
-from holdfast.store.device_contract import DeviceRow
-from holdfast.store.device_contract import Devices as Kept
+from holdfast.store.device_contract import DeviceRow, DeviceStore
 
 CODE_MS = 10 * 60_000
 TOUCH_MS = 60_000
@@ -48,7 +47,7 @@ def hashed(secret: str) -> str:
 class Devices:
     """Who may look in from a browser."""
 
-    def __init__(self, kept: Kept, streams: Streams, clock: Clock, revocations: Revocations) -> None:
+    def __init__(self, kept: DeviceStore, streams: Streams, clock: Clock, revocations: Revocations) -> None:
         self._kept = kept
         self._streams = streams
         self._clock = clock

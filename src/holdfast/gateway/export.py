@@ -23,7 +23,7 @@ from holdfast.domain.events import (
     session_stream,
 )
 from holdfast.domain.queue import edited
-from holdfast.domain.task import from_task
+from holdfast.domain.task import is_from_task
 from holdfast.store.contract import Store
 
 PAGE = 5000
@@ -85,7 +85,7 @@ def _paragraph(event: AnyEvent, at: int) -> str:
     when = datetime.datetime.fromtimestamp(at / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     match event:
         case InputReceived() as e:
-            return f"## {'Note' if from_task(e.by) else 'You'}, {when}\n\n{e.text}\n"
+            return f"## {'Note' if is_from_task(e.by) else 'You'}, {when}\n\n{e.text}\n"
         case NoteReceived() as e:
             return f"## Note, {when}\n\n{e.text}\n"
         case ModelResponded() as e:

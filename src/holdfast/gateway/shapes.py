@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.command import Text
-from holdfast.domain.events import Mode, Record
+from holdfast.domain.events import InputMode, Record
 from holdfast.gateway.answers import Error
 from holdfast.gateway.card_shapes import CARD_SHAPES
 from holdfast.gateway.chapter_shapes import CHAPTER_SHAPES
@@ -153,7 +153,7 @@ class QueueEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A change of a queued message: its text, its mode, its place (from 1). What is left out stays."""
 
     text: Text | None = None
-    mode: Mode | None = None
+    mode: InputMode | None = None
     place: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
 
 

@@ -26,7 +26,7 @@ from holdfast.store.home_lock import HomeLock, owner
 from holdfast.store.projections import NOT_REBUILT, REBUILT, project
 from holdfast.store.queries import migrations, queries
 from holdfast.store.sqlite import checked, fetch
-from holdfast.tasks.sandbox import Sandbox
+from holdfast.tasks.sandbox import SandboxBuilder
 
 PAGE = 2_000
 LOW_SPACE = 500_000_000
@@ -204,7 +204,7 @@ def _sandbox(home: Home) -> Finding:
         profiles = load_settings(home.config).profiles
     except ConfigError:
         profiles = {}
-    problem = Sandbox(home.path).problem
+    problem = SandboxBuilder(home.path).problem
     off = sorted(name for name, profile in profiles.items() if profile.sandbox == "off")
     without = f"; turned off for: {', '.join(off)}" if off else ""
     if not problem:

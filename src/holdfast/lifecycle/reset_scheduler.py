@@ -15,7 +15,7 @@ import msgspec
 from holdfast.clock import Clock
 from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.reset import Due, NotDue, ResetClockReading, ResetRules, due
+from holdfast.domain.reset import Due, NotDue, ResetClockReading, ResetRules, next_reset
 from holdfast.domain.session import Session
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.lifecycle.calendar import daily_hour
@@ -61,7 +61,7 @@ class ResetScheduler:
             rules = self._profiles.reset_rules(str(row["profile"]), _policy(str(row["reset_policy"])))
             if rules.mode != "none":
                 moment = self._moment(rules, str(row["id"]), int(str(row["fresh_at"])), self._awake.age)
-                if isinstance(due(int(str(row["begun_at"])), rules, moment), Due):
+                if isinstance(next_reset(int(str(row["begun_at"])), rules, moment), Due):
                     fallen.append((str(row["id"]), rules, moment))
         await asyncio.gather(*(self._one(*one) for one in fallen))
 
@@ -109,5 +109,7 @@ class ResetScheduler:
         def about(key: object, since: int) -> int:
             return self._awake.about(key, since, self._clock.now())
 
-        found = due(session.first_input.at, rules, self._moment(rules, session.id, session.last_active.at, about))
+        found = next_reset(
+            session.first_input.at, rules, self._moment(rules, session.id, session.last_active.at, about)
+        )
         return NotDue(found.rule, found.at)

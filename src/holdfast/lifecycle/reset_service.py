@@ -23,7 +23,7 @@ from holdfast.domain.reset import (
     decide_reset,
     open_chapter,
     same_reason,
-    settle,
+    split_running,
 )
 from holdfast.domain.session import Session
 from holdfast.domain.task import THE_RESET_CLOCK
@@ -63,7 +63,7 @@ class ResetService:
             note = await self._note(state) if command.note else ("", "")
             if state.version != version:
                 continue  # something was said, and perhaps started: the note and the list are old
-            kept, stopped = settle(running, "keep" if command.running == "keep" else "stop all")
+            kept, stopped = split_running(running, "keep" if command.running == "keep" else "stop all")
             reset = Reset("person", None, f"{caller.by} asked for it", kept, stopped)
             opened = open_chapter(state, reset, by=caller.by, now=self._clock.now(), hand_over=note)
             done = await self._open(state, opened, version, by=caller.by, caller=caller)

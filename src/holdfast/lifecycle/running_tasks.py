@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from holdfast.domain.commands import WhatRuns
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import AnyEvent
-from holdfast.domain.reset import Running
+from holdfast.domain.reset import RunningTask
 from holdfast.domain.task import TaskKept, TaskStopRequested, task_stream
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.store.contract import Appended, Row, Store, Write
@@ -27,12 +27,12 @@ class RunningTasks:
         self._tasks = tasks
         self._awake = awake
 
-    async def of_session(self, session: str) -> list[Running]:
+    async def of_session(self, session: str) -> list[RunningTask]:
         """Its background tasks that run now, oldest first."""
         return [self._running(view) for view in await self._task_queries.running() if view.session == session]
 
-    def _running(self, view: TaskView) -> Running:
-        return Running(
+    def _running(self, view: TaskView) -> RunningTask:
+        return RunningTask(
             task=view.id,
             title=view.title,
             command=view.command,
@@ -110,13 +110,13 @@ class RunningTasks:
         return await self.stop_writes({one.task: what for one in running if one.process}, [], by=by)
 
 
-def running_tasks(running: list[Running]) -> Conflict:
+def running_tasks(running: list[RunningTask]) -> Conflict:
     """The question as a refusal: whoever asks again says what is to become of them."""
     lines = [f"{one.task} {one.title} ({_seen(one)}, {age(one.age_ms)})" for one in running]
     message = f"{len(running)} still running in the background: {'; '.join(lines)}."
     return Conflict(message, hint="Say what becomes of them: `keep` or `stop` (--running on the command line).")
 
 
-def _seen(one: Running) -> str:
+def _seen(one: RunningTask) -> str:
     """A command that began a moment ago was not looked at yet."""
     return one.doing or ("activity unknown" if one.process else "an agent")

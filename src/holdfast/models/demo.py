@@ -16,7 +16,7 @@ from itertools import takewhile
 
 from holdfast.domain.fact import Problem, Usage
 from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
-from holdfast.models.model import Answer, Delta, ModelError, ModelRequest, WantedCall
+from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 
 HELP = """I am the demo agent: a script, no AI. I read your message line by line and know these verbs:
   say TEXT            say it
@@ -71,7 +71,7 @@ class DemoModel:
     name = "demo"
     window = None
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Answer, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
         """Carry the next lines out."""
         if request.about:
             yield await _summary(request.about)
@@ -80,7 +80,7 @@ class DemoModel:
         reported = _report(request.messages)
         if reported:
             text = reported
-            yield Delta(reported)
+            yield ModelDelta(reported)
         for line in next_lines(request.messages, request.turn):
             call = _tool_call(line)
             if call is not None:
@@ -89,9 +89,9 @@ class DemoModel:
             speech = _speak(line, request.messages)
             async for piece in _say(speech, first=not text):
                 text += piece
-                yield Delta(piece)
+                yield ModelDelta(piece)
         usage = Usage(input_tokens=sum(map(_words, request.messages)), output_tokens=len(text.split()))
-        yield Answer(text, calls=calls, finish="tool_calls" if calls else "stop", usage=usage)
+        yield ModelAnswer(text, calls=calls, finish="tool_calls" if calls else "stop", usage=usage)
 
 
 def next_lines(messages: list[Message], turn: int) -> list[Line]:
@@ -209,7 +209,7 @@ def _speak(line: Line, messages: list[Message]) -> TimedText:
             return TimedText(f"I do not know how to {_quote(line.whole)}.\n{HELP}")
 
 
-async def _summary(about: list[Message]) -> Answer:
+async def _summary(about: list[Message]) -> ModelAnswer:
     """As the conversation says that summaries go; the last word counts."""
     users = [message.text for message in about if isinstance(message, UserMessage)]
     lines = [line for text in users for line in _parse(text) if line.verb == "summary" and line.rest in SUMMARIES]
@@ -221,7 +221,7 @@ async def _summary(about: list[Message]) -> Answer:
         raise ModelError(Problem(code="demo_failed", message=message, hint="Say `summary ok`."))
     first = f"; the first was: {_quote(users[0])}" if users else ""
     plural = "" if len(users) == 1 else "s"
-    return Answer(
+    return ModelAnswer(
         f"{len(users)} user message{plural} so far{first}",
         usage=Usage(input_tokens=sum(map(_words, about)), output_tokens=12),
     )

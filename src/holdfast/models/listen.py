@@ -8,15 +8,15 @@ from contextlib import aclosing
 from typing import NoReturn
 
 from holdfast.domain.fact import Problem
-from holdfast.models.model import Answer, Delta, Model, ModelError, ModelRequest
+from holdfast.models.model import Model, ModelAnswer, ModelDelta, ModelError, ModelRequest
 
 SAVE_SECONDS = 0.2
 """Together with the commit itself, what was shown is on disk a quarter of a second later."""
 
 
-async def listen(
-    model: Model, request: ModelRequest, *, show: Callable[[Delta], None], save: Callable[[], Awaitable[None]]
-) -> Answer:
+async def stream_answer(
+    model: Model, request: ModelRequest, *, show: Callable[[ModelDelta], None], save: Callable[[], Awaitable[None]]
+) -> ModelAnswer:
     """The whole answer. Its pieces are shown as they come; `save` keeps them, `SAVE_SECONDS` after one was shown."""
     shown = asyncio.Event()
     saver = asyncio.create_task(_save_after(shown, save))
@@ -25,7 +25,7 @@ async def listen(
             async for piece in pieces:
                 if saver.done():
                     saver.result()  # the lease was lost: nothing more can be written
-                if isinstance(piece, Answer):
+                if isinstance(piece, ModelAnswer):
                     return piece
                 show(piece)
                 shown.set()

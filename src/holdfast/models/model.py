@@ -32,7 +32,7 @@ class ModelRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class ModelDelta:
     """A piece of the answer: a frame, not a fact."""
 
     text: str = ""
@@ -48,7 +48,7 @@ class WantedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """The whole answer; the last thing that a stream yields."""
 
     text: str
@@ -84,6 +84,6 @@ class Model(Protocol):
         """How many tokens it can see at once; None when nobody knows."""
         ...
 
-    def stream(self, request: ModelRequest, /) -> AsyncGenerator[Delta | Answer, None]:
+    def stream(self, request: ModelRequest, /) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
         """Deltas, then exactly one Answer; or a ModelError."""
         ...

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 from holdfast.domain.fact import Problem
-from holdfast.models.model import Answer, Delta, ModelError, ModelRequest, WantedCall
+from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 from holdfast.models.provider_messages import (
     PART_SEPARATOR,
     QUOTE,
@@ -128,7 +128,7 @@ class ProviderModel:
         except LookupError:
             return None
 
-    async def stream(self, request: ModelRequest, /) -> AsyncGenerator[Delta | Answer, None]:
+    async def stream(self, request: ModelRequest, /) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
         """Ask once. Closing it, or cancelling who listens, drops the connection at once."""
         if not re.fullmatch(r"[!-~]*", self._provider.api_key):
             self._fail("wrong_key", "it has characters that no key has")
@@ -154,7 +154,7 @@ class ProviderModel:
                     if piece and kind != "call":
                         lead = PART_SEPARATOR[self._provider.wire] if last.get(kind, index) != index else ""
                         last[kind] = index
-                        yield Delta(**{kind: lead + replace_surrogates(piece)})
+                        yield ModelDelta(**{kind: lead + replace_surrogates(piece)})
                 response = answer.get()
         except Exception as error:  # on garbage the library raises whatever its parsing stumbles over
             self._explain(error)
@@ -182,7 +182,7 @@ class ProviderModel:
         if opened is not None:
             await opened[0].aclose()
 
-    def _answer(self, response: wire.ModelResponse) -> Answer:
+    def _answer(self, response: wire.ModelResponse) -> ModelAnswer:
         details = response.provider_details or {}
         finish = response.finish_reason or details.get("finish_reason")
         if finish is None and response.state != "suspended":
@@ -211,7 +211,7 @@ class ProviderModel:
         if not (text.strip() or thinking.strip() or calls):
             self._fail("cut_by_length" if finish == "length" else "bad_answer", "it is empty")
         finish = "tool_calls" if finish == "tool_call" else str(finish or "stop")
-        return Answer(text, thinking, provider_state_of(response, self.name), calls, finish, usage_of(response))
+        return ModelAnswer(text, thinking, provider_state_of(response, self.name), calls, finish, usage_of(response))
 
     def _explain(self, error: Exception) -> NoReturn:
         from pydantic_ai.exceptions import ModelHTTPError, ModelTimeoutError

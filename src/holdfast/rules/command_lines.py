@@ -29,7 +29,7 @@ from holdfast.rules.programs import (
     hides_a_command,
     may_be_allowed_with_any_arguments,
     program,
-    starts,
+    wrapped_command,
 )
 from holdfast.rules.shell_line import CommandLine, Redirection, SimpleCommand, Word, read_line
 from holdfast.settings import Policy
@@ -67,7 +67,7 @@ def line_policy(text: str, rules: CommandRules, may_redirect: Callable[[Redirect
         return rules.otherwise
     line = read_line(text)
     started = StartedCommands(line)
-    if any(closes(pattern, words) for pattern in rules.deny for words in started.all()):
+    if any(is_denied_by(pattern, words) for pattern in rules.deny for words in started.all()):
         return "deny"
     if _is_literally(text, rules) and (line.readable or not rules.deny):
         return "allow"
@@ -77,7 +77,7 @@ def line_policy(text: str, rules: CommandRules, may_redirect: Callable[[Redirect
     closing = (*rules.deny, *rules.ask)
     if (closing and started.hidden) or any(map(started.mentions, closing)):
         found.append("ask")
-    if any(closes(pattern, words) for pattern in rules.ask for words in started.indirect):
+    if any(is_denied_by(pattern, words) for pattern in rules.ask for words in started.indirect):
         found.append("ask")
     return strictest(found)
 
@@ -100,12 +100,12 @@ def _command_policy(command: SimpleCommand, rules: CommandRules) -> Policy:
     if any(_opens(pattern, command.words) for pattern in rules.granted):
         return "allow"
     opening = [pattern for pattern in rules.allow if _opens(pattern, command.words)]
-    closing = [pattern for pattern in rules.ask if closes(pattern, command.texts)]
+    closing = [pattern for pattern in rules.ask if is_denied_by(pattern, command.texts)]
     if not opening:
         return "ask" if closing else rules.otherwise
     if max(map(len, opening)) <= max(map(len, closing), default=-1):
         return "ask"
-    if starts(command.texts) and all(_named(pattern) < 2 for pattern in opening):
+    if wrapped_command(command.texts) and all(_named(pattern) < 2 for pattern in opening):
         return _command_policy(SimpleCommand(command.words[1:]), rules)
     return "allow"
 
@@ -139,7 +139,7 @@ def _named(pattern: str) -> int:
     return next((at for at, part in enumerate(parts) if literal(part) is None), len(parts))
 
 
-def closes(pattern: str, words: list[str]) -> bool:
+def is_denied_by(pattern: str, words: list[str]) -> bool:
     """Whether a denying or asking pattern speaks of a command: with any arguments, under any path of the program,
     and with options and their values between the words that it names.
     """
@@ -192,7 +192,7 @@ class StartedCommands:
             return False
         if len(parts) > 1 and any(_is_program(parts[0], words[0]) for words in self._unknown):
             return True
-        return any(closes(pattern, words[at:]) for words in self._arguments for at in range(len(words)))
+        return any(is_denied_by(pattern, words[at:]) for words in self._arguments for at in range(len(words)))
 
     def _read(self, line: CommandLine, *, depth: int) -> None:
         for command in line.commands:

@@ -132,7 +132,7 @@ def _git_hides(words: list[str]) -> str:
     return ""
 
 
-def starts(words: list[str]) -> list[str]:
+def wrapped_command(words: list[str]) -> list[str]:
     """The command that a transparent wrapper runs, if these words are one."""
     return words[1:] if program(words[0]) in TRANSPARENT and words[1:2] and not words[1].startswith("-") else []
 

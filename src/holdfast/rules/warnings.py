@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from holdfast.rules.command_lines import closes, literal
+from holdfast.rules.command_lines import is_denied_by, literal
 from holdfast.rules.programs import CHANGE_THE_SHELL, CODE, INTERPRETERS, LAUNCHERS, SHELLS, WRAPPERS, family, program
 from holdfast.settings import DEMO, Policy, ProfileSettings, Settings
 
@@ -71,7 +71,7 @@ def _of_command(about: str, policy: Policy, profile: ProfileSettings) -> str:
         return f"{other}: terminal:{words[0]} *." if option else ""
     texts = [word for word in words if word != "*"]
     denied = [_command(rule) for rule, said in profile.tools.items() if said == "deny" and _command(rule)]
-    if closing := next((rule for rule in denied if texts and closes(rule, texts)), ""):
+    if closing := next((rule for rule in denied if texts and is_denied_by(rule, texts)), ""):
         return f"it never applies, since terminal:{closing} is denied, and a denial always wins."
     if literal(about) is not None:
         return ""

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.domain.next_step import Limits
+from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.rights import RightsLayer
 from holdfast.domain.session import Session
 from holdfast.models.model import Model
@@ -27,7 +27,7 @@ class Agent:
     """What works on a session."""
 
     model: Model
-    limits: Limits
+    limits: TurnLimits
     instructions: str = ""
     cwd: str = ""
     also: tuple[Path, ...] = ()

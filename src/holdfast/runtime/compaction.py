@@ -15,12 +15,12 @@ from typing import assert_never
 import msgspec
 
 from holdfast.clock import Clock
-from holdfast.domain.chapter import INTERRUPTED, CompactionFailed, CompactionStarted, ContextCompacted, replaced
-from holdfast.domain.compaction import Compact, again_at, by_itself, covered, digest, fit_to_budget
+from holdfast.domain.chapter import INTERRUPTED, CompactionFailed, CompactionStarted, ContextCompacted, summary_note
+from holdfast.domain.compaction import Compact, digest, due, fit_to_budget, messages_covered, retry_at
 from holdfast.domain.fact import Problem, Usage
 from holdfast.domain.history import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
 from holdfast.domain.session import Session
-from holdfast.models.model import Answer, Model, ModelError, ModelRequest
+from holdfast.models.model import Model, ModelAnswer, ModelError, ModelRequest
 from holdfast.runtime.agent import Agent
 from holdfast.runtime.writer import SessionWriter
 
@@ -34,14 +34,14 @@ find then: what the user wants, what was decided and done, what is open, what co
 log = logging.getLogger(__name__)
 
 
-async def shorten(
+async def summarise_context(
     session: Session, agent: Agent, step: Compact, writer: SessionWriter, clock: Clock, *, version: int
 ) -> None:
     """One attempt: the summary, or why there is none. Nothing, if something was said since this version."""
     if session.version != version:
         return
     rules, attempt = agent.limits.compaction, session.chapter.failures + 1
-    about = covered(session, step.covers)
+    about = messages_covered(session, step.covers)
     if step.digest:
         await writer.write(session, _compacted(session, step, agent.mask(digest(about))))
         log.warning("session %s goes on with a digest: %s", session.id, step.reason)
@@ -66,8 +66,8 @@ async def shorten(
             await writer.write(session, failed)
         raise
     except ModelError as error:
-        alone = session.turn is not None or by_itself(session, rules) is not None
-        again = again_at(session.chapter, now=clock.now()) if alone else None
+        alone = session.turn is not None or due(session, rules) is not None
+        again = retry_at(session.chapter, now=clock.now()) if alone else None
         problem = msgspec.structs.replace(error.problem, message=agent.mask(error.problem.message))
         failed = CompactionFailed(covers=step.covers, attempt=attempt, problem=problem, again_at=again)
         await writer.write(session, failed)
@@ -103,7 +103,7 @@ def _size_after(session: Session, made: ContextCompacted) -> int:
     context = session.context()
     gone = sum(message_size(message) for message in context[opening:] if message.turn <= made.covers)
     left = sum(map(message_size, context)) - gone
-    return max(left, session.size - gone) + (len(replaced(made)) >> TOKEN_SHIFT)
+    return max(left, session.size - gone) + (len(summary_note(made)) >> TOKEN_SHIFT)
 
 
 async def hand_over(session: Session, agent: Agent) -> tuple[str, bool]:
@@ -127,7 +127,7 @@ async def summarise(
     try:
         async with asyncio.timeout(seconds), aclosing(model.stream(request)) as pieces:
             async for piece in pieces:
-                if isinstance(piece, Answer):
+                if isinstance(piece, ModelAnswer):
                     if not piece.text.strip():
                         raise _no("summary_empty", f"The summary by {model.name} was empty.")
                     return piece.text.strip(), piece.usage

@@ -30,7 +30,7 @@ def uptime_ms() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
 
 
-class Heartbeat:
+class HeartbeatFile:
     """Reads at its making what the last gateway left, then writes its own."""
 
     def __init__(self, file: Path, clock: Clock) -> None:

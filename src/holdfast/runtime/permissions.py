@@ -22,14 +22,14 @@ from holdfast.domain.next_step import wait_id
 from holdfast.domain.rights import RightsLayer, strictest
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.task import THE_CLOCK
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 from holdfast.rules.command_lines import MAX_RULE, line_policy, rule_to_offer, split_rules
 from holdfast.rules.patterns import fits, literally, policy_of_tool
 from holdfast.rules.shell_line import Redirection
 from holdfast.runtime.shown_call import ShownCall, shown_call
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.question import QUESTION, QuestionArguments
-from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutcome, bounded, effect_of, failure
+from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutcome, bounded, effect_of, failed_outcome
 from holdfast.settings import Policy
 
 SHOWN = 2_000
@@ -53,7 +53,7 @@ class Allowed:
     context: ToolContext
 
 
-def permission(
+def check_permission(
     session: Session,
     call: Call,
     *,
@@ -78,7 +78,7 @@ def permission(
         subject = tool.subject(context, call.arguments)
         narrowed = replace(context, approved_path=_only(tool, context, call, subject))
     except (ToolFailed, OSError) as error:
-        return failure(error)  # whoever allows a call that cannot be carried out would allow something else
+        return failed_outcome(error)  # whoever allows a call that cannot be carried out would allow something else
     answer = turn.answers.get(call.call)
     if tool.name == QUESTION.name and answer is not None:
         return ToolOutcome("done", "\n".join(filter(None, (answer.answer, answer.note))))
@@ -101,7 +101,7 @@ def permission(
     try:
         shown = shown_call(tool, narrowed, call.arguments, handed_to)
     except (ToolFailed, OSError) as error:
-        return failure(error)
+        return failed_outcome(error)
     opened = session.open_call(call.call)
     started = opened is not None and opened.effect is not None
     approvals = {*session.allowed_calls, *([answer.call_digest] if answer is not None else [])}
@@ -239,12 +239,12 @@ def with_timeout(wait: WaitOpened, timeout_ms: int, *, now: int) -> WaitOpened:
     return msgspec.structs.replace(wait, until=now + timeout_ms, default="deny")
 
 
-def nobody_answered(session: Session) -> str:
+def timeout_note(session: Session) -> str:
     """What the agent is told when the time of its approval is over; empty for any other wait."""
     turn = session.turn
     if turn is None or turn.wait is None or turn.wait.purpose != "approval" or turn.wait.until is None:
         return ""
-    waited = ago(turn.wait.until - turn.last_done.at)
+    waited = duration(turn.wait.until - turn.last_done.at)
     return (
         f"Nobody answered within {waited}, and its profile (approval_timeout) ends approvals then: it was not done, "
         "and nobody decided against it. Ask again by calling again, or go on without it."

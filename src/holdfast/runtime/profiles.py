@@ -20,13 +20,13 @@ from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.compaction import CompactionRules
 from holdfast.domain.errors import Rejected
 from holdfast.domain.fact import Problem
-from holdfast.domain.next_step import MINUTE_MS, Limits
+from holdfast.domain.next_step import MINUTE_MS, TurnLimits
 from holdfast.domain.reset import ResetRules
 from holdfast.domain.rights import Rights, RightsLayer, inherit
 from holdfast.domain.session import Session
 from holdfast.models.demo import DemoModel
 from holdfast.models.detect import Detected, detect
-from holdfast.models.model import Answer, Delta, Model, ModelError, ModelRequest
+from holdfast.models.model import Model, ModelAnswer, ModelDelta, ModelError, ModelRequest
 from holdfast.models.provider import Provider, ProviderModel
 from holdfast.read_settings import load_settings
 from holdfast.runtime.agent import Agent
@@ -46,7 +46,7 @@ from holdfast.settings import (
     span_ms,
 )
 from holdfast.store.contract import Row
-from holdfast.tasks.sandbox import Sandbox, SandboxPolicy
+from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy
 
 SHOWN = 5
 """So many models of a provider are named where one was not understood."""
@@ -64,11 +64,11 @@ class UnavailableModel:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
 
-    async def stream(self, _: ModelRequest, /) -> AsyncGenerator[Delta | Answer, None]:
+    async def stream(self, _: ModelRequest, /) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
         """Say what is missing."""
         yield self._refuse()
 
-    def _refuse(self) -> Delta:
+    def _refuse(self) -> ModelDelta:
         raise ModelError(self._problem)
 
 
@@ -82,7 +82,7 @@ class Profiles:
         self.worker_tools: list[AnyTool] = []
         """And what the worker of a card can do besides."""
         self._closed = (path.parent.absolute(), *SYSTEM)
-        self.sandbox = Sandbox(path.parent.absolute())
+        self.sandbox = SandboxBuilder(path.parent.absolute())
         self._demo = DemoModel()
         self._models: dict[tuple[str, ProviderSettings, str], ProviderModel] = {}
         self._servers = McpServers()
@@ -324,9 +324,9 @@ def _of_the_user(path: str) -> str:
     return expanduser(path)  # noqa: PTH111 (that one fails on `~somebody` whom nobody knows)
 
 
-def _limits(settings: Settings, profile: ProfileSettings | None) -> Limits:
+def _limits(settings: Settings, profile: ProfileSettings | None) -> TurnLimits:
     chosen, rules = profile or ProfileSettings(), settings.compaction
-    return Limits(
+    return TurnLimits(
         steps=chosen.max_steps,
         tokens=chosen.max_tokens,
         minutes=chosen.max_minutes,

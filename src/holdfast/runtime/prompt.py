@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.domain.events import Call, ModelResponded
 from holdfast.domain.next_step import CallModel
 from holdfast.domain.session import Session
-from holdfast.models.model import Answer, ModelRequest, ToolSpec
+from holdfast.models.model import ModelAnswer, ModelRequest, ToolSpec
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.reading import open_text
 
@@ -13,7 +13,7 @@ AGENTS_FILE = "AGENTS.md"
 AGENTS_LIMIT = 32_000
 
 
-def prompt(
+def model_request(
     session: Session, *, turn: int, instructions: str, context: ToolContext, tools: list[ToolSpec]
 ) -> ModelRequest:
     """Everything that one call depends on: who it is, where it works, what was said, what it can do."""
@@ -38,7 +38,7 @@ def _of_the_directory(context: ToolContext) -> str:
     return f"{AGENTS_FILE} of the working directory says:\n{text[:AGENTS_LIMIT]}{cut}"
 
 
-def responded(step: CallModel, answer: Answer, duration_ms: int) -> ModelResponded:
+def response_event(step: CallModel, answer: ModelAnswer, duration_ms: int) -> ModelResponded:
     """The answer as a fact. Call ids are ours: providers reuse theirs."""
     calls = [
         Call(call=f"{step.turn}.{step.step}.{index}", tool=wanted.tool, arguments=wanted.arguments)

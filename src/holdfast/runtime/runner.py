@@ -16,7 +16,7 @@ from holdfast.domain.fact import Problem
 from holdfast.domain.next_step import NO_BREAK, Break, Finish, Rest, next_step
 from holdfast.domain.session import Session, Turn
 from holdfast.follower_state import FollowerState
-from holdfast.runtime.heartbeat import BEAT_SECONDS, Heartbeat
+from holdfast.runtime.heartbeat import BEAT_SECONDS, HeartbeatFile
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.runtime.turn import Worker
@@ -62,7 +62,7 @@ class Runner:
         streaming: StreamingTexts,
         profiles: Profiles,
         clock: Clock,
-        heartbeat: Heartbeat | None = None,
+        heartbeat: HeartbeatFile | None = None,
     ) -> None:
         self._store = store
         self._sessions = sessions

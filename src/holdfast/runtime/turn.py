@@ -48,21 +48,21 @@ from holdfast.domain.next_step import (
     RunTools,
     Sleep,
     Step,
-    failed,
+    failure_events,
     next_step,
     pick_up,
     stop_reason,
 )
 from holdfast.domain.session import OpenCall, Session
-from holdfast.models.listen import listen
-from holdfast.models.model import Delta, ModelError
+from holdfast.models.listen import stream_answer
+from holdfast.models.model import ModelDelta, ModelError
 from holdfast.runtime.agent import Agent
-from holdfast.runtime.compaction import shorten
-from holdfast.runtime.permissions import Allowed, nobody_answered, permission, with_timeout
+from holdfast.runtime.compaction import summarise_context
+from holdfast.runtime.permissions import Allowed, check_permission, timeout_note, with_timeout
 from holdfast.runtime.profiles import Profiles
-from holdfast.runtime.prompt import prompt, responded
+from holdfast.runtime.prompt import model_request, response_event
 from holdfast.runtime.streaming_text import StreamingTexts
-from holdfast.runtime.tools.tool import Tool, ToolOutcome, effect_of, finished, mark_uncertain
+from holdfast.runtime.tools.tool import Tool, ToolOutcome, effect_of, finished_event, mark_uncertain
 from holdfast.runtime.work_time import WorkTime
 from holdfast.runtime.writer import SessionWriter
 from holdfast.store.contract import PartialText, Subscription
@@ -126,7 +126,9 @@ class Worker:
                 await self._unless_stopped(self._sleep(step))
             case Compact():
                 seen = self._session.version
-                await self._unless_stopped(shorten(self._session, agent, step, self._writer, self._clock, version=seen))
+                await self._unless_stopped(
+                    summarise_context(self._session, agent, step, self._writer, self._clock, version=seen)
+                )
             case Ask(wait):
                 await self._write(wait)
             case Rest():
@@ -140,7 +142,9 @@ class Worker:
     async def _call_model(self, agent: Agent, step: CallModel) -> None:
         tools = [tool.spec for tool in (await agent.tools()).values()]
         context = agent.tool_context(self._session)
-        request = prompt(self._session, turn=step.turn, instructions=agent.instructions, context=context, tools=tools)
+        request = model_request(
+            self._session, turn=step.turn, instructions=agent.instructions, context=context, tools=tools
+        )
         seen = self._session.version
         asked = ModelRequested(
             turn=step.turn, step=step.step, attempt=step.attempt, model=agent.model.name, context_version=seen
@@ -149,21 +153,21 @@ class Worker:
         started = self._clock.now()
         self._streaming.start(self._stream, turn=step.turn, step=step.step, since=self._session.version)
         try:
-            answer = await listen(
+            answer = await stream_answer(
                 agent.model, request, show=self._show, save=lambda: self._writer.save_partial(self._session)
             )
-            outcome: list[AnyEvent] = [responded(step, answer, elapsed(self._clock, started))]
+            outcome: list[AnyEvent] = [response_event(step, answer, elapsed(self._clock, started))]
         except ModelError as error:
             streaming = self._streaming.get(self._stream)
             partial = Partial(streaming.text, streaming.thinking) if streaming is not None else Partial()
             again = (error.after_ms,) if error.retry else None
             said = agent.mask(error.problem.message)  # a provider may repeat any key that it was sent
             problem = msgspec.structs.replace(error.problem, message=said)
-            outcome = failed(self._session, problem, partial, again, now=self._clock.now(), limits=agent.limits)
+            outcome = failure_events(self._session, problem, partial, again, now=self._clock.now(), limits=agent.limits)
         self._streaming.end(self._stream)  # before it is written: no follower gets a delta after the answer
         await self._write(*outcome)
 
-    def _show(self, piece: Delta) -> None:
+    def _show(self, piece: ModelDelta) -> None:
         self._streaming.append(self._stream, text=piece.text, thinking=piece.thinking)
 
     # --- tools ----------------------------------------------------------------------------------
@@ -177,7 +181,7 @@ class Worker:
             context = agent.tool_context(session, call.call)
             tool = tools.get(call.tool)
             other = await tool.delegated_profile(context, call.arguments) if isinstance(tool, Tool) else ""
-            result = permission(
+            result = check_permission(
                 session, call, tools=tools, rules=agent.rules, context=context, limits=agent.ancestors, handed_to=other
             )
             if isinstance(result, WaitOpened):
@@ -188,7 +192,7 @@ class Worker:
                 result = await self._carry_out(result, call)
             result = mark_uncertain(result, cut_before, carried_out=permitted)
             took = elapsed(self._clock, started)
-            await self._write(finished(call, result, turn=turn, duration_ms=took, hide=agent.mask))
+            await self._write(finished_event(call, result, turn=turn, duration_ms=took, hide=agent.mask))
 
     async def _carry_out(self, permitted: Allowed, call: Call) -> ToolOutcome:
         """The intent first, then the effect. After a crash the intent is there already."""
@@ -201,7 +205,7 @@ class Worker:
     async def _sleep(self, step: Sleep) -> None:
         """Until it is time, unless somebody answers first: then the log says so, and ours is refused."""
         await until(self._clock, step.until)
-        note = nobody_answered(self._session)
+        note = timeout_note(self._session)
         answer = WaitAnswered(turn=step.turn, wait=step.wait, answer=step.default, by="the clock", note=note)
         await self._writer.write_unless_changed(self._session, answer)
 

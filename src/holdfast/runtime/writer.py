@@ -9,7 +9,7 @@ from holdfast.clock import Clock, wait_for_event
 from holdfast.domain.chapter import CompactionStarted
 from holdfast.domain.errors import Conflict, Fenced, Unavailable
 from holdfast.domain.events import AnyEvent, InputsJoined, TurnFinished, TurnStarted, session_stream
-from holdfast.domain.next_step import Finish, Partial, close
+from holdfast.domain.next_step import Finish, Partial, closing_events
 from holdfast.domain.session import Session
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.sessions import Sessions
@@ -112,7 +112,7 @@ class SessionWriter:
         streaming = self._streaming.get(stream)
         partial = Partial(streaming.text, streaming.thinking) if streaming is not None else Partial()
         self._streaming.end(stream)
-        await self.write(session, *close(session, finish, partial, now=self._clock.now()))
+        await self.write(session, *closing_events(session, finish, partial, now=self._clock.now()))
 
     async def save_partial(self, session: Session) -> None:
         """Keep the text so far where a crash cannot reach it."""

@@ -31,7 +31,7 @@ class StartQuery:
     """Cards that were tried already."""
 
 
-class Cards(Protocol):
+class CardReads(Protocol):
     """The projections of boards, cards and runs."""
 
     async def boards(self) -> list[Row]:

@@ -11,8 +11,8 @@ from typing import Protocol, Self
 
 from holdfast.domain.events import AnyEvent, Record
 from holdfast.follower_state import FollowerState
-from holdfast.store.card_contract import Cards
-from holdfast.store.device_contract import Devices
+from holdfast.store.card_contract import CardReads
+from holdfast.store.device_contract import DeviceStore
 
 PAGE_BYTES = 1_048_576
 
@@ -135,7 +135,7 @@ class OutputFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class StoreHealth:
     """Whether the store takes writes, and if not, since when and why."""
 
     writable: bool = True
@@ -311,17 +311,17 @@ class Store(Protocol):
         ...
 
     @property
-    def devices(self) -> Devices:
+    def devices(self) -> DeviceStore:
         """Who may look in from a browser."""
         ...
 
     @property
-    def cards(self) -> Cards:
+    def cards(self) -> CardReads:
         """The board."""
         ...
 
     @property
-    def health(self) -> Health:
+    def health(self) -> StoreHealth:
         """Whether it takes writes."""
         ...
 

@@ -30,7 +30,7 @@ class SinceSummary:
     tasks: dict[str, int]
 
 
-class Devices(Protocol):
+class DeviceStore(Protocol):
     """Beside the log: who may look in from a browser, and how far each has read."""
 
     async def add_code(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:

@@ -20,7 +20,7 @@ from holdfast.domain.errors import Unavailable
 READERS = 3
 DOCTOR = "`holdfast doctor` examines the home."
 T = TypeVar("T")
-Connect = Callable[[], sqlite3.Connection]
+OpenReader = Callable[[], sqlite3.Connection]
 Read = Callable[[sqlite3.Connection], object]
 _Job = tuple[Read, "asyncio.Future[object]"]
 
@@ -28,7 +28,7 @@ _Job = tuple[Read, "asyncio.Future[object]"]
 class Readers:
     """On a running loop, which alone hands out the work."""
 
-    def __init__(self, connect: Connect) -> None:
+    def __init__(self, connect: OpenReader) -> None:
         self._connect = connect
         self._loop = asyncio.get_running_loop()
         self._threads: list[_Reader] = []
@@ -74,7 +74,7 @@ class Readers:
 
 
 class _Reader:
-    def __init__(self, connect: Connect, back: Callable[..., None]) -> None:
+    def __init__(self, connect: OpenReader, back: Callable[..., None]) -> None:
         self.jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._connect = connect
         self._back = back

@@ -23,7 +23,6 @@ from holdfast.store.contract import (
     Append,
     Appended,
     CommandKey,
-    Health,
     Hit,
     Lease,
     OutputFound,
@@ -31,10 +30,11 @@ from holdfast.store.contract import (
     PartialText,
     Row,
     SessionCursor,
+    StoreHealth,
     Subscription,
     TaskFilter,
 )
-from holdfast.store.device_contract import Devices
+from holdfast.store.device_contract import DeviceStore
 from holdfast.store.devices import SqliteDevices
 from holdfast.store.operations import (
     DoAppend,
@@ -275,12 +275,12 @@ class SqliteStore:
         return await asyncio.to_thread(lambda: self._index.cursor)
 
     @property
-    def devices(self) -> Devices:
+    def devices(self) -> DeviceStore:
         """Who may look in from a browser."""
         return self._devices
 
     @property
-    def health(self) -> Health:
+    def health(self) -> StoreHealth:
         """Whether it takes writes."""
         return self.writer.health
 

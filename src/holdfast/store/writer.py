@@ -23,7 +23,7 @@ from typing import Generic, TypeVar
 
 from holdfast.domain.errors import HoldfastError, NotReady, Unavailable
 from holdfast.domain.events import Record
-from holdfast.store.contract import Health
+from holdfast.store.contract import StoreHealth
 from holdfast.store.operations import DoProbe, Head, Operation, Transaction, weight
 from holdfast.store.queries import queries
 from holdfast.store.subscriptions import Subscriptions
@@ -52,7 +52,7 @@ OPERATION = (
 """What is wrong with a statement or its values, so that trying again is in vain; anything else may pass."""
 DOCTOR = "`holdfast doctor` examines the home."
 KNOWN_HEADS = 10_000
-Connect = Callable[[], sqlite3.Connection]
+OpenWriter = Callable[[], sqlite3.Connection]
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class _Request(Generic[T]):
 class Writer:
     """Owns the only connection that writes: the loop has it, or while `_away` the thread."""
 
-    def __init__(self, connect: Connect, tail: Subscriptions, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, connect: OpenWriter, tail: Subscriptions, loop: asyncio.AbstractEventLoop) -> None:
         self._connect = connect
         self._tail = tail
         self._loop = loop
@@ -81,7 +81,7 @@ class Writer:
         self._closed = False
         self._idle = asyncio.Event()
         self._prober: asyncio.TimerHandle | None = None
-        self.health = Health()
+        self.health = StoreHealth()
         self._heads: dict[str, Head] = {}
         self.commits = 0
         self.commit_seconds = 0.0
@@ -207,7 +207,7 @@ class Writer:
         self.commits += 1
         self.commit_seconds += ended - started
         self._sync_seconds += (min(ended - written, SLOW) - self._sync_seconds) / 4
-        self.health = Health()
+        self.health = StoreHealth()
         return tx.records
 
     def _failed(self, batch: list[_Request[object]], error: Exception) -> list[Record]:
@@ -253,7 +253,7 @@ class Writer:
 
     def _note_problem(self, problem: str) -> None:
         since = int(time.time() * 1000) if self.health.writable else self.health.since
-        self.health = Health(writable=False, problem=problem, since=since)
+        self.health = StoreHealth(writable=False, problem=problem, since=since)
 
     def _trouble(self, error: Exception) -> sqlite3.Error | None:
         """What the database has to do with it; a transaction that cannot even be given up is no better."""

@@ -18,7 +18,7 @@ from holdfast.domain.history import UserMessage
 from holdfast.domain.rights import Rights
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import create
-from holdfast.domain.task import TaskStarted, task_stream, title_of
+from holdfast.domain.task import TaskStarted, task_stream, task_title
 from holdfast.sessions import TRIES, Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
 from holdfast.tasks.log import TaskLog
@@ -77,7 +77,7 @@ class AgentTasks:
             started = TaskStarted(
                 task=task,
                 of="agent",
-                title=title_of(_asked(state, turn.number) or state.title),
+                title=task_title(_asked(state, turn.number) or state.title),
                 command=_asked(state, turn.number),
                 cwd=state.cwd,
                 by=caller.by,

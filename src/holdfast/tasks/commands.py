@@ -44,7 +44,7 @@ from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.environments import Environments
 from holdfast.tasks.lifetimes import TaskLifetimes
 from holdfast.tasks.log import TaskLog
-from holdfast.tasks.results import finish_process, left_write
+from holdfast.tasks.results import finish_process, left_behind_write
 from holdfast.tasks.sandbox import SandboxPolicy
 
 STOP_GRACE_SECONDS = 5.0
@@ -348,7 +348,7 @@ class Tasks:
         finished = await asyncio.to_thread(
             finish_process, row, found, output=output, left=left, changes=changes, hide=hide
         )
-        rest = left_write(row, left)
+        rest = left_behind_write(row, left)
         await self._finish(finished, *rest)
         if rest:
             self.recover(await self._store.task(task_of_left(task)))

@@ -12,7 +12,7 @@ from holdfast.domain.errors import Rejected
 from holdfast.domain.task import TaskStarted
 from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command
 from holdfast.tasks.results import Hide
-from holdfast.tasks.sandbox import Sandbox, SandboxPolicy
+from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class CommandDefaults:
     umask: int
     """The user's own: what commands make is theirs, not ours."""
     mask: Hide
-    sandbox: Sandbox | None = None
+    sandbox: SandboxBuilder | None = None
     """Who builds the sandboxes of agents' commands; None builds none."""
 
     def order(self, started: TaskStarted, env: Mapping[str, str] | None) -> Command:

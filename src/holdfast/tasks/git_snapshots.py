@@ -7,7 +7,7 @@ import json
 import logging
 from pathlib import Path
 
-from holdfast.git import GitFailed, Repository, find_repository, look, shown, status
+from holdfast.git import GitFailed, Repository, as_text, find_repository, read_git, status
 
 GIT_SECONDS = 5.0
 MANY = 500
@@ -44,7 +44,7 @@ class GitSnapshots:
         changed = {name for name in {*before, *after} if name and before.get(name) != after.get(name)}
         if before.get("") != after.get(""):
             changed |= _between(cwd, str(before[""][0]), str(after[""][0]))
-        return [shown(name) for name in sorted(changed)[:MANY]]
+        return [as_text(name) for name in sorted(changed)[:MANY]]
 
     def forget(self, task: str) -> None:
         """Its end is written."""
@@ -81,7 +81,7 @@ def _look(cwd: Path) -> State | None:
 
 def _commit(repository: Repository) -> str:
     try:
-        return look(repository, "rev-parse", "HEAD", seconds=GIT_SECONDS).strip()
+        return read_git(repository, "rev-parse", "HEAD", seconds=GIT_SECONDS).strip()
     except GitFailed:
         return ""  # there is none yet
 
@@ -92,7 +92,7 @@ def _between(cwd: Path, old: str, new: str) -> set[str]:
     try:
         repository = find_repository(cwd)
         flags = ("--name-only", "-z", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
-        names = look(repository, "diff", *flags, old, new, seconds=GIT_SECONDS) if repository is not None else ""
+        names = read_git(repository, "diff", *flags, old, new, seconds=GIT_SECONDS) if repository is not None else ""
     except (GitFailed, OSError):
         return set()
     return set(filter(None, names.split("\0")))

@@ -25,7 +25,7 @@ from holdfast.domain.task import (
     TaskFinished,
     TaskKind,
     TaskStarted,
-    note_of,
+    end_note,
     task_stream,
 )
 from holdfast.secrets import NO_SECRETS
@@ -136,7 +136,7 @@ class TaskLog:
         if parent is None:
             return (end,)
         kind: TaskKind = "agent" if row["kind"] == "agent" else "process"
-        text = note_of(finished.task, str(row["title"]), finished, of=kind)
+        text = end_note(finished.task, str(row["title"]), finished, of=kind)
         told: AnyEvent = NoteReceived(text=text, task=finished.task)
         room = int(str(parent["queued"])) < QUEUE_LIMIT
         if row["notify"] and room and not parent["archived"]:  # what was put away does not wake up by itself

@@ -20,10 +20,10 @@ from holdfast.domain.task import (
     ProcessStarted,
     TaskFinished,
     TaskStarted,
+    command_outcome,
     task_of_left,
     task_stream,
-    title_of,
-    verdict,
+    task_title,
 )
 from holdfast.processes.command import CommandOutcome, Ended, Lost, NeverStarted
 from holdfast.processes.kill import Member
@@ -58,7 +58,7 @@ def finish_process(
             assert_never(never)
     if output.problem:
         evidence += f"; {output.problem}"
-    outcome, reason = verdict(code=code, signal=name, lost=lost, stopped=stopped)
+    outcome, reason = command_outcome(code=code, signal=name, lost=lost, stopped=stopped)
     size = output.size()
     return TaskFinished(
         task=task,
@@ -77,7 +77,7 @@ def finish_process(
     )
 
 
-def left_write(row: Row, left: tuple[Member, ...]) -> tuple[Write, ...]:
+def left_behind_write(row: Row, left: tuple[Member, ...]) -> tuple[Write, ...]:
     """What a command left behind, as a task of its own with the lifetime of that command; nothing if nobody is left."""
     if not left or row["left_by"]:
         return ()
@@ -85,7 +85,7 @@ def left_write(row: Row, left: tuple[Member, ...]) -> tuple[Write, ...]:
     started = TaskStarted(
         task=task,
         of="process",
-        title=title_of(f"left by {row['title']}"),
+        title=task_title(f"left by {row['title']}"),
         command=str(row["command"]),
         argv=msgspec.json.decode(str(row["argv"]), type=list[str]),
         cwd=str(row["cwd"]),

@@ -22,8 +22,8 @@ from holdfast.domain.errors import Rejected
 from holdfast.domain.task import SandboxSpec
 from holdfast.git import GitFailed, find_repository
 
-Mode = Literal["auto", "on", "off"]
-STRICTNESS: dict[Mode, int] = {"off": 0, "auto": 1, "on": 2}
+SandboxMode = Literal["auto", "on", "off"]
+STRICTNESS: dict[SandboxMode, int] = {"off": 0, "auto": 1, "on": 2}
 PROBE_SECONDS = 10.0
 OFF = "the profile turns it off"
 KEYS = (
@@ -77,19 +77,19 @@ NETWORK_SIGNS = ("Could not resolve", "Temporary failure in name resolution", "N
 class SandboxPolicy:
     """What a profile says about the sandbox of its commands."""
 
-    mode: Mode = "auto"
+    mode: SandboxMode = "auto"
     network: bool = True
     writable: tuple[Path, ...] = ()
     """What may be written besides the working directory."""
 
-    def limited_by(self, mode: Mode, *, network: bool) -> SandboxPolicy:
+    def limited_by(self, mode: SandboxMode, *, network: bool) -> SandboxPolicy:
         """The stricter one of both, in everything."""
         stricter = max(self.mode, mode, key=STRICTNESS.__getitem__)
         return SandboxPolicy(stricter, self.network and network, self.writable)
 
 
 def sandbox_for(
-    *, mode: Mode, network: bool, problem: str, writable: Sequence[Path], read_only: Sequence[Path], tmp: Path
+    *, mode: SandboxMode, network: bool, problem: str, writable: Sequence[Path], read_only: Sequence[Path], tmp: Path
 ) -> SandboxSpec | str:
     """The sandbox of a command, or why it has none. `Rejected` where it must have one and `problem` says why not."""
     if mode == "off" and network:
@@ -110,7 +110,7 @@ def sandbox_for(
     )
 
 
-class Sandbox:
+class SandboxBuilder:
     """Builds the sandboxes of one home, where bubblewrap is there and works."""
 
     def __init__(self, home: Path, *, user_home: Path | None = None) -> None:
@@ -136,7 +136,7 @@ class Sandbox:
                 return f"bubblewrap does not work here: {' '.join(done.stderr.split()) or f'code {done.returncode}'}"
         return ""
 
-    def in_words(self, mode: Mode, *, network: bool) -> str:
+    def in_words(self, mode: SandboxMode, *, network: bool) -> str:
         """Whether commands of a profile run in one."""
         if mode == "off":
             return OFF

@@ -7,7 +7,7 @@ import signal
 import msgspec
 
 from holdfast.domain.stale import Owner, stale
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.store.contract import Row
 
@@ -125,10 +125,10 @@ def seen(activity: Activity | NotYet | None) -> tuple[str, str, str]:
         case NotYet(seconds=seconds):
             return "unknown", "", f"watched for only {seconds:.0f} s so far, and it did nothing in that time"
         case Activity(word="idle", quiet_seconds=seconds):
-            return "idle", "", f"no output, CPU or network for {ago(int(seconds * 1000))}"
+            return "idle", "", f"no output, CPU or network for {duration(int(seconds * 1000))}"
         case Activity(word=word, detail=detail, evidence=found):
             parts = [f"cpu {found.cpu:.0%}", f"io {size(int(found.io))}/s", f"output {size(found.output)}"]
-            return word, detail or "", f"{', '.join(parts)} in {ago(int(found.seconds * 1000))}"
+            return word, detail or "", f"{', '.join(parts)} in {duration(int(found.seconds * 1000))}"
 
 
 def table(views: list[TaskView], *, session: str) -> str:

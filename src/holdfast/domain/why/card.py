@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.domain.card import Card
 from holdfast.domain.rights import describe
 from holdfast.domain.session import Session
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 from holdfast.domain.why.sentence import Sentence, sentence
 from holdfast.domain.why.session import why
 
@@ -14,7 +14,7 @@ RUNS = 5
 
 def why_card(card: Card, reason: str, session: Session | None, *, now: int) -> list[Sentence]:
     """The whole answer, the most important sentence first. `reason` says why it is not started, if it is not."""
-    since = ago(now - card.moved.at)
+    since = duration(now - card.moved.at)
     run = card.run
     found: list[Sentence] = []
     if run is not None:
@@ -37,6 +37,6 @@ def why_card(card: Card, reason: str, session: Session | None, *, now: int) -> l
             end = one.finished
             cost = "an attempt is used up" if end.counts else "no attempt is used up"
             what = f"{end.outcome} ({end.failure})" if end.failure else end.outcome
-            text = f"Run {one.number} ended as {what} {ago(now - one.ended.at)} ago, {cost}: {end.reason}"
+            text = f"Run {one.number} ended as {what} {duration(now - one.ended.at)} ago, {cost}: {end.reason}"
             found.append(sentence(text, one.ended))
     return found

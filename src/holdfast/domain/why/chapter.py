@@ -6,7 +6,7 @@ from holdfast.domain.chapter import Chapter
 from holdfast.domain.compaction import VAIN
 from holdfast.domain.reset import NotDue, still_postponed
 from holdfast.domain.session import Session
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 from holdfast.domain.why.sentence import Sentence, sentence
 
 
@@ -15,14 +15,14 @@ def why_chapter(session: Session, coming: NotDue, *, now: int) -> list[Sentence]
     found: list[Sentence] = []
     if (late := still_postponed(session, coming, now)) is not None:
         postponed, at = late
-        limit = "" if postponed.until is None else f" for {ago(postponed.until - now)} more at most"
+        limit = "" if postponed.until is None else f" for {duration(postponed.until - now)} more at most"
         reasons = "; ".join(blocker.reason for blocker in postponed.blockers)
-        overdue = ago(now - postponed.due_at)
+        overdue = duration(now - postponed.due_at)
         text = f"A reset ({postponed.rule}) fell due {overdue} ago and is postponed{limit}: {reasons}."
         found.append(sentence(text, at))
     elif coming.rule is not None and coming.at is not None and session.last_active is not None:
         unless = ", unless somebody says something" if coming.rule == "idle" else ""
-        when = f"in {ago(coming.at - now)}" if coming.at > now else "now"
+        when = f"in {duration(coming.at - now)}" if coming.at > now else "now"
         found.append(sentence(f"The next reset ({coming.rule}) comes {when}{unless}.", session.last_active))
     return found + _of_compaction(session.chapter, now) + _opened(session.chapter, now)
 
@@ -31,7 +31,7 @@ def _opened(chapter: Chapter, now: int) -> list[Sentence]:
     if chapter.opened is None or chapter.opened_at is None:
         return []
     opened = chapter.opened
-    text = f"Chapter {opened.chapter} began {ago(now - chapter.opened_at.at)} ago: {opened.reason}."
+    text = f"Chapter {opened.chapter} began {duration(now - chapter.opened_at.at)} ago: {opened.reason}."
     if opened.kept:
         names = ", ".join(f"{one.task} {one.title} ({one.activity})" for one in opened.kept)
         text += f" Handed over: {names}."
@@ -45,7 +45,7 @@ def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
     if chapter.last is None:
         return []
     if chapter.in_progress is not None:
-        since = ago(now - chapter.last.at)
+        since = duration(now - chapter.last.at)
         trying = chapter.in_progress
         text = (
             f"{trying.model} has been summarising its context for {since} (attempt {trying.attempt}): {trying.reason}."
@@ -55,7 +55,7 @@ def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
         return [sentence(f"{chapter.requested.by} wants its context made shorter; that comes next.", chapter.last)]
     if chapter.failed is not None:
         failed = chapter.failed
-        again = "It is tried again in " + ago(max(0, (failed.again_at or 0) - now))
+        again = "It is tried again in " + duration(max(0, (failed.again_at or 0) - now))
         if failed.again_at is None:
             again = "It is not tried again before another turn has ended"
         stands = "a digest stands in its place" if chapter.provisional else "the model sees everything as before"

@@ -12,7 +12,7 @@ from holdfast.domain.fact import EventRef
 from holdfast.domain.next_step import stop_reason
 from holdfast.domain.rights import describe
 from holdfast.domain.session import Session, Turn
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 from holdfast.domain.why.sentence import Sentence, sentence
 
 ENDED = {"done": "finished", "failed": "failed", "stopped": "was stopped"}
@@ -26,7 +26,7 @@ def why(session: Session, *, now: int) -> list[Sentence]:
         sentences += _of_turn(session, turn, now)
     elif session.last_turn is not None:
         last = session.last_turn
-        text = f"Idle. Turn {last.number} {ENDED[last.outcome]} {ago(now - last.ended.at)} ago: {last.reason}."
+        text = f"Idle. Turn {last.number} {ENDED[last.outcome]} {duration(now - last.ended.at)} ago: {last.reason}."
         if last.problem is not None and last.problem.hint:
             text += f" {last.problem.hint}"
         sentences.append(sentence(text, last.ended))
@@ -34,7 +34,7 @@ def why(session: Session, *, now: int) -> list[Sentence]:
         sentences.append(Sentence("Idle. It has received no message yet.", session.version, session.updated_at))
     for place, queued in enumerate(session.queue, 1):
         waits = f"Message {place} in the queue ({queued.event.mode}, from {queued.event.by})"
-        text = f"{waits} has been waiting for {ago(now - queued.received.at)}: {_shorten(queued.event.text)}"
+        text = f"{waits} has been waiting for {duration(now - queued.received.at)}: {_shorten(queued.event.text)}"
         sentences.append(sentence(text, queued.received))
     if session.limited_at is not None:
         sentences += [sentence(text, session.limited_at) for text in describe(session.rights)]
@@ -44,7 +44,7 @@ def why(session: Session, *, now: int) -> list[Sentence]:
 
 
 def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
-    since = ago(now - turn.last_done.at)
+    since = duration(now - turn.last_done.at)
     rests_on = turn.last_done
     stopping = stop_reason(session)
     if stopping is not None:
@@ -63,9 +63,9 @@ def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
     else:
         text = f"Turn {turn.number} is between two steps."
     first = sentence(text, rests_on)
-    begun = sentence(f"Turn {turn.number} began {ago(now - turn.started.at)} ago.", turn.started)
+    begun = sentence(f"Turn {turn.number} began {duration(now - turn.started.at)} ago.", turn.started)
     resumed = [
-        Sentence(f"It was resumed {ago(now - at)} ago after {ago(away)} away: {cause}.", version, at)
+        Sentence(f"It was resumed {duration(now - at)} ago after {duration(away)} away: {cause}.", version, at)
         for version, at, away, cause in turn.interruptions
     ]
     return [first, *resumed, begun]
@@ -82,11 +82,11 @@ def _waiting(wait: WaitOpened, since: str, now: int) -> str:
             again = f"`holdfast answer {wait.wait} 'try again'` or `holdfast answer {wait.wait} digest`"
             return f"has been waiting for a person for {since}: {wait.reason}. {again}."
         case "approval":
-            left = f" Without an answer it is denied in {ago(max(0, wait.until - now))}." if wait.until else ""
+            left = f" Without an answer it is denied in {duration(max(0, wait.until - now))}." if wait.until else ""
             answer = f"`holdfast answer {wait.wait} --allow` or --deny."
             return f"has been waiting for a permission for {since}: {wait.reason}. {answer}{left}"
         case "retry":
-            left = ago(max(0, (wait.until or now) - now))
+            left = duration(max(0, (wait.until or now) - now))
             return f"tries again in {left}: {wait.reason} Stopping the turn cancels that."
 
 

@@ -16,7 +16,7 @@ from holdfast.domain.task import (
     TaskStopRequested,
     sandbox_in_words,
 )
-from holdfast.domain.text import ago
+from holdfast.domain.text import duration
 from holdfast.domain.why.sentence import Sentence
 
 
@@ -26,7 +26,7 @@ def why_task(records: list[Record], *, now: int, activity: str = "") -> list[Sen
     assert isinstance(first.event, TaskStarted)
     state = _state(records, first.event, now, activity)
     wanted = [
-        _sentence(f"Its end was asked for {ago(now - r.at)} ago by {r.event.by}{_reason(r.event)}.", r)
+        _sentence(f"Its end was asked for {duration(now - r.at)} ago by {r.event.by}{_reason(r.event)}.", r)
         for r in reversed(records)
         if isinstance(r.event, TaskStopRequested)
     ]
@@ -49,7 +49,7 @@ def _sandbox(first: Record) -> list[Sentence]:
 def _state(records: list[Record], started: TaskStarted, now: int, activity: str) -> list[Sentence]:
     """What it is doing, by the last event that says so."""
     for record in reversed(records):
-        since = ago(now - record.at)
+        since = duration(now - record.at)
         match record.event:
             case TaskFinished() as end:
                 return _ending(record, end, now)
@@ -78,7 +78,7 @@ def _at(started: TaskStarted) -> str:
 
 
 def _ending(record: Record, end: TaskFinished, now: int) -> list[Sentence]:
-    found = [_sentence(f"It ended as {end.outcome} {ago(now - record.at)} ago: {end.reason}.", record)]
+    found = [_sentence(f"It ended as {end.outcome} {duration(now - record.at)} ago: {end.reason}.", record)]
     if end.evidence and end.evidence not in end.reason:
         found.append(_sentence(f"How that is known: {end.evidence}.", record))
     if end.survivors:
@@ -99,7 +99,7 @@ def _meanwhile(records: list[Record], now: int) -> list[Sentence]:
     for record in records:
         match record.event:
             case TaskDetached(reason=reason):
-                found.append(_sentence(f"It went to the background {ago(now - record.at)} ago: {reason}.", record))
+                found.append(_sentence(f"It went to the background {duration(now - record.at)} ago: {reason}.", record))
             case TaskPinned():
                 pin = record
             case _:
@@ -112,11 +112,12 @@ def _meanwhile(records: list[Record], now: int) -> list[Sentence]:
 def _beginning(record: Record, started: TaskStarted, now: int) -> Sentence:
     origin = f" from session {started.session}" if started.session else ""
     if started.left_by:
-        text = f"The command of task {started.left_by} ended {ago(now - record.at)} ago and left these processes behind"
-        return _sentence(f"{text}: {started.title.removeprefix('left by ')}", record)
+        text = f"The command of task {started.left_by} ended {duration(now - record.at)} ago"
+        left = started.title.removeprefix("left by ")
+        return _sentence(f"{text} and left these processes behind: {left}", record)
     waited = ", and a turn waited for it" if started.foreground else ""
     return _sentence(
-        f"It was started {ago(now - record.at)} ago by {started.by}{origin}{waited}: {started.title}", record
+        f"It was started {duration(now - record.at)} ago by {started.by}{origin}{waited}: {started.title}", record
     )
 
 
@@ -131,7 +132,7 @@ def _lifetime(record: Record) -> list[Sentence]:
         case "session":
             text = "It may live as long as its session: until that is archived or deleted."
         case "until":
-            text = f"It may live until {ago((started.until or record.at) - record.at)} after its start."
+            text = f"It may live until {duration((started.until or record.at) - record.at)} after its start."
         case _:
             text = "It may live until it ends by itself or somebody stops it."
     return [_sentence(text, record)]

@@ -24,7 +24,7 @@ from holdfast.domain.commands import (
     WriteTask,
 )
 from holdfast.domain.errors import NotFound, Rejected
-from holdfast.domain.task import TaskStarted, task_stream, title_of
+from holdfast.domain.task import TaskStarted, task_stream, task_title
 from holdfast.domain.why.task import why_task
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import parse_command, returns, takes
@@ -107,7 +107,7 @@ async def start_command(at: GatewayDep, request: Request) -> Response:
     started = TaskStarted(
         task=secrets.token_hex(8),
         of="process",
-        title=command.name or title_of(shown),
+        title=command.name or task_title(shown),
         command=shown,
         argv=command.argv or [],
         cwd=_cwd(command.cwd),
@@ -133,7 +133,7 @@ async def start_agent(at: GatewayDep, request: Request) -> Response:
     started = TaskStarted(
         task=task,
         of="agent",
-        title=command.title or title_of(command.prompt),
+        title=command.title or task_title(command.prompt),
         command=command.prompt,
         cwd=_cwd(command.cwd),
         by=caller.by,

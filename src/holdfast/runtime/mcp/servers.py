@@ -25,7 +25,7 @@ from holdfast.models.model import ToolSpec
 from holdfast.runtime.mcp.connection import McpConnection, McpServer, McpToolInfo, NoAnswer, ServerDown, ServerRefused
 from holdfast.runtime.mcp.results import to_result
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
-from holdfast.runtime.tools.tool import AnyTool, ToolOutcome, bounded, failure
+from holdfast.runtime.tools.tool import AnyTool, ToolOutcome, bounded, failed_outcome
 from holdfast.settings import Policy
 
 __all__ = ["McpServer", "McpServers"]
@@ -213,7 +213,7 @@ class McpTool:
         try:
             parsed = _parse(arguments)
         except ToolFailed as error:
-            return failure(error)
+            return failed_outcome(error)
         return await self.server.call(self.offered, parsed)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.task import TaskStarted, agent_of, task_of_call, title_of
+from holdfast.domain.task import TaskStarted, agent_of, task_of_call, task_title
 from holdfast.runtime.creation import Creation
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import CommandEnd, Tool, ToolOutput
@@ -52,7 +52,7 @@ class Delegate:
         started = TaskStarted(
             task=task,
             of="agent",
-            title=title_of(arguments.prompt),
+            title=task_title(arguments.prompt),
             command=arguments.prompt,
             cwd=str(context.cwd),
             by=agent_of(context.session),

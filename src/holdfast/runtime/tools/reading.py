@@ -42,14 +42,14 @@ class ReadArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
 
 
-class ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ListFilesArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A directory."""
 
     path: Annotated[str, msgspec.Meta(description="The directory, relative to the working directory.")] = "."
 
 
 @dataclass(slots=True)
-class Window:
+class LineWindow:
     """The lines that were read, and what is to be said about the rest."""
 
     first: int
@@ -77,7 +77,7 @@ class Window:
 async def _read(context: ToolContext, arguments: ReadArguments) -> ToolOutput:
     first, count = arguments.offset or 1, arguments.limit or LINES
 
-    def work(stop: threading.Event) -> Window:
+    def work(stop: threading.Event) -> LineWindow:
         with open_text(context, context.resolve(arguments.path), arguments.path) as file:
             return _window(file, arguments.path, first=first, count=count, stop=stop)
 
@@ -111,9 +111,9 @@ def _check_text(file: BinaryIO, name: str) -> None:
     file.seek(0)
 
 
-def _window(file: BinaryIO, name: str, *, first: int, count: int, stop: threading.Event) -> Window:
+def _window(file: BinaryIO, name: str, *, first: int, count: int, stop: threading.Event) -> LineWindow:
     skipped = _skip(file, first - 1, stop)
-    window = Window(first, total=skipped)
+    window = LineWindow(first, total=skipped)
     room = WINDOW_CHARS
     while len(window.lines) < count:
         start = file.tell()
@@ -169,7 +169,7 @@ def _finish_line(file: BinaryIO, stop: threading.Event) -> int:
     return left
 
 
-def _count_rest(file: BinaryIO, window: Window, stop: threading.Event) -> None:
+def _count_rest(file: BinaryIO, window: LineWindow, stop: threading.Event) -> None:
     seen, ends = 0, True
     while chunk := _chunk(file, stop):
         window.total += chunk.count(b"\n")
@@ -196,7 +196,7 @@ def _decode(piece: bytes, name: str, number: int) -> str:
         raise ToolFailed(f"{name} is not UTF-8 text: line {number} has the byte 0x{piece[error.start]:02x}.") from None
 
 
-async def _list(context: ToolContext, arguments: ListArguments) -> ToolOutput:
+async def _list(context: ToolContext, arguments: ListFilesArguments) -> ToolOutput:
     return ToolOutput(await run_in_thread(lambda stop: _entries(context, arguments.path, stop)))
 
 
@@ -252,4 +252,4 @@ READ = Tool(
     ReadArguments,
     _read,
 )
-LIST = Tool("list", "List a directory: type, size in bytes and name of its entries.", "pure", ListArguments, _list)
+LIST = Tool("list", "List a directory: type, size in bytes and name of its entries.", "pure", ListFilesArguments, _list)

@@ -52,7 +52,7 @@ class SearchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(slots=True)
-class Found:
+class SearchHits:
     """What a search brings."""
 
     where: str
@@ -78,7 +78,7 @@ async def _search(context: ToolContext, arguments: SearchArguments, seconds: int
     where, file, shown = await run_in_thread(lambda _: _locate(context, arguments.path))
     why_not = ""
     for command in _commands(arguments, file, context.closed_below(where), seconds):
-        found = Found(shown, arguments.limit)
+        found = SearchHits(shown, arguments.limit)
         with context.directory(where) as directory:
             await _run(command, f"/proc/self/fd/{directory}", found, seconds)
         why_not = next((line for line in found.complaints if BAD_PATTERN in line), "")
@@ -130,7 +130,7 @@ def _literally(path: str) -> str:
     return re.sub(r"([^\w/.-])", r"\\\1", path)
 
 
-async def _run(command: list[str], where: str, found: Found, seconds: int) -> None:
+async def _run(command: list[str], where: str, found: SearchHits, seconds: int) -> None:
     with tempfile.TemporaryFile() as complaints:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -152,7 +152,7 @@ async def _run(command: list[str], where: str, found: Found, seconds: int) -> No
         found.complaints = _complaints(complaints)
 
 
-async def _collect(process: Process, found: Found) -> None:
+async def _collect(process: Process, found: SearchHits) -> None:
     assert process.stdout is not None
     room = WINDOW_CHARS
     async for raw in process.stdout:

@@ -15,7 +15,7 @@ import msgspec
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import CallOutcome, Effect
-from holdfast.domain.task import AN_AGENT, NEVER_STARTED, Lifetime, TaskStarted, agent_of, task_of_call, title_of
+from holdfast.domain.task import AN_AGENT, NEVER_STARTED, Lifetime, TaskStarted, agent_of, task_of_call, task_title
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Tool, ToolOutput
 from holdfast.settings import OTHERS_TASKS
@@ -64,7 +64,7 @@ class ProcessArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def command_tools(tasks: Tasks, task_queries: TaskQueries, clock: Clock) -> list[AnyTool]:
     """Both of them."""
-    terminal, process = Terminal(tasks, task_queries, clock), ProcessTool(tasks, task_queries)
+    terminal, process = TerminalTools(tasks, task_queries, clock), ProcessTool(tasks, task_queries)
     return [
         Tool(
             "terminal",
@@ -98,7 +98,7 @@ def _effect(arguments: ProcessArguments) -> Effect:
             assert_never(never)
 
 
-class Terminal:
+class TerminalTools:
     """Starts commands for agents."""
 
     def __init__(self, tasks: Tasks, task_queries: TaskQueries, clock: Clock) -> None:
@@ -127,7 +127,7 @@ class Terminal:
         started = TaskStarted(
             task=task,
             of="process",
-            title=title_of(arguments.command),
+            title=task_title(arguments.command),
             command=arguments.command,
             cwd=str(cwd),
             by=agent_of(context.session),

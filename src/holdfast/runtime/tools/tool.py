@@ -179,7 +179,7 @@ class Tool(Generic[Arguments]):
         try:
             done = await self.run(context, self.parse(arguments))
         except (ToolFailed, OSError) as error:
-            return failure(error)
+            return failed_outcome(error)
         return ToolOutcome(done.outcome, bounded(context.mask(done.output)), done.files, done.task, done.end)
 
     def parse(self, arguments: str) -> Arguments:
@@ -208,14 +208,14 @@ def effect_of(tool: AnyTool, arguments: str) -> Effect:
         return tool.effect
 
 
-def failure(error: ToolFailed | OSError) -> ToolOutcome:
+def failed_outcome(error: ToolFailed | OSError) -> ToolOutcome:
     """A call that was not carried out, and why."""
     if isinstance(error, ToolFailed):
         return ToolOutcome("failed", bounded(str(error)))
     return ToolOutcome("failed", bounded(f"{error.strerror or error}: {error.filename or ''}".strip(": ")))
 
 
-def finished(
+def finished_event(
     call: Call, result: ToolOutcome, *, turn: int, duration_ms: int, hide: Callable[[str], str]
 ) -> ToolCallFinished:
     """The event of a call that was carried out."""
