@@ -144,8 +144,8 @@ def main(name: str) -> None:
         (home / "config.toml").write_text(CONFIG)
         with GatewayProcess(home) as gateway:
             make(gateway.start(), work)
-        with tarfile.open(HERE / f"{name}.tar.xz", "w:xz") as task_log:
-            task_log.add(home, "home", filter=_kept)
+        with tarfile.open(HERE / f"{name}.tar.xz", "w:xz") as archive:
+            archive.add(home, "home", filter=_kept)
         with GatewayProcess(home) as gateway:
             found: Json = shown(gateway.start())
         (HERE / f"{name}.json").write_text(json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n")

@@ -16,12 +16,12 @@ HOMES = sorted(Path(__file__).parent.glob("*.tar.xz"))
 
 
 @pytest.mark.parametrize("archive", HOMES, ids=lambda path: path.name.removesuffix(".tar.xz"))
-def test_promise_1_a_home_of_an_earlier_version_shows_the_same(task_log: Path, tmp_path: Path) -> None:
-    with tarfile.open(task_log) as packed:
+def test_promise_1_a_home_of_an_earlier_version_shows_the_same(archive: Path, tmp_path: Path) -> None:
+    with tarfile.open(archive) as packed:
         packed.extractall(tmp_path, filter="data")
     with GatewayProcess(tmp_path / "home") as gateway:
         found = shown(gateway.start())
-    expected = json.loads(task_log.with_name(task_log.name.replace(".tar.xz", ".json")).read_text())
+    expected = json.loads(archive.with_name(archive.name.replace(".tar.xz", ".json")).read_text())
     for kind, things in expected.items():
         assert found[kind] == things, kind
     check_projections(tmp_path / "home" / "holdfast.db")

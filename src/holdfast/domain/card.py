@@ -1,4 +1,4 @@
-"""Cards: work on the board, and the runs at it. What can happen to them, and their state as the fold of that.
+"""Cards: work on the board, and the runs at it, as the fold of their events.
 
 A card is one stream, its runs stand in it. A run owns a session from its first moment: the one that it resumes,
 or a new one. Rules: `card_rules.py` (what people may ask), `dispatch.py` (what the dispatcher does).

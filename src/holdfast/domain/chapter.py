@@ -1,4 +1,4 @@
-"""Chapters: the span of a session that the model sees, how one is closed, and how a long one is made shorter.
+"""Chapters: the span of a session that the model sees, as the fold of its events, and what the model is told of it.
 
 A reset opens the next chapter in the same session, compaction puts a summary in the place of its oldest turns.
 Both move a cursor and delete nothing. Rules: `reset.py`, `compaction.py`.
@@ -63,9 +63,6 @@ class Survivor(EventPart, frozen=True):
     rule: str
 
 
-# --- said, by a person or by a rule -------------------------------------------------------------
-
-
 class ResetPolicySet(Event, frozen=True):
     """A person chose when this session is reset, whatever its profile says."""
 
@@ -114,9 +111,6 @@ class CompactionRequested(Event, frozen=True):
 
     instructions: str
     by: str
-
-
-# --- done, by the session's worker --------------------------------------------------------------
 
 
 class CompactionStarted(Event, frozen=True):

@@ -1,4 +1,4 @@
-"""Tasks: one entry for each piece of background work, whatever does it; what can happen to it, and its rules.
+"""Tasks: one entry for each piece of background work, whatever does it, and its rules.
 
 A task is written down when it starts, not when it ends, and stays until somebody prunes it. Its stream
 is `task/<id>`; a session only refers to it.
