@@ -2,8 +2,8 @@
 
     python -m benchmarks.profiled_gateway FILE serve …
 
-runs `holdfast serve …`. SIGUSR1 begins to sample, SIGUSR2 ends it and writes the samples to the file: JSON lines, each
-with the number of samples and the functions of one stack, outermost first.
+runs `holdfast serve …`. SIGUSR1 begins to sample, SIGUSR2 pauses. When the gateway ends, the samples are written to the
+file: JSON lines, each with the number of samples and the functions of one stack, outermost first.
 
 A profiler that sees every call makes small functions look expensive, and one that takes the wall clock counts waiting.
 Here the kernel sends SIGPROF when the process has used some milliseconds of a processor, and the sample belongs to the
@@ -55,14 +55,16 @@ class Sampler:
         main = threading.main_thread().ident
         self._stacks[_stack(here if busiest == main else frames[busiest])] += 1
 
-    def stop(self, *_: object) -> None:
-        """Write what was seen; the file appears when it is whole."""
+    def pause(self, *_: object) -> None:
+        """Sample no more, until it is started again."""
         signal.setitimer(signal.ITIMER_PROF, 0)
-        part = self._file.with_suffix(".part")
-        with part.open("w") as out:
+
+    def write(self) -> None:
+        """Write what was seen."""
+        self.pause()
+        with self._file.open("w") as out:
             for stack, samples in self._stacks.items():
                 out.write(json.dumps({"samples": samples, "stack": _described(stack)}) + "\n")
-        part.rename(self._file)
 
 
 def _stack(frame: FrameType | None) -> Stack:
@@ -103,8 +105,11 @@ def main() -> None:
     """Serve until somebody says goodbye."""
     sampler = Sampler(Path(sys.argv.pop(1)))
     signal.signal(signal.SIGUSR1, sampler.start)
-    signal.signal(signal.SIGUSR2, sampler.stop)
-    runpy.run_module("holdfast", run_name="__main__", alter_sys=True)
+    signal.signal(signal.SIGUSR2, sampler.pause)
+    try:
+        runpy.run_module("holdfast", run_name="__main__", alter_sys=True)
+    finally:
+        sampler.write()
 
 
 if __name__ == "__main__":

@@ -15,20 +15,22 @@ import re
 import shutil
 import signal
 import tempfile
-import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.__main__ import SCRATCH, children_like_installed
 from benchmarks.turn_client import NOTES
-from benchmarks.turns import Burst, fill_home, plural, started
+from benchmarks.turns import Gateway, fill_home, plural, started
 
 CONVERSATIONS = (64, 1)
-SECONDS, QUICK_SECONDS = 12.0, 4.0
+SECONDS = 1.5
+"""How long a burst is; each has new conversations."""
+BURSTS, QUICK_BURSTS = 8, 3
+MANY = 100
+"""With more earlier messages than this, all bursts have the same conversations."""
 ROWS = 25
-WRITE_SECONDS = 60.0
 CALL = "-> "
 LOOP = " BaseEventLoop._run_once"
 GENERATED = "<string>:"
@@ -53,37 +55,61 @@ OF_PYTHON = {
 """Modules of the standard library that serve the same purpose."""
 
 
+Milliseconds = dict[str, float]
+
+
 @dataclass(frozen=True, slots=True)
-class Samples:
-    """Stacks of functions, outermost first, and how many samples found each of them."""
+class Cost:
+    """Processor time of one turn, in milliseconds."""
 
-    stacks: list[tuple[list[str], int]]
-
-    @classmethod
-    def of(cls, lines: Iterable[str]) -> Samples:
-        """As the sampler wrote them."""
-        found = [json.loads(line) for line in lines]
-        return cls([(trimmed(entry["stack"]), entry["samples"]) for entry in found])
+    in_loop: float
+    """Of the event loop's thread."""
+    in_threads: float
+    """Of all other threads."""
 
     @property
-    def total(self) -> int:
-        """All of them."""
-        return sum(samples for _, samples in self.stacks)
+    def total(self) -> float:
+        """Of the whole gateway."""
+        return self.in_loop + self.in_threads
 
-    def own(self, group: Callable[[list[str]], str]) -> Counter[str]:
-        """Samples by what the innermost function belongs to."""
-        found: Counter[str] = Counter()
-        for stack, samples in self.stacks:
-            found[group(stack)] += samples
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Stacks of functions, outermost first, and how much of a turn's processor time belongs to each of them."""
+
+    stacks: list[tuple[list[str], float]]
+    count: int
+
+    @classmethod
+    def of(cls, lines: Iterable[str], cost: Cost) -> Samples:
+        """As the sampler wrote them. The samples of the loop share its time, those of the threads share theirs."""
+        found = [json.loads(line) for line in lines]
+        stacks = [(trimmed(entry["stack"]), int(entry["samples"])) for entry in found]
+        stacks = [(stack, samples) for stack, samples in stacks if package(stack) != "benchmarks"]
+        count = sum(samples for _, samples in stacks)
+        of_loop = sum(samples for stack, samples in stacks if is_in_loop(stack))
+        each = {True: cost.in_loop / max(of_loop, 1), False: cost.in_threads / max(count - of_loop, 1)}
+        return cls([(stack, samples * each[is_in_loop(stack)]) for stack, samples in stacks], count)
+
+    def own(self, group: Callable[[list[str]], str]) -> Milliseconds:
+        """Time by what the innermost function belongs to."""
+        found: Milliseconds = defaultdict(float)
+        for stack, milliseconds in self.stacks:
+            found[group(stack)] += milliseconds
         return found
 
-    def cumulative(self, wanted: Callable[[str], bool]) -> Counter[str]:
-        """Samples by every function that was at work, with all that it called."""
-        found: Counter[str] = Counter()
-        for stack, samples in self.stacks:
+    def cumulative(self, wanted: Callable[[str], bool]) -> Milliseconds:
+        """Time by every function that was at work, with all that it called."""
+        found: Milliseconds = defaultdict(float)
+        for stack, milliseconds in self.stacks:
             for function in {entry for entry in stack if not entry.startswith(CALL) and wanted(entry)}:
-                found[shown(function)] += samples
+                found[shown(function)] += milliseconds
         return found
+
+
+def is_in_loop(stack: list[str]) -> bool:
+    """Whether it is a stack of the event loop's thread."""
+    return stack[0].endswith(LOOP)
 
 
 def trimmed(stack: list[str]) -> list[str]:
@@ -158,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_profile", description=__doc__)
     parser.add_argument("--conversations", type=int, action="append", metavar="N", help="at once; may be given again")
     parser.add_argument("--earlier", type=int, default=10, metavar="N", help="messages that each has already")
-    parser.add_argument("--quick", action="store_true", help="shorter, with more noise")
+    parser.add_argument("--quick", action="store_true", help="fewer bursts, more noise")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the samples in this directory")
     given = parser.parse_args()
     SCRATCH.mkdir(exist_ok=True)
@@ -166,10 +192,10 @@ def main() -> None:
     scratch = Path(tempfile.mkdtemp(dir=SCRATCH))
     try:
         (scratch / "notes.txt").write_text(NOTES)
-        seconds = QUICK_SECONDS if given.quick else SECONDS
+        bursts = QUICK_BURSTS if given.quick else BURSTS
         for conversations in given.conversations or CONVERSATIONS:
             file = scratch / f"turns-{conversations}.jsonl"
-            for line in profiled(scratch, file, conversations, given.earlier, seconds):
+            for line in profiled(scratch, file, conversations, given.earlier, bursts):
                 print(line, flush=True)
             if given.keep is not None:
                 given.keep.mkdir(parents=True, exist_ok=True)
@@ -178,35 +204,44 @@ def main() -> None:
         shutil.rmtree(scratch)
 
 
-def profiled(scratch: Path, file: Path, conversations: int, earlier: int, seconds: float) -> Iterator[str]:
+def profiled(scratch: Path, file: Path, conversations: int, earlier: int, bursts: int) -> Iterator[str]:
     """The report on so many conversations, line by line."""
     yield f"\n# {plural(conversations)}, {earlier:,} earlier messages each\n"
+    sets = 1 if earlier > MANY else bursts + 1
     plain, sampled = (
-        asyncio.run(fill_home(scratch, 2, conversations=conversations, earlier=earlier, bursts=2)) for _ in range(2)
+        asyncio.run(fill_home(scratch, 2, conversations=conversations, earlier=earlier, bursts=sets)) for _ in range(2)
     )
     with started(plain) as gateway:
-        gateway.burst(seconds / 4)  # warms up
-        before = loop_seconds(gateway.pid)
-        burst = gateway.burst(seconds)
-        yield summary(burst, loop_seconds(gateway.pid) - before)
+        gateway.burst(SECONDS)  # warms up
+        in_loop = 0.0
+        for _ in range(bursts):
+            gateway.begin()
+            before = loop_seconds(gateway.pid)
+            gateway.measure(SECONDS)
+            in_loop += loop_seconds(gateway.pid) - before
+    in_loop *= 1000 / sum(burst.turns for burst in gateway.taken[1:])
+    cost = Cost(in_loop, max(0.0, gateway.a_turn("gateway_cpu") - in_loop))
+    yield summary(gateway, cost)
     with started(sampled, "benchmarks.profiled_gateway", str(file)) as gateway:
-        gateway.burst(seconds / 4)
-        os.kill(gateway.pid, signal.SIGUSR1)
-        gateway.burst(seconds)
-        os.kill(gateway.pid, signal.SIGUSR2)
-        wait_for(file)
+        gateway.burst(SECONDS)
+        for _ in range(bursts):
+            gateway.begin()
+            os.kill(gateway.pid, signal.SIGUSR1)
+            gateway.measure(SECONDS)
+            os.kill(gateway.pid, signal.SIGUSR2)
     with file.open() as lines:
-        yield from tables(Samples.of(lines), 1000 * burst.gateway_cpu / burst.turns)
+        yield from tables(Samples.of(lines, cost), cost)
 
 
-def summary(burst: Burst, loop: float) -> str:
-    """A burst without the sampler; `loop` is the processor time of the event loop's thread."""
-    a_turn = 1000 / burst.turns
+def summary(gateway: Gateway, cost: Cost) -> str:
+    """All bursts without the sampler."""
+    counted = gateway.taken[1:]
+    turns, seconds = sum(burst.turns for burst in counted), sum(burst.seconds for burst in counted)
     return (
-        f"{burst.turns / burst.seconds:.1f} turns/s with {burst.commits / burst.turns:.1f} commits a turn. "
-        f"A turn takes {burst.gateway_cpu * a_turn:.2f} ms of a processor in the gateway, "
-        f"{loop / burst.gateway_cpu:.0%} of it in the event loop's thread, "
-        f"and {burst.client_cpu * a_turn:.2f} ms in the client."
+        f"{turns / seconds:.1f} turns/s with {gateway.a_turn('commits'):.1f} commits a turn. "
+        f"A turn takes {cost.total:.2f} ms of a processor in the gateway, "
+        f"{cost.in_loop:.2f} of it in the event loop's thread, "
+        f"and {gateway.a_turn('client_cpu'):.2f} ms in the client."
     )
 
 
@@ -215,32 +250,22 @@ def loop_seconds(pid: int) -> float:
     return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
-def wait_for(file: Path) -> None:
-    """Until the samples are written."""
-    until = time.monotonic() + WRITE_SECONDS
-    while not file.exists():
-        if time.monotonic() > until:
-            raise TimeoutError("the gateway wrote no samples")
-        time.sleep(0.05)
-
-
-def tables(samples: Samples, milliseconds: float) -> Iterator[str]:
-    """The samples for people; `milliseconds` is the processor time of a turn."""
-    yield f"{samples.total:,} samples, one for every {milliseconds / samples.total:.4f} ms of a turn"
+def tables(samples: Samples, cost: Cost) -> Iterator[str]:
+    """The samples for people."""
+    yield f"{samples.count:,} samples"
     of_libraries = samples.cumulative(lambda function: not of_holdfast(function))
-    for title, found, rows in (
-        ("Own time by package", samples.own(package), ROWS),
-        ("Own time by module", samples.own(innermost_module), ROWS),
-        ("By the module of Holdfast that asked for it, libraries included", samples.own(innermost_of_holdfast), ROWS),
-        ("Functions by own time, `->` what they call in C", samples.own(function_and_call), ROWS),
-        ("Functions of Holdfast by cumulative time", samples.cumulative(of_holdfast), ROWS),
-        ("Functions of libraries by cumulative time", of_libraries, ROWS),
+    for title, found in (
+        ("Own time by package", samples.own(package)),
+        ("Own time by module", samples.own(innermost_module)),
+        ("By the module of Holdfast that asked for it, libraries included", samples.own(innermost_of_holdfast)),
+        ("Functions by own time, `->` what they call in C", samples.own(function_and_call)),
+        ("Functions of Holdfast by cumulative time", samples.cumulative(of_holdfast)),
+        ("Functions of libraries by cumulative time", of_libraries),
     ):
         yield f"\n## {title}\n"
         yield f"{'share':>6}  {'ms a turn':>9}"
-        for name, count in found.most_common(rows):
-            share = count / samples.total
-            yield f"{share:6.1%}  {share * milliseconds:9.3f}  {name}"
+        for name, milliseconds in sorted(found.items(), key=lambda pair: -pair[1])[:ROWS]:
+            yield f"{milliseconds / cost.total:6.1%}  {milliseconds:9.3f}  {name}"
 
 
 if __name__ == "__main__":

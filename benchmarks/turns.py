@@ -79,11 +79,19 @@ class Gateway:
     taken: list[Burst] = field(default_factory=list)
 
     def burst(self, seconds: float) -> Burst:
-        """Turns of all conversations for so long."""
+        """Turns of the next conversations for so long."""
+        self.begin()
+        return self.measure(seconds)
+
+    def begin(self) -> None:
+        """Connect the clients of the next conversations, and let each make its first turn."""
         if self.waiting:
             sessions = self.waiting.pop(0)
             self.client.ask(sessions=sessions, port=self.port, token=self.token, pid=self.pid)
             self.client.ask(seconds=0)
+
+    def measure(self, seconds: float) -> Burst:
+        """Turns of the conversations that have begun, for so long."""
         before = self.commits()
         answer = self.client.ask(seconds=seconds)
         self.taken.append(Burst(**answer, commits=self.commits() - before))

@@ -12,13 +12,14 @@ from benchmarks import turn_peer
 from benchmarks.measure import in_turn
 from benchmarks.profiled_gateway import called
 from benchmarks.turn_client import NOTES
-from benchmarks.turn_profile import Samples, function_and_call, package, tables, wait_for
+from benchmarks.turn_profile import Cost, Samples, function_and_call, package, tables
 from benchmarks.turns import Gateway, fill_home, started
 
 MORE_THAN_SILENT_CONNECTIONS = 20
 """A gateway takes 16 connections that have not shown a credential."""
 LOOP = "/usr/lib/python3.11/asyncio/base_events.py:1845 BaseEventLoop._run_once"
 STORE = "/home/ann/holdfast/src/holdfast/store/writer.py:180 Writer._commit"
+THREAD = "/usr/lib/python3.11/threading.py:988 Thread._bootstrap"
 ROUTE = "/home/ann/.venv/lib/python3.11/site-packages/fastapi/routing.py:142 app"
 
 
@@ -30,34 +31,36 @@ async def test_each_conversation_makes_its_turn_in_a_gateway_that_is_sampled(tmp
     def measured(gateway: Gateway) -> None:
         os.kill(gateway.pid, signal.SIGUSR1)
         burst = gateway.burst(0)
-        os.kill(gateway.pid, signal.SIGUSR2)
         assert burst.turns == MORE_THAN_SILENT_CONNECTIONS
         assert burst.gateway_cpu > 0 < burst.client_cpu
         assert burst.commits > 0
-        wait_for(file)
 
     with started(filled, "benchmarks.profiled_gateway", str(file)) as gateway:
         await asyncio.to_thread(measured, gateway)
     with file.open() as lines:
-        samples = Samples.of(lines)
+        samples = Samples.of(lines, cost := Cost(in_loop=8.0, in_threads=2.0))
     assert any(name.startswith("holdfast.") for name in samples.own(package))
-    assert "## Own time by package" in "\n".join(tables(samples, 10.0))
+    assert "## Own time by package" in "\n".join(tables(samples, cost))
 
 
 def test_own_and_cumulative_time_of_samples() -> None:
     start = "/home/ann/holdfast/src/holdfast/app.py:83 serve"
-    stacks = {3: [STORE, "-> self._connection.execute"], 1: [STORE], 2: [ROUTE, "<string>:2 made.<locals>.__init__"]}
-    lines = [json.dumps({"samples": count, "stack": [start, LOOP, *stack]}) for count, stack in stacks.items()]
-    samples = Samples.of(lines)
-    assert samples.own(package) == {"SQLite": 3, "holdfast.store": 1, "HTTP: fastapi": 2}
+    stacks = [
+        (3, [start, LOOP, STORE, "-> self._connection.execute"]),
+        (1, [start, LOOP, ROUTE, "<string>:2 made.<locals>.__init__"]),
+        (5, [THREAD, STORE]),
+    ]
+    lines = [json.dumps({"samples": count, "stack": stack}) for count, stack in stacks]
+    samples = Samples.of(lines, Cost(in_loop=8.0, in_threads=1.0))
+    assert samples.own(package) == {"SQLite": 6.0, "HTTP: fastapi": 2.0, "holdfast.store": 1.0}
     assert samples.own(function_and_call) == {
-        "holdfast.store.writer:180 Writer._commit -> self._connection.execute": 3,
-        "holdfast.store.writer:180 Writer._commit": 1,
-        "fastapi.routing:142 app -> __init__ of a dataclass": 2,
+        "holdfast.store.writer:180 Writer._commit -> self._connection.execute": 6.0,
+        "fastapi.routing:142 app -> __init__ of a dataclass": 2.0,
+        "holdfast.store.writer:180 Writer._commit": 1.0,
     }
     everything = samples.cumulative(lambda _: True)
-    assert everything["holdfast.store.writer:180 Writer._commit"] == 4
-    assert everything["asyncio.base_events:1845 BaseEventLoop._run_once"] == samples.total == 6
+    assert everything["holdfast.store.writer:180 Writer._commit"] == 7.0
+    assert everything["asyncio.base_events:1845 BaseEventLoop._run_once"] == 8.0
     assert "holdfast.app:83 serve" not in everything
 
 
