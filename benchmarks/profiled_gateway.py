@@ -7,7 +7,8 @@ file: JSON lines, each with the number of samples and the functions of one stack
 
 A profiler that sees every call makes small functions look expensive, and one that takes the wall clock counts waiting.
 Here the kernel sends SIGPROF when the process has used some milliseconds of a processor, and the sample belongs to the
-thread that used most of them. Where the innermost function calls something in C, that call is the last entry.
+thread that used most of them; not to the event loop's if that waits. Where the innermost function calls something in C,
+that call is the last entry.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import ast
 import json
 import linecache
 import runpy
+import selectors
 import signal
 import sys
 import threading
@@ -28,6 +30,10 @@ from types import CodeType, FrameType
 
 SAMPLE_SECONDS = 0.001
 """The kernel rounds it up to its own tick, often 4 ms."""
+NOTICED_SECONDS = 0.0001
+"""A thread that has used less than this since the last sample was idle."""
+WAIT = selectors.DefaultSelector.select.__code__
+"""Where the event loop waits."""
 Stack = tuple[tuple[CodeType, int], ...]
 """From the innermost function outwards: its code, and for the innermost the instruction that it is at."""
 
@@ -49,11 +55,15 @@ class Sampler:
 
     def _sample(self, _: int, here: FrameType | None) -> None:
         frames = sys._current_frames()
-        used = {id: time.clock_gettime(time.pthread_getcpuclockid(id)) for id in frames}
-        busiest = max(used, key=lambda thread: used[thread] - self._used.get(thread, 0.0))
-        self._used = used
-        main = threading.main_thread().ident
-        self._stacks[_stack(here if busiest == main else frames[busiest])] += 1
+        total = {id: time.clock_gettime(time.pthread_getcpuclockid(id)) for id in frames}
+        used = {id: seconds - self._used.get(id, 0.0) for id, seconds in total.items()}
+        self._used = total
+        loop = threading.get_ident()
+        others = {id: seconds for id, seconds in used.items() if id != loop}
+        if here is not None and here.f_code is WAIT and max(others.values(), default=0.0) > NOTICED_SECONDS:
+            del used[loop]  # it waits, so another thread runs at this moment
+        busiest = max(used, key=lambda thread: used[thread])
+        self._stacks[_stack(here if busiest == loop else frames[busiest])] += 1
 
     def pause(self, *_: object) -> None:
         """Sample no more, until it is started again."""

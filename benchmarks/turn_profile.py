@@ -32,7 +32,7 @@ MANY = 100
 """With more earlier messages than this, all bursts have the same conversations."""
 ROWS = 25
 CALL = "-> "
-LOOP = " BaseEventLoop._run_once"
+LOOP = " BaseEventLoop.run_forever"
 GENERATED = "<string>:"
 HTTP_LIBRARIES = {"uvicorn", "starlette", "fastapi", "httptools", "websockets", "h11", "anyio"}
 CALLS_INTO_C = (

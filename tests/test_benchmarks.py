@@ -17,7 +17,7 @@ from benchmarks.turns import Gateway, fill_home, started
 
 MORE_THAN_SILENT_CONNECTIONS = 20
 """A gateway takes 16 connections that have not shown a credential."""
-LOOP = "/usr/lib/python3.11/asyncio/base_events.py:1845 BaseEventLoop._run_once"
+LOOP = "/usr/lib/python3.11/asyncio/base_events.py:593 BaseEventLoop.run_forever"
 STORE = "/home/ann/holdfast/src/holdfast/store/writer.py:180 Writer._commit"
 THREAD = "/usr/lib/python3.11/threading.py:988 Thread._bootstrap"
 ROUTE = "/home/ann/.venv/lib/python3.11/site-packages/fastapi/routing.py:142 app"
@@ -60,7 +60,7 @@ def test_own_and_cumulative_time_of_samples() -> None:
     }
     everything = samples.cumulative(lambda _: True)
     assert everything["holdfast.store.writer:180 Writer._commit"] == 7.0
-    assert everything["asyncio.base_events:1845 BaseEventLoop._run_once"] == 8.0
+    assert everything["asyncio.base_events:593 BaseEventLoop.run_forever"] == 8.0
     assert "holdfast.app:83 serve" not in everything
 
 
