@@ -18,10 +18,10 @@ from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.workspace import WorkspaceState
 from holdfast.clock import SystemClock
 from holdfast.config import Home
-from holdfast.domain.board import BoardCreated, BoardPaused, board_stream
-from holdfast.domain.card import CardCompleted, CardCreated, RunFinished, RunStarted, card_stream
 from holdfast.domain.dispatch import FirstInput, SessionChoice
 from holdfast.domain.errors import Conflict
+from holdfast.domain.events import board_stream, card_stream
+from holdfast.domain.events.card import BoardCreated, BoardPaused, CardCompleted, CardCreated, RunFinished, RunStarted
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.processes.supervisor import Supervisor

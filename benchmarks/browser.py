@@ -22,7 +22,7 @@ from benchmarks.measure import Figure, Plan, alternate
 from benchmarks.report import Goal, Line, Report
 from benchmarks.workload import Workload, fill, opened, rest
 from holdfast.config import Home
-from holdfast.domain.events import ModelResponded
+from holdfast.domain.events.session import ModelResponded
 from holdfast.gateway.site import STATIC
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from benchmarks.children import free_port
 from benchmarks.workload import now
 from holdfast.app import serve
 from holdfast.config import Home
-from holdfast.domain.events import SessionRenamed
+from holdfast.domain.events.session import SessionRenamed
 from holdfast.store.contract import Append, Store, Write
 from holdfast.store.sqlite import SqliteStore
 

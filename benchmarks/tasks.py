@@ -17,7 +17,8 @@ from benchmarks.peers import PEERS, install
 from benchmarks.report import Goal, Line, Report
 from benchmarks.workload import Workload, opened, rest
 from holdfast.config import Home
-from holdfast.domain.task import TaskFinished, TaskStarted, task_stream
+from holdfast.domain.events import task_stream
+from holdfast.domain.events.task import TaskFinished, TaskStarted
 from holdfast.store.contract import Append, SessionCursor, TaskFilter, Write
 from holdfast.store.sqlite import SqliteStore
 from holdfast.tasks.views import view

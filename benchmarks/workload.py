@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 
 from holdfast.config import Home
-from holdfast.domain.events import (
-    AnyEvent,
-    Call,
+from holdfast.domain.events import AnyEvent, session_stream
+from holdfast.domain.events.parts import Call, Usage
+from holdfast.domain.events.session import (
     InputReceived,
     ModelRequested,
     ModelResponded,
@@ -22,9 +22,7 @@ from holdfast.domain.events import (
     ToolCallStarted,
     TurnFinished,
     TurnStarted,
-    session_stream,
 )
-from holdfast.domain.fact import Usage
 from holdfast.store.contract import Append, CommandKey, Write
 from holdfast.store.sqlite import SqliteStore
 

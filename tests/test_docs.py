@@ -12,9 +12,9 @@ import pytest
 from fastapi.routing import APIRoute
 
 from holdfast.cli.root import root
-from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.commands import AnyCommand
 from holdfast.domain.events import AnyEvent
+from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.reset import ResetRules
 from holdfast.gateway.routes import (
     agents,

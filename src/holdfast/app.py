@@ -24,8 +24,8 @@ from holdfast.board.worker_tools import WorkerTools
 from holdfast.clock import Clock, SystemClock, wait_for_event
 from holdfast.config import ConfigError, Home, command_environment
 from holdfast.domain.errors import Conflict, Gone, HoldfastError, NotFound, Unavailable
-from holdfast.domain.events import AnyEvent
-from holdfast.domain.system import SYSTEM, GatewayStarted, GatewayStopped
+from holdfast.domain.events import SYSTEM, AnyEvent
+from holdfast.domain.events.system import GatewayStarted, GatewayStopped
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.greeting import Greeting
 from holdfast.gateway.guard import Guard

@@ -13,11 +13,11 @@ from holdfast.clock import Clock
 from holdfast.domain.command import TITLE_LIMIT
 from holdfast.domain.commands import CreateSession, ForkSession, SessionCommand
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected
-from holdfast.domain.events import Record, session_stream
+from holdfast.domain.events import SYSTEM, Record, session_stream
+from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import evolve, fold
 from holdfast.domain.session_rules import create, decide, fork
-from holdfast.domain.system import SYSTEM, SessionDeleted
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
 
 KEPT = 256

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from holdfast.clock import SystemClock
-from holdfast.domain.events import Call
+from holdfast.domain.events.parts import Call
 from holdfast.runtime.permissions import rule_policy
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.terminal import command_tools

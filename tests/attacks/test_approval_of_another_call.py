@@ -13,8 +13,8 @@ import pytest
 from holdfast.clock import SystemClock
 from holdfast.domain.commands import AnswerWait
 from holdfast.domain.errors import Rejected
-from holdfast.domain.events import Call, ToolCallStarted, WaitAnswered, WaitOpened
-from holdfast.domain.fact import ShownArgument
+from holdfast.domain.events.parts import Call, ShownArgument
+from holdfast.domain.events.session import ToolCallStarted, WaitAnswered, WaitOpened
 from holdfast.rules.command_lines import rule_to_offer
 from holdfast.runtime.permissions import Allowed, check_permission
 from holdfast.runtime.tools.context import ToolContext, ToolFailed

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.events.parts import RightsLayer
 from holdfast.domain.next_step import TurnLimits
-from holdfast.domain.rights import RightsLayer
 from holdfast.domain.session import Session
 from holdfast.models.demo import DemoModel
 from holdfast.runtime.agent import Agent

@@ -11,9 +11,10 @@ import pytest
 
 from holdfast.domain.card_commands import CommentCard, UnblockCard
 from holdfast.domain.commands import AnswerWait, CreateSession, SendMessage
-from holdfast.domain.events import ToolCallFinished, session_stream
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.session import ToolCallFinished
+from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.session import Session
-from holdfast.domain.task import TaskStarted
 from tests.board.rig import BoardRig
 from tests.memory import MEMORY
 

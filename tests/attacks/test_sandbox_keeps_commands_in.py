@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.errors import Rejected
-from holdfast.domain.task import SandboxSpec
+from holdfast.domain.events.task import SandboxSpec
 from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy, explain_failure, git_paths, sandbox_for
 from tests.bubblewrap import needs_bubblewrap
 from tests.e2e.gateway import of_kind, until

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.domain.card import (
-    Card,
+from holdfast.domain.card import Card, evolve_card
+from holdfast.domain.events import Record
+from holdfast.domain.events.card import (
     CardBlocked,
     CardCommented,
     CardCompleted,
@@ -13,10 +14,8 @@ from holdfast.domain.card import (
     RunNoted,
     RunNudged,
     RunStarted,
-    evolve_card,
 )
-from holdfast.domain.events import Record
-from holdfast.domain.fact import EventRef
+from holdfast.domain.events.parts import EventRef
 
 
 def folded(id: str, records: Sequence[Record]) -> Card:

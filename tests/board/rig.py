@@ -13,23 +13,21 @@ from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.run_timer import RunTimer
 from holdfast.board.worker_tools import WorkerTools
 from holdfast.clock import SystemClock
-from holdfast.domain.card import Card, RunStarted, card_stream
+from holdfast.domain.card import Card
 from holdfast.domain.card_commands import CardCommand, CreateCard
 from holdfast.domain.commands import CreateSession, SessionCommand
-from holdfast.domain.events import (
-    AnyEvent,
-    Call,
+from holdfast.domain.events import AnyEvent, Record, card_stream, session_stream
+from holdfast.domain.events.card import RunStarted
+from holdfast.domain.events.parts import Call, Problem, Usage
+from holdfast.domain.events.session import (
     InputsJoined,
     ModelRequested,
     ModelResponded,
     Outcome,
-    Record,
     ToolCallFinished,
     ToolCallStarted,
     TurnStarted,
-    session_stream,
 )
-from holdfast.domain.fact import Problem, Usage
 from holdfast.domain.next_step import Finish, Partial, closing_events
 from holdfast.domain.session import Session
 from holdfast.lifecycle.awake_clock import AwakeClock

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.domain.commands import ForkSession, SendMessage
-from holdfast.domain.events import ToolCallFinished, session_stream
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.session import ToolCallFinished
 from tests.board.rig import BoardRig
 
 CARD = "c0ffee01"

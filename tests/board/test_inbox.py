@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.board.inbox import InboxReader
-from holdfast.domain.card import RunStarted
 from holdfast.domain.card_commands import ArchiveBoard, ArchiveCard, BlockCard, MoveCard, UnblockCard
 from holdfast.domain.commands import ArchiveSession, DismissFailure, ForkSession, SendMessage, UndoTurn
 from holdfast.domain.errors import Conflict
+from holdfast.domain.events.card import RunStarted
 from tests.board.rig import BoardRig, Hand
 
 CARD, OTHER, SESSION = "c0ffee01", "c0ffee02", "ab12ab12ab12ab12"

@@ -8,22 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from holdfast.domain.card import (
-    Card,
-    CardBlocked,
-    CardCompleted,
-    CardCreated,
-    CardEvent,
-    CardStatus,
-    ResumePolicy,
-    RunFinished,
-    RunNoted,
-    RunNudged,
-    RunOutcome,
-    RunStarted,
-    card_stream,
-    evolve_card,
-)
+from holdfast.domain.card import Card, evolve_card
 from holdfast.domain.card_commands import (
     ArchiveCard,
     BlockCard,
@@ -50,8 +35,21 @@ from holdfast.domain.dispatch import (
     unread_comments,
 )
 from holdfast.domain.errors import Conflict, Rejected
-from holdfast.domain.events import Record
-from holdfast.domain.fact import EventRef, Problem
+from holdfast.domain.events import Record, card_stream
+from holdfast.domain.events.card import (
+    CardBlocked,
+    CardCompleted,
+    CardCreated,
+    CardEvent,
+    CardStatus,
+    ResumePolicy,
+    RunFinished,
+    RunNoted,
+    RunNudged,
+    RunOutcome,
+    RunStarted,
+)
+from holdfast.domain.events.parts import EventRef, Problem
 from holdfast.domain.why.card import why_card
 from tests.board.history import check_card
 

@@ -8,9 +8,9 @@ from typing import ParamSpec, TypeVar
 
 import pytest
 
-from holdfast.domain.card import CardBlocked, RunFinished
 from holdfast.domain.card_commands import ArchiveCard, CompleteCard, StopCard, UnblockCard
 from holdfast.domain.commands import SendMessage
+from holdfast.domain.events.card import CardBlocked, RunFinished
 from tests.board.history import check_card
 from tests.board.rig import BoardRig
 

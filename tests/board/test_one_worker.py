@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.card import CardCompleted, RunFinished
 from holdfast.domain.card_commands import BlockCard, CommentCard, MoveCard, RetryCard, StopCard, UnblockCard
 from holdfast.domain.commands import SendMessage
 from holdfast.domain.errors import Conflict, Fenced
-from holdfast.domain.events import Call, InputReceived, InputWithdrawn, StopRequested, ToolCallFinished
+from holdfast.domain.events.card import CardCompleted, RunFinished
+from holdfast.domain.events.parts import Call
+from holdfast.domain.events.session import InputReceived, InputWithdrawn, StopRequested, ToolCallFinished
 from holdfast.domain.history import ToolResult
 from holdfast.domain.session import Session
 from tests.board.history import check_card

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.card import CardBlocked, CardCompleted, RunFinished, RunStarted
 from holdfast.domain.card_commands import CommentCard, UnblockCard
 from holdfast.domain.errors import Unavailable
-from holdfast.domain.events import NoteReceived, ToolCallFinished, session_stream
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.card import CardBlocked, CardCompleted, RunFinished, RunStarted
+from holdfast.domain.events.session import NoteReceived, ToolCallFinished
 from holdfast.domain.history import UserMessage
 from holdfast.store.contract import SessionCursor, TaskFilter
 from tests.board.history import check_card

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.card import Card, RunFinished
+from holdfast.domain.card import Card
 from holdfast.domain.card_commands import (
     BlockCard,
     CommentCard,
@@ -17,10 +17,12 @@ from holdfast.domain.card_commands import (
     StopCard,
     UnblockCard,
 )
-from holdfast.domain.chapter import ChapterOpened
 from holdfast.domain.commands import ArchiveSession, ChooseAgent, SendMessage
-from holdfast.domain.events import ModelRequested, ModelResponded, NoteReceived, session_stream
-from holdfast.domain.fact import Usage
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.card import RunFinished
+from holdfast.domain.events.chapter import ChapterOpened
+from holdfast.domain.events.parts import Usage
+from holdfast.domain.events.session import ModelRequested, ModelResponded, NoteReceived
 from holdfast.domain.history import Note
 from holdfast.domain.reset import Due, NotDue, ResetClockReading, ResetRules, decide_reset, next_reset
 from holdfast.tasks.views import view

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.card import CardCreated
+from holdfast.domain.events.card import CardCreated
 from holdfast.store.card_contract import CardFilter
 from tests.board.rig import BoardRig
 

@@ -8,16 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.board import BoardArchived, BoardCreated, BoardEvent, BoardPaused, board_stream
-from holdfast.domain.card import (
-    Card,
+from holdfast.domain.card import Card
+from holdfast.domain.events import board_stream, card_stream
+from holdfast.domain.events.card import (
+    BoardArchived,
+    BoardCreated,
+    BoardEvent,
+    BoardPaused,
     CardCreated,
     CardEvent,
     CardMoved,
     CardStatus,
     RunFinished,
     RunStarted,
-    card_stream,
 )
 from holdfast.store.contract import Append, Write
 from tests.board.rig import BoardRig

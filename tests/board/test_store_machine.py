@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from holdfast.domain.card import CardBlocked, CardCompleted, CardEvent, RunFinished
 from holdfast.domain.card_commands import (
     ArchiveCard,
     BlockCard,
@@ -30,7 +29,10 @@ from holdfast.domain.card_commands import (
     UnblockCard,
 )
 from holdfast.domain.errors import Conflict, Fenced, Rejected
-from holdfast.domain.events import Call, NoteReceived, ToolCallFinished, WaitOpened, session_stream
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.card import CardBlocked, CardCompleted, CardEvent, RunFinished
+from holdfast.domain.events.parts import Call
+from holdfast.domain.events.session import NoteReceived, ToolCallFinished, WaitOpened
 from holdfast.domain.next_step import Partial, TurnLimits, pick_up
 from tests.board.history import check_card
 from tests.board.rig import BoardRig, Hand

@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.domain.card import CardCompleted, CardCreated
-from holdfast.domain.events import Call, NoteReceived, WaitOpened, session_stream
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.card import CardCompleted, CardCreated
+from holdfast.domain.events.parts import Call
+from holdfast.domain.events.session import NoteReceived, WaitOpened
 from holdfast.runtime.permissions import Allowed, check_permission
 from holdfast.runtime.tools.context import ToolFailed
 from tests.board.rig import BoardRig, Hand

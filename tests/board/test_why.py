@@ -24,8 +24,8 @@ from holdfast.domain.card_commands import (
 )
 from holdfast.domain.dispatch import run_verdict
 from holdfast.domain.errors import Conflict, Rejected
-from holdfast.domain.events import NoteReceived, WaitOpened
-from holdfast.domain.fact import Problem
+from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.session import NoteReceived, WaitOpened
 from holdfast.domain.why.card import why_card
 from tests.board.rig import BoardRig
 

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from holdfast.cli.transcript import Transcript
-from holdfast.domain.chapter import ChapterEvent
+from holdfast.domain.events.chapter import ChapterEvent
 
 
 def _line(capsys: pytest.CaptureFixture[str], kind: str, **fields: Any) -> str:

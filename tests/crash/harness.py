@@ -13,16 +13,11 @@ from pathlib import Path
 from random import SystemRandom
 from typing import assert_never
 
-from holdfast.domain.chapter import ContextCompacted
 from holdfast.domain.commands import CompactSession, SessionCommand, UndoReset
 from holdfast.domain.errors import Conflict, Unavailable
-from holdfast.domain.events import (
-    InputMode,
-    ModelInterrupted,
-    ModelRequested,
-    Record,
-    ToolCallFinished,
-)
+from holdfast.domain.events import Record
+from holdfast.domain.events.chapter import ContextCompacted
+from holdfast.domain.events.session import InputMode, ModelInterrupted, ModelRequested, ToolCallFinished
 from holdfast.domain.history import UserMessage
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 
 from holdfast.domain.errors import Unavailable
-from holdfast.domain.events import InputMode, ModelRequested
+from holdfast.domain.events.session import InputMode, ModelRequested
 from tests.eventually import eventually
 from tests.runtime.rig import STREAM, Rig, call, seen
 from tests.zygote import tell

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand
-from holdfast.domain.events import (
-    AnyEvent,
-    Call,
+from holdfast.domain.events import AnyEvent, Record, session_stream
+from holdfast.domain.events.parts import Call, Problem, Usage
+from holdfast.domain.events.session import (
     CallOutcome,
     Effect,
     InputMode,
@@ -14,14 +14,11 @@ from holdfast.domain.events import (
     ModelInterrupted,
     ModelRequested,
     ModelResponded,
-    Record,
     ToolCallFinished,
     ToolCallStarted,
     TurnStarted,
     TurnSuspended,
-    session_stream,
 )
-from holdfast.domain.fact import Problem, Usage
 from holdfast.domain.next_step import (
     Begin,
     CallModel,

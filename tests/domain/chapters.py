@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.domain.chapter import (
+from holdfast.domain.events import Record
+from holdfast.domain.events.chapter import (
     ChapterOpened,
     ChapterRejoined,
     CompactionRequested,
@@ -12,13 +13,12 @@ from holdfast.domain.chapter import (
     ContextCompacted,
     ResetPolicySet,
 )
-from holdfast.domain.events import (
+from holdfast.domain.events.session import (
     AgentChosen,
     InputReceived,
     InputRevised,
     InputsJoined,
     InputWithdrawn,
-    Record,
     StopRequested,
     TurnFinished,
     TurnStarted,

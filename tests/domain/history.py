@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.domain.events import (
+from holdfast.domain.events import Record
+from holdfast.domain.events.session import (
     InputMode,
     InputReceived,
     InputsJoined,
@@ -18,7 +19,6 @@ from holdfast.domain.events import (
     ModelInterrupted,
     ModelRequested,
     ModelResponded,
-    Record,
     StopRequested,
     ToolCallFinished,
     ToolCallStarted,

@@ -13,16 +13,7 @@ from typing import Literal, Protocol
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from holdfast.domain.chapter import (
-    INTERRUPTED,
-    Blocker,
-    CompactionFailed,
-    CompactionStarted,
-    ContextCompacted,
-    ResetPolicy,
-    ResetPostponed,
-    ResetRule,
-)
+from holdfast.domain.chapter import INTERRUPTED
 from holdfast.domain.commands import (
     AnswerWait,
     ArchiveSession,
@@ -38,8 +29,18 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.compaction import Compact, CompactionRules, retry_at
 from holdfast.domain.errors import Conflict, Fenced
-from holdfast.domain.events import (
-    AnyEvent,
+from holdfast.domain.events import AnyEvent, Record, session_stream
+from holdfast.domain.events.chapter import (
+    Blocker,
+    CompactionFailed,
+    CompactionStarted,
+    ContextCompacted,
+    ResetPolicy,
+    ResetPostponed,
+    ResetRule,
+)
+from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.session import (
     CallOutcome,
     Effect,
     InputMode,
@@ -48,15 +49,12 @@ from holdfast.domain.events import (
     ModelFailed,
     ModelRequested,
     NoteReceived,
-    Record,
     SessionCreated,
     ToolCallFinished,
     ToolCallStarted,
     TurnStarted,
     WaitAnswered,
-    session_stream,
 )
-from holdfast.domain.fact import Problem
 from holdfast.domain.next_step import (
     Ask,
     Begin,

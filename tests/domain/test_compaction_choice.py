@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.chapter import (
-    INTERRUPTED,
-    CompactionFailed,
-    CompactionRequested,
-    CompactionStarted,
-    ContextCompacted,
-)
+from holdfast.domain.chapter import INTERRUPTED
 from holdfast.domain.commands import AnswerWait
 from holdfast.domain.compaction import Compact, CompactionRules
 from holdfast.domain.errors import Rejected
-from holdfast.domain.events import WaitAnswered, WaitOpened
-from holdfast.domain.fact import Problem
+from holdfast.domain.events.chapter import CompactionFailed, CompactionRequested, CompactionStarted, ContextCompacted
+from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.session import WaitAnswered, WaitOpened
 from holdfast.domain.next_step import Ask, CallModel, Rest, TurnLimits, next_step
 from holdfast.domain.session_rules import decide
 from holdfast.domain.why.session import why

@@ -14,7 +14,13 @@ from holdfast.domain.commands import (
     StopTurn,
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
-from holdfast.domain.events import InputReceived, SessionArchived, SessionCreated, SessionRenamed, SessionRestored
+from holdfast.domain.events.session import (
+    InputReceived,
+    SessionArchived,
+    SessionCreated,
+    SessionRenamed,
+    SessionRestored,
+)
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import TITLE_FROM_TEXT, create, decide, title_from
 from tests.domain.book import ID, Book

@@ -16,23 +16,6 @@ from typing import get_args
 import msgspec
 import pytest
 
-from holdfast.domain.board import BoardArchived, BoardCreated, BoardPaused, BoardResumed
-from holdfast.domain.card import (
-    CardBlocked,
-    CardCommented,
-    CardCompleted,
-    CardCreated,
-    CardEdited,
-    CardFollowed,
-    CardLinked,
-    CardMoved,
-    CardUnblocked,
-    CardUnlinked,
-    RunFinished,
-    RunNoted,
-    RunNudged,
-    RunStarted,
-)
 from holdfast.domain.card_commands import (
     ArchiveBoard,
     ArchiveCard,
@@ -51,19 +34,6 @@ from holdfast.domain.card_commands import (
     StopCard,
     UnblockCard,
     UnlinkCard,
-)
-from holdfast.domain.chapter import (
-    Blocker,
-    ChapterOpened,
-    ChapterRejoined,
-    CompactionFailed,
-    CompactionRequested,
-    CompactionStarted,
-    ContextCompacted,
-    ResetPolicy,
-    ResetPolicySet,
-    ResetPostponed,
-    Survivor,
 )
 from holdfast.domain.commands import (
     AnswerWait,
@@ -94,10 +64,44 @@ from holdfast.domain.commands import (
     WithdrawInput,
     WriteTask,
 )
-from holdfast.domain.events import (
+from holdfast.domain.events import AnyEvent, Record, decode, decode_many, encode
+from holdfast.domain.events.card import (
+    BoardArchived,
+    BoardCreated,
+    BoardPaused,
+    BoardResumed,
+    CardBlocked,
+    CardCommented,
+    CardCompleted,
+    CardCreated,
+    CardEdited,
+    CardFollowed,
+    CardLinked,
+    CardMoved,
+    CardUnblocked,
+    CardUnlinked,
+    RunFinished,
+    RunNoted,
+    RunNudged,
+    RunStarted,
+)
+from holdfast.domain.events.chapter import (
+    Blocker,
+    ChapterOpened,
+    ChapterRejoined,
+    CompactionFailed,
+    CompactionRequested,
+    CompactionStarted,
+    ContextCompacted,
+    ResetPolicy,
+    ResetPolicySet,
+    ResetPostponed,
+    Survivor,
+)
+from holdfast.domain.events.parts import Call, Problem, Usage
+from holdfast.domain.events.session import (
     AgentChosen,
-    AnyEvent,
-    Call,
+    FailureDismissed,
     InputReceived,
     InputRevised,
     InputsJoined,
@@ -107,7 +111,6 @@ from holdfast.domain.events import (
     ModelRequested,
     ModelResponded,
     NoteReceived,
-    Record,
     SessionArchived,
     SessionCreated,
     SessionPinned,
@@ -124,14 +127,11 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
-    decode,
-    decode_many,
-    encode,
+    WorkerBound,
+    WorkerReleased,
 )
-from holdfast.domain.fact import Problem, Usage
-from holdfast.domain.failure import FailureDismissed
-from holdfast.domain.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
-from holdfast.domain.task import (
+from holdfast.domain.events.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
+from holdfast.domain.events.task import (
     ProcessStarted,
     SandboxSpec,
     TaskContinued,
@@ -143,7 +143,6 @@ from holdfast.domain.task import (
     TaskStarted,
     TaskStopRequested,
 )
-from holdfast.domain.worker import WorkerBound, WorkerReleased
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ID = "0123456789abcdef"

@@ -7,11 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from holdfast.domain.commands import StopTurn
-from holdfast.domain.events import ModelInterrupted, StopRequested, ToolCallFinished, TurnFinished
+from holdfast.domain.events.session import (
+    ModelInterrupted,
+    StopRequested,
+    ToolCallFinished,
+    TurnFinished,
+    WorkerReleased,
+)
 from holdfast.domain.history import UserMessage
 from holdfast.domain.next_step import Begin, CallModel, Finish, Join, Partial, Rest, RunTools
 from holdfast.domain.task import task_of_call
-from holdfast.domain.worker import WorkerReleased
 from tests.domain.book import PROBLEM, Book, cut_text, kinds
 from tests.domain.history import check, check_ended
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.commands import StopTurn
-from holdfast.domain.events import Effect, ModelInterrupted, ToolCallFinished, TurnResumed, WaitAnswered, WaitOpened
+from holdfast.domain.events.session import (
+    Effect,
+    ModelInterrupted,
+    ToolCallFinished,
+    TurnResumed,
+    WaitAnswered,
+    WaitOpened,
+)
 from holdfast.domain.history import Note
 from holdfast.domain.next_step import Break, CallModel, Finish, Partial, Rest, RunTools, pick_up
 from tests.domain.book import LIMITS, Book, kinds

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from holdfast.domain.commands import ReviseInput, WithdrawInput
 from holdfast.domain.errors import Conflict, Rejected
-from holdfast.domain.events import InputMode, InputReceived, Record, TurnFinished
+from holdfast.domain.events import Record
+from holdfast.domain.events.session import InputMode, InputReceived, TurnFinished
 from holdfast.domain.history import Note, UserMessage
 from holdfast.domain.next_step import Begin
 from holdfast.domain.queue import QUEUE_LIMIT, edited

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 
-from holdfast.domain.chapter import CompactionStarted, ResetMode, ResetPolicy, ResetPostponed
 from holdfast.domain.commands import CompactSession, SetResetPolicy, UndoReset
 from holdfast.domain.errors import Conflict
-from holdfast.domain.events import InputReceived, NoteReceived, Record, TurnResumed, TurnStarted, WaitOpened
+from holdfast.domain.events import Record
+from holdfast.domain.events.chapter import CompactionStarted, ResetMode, ResetPolicy, ResetPostponed
+from holdfast.domain.events.session import InputReceived, NoteReceived, TurnResumed, TurnStarted, WaitOpened
 from holdfast.domain.next_step import Begin
 from holdfast.domain.reset import (
     NotDue,

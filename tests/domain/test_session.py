@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.events import AnyEvent, Record, ToolCallFinished, TurnResumed, session_stream
+from holdfast.domain.events import AnyEvent, Record, session_stream
+from holdfast.domain.events.session import ToolCallFinished, TurnResumed
+from holdfast.domain.events.system import GatewayStopped
 from holdfast.domain.history import AgentMessage, Note, ToolResult, UserMessage
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import evolve, fold
-from holdfast.domain.system import GatewayStopped
 from tests.domain.book import ID, Book
 
 

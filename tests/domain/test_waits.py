@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from holdfast.domain.chapter import ResetPolicySet
 from holdfast.domain.commands import AnswerWait, ChooseAgent, UndoTurn
 from holdfast.domain.errors import Conflict, Rejected
-from holdfast.domain.events import InputReceived, Record, SessionCreated, TurnFinished, WaitAnswered, WaitOpened
-from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.events import Record
+from holdfast.domain.events.chapter import ResetPolicySet
+from holdfast.domain.events.parts import Problem, Usage
+from holdfast.domain.events.session import InputReceived, SessionCreated, TurnFinished, WaitAnswered, WaitOpened
 from holdfast.domain.history import UserMessage
 from holdfast.domain.next_step import CallModel, Finish, Rest, Sleep, TurnLimits, next_step, retry_wait, wait_id
 from holdfast.domain.session import Session

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.events import AnyEvent, Record
-from holdfast.domain.task import (
+from holdfast.domain.events.task import (
     Lifetime,
     ProcessStarted,
     TaskContinued,

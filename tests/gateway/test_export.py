@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.domain.events import (
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.session import (
     InputReceived,
     ModelFailed,
     SessionCreated,
     ToolCallFinished,
     WaitAnswered,
     WaitOpened,
-    session_stream,
 )
-from holdfast.domain.fact import Problem
 from holdfast.gateway.export import _paragraph, as_markdown
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.events import AnyEvent, ModelRequested, SessionCreated, SessionRenamed, session_stream
+from holdfast.domain.events import AnyEvent, session_stream
+from holdfast.domain.events.session import ModelRequested, SessionCreated, SessionRenamed
 from holdfast.gateway.stream import Batch, Delta, Frame, Streams
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.store.contract import PAGE_BYTES, Append, Page, Write

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.events import SessionCreated, SessionRenamed, session_stream
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.session import SessionCreated, SessionRenamed
 from holdfast.gateway import stream
 from holdfast.gateway.stream import Follower, Frame, Streams, as_message
 from holdfast.runtime.streaming_text import StreamingTexts

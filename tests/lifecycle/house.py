@@ -7,11 +7,12 @@ from pathlib import Path
 
 from holdfast.clock import SystemClock
 from holdfast.config import Home, command_environment
-from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.commands import ResetSession, WhatRuns
+from holdfast.domain.events.chapter import ResetPolicy
+from holdfast.domain.events.task import Lifetime, TaskStarted
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import ResetRules
-from holdfast.domain.task import Lifetime, TaskStarted, agent_of
+from holdfast.domain.task import agent_of
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.lifecycle.reset_scheduler import ResetScheduler
 from holdfast.lifecycle.reset_service import ResetService

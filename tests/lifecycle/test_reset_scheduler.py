@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.chapter import ChapterOpened, ResetPolicy
 from holdfast.domain.commands import SetResetPolicy, UndoReset
 from holdfast.domain.errors import Unavailable
+from holdfast.domain.events.chapter import ChapterOpened, ResetPolicy
 from holdfast.domain.reset import NotDue, ResetRules
 from holdfast.runtime.profiles import Profiles
 from holdfast.store.contract import Row

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.chapter import ChapterOpened
 from holdfast.domain.commands import ArchiveSession, UndoReset, UndoTurn
 from holdfast.domain.errors import Conflict
-from holdfast.domain.events import InputReceived
+from holdfast.domain.events import task_stream
+from holdfast.domain.events.chapter import ChapterOpened
+from holdfast.domain.events.session import InputReceived
+from holdfast.domain.events.task import TaskKept, TaskStopRequested
 from holdfast.domain.history import UserMessage
-from holdfast.domain.task import TaskKept, TaskStopRequested, task_stream
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey
 from tests.domain.chapters import check_context

@@ -9,8 +9,9 @@ import pytest
 
 from holdfast.domain.commands import ArchiveSession, CreateSession, PinSession, SendMessage, SessionCommand
 from holdfast.domain.errors import Gone
-from holdfast.domain.events import SessionArchived, session_stream
-from holdfast.domain.system import SYSTEM, SessionDeleted
+from holdfast.domain.events import SYSTEM, session_stream
+from holdfast.domain.events.session import SessionArchived
+from holdfast.domain.events.system import SessionDeleted
 from holdfast.lifecycle.retention import Retention
 from holdfast.sessions import Caller
 from holdfast.settings import RetentionSettings

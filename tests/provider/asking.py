@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 
-from holdfast.domain.events import Call
+from holdfast.domain.events.parts import Call
 from holdfast.domain.history import AgentMessage, Message, UserMessage
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, ToolSpec
 from holdfast.models.provider import Provider, ProviderModel

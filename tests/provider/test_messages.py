@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from holdfast.domain.events import Call as Made
-from holdfast.domain.events import CallOutcome
+from holdfast.domain.events.parts import Call as Made
+from holdfast.domain.events.session import CallOutcome
 from holdfast.domain.history import AgentMessage, Note, ToolResult, UserMessage
 from holdfast.models.model import ToolSpec
 from holdfast.models.provider import ProviderModel

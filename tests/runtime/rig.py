@@ -11,8 +11,9 @@ import msgspec
 
 from holdfast.clock import SystemClock
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand, StopTurn
-from holdfast.domain.events import InputMode, Record, session_stream
-from holdfast.domain.fact import Problem
+from holdfast.domain.events import Record, session_stream
+from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.session import InputMode
 from holdfast.domain.history import AgentMessage, UserMessage
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.events import ToolCallFinished, TurnFinished, WaitAnswered, WaitOpened
+from holdfast.domain.events.session import ToolCallFinished, TurnFinished, WaitAnswered, WaitOpened
 from holdfast.domain.session import Session
 from holdfast.runtime.agent import Agent
 from tests.runtime.rig import Rig, ScriptedProfiles, call

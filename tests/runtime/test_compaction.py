@@ -8,19 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.chapter import (
-    INTERRUPTED,
+from holdfast.domain.chapter import INTERRUPTED
+from holdfast.domain.commands import AnswerWait, CompactSession, UndoReset, UndoTurn
+from holdfast.domain.compaction import Compact, CompactionRules, fit_to_budget
+from holdfast.domain.errors import Conflict, Rejected
+from holdfast.domain.events import Record, session_stream
+from holdfast.domain.events.chapter import (
     ChapterOpened,
     CompactionFailed,
     CompactionRequested,
     CompactionStarted,
     ContextCompacted,
 )
-from holdfast.domain.commands import AnswerWait, CompactSession, UndoReset, UndoTurn
-from holdfast.domain.compaction import Compact, CompactionRules, fit_to_budget
-from holdfast.domain.errors import Conflict, Rejected
-from holdfast.domain.events import ModelRequested, Record, TurnFinished, WaitOpened, session_stream
-from holdfast.domain.fact import Usage
+from holdfast.domain.events.parts import Usage
+from holdfast.domain.events.session import ModelRequested, TurnFinished, WaitOpened
 from holdfast.domain.history import Note, UserMessage
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import NotDue

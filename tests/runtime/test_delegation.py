@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.commands import CreateSession
-from holdfast.domain.events import ToolCallFinished, TurnFinished, session_stream
-from holdfast.domain.task import TaskStarted, task_of_call
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.session import ToolCallFinished, TurnFinished
+from holdfast.domain.events.task import TaskStarted
+from holdfast.domain.task import task_of_call
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey
 from holdfast.tasks import files as task_files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.events import Call
+from holdfast.domain.events.parts import Call
 from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
 from holdfast.models.demo import HELP, DemoModel
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.clock import SystemClock
-from holdfast.domain.events import Record, TurnStarted
-from holdfast.domain.fact import EventRef
+from holdfast.domain.events import Record
+from holdfast.domain.events.parts import EventRef
+from holdfast.domain.events.session import TurnStarted
 from holdfast.domain.history import ToolResult
 from holdfast.domain.session import Session, Turn
 from holdfast.store.sqlite import SqliteStore

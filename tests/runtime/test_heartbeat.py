@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.events import ModelRequested, ToolCallFinished, ToolCallStarted, TurnResumed, WaitOpened
+from holdfast.domain.events.session import ModelRequested, ToolCallFinished, ToolCallStarted, TurnResumed, WaitOpened
 from holdfast.runtime.heartbeat import HeartbeatFile
 from tests.domain.history import check_ended
 from tests.runtime.mortal import MortalStore

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.events import Call, WaitAnswered, WaitOpened
+from holdfast.domain.events.parts import Call
+from holdfast.domain.events.session import WaitAnswered, WaitOpened
 from holdfast.runtime.mcp.connection import McpToolInfo
 from holdfast.runtime.mcp.servers import McpClient, McpServer, McpTool
 from holdfast.runtime.permissions import Allowed, check_permission

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.chapter import ResetPolicy
-from holdfast.domain.events import Call, Record, TurnStarted
-from holdfast.domain.fact import EventRef
+from holdfast.domain.events import Record
+from holdfast.domain.events.chapter import ResetPolicy
+from holdfast.domain.events.parts import Call, EventRef
+from holdfast.domain.events.session import TurnStarted
 from holdfast.domain.reset import ResetRules
 from holdfast.domain.session import OpenCall, Session, Turn
 from holdfast.runtime.profiles import Profiles

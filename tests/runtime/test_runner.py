@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.errors import Conflict, Corrupt, Fenced, Unavailable
-from holdfast.domain.events import (
+from holdfast.domain.events.session import (
     ModelInterrupted,
     ModelRequested,
     ModelResponded,

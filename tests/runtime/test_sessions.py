@@ -11,7 +11,7 @@ import pytest
 from holdfast import sessions as sessions_module
 from holdfast.domain.commands import RenameSession, SendMessage
 from holdfast.domain.errors import Conflict, NotFound, Rejected
-from holdfast.domain.events import InputReceived, ModelRequested, SessionRenamed, StopRequested
+from holdfast.domain.events.session import InputReceived, ModelRequested, SessionRenamed, StopRequested
 from holdfast.sessions import FORGET_AT_ONCE, Caller, Sessions
 from holdfast.store.contract import Append, CommandKey, Write
 from tests.runtime.rig import ID, STREAM, Rig, only, seen

@@ -11,17 +11,16 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.commands import CreateSession
-from holdfast.domain.events import (
-    Call,
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.parts import Call, Usage
+from holdfast.domain.events.session import (
     ModelRequested,
     ModelResponded,
     ToolCallFinished,
     ToolCallStarted,
     TurnFinished,
     TurnStarted,
-    session_stream,
 )
-from holdfast.domain.fact import Usage
 from holdfast.domain.task import task_of_call
 from holdfast.store.contract import Append, Write
 from tests.board.rig import BoardRig

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.events import (
+from holdfast.domain.events.session import (
     InputsJoined,
     ModelFailed,
     ModelInterrupted,

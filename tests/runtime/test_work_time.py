@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.events import TurnFinished
+from holdfast.domain.events.session import TurnFinished
 from holdfast.domain.next_step import TurnLimits
 from holdfast.runtime.work_time import WorkTime
 from tests.runtime.rig import Rig, StoppedClock, call, only

@@ -15,25 +15,22 @@ import msgspec
 import pytest
 
 from holdfast.domain.errors import Conflict, Fenced, Gone, NotFound, Unavailable
-from holdfast.domain.events import (
-    AnyEvent,
+from holdfast.domain.events import SYSTEM, AnyEvent, Record, decode, session_stream, task_stream
+from holdfast.domain.events.parts import Problem, Usage
+from holdfast.domain.events.session import (
     InputReceived,
     ModelFailed,
     ModelInterrupted,
     ModelRequested,
     ModelResponded,
-    Record,
     SessionArchived,
     SessionCreated,
     SessionRenamed,
     TurnFinished,
     TurnStarted,
-    decode,
-    session_stream,
 )
-from holdfast.domain.fact import Problem, Usage
-from holdfast.domain.system import SYSTEM, GatewayStarted, SessionDeleted
-from holdfast.domain.task import (
+from holdfast.domain.events.system import GatewayStarted, SessionDeleted
+from holdfast.domain.events.task import (
     ProcessStarted,
     TaskContinued,
     TaskDetached,
@@ -43,7 +40,6 @@ from holdfast.domain.task import (
     TaskPruned,
     TaskStarted,
     TaskStopRequested,
-    task_stream,
 )
 from holdfast.store.contract import (
     Append,

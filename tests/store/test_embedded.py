@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.errors import Corrupt, Unavailable
-from holdfast.domain.events import (
+from holdfast.domain.events import SYSTEM, task_stream
+from holdfast.domain.events.session import (
     InputRevised,
     InputWithdrawn,
     ModelInterrupted,
@@ -23,8 +24,7 @@ from holdfast.domain.events import (
     WaitAnswered,
     WaitOpened,
 )
-from holdfast.domain.system import SYSTEM
-from holdfast.domain.task import ProcessStarted, TaskPinned, TaskPruned, task_stream
+from holdfast.domain.events.task import ProcessStarted, TaskPinned, TaskPruned
 from holdfast.store.connection import connect_reader
 from holdfast.store.contract import Hit
 from holdfast.store.sqlite import SqliteStore

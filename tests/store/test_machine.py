@@ -10,8 +10,8 @@ import msgspec
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import invariant, rule
 
-from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.events import AnyEvent, Record, session_stream
+from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.gateway.routes.sessions import session_of

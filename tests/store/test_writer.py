@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.errors import NotReady, Unavailable
-from holdfast.domain.events import AnyEvent
-from holdfast.domain.system import SYSTEM
+from holdfast.domain.events import SYSTEM, AnyEvent
 from holdfast.store.connection import connect_impatient_writer, prepare
 from holdfast.store.contract import Append, Appended, CommandKey, Write
 from holdfast.store.operations import DoAppend, encode_writes

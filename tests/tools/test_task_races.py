@@ -16,9 +16,9 @@ from holdfast.clock import SystemClock
 from holdfast.config import Home
 from holdfast.domain.commands import ArchiveSession
 from holdfast.domain.errors import Conflict, Unavailable
-from holdfast.domain.events import (
-    AnyEvent,
-    Call,
+from holdfast.domain.events import AnyEvent, session_stream, task_stream
+from holdfast.domain.events.parts import Call, Usage
+from holdfast.domain.events.session import (
     InputReceived,
     ModelRequested,
     ModelResponded,
@@ -26,10 +26,8 @@ from holdfast.domain.events import (
     ToolCallStarted,
     TurnFinished,
     TurnStarted,
-    session_stream,
 )
-from holdfast.domain.fact import Usage
-from holdfast.domain.task import TaskDetached, TaskFinished, TaskStarted, TaskStopRequested, task_stream
+from holdfast.domain.events.task import TaskDetached, TaskFinished, TaskStarted, TaskStopRequested
 from holdfast.processes.command import Command, Running
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey, Row, Write

@@ -18,7 +18,8 @@ from holdfast.clock import SystemClock
 from holdfast.config import Home, command_environment
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.errors import Conflict, Corrupt
-from holdfast.domain.events import NoteReceived, session_stream
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.session import NoteReceived
 from holdfast.processes.identity import process
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.tools import terminal

@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from holdfast.config import Home
-from holdfast.domain.board import BoardCreated, board_stream
-from holdfast.domain.card import CardCreated, card_stream
+from holdfast.domain.events import board_stream, card_stream
+from holdfast.domain.events.card import BoardCreated, CardCreated
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.e2e.gateway import GatewayProcess

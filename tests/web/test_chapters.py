@@ -13,8 +13,9 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from holdfast.config import Home
-from holdfast.domain.chapter import ChapterOpened, Survivor
-from holdfast.domain.events import SessionCreated, session_stream
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.chapter import ChapterOpened, Survivor
+from holdfast.domain.events.session import SessionCreated
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.e2e.gateway import GatewayProcess

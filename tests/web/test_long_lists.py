@@ -12,8 +12,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from holdfast.config import Home
-from holdfast.domain.events import SessionCreated, session_stream
-from holdfast.domain.task import TaskFinished, TaskStarted, task_stream
+from holdfast.domain.events import session_stream, task_stream
+from holdfast.domain.events.session import SessionCreated
+from holdfast.domain.events.task import TaskFinished, TaskStarted
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.e2e.gateway import GatewayProcess

@@ -15,9 +15,14 @@ import msgspec
 
 from holdfast.board import workspace
 from holdfast.clock import Clock
-from holdfast.domain.board import BoardCreated, board_stream
-from holdfast.domain.card import (
-    Card,
+from holdfast.domain.card import Card, evolve_card
+from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateBoard, CreateCard, EditCard, LinkCard
+from holdfast.domain.card_rules import decide_board, decide_card
+from holdfast.domain.dispatch import comment_input, resumable
+from holdfast.domain.errors import Conflict, HoldfastError, Rejected
+from holdfast.domain.events import AnyEvent, board_stream, card_stream, session_stream, task_stream
+from holdfast.domain.events.card import (
+    BoardCreated,
     CardBlocked,
     CardCommented,
     CardCompleted,
@@ -26,28 +31,14 @@ from holdfast.domain.card import (
     CardMoved,
     CardStatus,
     RunFinished,
-    card_stream,
-    evolve_card,
 )
-from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateBoard, CreateCard, EditCard, LinkCard
-from holdfast.domain.card_rules import decide_board, decide_card
-from holdfast.domain.dispatch import comment_input, resumable
-from holdfast.domain.errors import Conflict, HoldfastError, Rejected
-from holdfast.domain.events import (
-    AnyEvent,
-    InputReceived,
-    InputWithdrawn,
-    NoteReceived,
-    StopRequested,
-    session_stream,
-)
-from holdfast.domain.fact import EventRef
+from holdfast.domain.events.parts import EventRef, Rights
+from holdfast.domain.events.session import InputReceived, InputWithdrawn, NoteReceived, StopRequested, WorkerReleased
+from holdfast.domain.events.task import TaskFinished, TaskOutcome
 from holdfast.domain.history import AgentMessage, ToolResult
 from holdfast.domain.queue import QueuedInput
-from holdfast.domain.rights import Rights
 from holdfast.domain.session import Session
-from holdfast.domain.task import PREVIEW, THE_BOARD, TaskFinished, TaskOutcome, task_stream
-from holdfast.domain.worker import WorkerReleased
+from holdfast.domain.task import PREVIEW, THE_BOARD
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Row, Store, Write

@@ -18,10 +18,12 @@ from holdfast.board.inbox import InboxReader
 from holdfast.board.run_timer import RunTimer
 from holdfast.board.starter import Starter
 from holdfast.clock import Clock
-from holdfast.domain.card import Card, CardBlocked, CardEvent, Run, RunFinished, RunNudged, RunOutcome
+from holdfast.domain.card import Card, Run
 from holdfast.domain.dispatch import NUDGE, RunVerdict, run_verdict, timed_out
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.events import InputReceived, session_stream
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.card import CardBlocked, CardEvent, RunFinished, RunNudged, RunOutcome
+from holdfast.domain.events.session import InputReceived
 from holdfast.domain.session import Session
 from holdfast.domain.task import THE_BOARD
 from holdfast.domain.text import duration

@@ -14,10 +14,9 @@ import msgspec
 from holdfast.board.cards import Cards
 from holdfast.board.starter import Starter
 from holdfast.clock import Clock
-from holdfast.domain.card import card_stream
 from holdfast.domain.card_advice import Advice, NeedsPerson
 from holdfast.domain.errors import Corrupt
-from holdfast.domain.events import session_stream
+from holdfast.domain.events import card_stream, session_stream
 from holdfast.domain.text import duration
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.tools.context import ToolContext

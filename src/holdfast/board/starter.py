@@ -14,7 +14,7 @@ from collections.abc import Callable
 from holdfast.board import workspace
 from holdfast.board.cards import Cards
 from holdfast.clock import Clock
-from holdfast.domain.card import Card, CardBlocked, CardMoved, ResumePolicy, Run, RunStarted, card_stream
+from holdfast.domain.card import Card, Run
 from holdfast.domain.card_advice import Advice, Parent, advice
 from holdfast.domain.compaction import digest
 from holdfast.domain.dispatch import (
@@ -28,18 +28,13 @@ from holdfast.domain.dispatch import (
     resumable,
 )
 from holdfast.domain.errors import Conflict
-from holdfast.domain.events import (
-    AnyEvent,
-    InputReceived,
-    NoteReceived,
-    SessionCreated,
-    SessionRestored,
-    session_stream,
-)
+from holdfast.domain.events import AnyEvent, card_stream, session_stream, task_stream
+from holdfast.domain.events.card import CardBlocked, CardMoved, ResumePolicy, RunStarted
+from holdfast.domain.events.session import InputReceived, NoteReceived, SessionCreated, SessionRestored, WorkerBound
+from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import title_from
-from holdfast.domain.task import THE_BOARD, TaskStarted, task_stream, task_title
-from holdfast.domain.worker import WorkerBound
+from holdfast.domain.task import THE_BOARD, task_title
 from holdfast.runtime.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.card_contract import StartQuery

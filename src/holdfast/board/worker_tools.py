@@ -15,11 +15,12 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from holdfast.board.cards import TRIES, Cards
-from holdfast.domain.card import BlockKind, Card, CardBlocked, CardCompleted, CardEvent, Run, RunFinished, RunNoted
+from holdfast.domain.card import Card, Run
 from holdfast.domain.card_commands import Body, CommentCard, CreateCard, LinkCard, UnblockCard
 from holdfast.domain.command import Name, Text, Title
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.events import Effect
+from holdfast.domain.events.card import BlockKind, CardBlocked, CardCompleted, CardEvent, RunFinished, RunNoted
+from holdfast.domain.events.session import Effect
 from holdfast.domain.rights import NO_LIMITS, covers
 from holdfast.domain.session import Session
 from holdfast.runtime.creation import Creation

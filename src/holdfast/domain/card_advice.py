@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from holdfast.domain.card import Card, ResumePolicy
+from holdfast.domain.card import Card
+from holdfast.domain.events.card import ResumePolicy
 
 NeedsPerson = Literal["blocked_card", "card_in_review", "card_not_startable"]
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.domain.card import BlockKind, CardStatus, ResumePolicy
 from holdfast.domain.command import Command, Name, Text, Title
+from holdfast.domain.events.card import BlockKind, CardStatus, ResumePolicy
 
 Workspace = Annotated[str, msgspec.Meta(min_length=1, max_length=4096, pattern=r"^(scratch|(dir|worktree):.+)$")]
 CardId = Annotated[str, msgspec.Meta(min_length=4, max_length=32)]

@@ -9,22 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from holdfast.domain.board import BoardArchived, BoardCreated, BoardEvent, BoardPaused, BoardResumed
-from holdfast.domain.card import (
-    Card,
-    CardBlocked,
-    CardCommented,
-    CardCompleted,
-    CardEdited,
-    CardEvent,
-    CardFollowed,
-    CardLinked,
-    CardMoved,
-    CardStatus,
-    CardUnblocked,
-    CardUnlinked,
-    RunFinished,
-)
+from holdfast.domain.card import Card
 from holdfast.domain.card_commands import (
     ArchiveBoard,
     ArchiveCard,
@@ -46,6 +31,25 @@ from holdfast.domain.card_commands import (
     UnlinkCard,
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
+from holdfast.domain.events.card import (
+    BoardArchived,
+    BoardCreated,
+    BoardEvent,
+    BoardPaused,
+    BoardResumed,
+    CardBlocked,
+    CardCommented,
+    CardCompleted,
+    CardEdited,
+    CardEvent,
+    CardFollowed,
+    CardLinked,
+    CardMoved,
+    CardStatus,
+    CardUnblocked,
+    CardUnlinked,
+    RunFinished,
+)
 from holdfast.domain.text import duration
 
 BY_HAND: tuple[CardStatus, ...] = ("triage", "todo", "scheduled", "ready", "review")

@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 import msgspec
 
 from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateCard
-from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.command import TEXT_LIMIT, Command, InputId, Name, Path, Text, Title
-from holdfast.domain.events import InputMode
-from holdfast.domain.task import Lifetime, TaskOutcome
+from holdfast.domain.events.chapter import ResetPolicy
+from holdfast.domain.events.session import InputMode
+from holdfast.domain.events.task import Lifetime, TaskOutcome
 
 WhatRuns = Literal["keep", "stop"]
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from holdfast.domain.card import BlockKind, Card, Comment, Failure, ResumePolicy, Run
+from holdfast.domain.card import Card, Comment, Run
 from holdfast.domain.card_advice import what_unblocking_does
-from holdfast.domain.fact import Problem
+from holdfast.domain.events.card import BlockKind, Failure, ResumePolicy
+from holdfast.domain.events.parts import Problem
 from holdfast.domain.text import duration
 
 COOL_FIRST_MS, COOL_MOST_MS, COOL_TIMES = 60_000, 3_600_000, 10

@@ -6,7 +6,8 @@ from typing import assert_never
 
 import msgspec
 
-from holdfast.domain.events import Call, CallOutcome
+from holdfast.domain.events.parts import Call
+from holdfast.domain.events.session import CallOutcome
 
 TOKEN_SHIFT = 2
 """About four characters are a token."""

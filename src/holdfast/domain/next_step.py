@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from hashlib import blake2s
 
-from holdfast.domain.chapter import INTERRUPTED, CompactionFailed
+from holdfast.domain.chapter import INTERRUPTED
 from holdfast.domain.compaction import Compact, CompactionRules, Pause, at_rest, needed_before_call
-from holdfast.domain.events import (
-    AnyEvent,
-    Call,
+from holdfast.domain.events import AnyEvent
+from holdfast.domain.events.chapter import CompactionFailed
+from holdfast.domain.events.parts import Call, Problem
+from holdfast.domain.events.session import (
     CallOutcome,
     ModelFailed,
     ModelInterrupted,
@@ -23,7 +24,6 @@ from holdfast.domain.events import (
     TurnResumed,
     WaitOpened,
 )
-from holdfast.domain.fact import Problem
 from holdfast.domain.queue import interrupting, urgent
 from holdfast.domain.session import OpenCall, Session, Turn
 from holdfast.domain.session_fold import DIGEST, TRY_AGAIN

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from holdfast.domain.events import InputReceived, InputRevised, InputWithdrawn, Record
-from holdfast.domain.fact import EventRef
+from holdfast.domain.events import Record
+from holdfast.domain.events.parts import EventRef
+from holdfast.domain.events.session import InputReceived, InputRevised, InputWithdrawn
 
 
 class QueuedInput(msgspec.Struct, frozen=True, gc=False):

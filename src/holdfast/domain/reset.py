@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from holdfast.domain.chapter import (
+from holdfast.domain.errors import Conflict
+from holdfast.domain.events.chapter import (
     Blocker,
     ChapterOpened,
     NoteFrom,
@@ -21,8 +22,7 @@ from holdfast.domain.chapter import (
     ResetRule,
     Survivor,
 )
-from holdfast.domain.errors import Conflict
-from holdfast.domain.fact import EventRef
+from holdfast.domain.events.parts import EventRef
 from holdfast.domain.session import Session
 from holdfast.domain.text import duration
 

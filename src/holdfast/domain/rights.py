@@ -11,43 +11,11 @@ Layers are written into the event that begins the session, the card or the run. 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
-import msgspec
+from holdfast.domain.events.parts import Policy, Rights, RightsLayer
 
-from holdfast.domain.fact import EventPart
-
-Policy = Literal["allow", "ask", "deny"]
-Sandbox = Literal["auto", "on", "off"]
 STRICTNESS: dict[Policy, int] = {"allow": 0, "ask": 1, "deny": 2}
 RULES_SHOWN = 12
-
-
-class RightsLayer(EventPart, frozen=True):
-    """What one ancestor's profile allowed when the ancestor created something."""
-
-    profile: str
-    rules: dict[str, Policy]
-    """allow, ask or deny by pattern, as in config.toml."""
-    paths: list[str]
-    """The directories that its file tools could reach."""
-    mcp: list[str] = msgspec.field(default_factory=list)
-    """The MCP servers whose tools it had."""
-    sandbox: Sandbox = "auto"
-    network: bool = True
-
-
-class Rights(EventPart, frozen=True):
-    """The limits that a session, a card or a run was created with."""
-
-    layers: list[RightsLayer] = msgspec.field(default_factory=list)
-    ancestors: list[str] = msgspec.field(default_factory=list)
-    """The sessions that it descends from, the first one first; a person started that one."""
-
-    @property
-    def depth(self) -> int:
-        """How many generations it is away from a session that a person started."""
-        return len(self.ancestors)
 
 
 NO_LIMITS = Rights()

@@ -6,30 +6,18 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Literal
 
-from holdfast.domain.chapter import (
-    Chapter,
-    ResetPolicy,
-    ResetPostponed,
-    chapter_note,
-    summary_note,
-)
-from holdfast.domain.events import (
-    Call,
-    Effect,
-    NoteReceived,
-    Record,
-    StopRequested,
-    WaitAnswered,
-    WaitOpened,
-)
-from holdfast.domain.fact import EventRef, Problem
+from holdfast.domain.chapter import Chapter, chapter_note, summary_note
+from holdfast.domain.events import Record
+from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed
+from holdfast.domain.events.parts import Call, EventRef, Problem, Rights
+from holdfast.domain.events.session import Effect, NoteReceived, StopRequested, WaitAnswered, WaitOpened
 from holdfast.domain.history import (
     Message,
     Note,
     StatePart,
 )
 from holdfast.domain.queue import Queue
-from holdfast.domain.rights import NO_LIMITS, Rights
+from holdfast.domain.rights import NO_LIMITS
 
 SessionActivity = Literal["idle", "queued", "running", "waiting", "suspended", "compacting"]
 

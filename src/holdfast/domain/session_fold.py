@@ -11,10 +11,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from holdfast.domain.board import BoardEvent
-from holdfast.domain.card import CardEvent
-from holdfast.domain.chapter import (
-    Chapter,
+from holdfast.domain.chapter import Chapter, evolve_compaction
+from holdfast.domain.events import Record
+from holdfast.domain.events.card import BoardEvent, CardEvent
+from holdfast.domain.events.chapter import (
     ChapterEvent,
     ChapterOpened,
     ChapterRejoined,
@@ -22,10 +22,11 @@ from holdfast.domain.chapter import (
     ContextCompacted,
     ResetPolicySet,
     ResetPostponed,
-    evolve_compaction,
 )
-from holdfast.domain.events import (
+from holdfast.domain.events.parts import EventRef
+from holdfast.domain.events.session import (
     AgentChosen,
+    FailureDismissed,
     InputReceived,
     InputRevised,
     InputsJoined,
@@ -35,7 +36,6 @@ from holdfast.domain.events import (
     ModelRequested,
     ModelResponded,
     NoteReceived,
-    Record,
     SessionArchived,
     SessionCreated,
     SessionPinned,
@@ -53,9 +53,11 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
+    WorkerBound,
+    WorkerReleased,
 )
-from holdfast.domain.fact import EventRef
-from holdfast.domain.failure import FailureDismissed
+from holdfast.domain.events.system import SystemEvent
+from holdfast.domain.events.task import TaskEvent
 from holdfast.domain.history import (
     TOKEN_SHIFT,
     AgentMessage,
@@ -67,10 +69,8 @@ from holdfast.domain.history import (
 from holdfast.domain.queue import QueuedInput, revise, take, withdraw
 from holdfast.domain.rights import NO_LIMITS, intersect
 from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
-from holdfast.domain.system import SystemEvent
-from holdfast.domain.task import TaskEvent, is_from_task, is_person
+from holdfast.domain.task import is_from_task, is_person
 from holdfast.domain.text import duration
-from holdfast.domain.worker import WorkerBound, WorkerReleased
 
 DIGEST, TRY_AGAIN = "digest", "try again"
 """What a person may choose when there is no summary."""

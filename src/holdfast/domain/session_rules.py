@@ -7,15 +7,6 @@ from typing import assert_never
 
 import msgspec
 
-from holdfast.domain.chapter import (
-    ChapterRejoined,
-    CompactionFailed,
-    CompactionRequested,
-    CompactionStarted,
-    ContextCompacted,
-    ResetPolicySet,
-    ResetPostponed,
-)
 from holdfast.domain.commands import (
     AnswerWait,
     ArchiveSession,
@@ -36,14 +27,24 @@ from holdfast.domain.commands import (
     WithdrawInput,
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
-from holdfast.domain.events import (
+from holdfast.domain.events import AnyEvent, Record
+from holdfast.domain.events.chapter import (
+    ChapterRejoined,
+    CompactionFailed,
+    CompactionRequested,
+    CompactionStarted,
+    ContextCompacted,
+    ResetPolicySet,
+    ResetPostponed,
+)
+from holdfast.domain.events.parts import Usage
+from holdfast.domain.events.session import (
     AgentChosen,
-    AnyEvent,
+    FailureDismissed,
     InputReceived,
     InputRevised,
     InputWithdrawn,
     ModelResponded,
-    Record,
     SessionArchived,
     SessionCreated,
     SessionPinned,
@@ -54,15 +55,14 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
+    WorkerBound,
+    WorkerReleased,
 )
-from holdfast.domain.fact import Usage
-from holdfast.domain.failure import FailureDismissed
 from holdfast.domain.next_step import Finish, Partial, closing_events
 from holdfast.domain.queue import QUEUE_LIMIT, Queue, QueuedInput, edited, find
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.domain.task import is_from_task
-from holdfast.domain.worker import WorkerBound, WorkerReleased
 
 TITLE_FROM_TEXT = 60
 CLOSED_TO_OTHERS = (

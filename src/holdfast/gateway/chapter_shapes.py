@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.domain.chapter import OnLiveProcess, ResetMode, ResetPolicy, ResetPostponed, ResetRule
+from holdfast.domain.events.chapter import OnLiveProcess, ResetMode, ResetPolicy, ResetPostponed, ResetRule
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator
 
 from starlette.responses import Response, StreamingResponse
 
-from holdfast.domain.chapter import ChapterOpened, ChapterRejoined, ContextCompacted
-from holdfast.domain.events import (
-    AnyEvent,
+from holdfast.domain.events import AnyEvent, session_stream
+from holdfast.domain.events.chapter import ChapterOpened, ChapterRejoined, ContextCompacted
+from holdfast.domain.events.session import (
     InputReceived,
     ModelFailed,
     ModelInterrupted,
@@ -20,7 +20,6 @@ from holdfast.domain.events import (
     TurnFinished,
     WaitAnswered,
     WaitOpened,
-    session_stream,
 )
 from holdfast.domain.queue import edited
 from holdfast.domain.task import is_from_task

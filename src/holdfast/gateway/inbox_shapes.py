@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from holdfast.board.inbox import InboxEntry
-from holdfast.domain.fact import ShownArgument
+from holdfast.domain.events.parts import ShownArgument
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.command import Text
-from holdfast.domain.events import InputMode, Record
+from holdfast.domain.events import Record
+from holdfast.domain.events.session import InputMode
 from holdfast.gateway.answers import Error
 from holdfast.gateway.card_shapes import CARD_SHAPES
 from holdfast.gateway.chapter_shapes import CHAPTER_SHAPES

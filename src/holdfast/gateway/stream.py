@@ -20,9 +20,9 @@ from typing import Protocol
 import msgspec
 
 from holdfast.domain.errors import Unauthorized
-from holdfast.domain.events import session_stream
-from holdfast.domain.system import SYSTEM, SessionDeleted
-from holdfast.domain.task import TaskPruned
+from holdfast.domain.events import SYSTEM, session_stream
+from holdfast.domain.events.system import SessionDeleted
+from holdfast.domain.events.task import TaskPruned
 from holdfast.periodic import PeriodicTask
 from holdfast.runtime.streaming_text import StreamingText, StreamingTexts
 from holdfast.store.contract import Page, Store, Subscription

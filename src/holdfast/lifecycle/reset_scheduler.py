@@ -13,8 +13,8 @@ from collections.abc import Callable
 import msgspec
 
 from holdfast.clock import Clock
-from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.errors import HoldfastError
+from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.reset import Due, NotDue, ResetClockReading, ResetRules, next_reset
 from holdfast.domain.session import Session
 from holdfast.lifecycle.awake_clock import AwakeClock

@@ -10,10 +10,10 @@ import logging
 from datetime import datetime
 
 from holdfast.clock import Clock
-from holdfast.domain.chapter import ChapterOpened, NoteFrom, ResetPostponed
 from holdfast.domain.commands import ResetSession
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import session_stream
+from holdfast.domain.events.chapter import ChapterOpened, NoteFrom, ResetPostponed
 from holdfast.domain.reset import (
     NotDue,
     Reset,

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 from holdfast.domain.commands import WhatRuns
 from holdfast.domain.errors import Conflict
-from holdfast.domain.events import AnyEvent
+from holdfast.domain.events import AnyEvent, task_stream
+from holdfast.domain.events.task import TaskKept, TaskStopRequested
 from holdfast.domain.reset import RunningTask
-from holdfast.domain.task import TaskKept, TaskStopRequested, task_stream
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.store.contract import Appended, Row, Store, Write
 from holdfast.tasks.commands import Tasks

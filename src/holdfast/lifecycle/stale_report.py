@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from holdfast.clock import Clock
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.system import SYSTEM, StaleListed
+from holdfast.domain.events import SYSTEM
+from holdfast.domain.events.system import StaleListed
 from holdfast.lifecycle.calendar import daily_hour
 from holdfast.periodic import PeriodicTask
 from holdfast.settings import ResetSettings

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from itertools import takewhile
 
-from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.events.parts import Problem, Usage
 from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 

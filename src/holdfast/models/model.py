@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.events.parts import Problem, Usage
 from holdfast.domain.history import Message
 
 

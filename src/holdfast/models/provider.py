@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
-from holdfast.domain.fact import Problem
+from holdfast.domain.events.parts import Problem
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 from holdfast.models.provider_messages import (
     PART_SEPARATOR,

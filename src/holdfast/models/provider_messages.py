@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.domain.events import Call
-from holdfast.domain.fact import Usage
+from holdfast.domain.events.parts import Call, Usage
 from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
 from holdfast.models.model import ModelRequest
 from holdfast.settings import ApiStyle

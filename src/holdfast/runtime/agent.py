@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from holdfast.domain.events.parts import RightsLayer
 from holdfast.domain.next_step import TurnLimits
-from holdfast.domain.rights import RightsLayer
 from holdfast.domain.session import Session
 from holdfast.models.model import Model
 from holdfast.rules.patterns import policy_of_tool

@@ -15,9 +15,10 @@ from typing import assert_never
 import msgspec
 
 from holdfast.clock import Clock
-from holdfast.domain.chapter import INTERRUPTED, CompactionFailed, CompactionStarted, ContextCompacted, summary_note
+from holdfast.domain.chapter import INTERRUPTED, summary_note
 from holdfast.domain.compaction import Compact, digest, due, fit_to_budget, messages_covered, retry_at
-from holdfast.domain.fact import Problem, Usage
+from holdfast.domain.events.chapter import CompactionFailed, CompactionStarted, ContextCompacted
+from holdfast.domain.events.parts import Problem, Usage
 from holdfast.domain.history import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
 from holdfast.domain.session import Session
 from holdfast.models.model import Model, ModelAnswer, ModelError, ModelRequest

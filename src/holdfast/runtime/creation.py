@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from holdfast.domain.rights import Rights, root_of
+from holdfast.domain.events.parts import Rights
+from holdfast.domain.rights import root_of
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.tools.context import ToolFailed
 from holdfast.sessions import Sessions

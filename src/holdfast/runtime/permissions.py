@@ -17,9 +17,10 @@ from posixpath import join, split
 
 import msgspec
 
-from holdfast.domain.events import Call, WaitOpened
+from holdfast.domain.events.parts import Call, RightsLayer
+from holdfast.domain.events.session import WaitOpened
 from holdfast.domain.next_step import wait_id
-from holdfast.domain.rights import RightsLayer, strictest
+from holdfast.domain.rights import strictest
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.task import THE_CLOCK
 from holdfast.domain.text import duration

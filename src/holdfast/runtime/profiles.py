@@ -16,13 +16,13 @@ from typing import Any, Literal
 import msgspec
 
 from holdfast.config import ConfigError, environment
-from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.compaction import CompactionRules
 from holdfast.domain.errors import Rejected
-from holdfast.domain.fact import Problem
+from holdfast.domain.events.chapter import ResetPolicy
+from holdfast.domain.events.parts import Problem, Rights, RightsLayer
 from holdfast.domain.next_step import MINUTE_MS, TurnLimits
 from holdfast.domain.reset import ResetRules
-from holdfast.domain.rights import Rights, RightsLayer, inherit
+from holdfast.domain.rights import inherit
 from holdfast.domain.session import Session
 from holdfast.models.demo import DemoModel
 from holdfast.models.detect import Detected, detect

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.domain.events import Call, ModelResponded
+from holdfast.domain.events.parts import Call
+from holdfast.domain.events.session import ModelResponded
 from holdfast.domain.next_step import CallModel
 from holdfast.domain.session import Session
 from holdfast.models.model import ModelAnswer, ModelRequest, ToolSpec

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.clock import Clock, elapsed
-from holdfast.domain.chapter import CompactionFailed
 from holdfast.domain.errors import HoldfastError, Unavailable
 from holdfast.domain.events import session_stream
-from holdfast.domain.fact import Problem
+from holdfast.domain.events.chapter import CompactionFailed
+from holdfast.domain.events.parts import Problem
 from holdfast.domain.next_step import NO_BREAK, Break, Finish, Rest, next_step
 from holdfast.domain.session import Session, Turn
 from holdfast.follower_state import FollowerState

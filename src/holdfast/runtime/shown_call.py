@@ -13,7 +13,7 @@ from hashlib import blake2s
 
 import msgspec
 
-from holdfast.domain.fact import ShownArgument
+from holdfast.domain.events.parts import ShownArgument
 from holdfast.runtime.tools.context import ToolContext, ToolFailed, printable
 from holdfast.runtime.tools.tool import AnyTool, Preview, Tool
 

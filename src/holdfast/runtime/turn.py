@@ -23,9 +23,9 @@ import msgspec
 
 from holdfast.clock import Clock, elapsed, until
 from holdfast.domain.compaction import Compact
-from holdfast.domain.events import (
-    AnyEvent,
-    Call,
+from holdfast.domain.events import AnyEvent, session_stream
+from holdfast.domain.events.parts import Call
+from holdfast.domain.events.session import (
     InputsJoined,
     ModelRequested,
     ToolCallStarted,
@@ -33,7 +33,6 @@ from holdfast.domain.events import (
     TurnSuspended,
     WaitAnswered,
     WaitOpened,
-    session_stream,
 )
 from holdfast.domain.next_step import (
     NO_BREAK,

@@ -6,9 +6,10 @@ import asyncio
 import logging
 
 from holdfast.clock import Clock, wait_for_event
-from holdfast.domain.chapter import CompactionStarted
 from holdfast.domain.errors import Conflict, Fenced, Unavailable
-from holdfast.domain.events import AnyEvent, InputsJoined, TurnFinished, TurnStarted, session_stream
+from holdfast.domain.events import AnyEvent, session_stream
+from holdfast.domain.events.chapter import CompactionStarted
+from holdfast.domain.events.session import InputsJoined, TurnFinished, TurnStarted
 from holdfast.domain.next_step import Finish, Partial, closing_events
 from holdfast.domain.session import Session
 from holdfast.runtime.streaming_text import StreamingTexts

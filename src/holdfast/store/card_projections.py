@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from holdfast.domain.board import BoardArchived, BoardCreated, BoardEvent, BoardPaused, BoardResumed
-from holdfast.domain.card import (
+from holdfast.domain.events.card import (
+    BoardArchived,
+    BoardCreated,
+    BoardEvent,
+    BoardPaused,
+    BoardResumed,
     CardBlocked,
     CardCommented,
     CardCompleted,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
 from holdfast.domain.errors import Conflict, Fenced
-from holdfast.domain.events import AnyEvent, Record, encode, session_stream
-from holdfast.domain.system import SessionDeleted
-from holdfast.domain.task import TaskPruned, task_stream
+from holdfast.domain.events import AnyEvent, Record, encode, session_stream, task_stream
+from holdfast.domain.events.system import SessionDeleted
+from holdfast.domain.events.task import TaskPruned
 from holdfast.store.contract import Append, Appended, CommandKey, Lease, PartialText
 from holdfast.store.projections import project
 from holdfast.store.queries import queries, statements

@@ -10,9 +10,10 @@ from typing import assert_never
 
 import msgspec
 
-from holdfast.domain.board import BoardEvent
-from holdfast.domain.chapter import (
-    INTERRUPTED,
+from holdfast.domain.chapter import INTERRUPTED
+from holdfast.domain.events import Record, session_stream, task_stream
+from holdfast.domain.events.card import BoardEvent
+from holdfast.domain.events.chapter import (
     ChapterOpened,
     ChapterRejoined,
     CompactionFailed,
@@ -22,8 +23,9 @@ from holdfast.domain.chapter import (
     ResetPolicySet,
     ResetPostponed,
 )
-from holdfast.domain.events import (
+from holdfast.domain.events.session import (
     AgentChosen,
+    FailureDismissed,
     InputReceived,
     InputRevised,
     InputsJoined,
@@ -33,7 +35,6 @@ from holdfast.domain.events import (
     ModelRequested,
     ModelResponded,
     NoteReceived,
-    Record,
     SessionArchived,
     SessionCreated,
     SessionPinned,
@@ -50,12 +51,11 @@ from holdfast.domain.events import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
-    session_stream,
+    WorkerBound,
+    WorkerReleased,
 )
-from holdfast.domain.failure import FailureDismissed
-from holdfast.domain.session_rules import title_from
-from holdfast.domain.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
-from holdfast.domain.task import (
+from holdfast.domain.events.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
+from holdfast.domain.events.task import (
     ProcessStarted,
     TaskContinued,
     TaskDetached,
@@ -66,10 +66,9 @@ from holdfast.domain.task import (
     TaskPruned,
     TaskStarted,
     TaskStopRequested,
-    is_person,
-    task_stream,
 )
-from holdfast.domain.worker import WorkerBound, WorkerReleased
+from holdfast.domain.session_rules import title_from
+from holdfast.domain.task import is_person
 from holdfast.store.card_projections import Change, of_board, of_card
 
 NOT_REBUILT = frozenset({"drop_partial"})

@@ -17,20 +17,20 @@ from pathlib import Path
 import msgspec
 
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
-from holdfast.domain.events import (
+from holdfast.domain.events import Record, task_stream
+from holdfast.domain.events.session import (
     InputReceived,
     InputRevised,
     InputWithdrawn,
     ModelFailed,
     ModelInterrupted,
     ModelResponded,
-    Record,
     ToolCallFinished,
 )
+from holdfast.domain.events.system import SessionDeleted
+from holdfast.domain.events.task import TaskFinished, TaskPruned
 from holdfast.domain.location import location
 from holdfast.domain.readable import decode_readable
-from holdfast.domain.system import SessionDeleted
-from holdfast.domain.task import TaskFinished, TaskPruned, task_stream
 from holdfast.follower_state import FollowerState
 from holdfast.store.contract import Hit, OutputFound, Page
 from holdfast.store.subscriptions import Subscriptions

@@ -13,8 +13,7 @@ import zlib
 from pathlib import Path
 
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound
-from holdfast.domain.events import Record, decode_many
-from holdfast.domain.system import SYSTEM
+from holdfast.domain.events import SYSTEM, Record, decode_many
 from holdfast.follower_state import FollowerState
 from holdfast.store.cards import SqliteCards
 from holdfast.store.connection import connect_impatient_writer, connect_reader, explained, prepare

@@ -13,12 +13,14 @@ import msgspec
 from holdfast.clock import Clock
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.errors import Conflict, Unavailable
-from holdfast.domain.events import SessionCreated, TurnDetached, session_stream
+from holdfast.domain.events import session_stream, task_stream
+from holdfast.domain.events.parts import Rights
+from holdfast.domain.events.session import SessionCreated, TurnDetached
+from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.history import UserMessage
-from holdfast.domain.rights import Rights
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import create
-from holdfast.domain.task import TaskStarted, task_stream, task_title
+from holdfast.domain.task import task_title
 from holdfast.sessions import TRIES, Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
 from holdfast.tasks.log import TaskLog

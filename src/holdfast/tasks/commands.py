@@ -21,17 +21,16 @@ import msgspec
 
 from holdfast.clock import Clock, wait_for_event
 from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, Unavailable
-from holdfast.domain.task import (
-    NEVER_STARTED,
+from holdfast.domain.events import task_stream
+from holdfast.domain.events.task import (
     ProcessStarted,
     TaskDetached,
     TaskFinished,
     TaskPinned,
     TaskStarted,
     TaskStopRequested,
-    task_of_left,
-    task_stream,
 )
+from holdfast.domain.task import NEVER_STARTED, task_of_left
 from holdfast.follower_state import FollowerState
 from holdfast.processes.command import Command, CommandState, NeverStarted, Running
 from holdfast.processes.kill import KillReport

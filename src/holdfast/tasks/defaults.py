@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.domain.errors import Rejected
-from holdfast.domain.task import TaskStarted
+from holdfast.domain.events.task import TaskStarted
 from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command
 from holdfast.tasks.results import Hide
 from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy

@@ -14,20 +14,13 @@ from pathlib import Path
 
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
-from holdfast.domain.events import AnyEvent, InputReceived, NoteReceived, TurnFinished, TurnStarted, session_stream
+from holdfast.domain.events import AnyEvent, session_stream, task_stream
+from holdfast.domain.events.session import InputReceived, NoteReceived, TurnFinished, TurnStarted
+from holdfast.domain.events.task import TaskContinued, TaskEvent, TaskFinished, TaskKind, TaskStarted
 from holdfast.domain.history import ToolResult
 from holdfast.domain.queue import QUEUE_LIMIT
 from holdfast.domain.session import Session, Turn
-from holdfast.domain.task import (
-    PREVIEW,
-    TaskContinued,
-    TaskEvent,
-    TaskFinished,
-    TaskKind,
-    TaskStarted,
-    end_note,
-    task_stream,
-)
+from holdfast.domain.task import PREVIEW, end_note
 from holdfast.secrets import NO_SECRETS
 from holdfast.store.contract import Append, Appended, CommandKey, Row, Store, Write
 from holdfast.tasks.git_snapshots import GitSnapshots

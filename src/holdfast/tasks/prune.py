@@ -14,8 +14,8 @@ from pathlib import Path
 
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, NotFound, Rejected
-from holdfast.domain.system import SYSTEM
-from holdfast.domain.task import TaskOutcome, TaskPruned, task_stream
+from holdfast.domain.events import SYSTEM, task_stream
+from holdfast.domain.events.task import TaskOutcome, TaskPruned
 from holdfast.processes.supervisor import Supervisor
 from holdfast.store.contract import Append, CommandKey, Row, Store, Write
 

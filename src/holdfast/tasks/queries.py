@@ -15,9 +15,9 @@ import msgspec
 from holdfast.clock import Clock
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected
-from holdfast.domain.events import session_stream
+from holdfast.domain.events import session_stream, task_stream
 from holdfast.domain.stale import Owner
-from holdfast.domain.task import task_of_left, task_stream
+from holdfast.domain.task import task_of_left
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import Output, Window
 from holdfast.sessions import Caller, Sessions

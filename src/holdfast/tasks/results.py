@@ -12,19 +12,9 @@ from typing import assert_never
 
 import msgspec
 
-from holdfast.domain.task import (
-    INLINE,
-    NEVER_STARTED,
-    PREVIEW,
-    Lifetime,
-    ProcessStarted,
-    TaskFinished,
-    TaskStarted,
-    command_outcome,
-    task_of_left,
-    task_stream,
-    task_title,
-)
+from holdfast.domain.events import task_stream
+from holdfast.domain.events.task import Lifetime, ProcessStarted, TaskFinished, TaskStarted
+from holdfast.domain.task import INLINE, NEVER_STARTED, PREVIEW, command_outcome, task_of_left, task_title
 from holdfast.processes.command import CommandOutcome, Ended, Lost, NeverStarted
 from holdfast.processes.kill import Member
 from holdfast.processes.spool import Output

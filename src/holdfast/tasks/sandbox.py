@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from holdfast.domain.errors import Rejected
-from holdfast.domain.task import SandboxSpec
+from holdfast.domain.events.task import SandboxSpec
 from holdfast.git import GitFailed, find_repository
 
 SandboxMode = Literal["auto", "on", "off"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.domain.fact import EventRef
+from holdfast.domain.events.parts import EventRef
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.domain.events import Call, WaitOpened
-from holdfast.domain.fact import EventRef
+from holdfast.domain.events.parts import Call, EventRef
+from holdfast.domain.events.session import WaitOpened
 from holdfast.domain.next_step import stop_reason
 from holdfast.domain.rights import describe
 from holdfast.domain.session import Session, Turn

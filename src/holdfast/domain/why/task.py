@@ -6,7 +6,7 @@ Every sentence names the event that it rests on.
 from __future__ import annotations
 
 from holdfast.domain.events import Record
-from holdfast.domain.task import (
+from holdfast.domain.events.task import (
     ProcessStarted,
     TaskContinued,
     TaskDetached,
@@ -14,8 +14,8 @@ from holdfast.domain.task import (
     TaskPinned,
     TaskStarted,
     TaskStopRequested,
-    sandbox_in_words,
 )
+from holdfast.domain.task import sandbox_in_words
 from holdfast.domain.text import duration
 from holdfast.domain.why.sentence import Sentence
 

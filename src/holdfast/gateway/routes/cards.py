@@ -12,7 +12,6 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from holdfast.board import workspace
-from holdfast.domain.card import card_stream
 from holdfast.domain.card_commands import (
     ArchiveBoard,
     ArchiveCard,
@@ -35,6 +34,7 @@ from holdfast.domain.card_commands import (
     UnlinkCard,
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
+from holdfast.domain.events import card_stream
 from holdfast.domain.rights import describe
 from holdfast.domain.why.card import why_card
 from holdfast.gateway.answers import answer

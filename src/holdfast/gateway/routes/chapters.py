@@ -6,9 +6,9 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from holdfast.domain.chapter import ResetPolicy
 from holdfast.domain.commands import CompactSession, ResetSession, SetResetPolicy, UndoReset
 from holdfast.domain.errors import Rejected
+from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.reset import still_postponed
 from holdfast.gateway.answers import answer
 from holdfast.gateway.chapter_shapes import ChapterShape, Outlook, Rules, RunningTask

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from holdfast.domain.errors import HoldfastError, Rejected, Unauthorized
-from holdfast.domain.task import task_stream
+from holdfast.domain.events import task_stream
 from holdfast.gateway.answers import of_error
 from holdfast.gateway.contract import returns
 from holdfast.gateway.routes.sessions import find

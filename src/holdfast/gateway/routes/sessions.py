@@ -31,7 +31,7 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import decode, session_stream
-from holdfast.domain.system import SessionDeleted
+from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.why.chapter import why_chapter
 from holdfast.domain.why.session import why
 from holdfast.gateway.answers import answer

@@ -14,8 +14,7 @@ from holdfast import __version__
 from holdfast.board.inbox import in_words
 from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import Corrupt, Rejected
-from holdfast.domain.events import session_stream
-from holdfast.domain.system import SYSTEM
+from holdfast.domain.events import SYSTEM, session_stream
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import body, describe, returns, takes
 from holdfast.gateway.metrics import exposition

@@ -24,7 +24,9 @@ from holdfast.domain.commands import (
     WriteTask,
 )
 from holdfast.domain.errors import NotFound, Rejected
-from holdfast.domain.task import TaskStarted, task_stream, task_title
+from holdfast.domain.events import task_stream
+from holdfast.domain.events.task import TaskStarted
+from holdfast.domain.task import task_title
 from holdfast.domain.why.task import why_task
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import parse_command, returns, takes

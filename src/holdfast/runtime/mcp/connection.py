@@ -11,7 +11,7 @@ import importlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.events import Effect
+from holdfast.domain.events.session import Effect
 from holdfast.secrets import Secrets, is_path
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.domain.events import Effect
+from holdfast.domain.events.session import Effect
 from holdfast.models.model import ToolSpec
 from holdfast.runtime.mcp.connection import McpConnection, McpServer, McpToolInfo, NoAnswer, ServerDown, ServerRefused
 from holdfast.runtime.mcp.results import to_result

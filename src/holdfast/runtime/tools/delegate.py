@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.task import TaskStarted, agent_of, task_of_call, task_title
+from holdfast.domain.events.task import TaskStarted
+from holdfast.domain.task import agent_of, task_of_call, task_title
 from holdfast.runtime.creation import Creation
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import CommandEnd, Tool, ToolOutput

@@ -14,8 +14,9 @@ import msgspec
 
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
-from holdfast.domain.events import CallOutcome, Effect
-from holdfast.domain.task import AN_AGENT, NEVER_STARTED, Lifetime, TaskStarted, agent_of, task_of_call, task_title
+from holdfast.domain.events.session import CallOutcome, Effect
+from holdfast.domain.events.task import Lifetime, TaskStarted
+from holdfast.domain.task import AN_AGENT, NEVER_STARTED, agent_of, task_of_call, task_title
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Tool, ToolOutput
 from holdfast.settings import OTHERS_TASKS

@@ -13,7 +13,8 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from holdfast.domain.events import Call, CallOutcome, Effect, ToolCallFinished
+from holdfast.domain.events.parts import Call
+from holdfast.domain.events.session import CallOutcome, Effect, ToolCallFinished
 from holdfast.models.model import ToolSpec
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.settings import Policy

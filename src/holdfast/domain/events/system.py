@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.domain.fact import Event
-from holdfast.domain.task import TaskPruned
-
-SYSTEM = "system"
+from holdfast.domain.events.parts import Event
+from holdfast.domain.events.task import TaskPruned
 
 
 class GatewayStarted(Event, frozen=True):

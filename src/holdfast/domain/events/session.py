@@ -1,44 +1,23 @@
-"""Everything that can have happened, as one closed tagged union.
+"""What can happen to a session.
 
-An event is a fact in the past tense. Its JSON is written once and is the wire JSON: what is
-stored is what a client replays. A field may be added with a default; a kind or a field is never
-renamed (golden files in tests/golden guard this).
-
-*Said* events (inputs, stop) come from whoever took the command. *Done* events (turn, model, tool)
-come only from the holder of the session's lease. Not here: what happens to tasks (`task.py`).
+*Said* events (inputs, answers, stop) come from whoever took the command. *Done* events (turn, model, tool)
+come only from the holder of the session's lease.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
-from holdfast.domain.board import BoardEvent
-from holdfast.domain.card import CardEvent
-from holdfast.domain.chapter import ChapterEvent
-from holdfast.domain.fact import Event, EventPart, Problem, ShownArgument, Usage
-from holdfast.domain.failure import FailureDismissed
-from holdfast.domain.location import unreadable_line
-from holdfast.domain.rights import Rights
-from holdfast.domain.system import SystemEvent
-from holdfast.domain.task import TaskEvent
-from holdfast.domain.worker import WorkerBound, WorkerReleased
+from holdfast.domain.events.chapter import ChapterEvent
+from holdfast.domain.events.parts import Call, Event, Problem, Rights, ShownArgument, Usage
 
 InputMode = Literal["queue", "steer", "interrupt"]
 Outcome = Literal["done", "failed", "stopped"]
 CallOutcome = Literal["done", "failed", "unknown"]
 Purpose = Literal["resume", "question", "approval", "retry", "compaction"]
 Effect = Literal["pure", "idempotent", "keyed", "unsafe"]
-
-
-class Call(EventPart, frozen=True):
-    """One effect that the model asked for. `call` is ours and unique in the session."""
-
-    call: str
-    tool: str
-    arguments: str
 
 
 # --- said: the session itself -------------------------------------------------------------------
@@ -167,6 +146,13 @@ class WaitAnswered(Event, frozen=True):
     note: str = ""
     call_digest: str = ""
     """The call that was approved: of no other call and no other arguments."""
+
+
+class FailureDismissed(Event, frozen=True):
+    """A person has seen that this turn failed; it leaves the inbox."""
+
+    turn: int
+    by: str
 
 
 # --- done: the turn -----------------------------------------------------------------------------
@@ -317,6 +303,27 @@ class ToolCallFinished(Event, frozen=True):
     """What it started goes on in the background: the call is over, the `task` is not."""
 
 
+# --- the card that is worked on in it -----------------------------------------------------------
+
+
+class WorkerBound(Event, frozen=True):
+    """A run of a card works in this session from now on; elsewhere it is only read, and words are comments."""
+
+    card: str
+    run: int
+    cwd: str = ""
+    """Where: the workspace may be another one than that of the run before."""
+    rights: Rights | None = None
+    """What limits its card; added to what limits the session."""
+
+
+class WorkerReleased(Event, frozen=True):
+    """The run is over; the session is a session like any other."""
+
+    card: str
+    run: int
+
+
 Shelved = SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned
 SessionEvent = (
     ModelResponded
@@ -346,45 +353,3 @@ SessionEvent = (
     | WorkerBound
     | WorkerReleased
 )
-AnyEvent = SessionEvent | TaskEvent | CardEvent | BoardEvent | SystemEvent
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """One line of the log as it is stored and sent: where it stands, when, and what happened."""
-
-    seq: int
-    stream: str
-    version: int
-    at: int
-    event: AnyEvent
-
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Record).decode
-_decode_many = msgspec.json.Decoder(list[Record]).decode
-
-
-def encode(event: AnyEvent) -> bytes:
-    """The event's JSON, as it will be stored."""
-    return _encode(event)
-
-
-def decode(data: bytes) -> Record:
-    """Read one stored line. Corrupt when this version cannot: its stream stops here."""
-    try:
-        return _decode(data)
-    except msgspec.MsgspecError as error:
-        raise unreadable_line(data, error) from error
-
-
-def decode_many(lines: Sequence[bytes]) -> list[Record]:
-    """Read many stored lines at once; one call costs less than many. Corrupt when one cannot be read."""
-    try:
-        return _decode_many(b"[" + b",".join(lines) + b"]")
-    except msgspec.MsgspecError:
-        return [decode(line) for line in lines]
-
-
-def session_stream(session: str) -> str:
-    """The name of a session's stream."""
-    return "session/" + session

@@ -1,0 +1,77 @@
+"""Everything that can have happened, as one closed tagged union; and how it is stored and sent.
+
+An event is a fact in the past tense. Its JSON is written once and is the wire JSON: what is
+stored is what a client replays. A field may be added with a default; a kind or a field is renamed
+only together with a migration of what is stored (golden files in tests/golden guard this).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from holdfast.domain.events.card import BoardEvent, CardEvent
+from holdfast.domain.events.session import SessionEvent
+from holdfast.domain.events.system import SystemEvent
+from holdfast.domain.events.task import TaskEvent
+from holdfast.domain.location import unreadable_line
+
+AnyEvent = SessionEvent | TaskEvent | CardEvent | BoardEvent | SystemEvent
+SYSTEM = "system"
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """One line of the log as it is stored and sent: where it stands, when, and what happened."""
+
+    seq: int
+    stream: str
+    version: int
+    at: int
+    event: AnyEvent
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Record).decode
+_decode_many = msgspec.json.Decoder(list[Record]).decode
+
+
+def encode(event: AnyEvent) -> bytes:
+    """The event's JSON, as it will be stored."""
+    return _encode(event)
+
+
+def decode(data: bytes) -> Record:
+    """Read one stored line. Corrupt when this version cannot: its stream stops here."""
+    try:
+        return _decode(data)
+    except msgspec.MsgspecError as error:
+        raise unreadable_line(data, error) from error
+
+
+def decode_many(lines: Sequence[bytes]) -> list[Record]:
+    """Read many stored lines at once; one call costs less than many. Corrupt when one cannot be read."""
+    try:
+        return _decode_many(b"[" + b",".join(lines) + b"]")
+    except msgspec.MsgspecError:
+        return [decode(line) for line in lines]
+
+
+def session_stream(session: str) -> str:
+    """The name of a session's stream."""
+    return "session/" + session
+
+
+def task_stream(task: str) -> str:
+    """The name of a task's stream."""
+    return "task/" + task
+
+
+def card_stream(card: str) -> str:
+    """The name of a card's stream."""
+    return "card/" + card
+
+
+def board_stream(board: str) -> str:
+    """The name of a board's stream."""
+    return "board/" + board

@@ -1,0 +1,231 @@
+"""What can happen to cards, their runs and boards. A card is one stream, its runs stand in it; a board is another."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from holdfast.domain.events.parts import Event, Rights
+
+CardStatus = Literal["triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done", "archived"]
+BlockKind = Literal["needs_input", "dependency", "capability", "transient"]
+ResumePolicy = Literal["auto", "resume", "fresh"]
+RunOutcome = Literal["done", "blocked", "failed", "stopped", "lost"]
+Failure = Literal[
+    "", "crash", "timeout", "budget", "quota", "provider", "network", "frozen", "lost", "left_without_a_word"
+]
+
+
+class CardCreated(Event, frozen=True):
+    """Work was written down."""
+
+    card: str
+    board: str
+    title: str
+    body: str
+    by: str
+    status: CardStatus
+    profile: str = ""
+    workspace: str = "scratch"
+    """scratch, dir:PATH or worktree:REPO."""
+    priority: int = 0
+    parents: list[str] = msgspec.field(default_factory=list)
+    resume: ResumePolicy | None = None
+    max_runtime_ms: int | None = None
+    max_attempts: int | None = None
+    session: str = ""
+    """The session that is told of its blocks and its end."""
+    rights: Rights | None = None
+    """What limits its workers besides their profile, when an agent created it; null when a person did."""
+
+
+class CardEdited(Event, frozen=True):
+    """What it says was changed; null stays."""
+
+    card: str
+    by: str
+    title: str | None = None
+    body: str | None = None
+    profile: str | None = None
+    workspace: str | None = None
+    priority: int | None = None
+    resume: ResumePolicy | None = None
+    max_runtime_ms: int | None = None
+    max_attempts: int | None = None
+
+
+class CardCommented(Event, frozen=True):
+    """Somebody said something about it. The worker hears it: at its next step, or as the next turn."""
+
+    card: str
+    comment: str
+    text: str
+    by: str
+
+
+class CardLinked(Event, frozen=True):
+    """It waits for another card."""
+
+    card: str
+    parent: str
+    by: str
+
+
+class CardUnlinked(Event, frozen=True):
+    """It does not wait for that one any more."""
+
+    card: str
+    parent: str
+    by: str
+
+
+class CardFollowed(Event, frozen=True):
+    """A session is told of its blocks, failures and end, once each; or not any more."""
+
+    card: str
+    session: str
+    following: bool
+    by: str
+
+
+class CardMoved(Event, frozen=True):
+    """It stands in another column."""
+
+    card: str
+    status: CardStatus
+    reason: str
+    by: str
+    at: int | None = None
+    """When it is scheduled for."""
+
+
+class CardBlocked(Event, frozen=True):
+    """It cannot go on without somebody."""
+
+    card: str
+    of: BlockKind
+    reason: str
+    by: str
+    run: int = 0
+
+
+class CardUnblocked(Event, frozen=True):
+    """It may go on: with the session of its last run, or with a fresh one."""
+
+    card: str
+    by: str
+    fresh: bool = False
+    reason: str = ""
+
+
+class CardCompleted(Event, frozen=True):
+    """It is done."""
+
+    card: str
+    summary: str
+    by: str
+    run: int = 0
+    metadata: dict[str, str] = msgspec.field(default_factory=dict)
+    artifacts: list[str] = msgspec.field(default_factory=list)
+
+
+class RunStarted(Event, frozen=True):
+    """A worker has it. Written together with the first words to its session, before its first step."""
+
+    card: str
+    run: int
+    session: str
+    task: str
+    profile: str
+    resumes: int
+    """The run whose session it goes on with; 0 is a fresh one."""
+    after_turn: int
+    """The turns of that session behind this one are the work of this run."""
+    workspace: str
+    found: str
+    """How the workspace was found."""
+    fresh_because: str = ""
+    """Why it did not resume, where it could have been expected to."""
+    driver: str = "builtin"
+    rights: Rights | None = None
+    """What limits its worker besides its profile: that of the card."""
+
+
+class RunNudged(Event, frozen=True):
+    """Its worker ended its turn without a word about the card, and was asked for one."""
+
+    card: str
+    run: int
+
+
+class RunNoted(Event, frozen=True):
+    """Its worker is alive and says what it does."""
+
+    card: str
+    run: int
+    note: str
+
+
+class RunFinished(Event, frozen=True):
+    """How it ended. `counts` says whether it used up one of the card's attempts."""
+
+    card: str
+    run: int
+    outcome: RunOutcome
+    reason: str
+    failure: Failure = ""
+    counts: bool = False
+    progress: bool = False
+    """Whether its session has anything new of its own."""
+    again_at: int | None = None
+    """A failure of the infrastructure: not before this time."""
+    until_turn: int = 0
+    unheard: list[str] = msgspec.field(default_factory=list)
+    """Comments that came while it ran and that its worker did not hear any more."""
+
+
+class BoardCreated(Event, frozen=True):
+    """A board was made. Its name is its id."""
+
+    board: str
+    title: str
+    by: str
+
+
+class BoardPaused(Event, frozen=True):
+    """Nothing on it is started until somebody resumes it; what runs goes on."""
+
+    board: str
+    by: str
+
+
+class BoardResumed(Event, frozen=True):
+    """Cards are started again; one that was archived is back in the list."""
+
+    board: str
+    by: str
+
+
+class BoardArchived(Event, frozen=True):
+    """It left the list; its cards stay."""
+
+    board: str
+    by: str
+
+
+RunEvent = RunStarted | RunNudged | RunNoted | RunFinished
+CardEvent = (
+    CardCreated
+    | CardEdited
+    | CardCommented
+    | CardLinked
+    | CardUnlinked
+    | CardFollowed
+    | CardMoved
+    | CardBlocked
+    | CardUnblocked
+    | CardCompleted
+    | RunEvent
+)
+BoardEvent = BoardCreated | BoardPaused | BoardResumed | BoardArchived

@@ -1,0 +1,154 @@
+"""What can happen to a chapter: the span of a session that the model sees.
+
+A reset opens the next chapter in the same session, a summary stands in the place of its oldest turns.
+Both move a cursor and delete nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from holdfast.domain.events.parts import Event, EventPart, Problem, Usage
+
+ResetMode = Literal["none", "idle", "daily", "both"]
+OnLiveProcess = Literal["hand_over", "stop_idle", "stop"]
+ResetRule = Literal["person", "idle", "daily"]
+BlockedBy = Literal["turn", "question", "queue", "process"]
+NoteFrom = Literal["", "model", "digest"]
+
+
+class ResetPolicy(EventPart, frozen=True, omit_defaults=True):
+    """When a session is reset; null leaves it to the profile, and then to `[session_reset]`."""
+
+    mode: ResetMode | None = None
+    idle_minutes: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] | None = None
+    at_hour: Annotated[int, msgspec.Meta(ge=0, le=23)] | None = None
+    timezone: str | None = None
+    max_postpone: str | None = None
+    process_max_age: str | None = None
+    on_live_process: OnLiveProcess | None = None
+    hand_over_note: bool | None = None
+    notify: bool | None = None
+
+
+class Blocker(EventPart, frozen=True):
+    """What keeps a reset from happening, with the evidence."""
+
+    by: BlockedBy
+    reason: str
+    task: str = ""
+    pid: int | None = None
+    command: str = ""
+    age_ms: int | None = None
+    activity: str = ""
+    evidence: str = ""
+
+
+class Survivor(EventPart, frozen=True):
+    """A task that ran when a chapter was closed, and by which rule it was kept or stopped."""
+
+    task: str
+    title: str
+    pid: int | None
+    activity: str
+    evidence: str
+    age_ms: int
+    rule: str
+
+
+# --- said, by a person or by a rule -------------------------------------------------------------
+
+
+class ResetPolicySet(Event, frozen=True):
+    """A person chose when this session is reset, whatever its profile says."""
+
+    policy: ResetPolicy
+    by: str
+
+
+class ResetPostponed(Event, frozen=True):
+    """A reset fell due and did not happen. Written when the reason changes, not at every look."""
+
+    rule: ResetRule
+    due_at: int
+    until: int | None
+    """When it happens whatever these processes do; null while something waits that is never cut."""
+    next_check: int
+    blockers: list[Blocker]
+
+
+class ChapterOpened(Event, frozen=True):
+    """A reset: the model's context begins anew. What was said before stays in the log and in the search."""
+
+    chapter: int
+    rule: ResetRule
+    reason: str
+    by: str
+    due_at: int | None = None
+    kept: list[Survivor] = msgspec.field(default_factory=list)
+    stopped: list[Survivor] = msgspec.field(default_factory=list)
+    hand_over: str = ""
+    """What the agent wrote for itself, or what was put together without a model."""
+    hand_over_from: NoteFrom = ""
+    notify: bool = True
+
+
+class ChapterRejoined(Event, frozen=True):
+    """A reset was undone: the model sees the chapter before again, and what was said since."""
+
+    chapter: int
+    by: str
+    since: int = 0
+    """When the chapter before was opened; 0 for the first one."""
+
+
+class CompactionRequested(Event, frozen=True):
+    """A person wants a shorter context now."""
+
+    instructions: str
+    by: str
+
+
+# --- done, by the session's worker --------------------------------------------------------------
+
+
+class CompactionStarted(Event, frozen=True):
+    """A summary of everything up to this turn was asked for."""
+
+    covers: int
+    attempt: int
+    model: str
+    tokens: int
+    """About how large the context was."""
+    reason: str
+
+
+class ContextCompacted(Event, frozen=True):
+    """The model sees this in the place of all turns of the chapter up to `covers`."""
+
+    covers: int
+    summary: str
+    source: Literal["model", "digest"]
+    """A digest is put together without a model; it is replaced when a summary succeeds."""
+    model: str
+    tokens_before: int
+    tokens_after: int
+    reason: str
+    usage: Usage = msgspec.field(default_factory=Usage)
+    duration_ms: int = 0
+
+
+class CompactionFailed(Event, frozen=True):
+    """There is no summary; nothing is lost, the model sees what it saw before."""
+
+    covers: int
+    attempt: int
+    problem: Problem
+    again_at: int | None
+    """When it is tried again by itself; null when the next turn or a person has to ask for it."""
+
+
+CompactionEvent = CompactionRequested | CompactionStarted | ContextCompacted | CompactionFailed
+ChapterEvent = ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionEvent

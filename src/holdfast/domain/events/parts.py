@@ -1,0 +1,99 @@
+"""What events are made of: their base classes and the parts that many of them share."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Policy = Literal["allow", "ask", "deny"]
+
+Sandbox = Literal["auto", "on", "off"]
+
+
+class EventPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A part of an event."""
+
+
+class Event(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    gc=False,
+    tag_field="kind",
+    tag=True,
+):
+    """Base of all events; `kind` on the wire is the class name."""
+
+
+class Usage(EventPart, frozen=True):
+    """What one model call cost."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    """In US dollars; None is unknown."""
+
+
+class Problem(EventPart, frozen=True):
+    """Why something failed, in words for a person."""
+
+    code: str
+    message: str
+    hint: str = ""
+    after_ms: int | None = None
+    """How long whoever refused asks to wait."""
+
+
+class ShownArgument(EventPart, frozen=True):
+    """An argument of a call as a person sees it before the call is approved."""
+
+    name: str
+    value: str
+    left_out: int = 0
+    """How many characters of the value are not shown."""
+    usual: bool = False
+    """It is what holds when the call says nothing about it."""
+
+
+class EventRef(msgspec.Struct, frozen=True, gc=False):
+    """The event that a later sentence rests on: where it stands and when it was."""
+
+    version: int
+    at: int
+
+
+class Call(EventPart, frozen=True):
+    """One effect that the model asked for. `call` is ours and unique in the session."""
+
+    call: str
+    tool: str
+    arguments: str
+
+
+class RightsLayer(EventPart, frozen=True):
+    """What one ancestor's profile allowed when the ancestor created something."""
+
+    profile: str
+    rules: dict[str, Policy]
+    """allow, ask or deny by pattern, as in config.toml."""
+    paths: list[str]
+    """The directories that its file tools could reach."""
+    mcp: list[str] = msgspec.field(default_factory=list)
+    """The MCP servers whose tools it had."""
+    sandbox: Sandbox = "auto"
+    network: bool = True
+
+
+class Rights(EventPart, frozen=True):
+    """The limits that a session, a card or a run was created with."""
+
+    layers: list[RightsLayer] = msgspec.field(default_factory=list)
+    ancestors: list[str] = msgspec.field(default_factory=list)
+    """The sessions that it descends from, the first one first; a person started that one."""
+
+    @property
+    def depth(self) -> int:
+        """How many generations it is away from a session that a person started."""
+        return len(self.ancestors)
