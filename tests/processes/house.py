@@ -14,6 +14,7 @@ from typing import Any
 from holdfast.processes.command import Command, CommandOutcome, Ended, Running
 from holdfast.processes.identity import Identity, alive, send, table
 from holdfast.processes.keeper import boot_id
+from holdfast.processes.launch import KeeperLauncher
 from holdfast.processes.spool import Claim, Spool
 from holdfast.processes.supervisor import Limits, Supervisor
 from tests.eventually import eventually
@@ -21,6 +22,8 @@ from tests.eventually import eventually
 ENV = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 PYTHON = sys.executable
 MARK = b"HOLDFAST_TASK="
+LAUNCHER = KeeperLauncher()
+"""Shared by all tests of this process, so that the keeper server starts once."""
 
 
 def fresh() -> str:
@@ -30,16 +33,17 @@ def fresh() -> str:
 class House:
     """A directory of commands and whoever supervises it now."""
 
-    def __init__(self, root: Path, *, limits: Limits | None = None) -> None:
+    def __init__(self, root: Path, *, limits: Limits | None = None, launcher: KeeperLauncher = LAUNCHER) -> None:
         self.root = root / "tasks"
         self.cwd = root
         self.limits = limits
-        self.supervisor = Supervisor(self.root, limits)
+        self.launcher = launcher
+        self.supervisor = Supervisor(self.root, limits, launcher=launcher)
 
     async def restart(self) -> Supervisor:
         """Another supervisor that knows nothing of the first."""
         await self.supervisor.close()
-        self.supervisor = Supervisor(self.root, self.limits)
+        self.supervisor = Supervisor(self.root, self.limits, launcher=self.launcher)
         return self.supervisor
 
     def command(self, run: str | tuple[str, ...], **more: Any) -> Command:
@@ -98,6 +102,24 @@ class House:
         await eventually(quiet)
         await self.supervisor.close()
         assert not strays(claim.task for claim in claims.values())
+
+
+class DirectLauncher(KeeperLauncher):
+    """Starts every keeper without a server."""
+
+    def start_server(self) -> None:
+        pass
+
+
+async def with_server(launcher: KeeperLauncher) -> KeeperLauncher:
+    """The same, when its server is ready."""
+    launcher.start_server()
+
+    async def ready() -> bool:
+        return launcher.server_is_ready()
+
+    await eventually(ready)
+    return launcher
 
 
 def strays(tasks: Iterable[str]) -> list[int]:

@@ -2,7 +2,8 @@
 
 The script wraps each function of `os`, `fcntl` and `_signal` that the keeper's source names, counts the
 calls in one of the three processes (standby, keeper, command before its exec), and is killed before the
-N-th of them: alone, or together with its parent. It runs in place of the keeper, whose source is unchanged.
+N-th of them: alone, or together with its parent. It runs in place of the keeper, whose source is unchanged. Which point
+it is stands in a file beside the commands, so that one keeper server can fork the keepers of many points.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ NOT_CALLS = {"valid_signals", "signal"}
 
 SCRIPT = """
 import _signal, fcntl, os, sys
-role, count, kill, getpid, getppid, mark = "standby", 0, os.kill, os.getpid, os.getppid, os.open
+exec(compile(open({keeper!r}).read().replace("__main__", "nobody"), {keeper!r}, "exec"))
+role, count, kill, getpid, getppid, mark, run = "standby", 0, os.kill, os.getpid, os.getppid, os.open, main
 BELOW = {{"standby": "keeper", "keeper": "command"}}
-def wrapped(name, real):
+def wrapped(name, real, victim, at, company, hit):
     def call(*args, **more):
         global role, count
         count += 1
-        if role == {role!r} and count == {at}:
-            mark({hit!r}, os.O_CREAT | os.O_WRONLY, 0o600)
-            if {company!r} != "alone":
+        if role == victim and count == at:
+            mark(hit, os.O_CREAT | os.O_WRONLY, 0o600)
+            if company != "alone":
                 kill(getppid(), 9)
             kill(getpid(), 9)
         result = real(*args, **more)
@@ -38,11 +40,24 @@ def wrapped(name, real):
             role, count = BELOW[role], 0
         return result
     return call
-for module, name in {calls!r}:
-    place = {{"os": os, "os.path": os.path, "fcntl": fcntl, "_signal": _signal}}[module]
-    setattr(place, name, wrapped(name, getattr(place, name)))
-exec(compile(open({keeper!r}).read(), {keeper!r}, "exec"))
+def main(directory):
+    place = os.path.dirname(os.path.dirname(directory))
+    victim, at, company = open(place + "/point").read().split("|")
+    for module, name in {calls!r}:
+        owner = {{"os": os, "os.path": os.path, "fcntl": fcntl, "_signal": _signal}}[module]
+        setattr(owner, name, wrapped(name, getattr(owner, name), victim, int(at), company, place + "/hit"))
+    run(directory)
+if __name__ == "__main__":
+    main(sys.argv[1])
 """
+
+
+def mortal_keeper(directory: Path) -> Path:
+    """A keeper that dies at the point of each house."""
+    calls = sorted({found for found in CALL.findall(KEEPER.read_text()) if found[1] not in NOT_CALLS})
+    path = directory / "mortal_keeper.py"
+    path.write_text(SCRIPT.format(calls=calls, keeper=str(KEEPER)))
+    return path
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +66,6 @@ class Point:
     at: int
     company: Company = "alone"
 
-    def script(self, directory: Path) -> Path:
-        """A keeper that dies here."""
-        source = KEEPER.read_text()
-        calls = sorted({found for found in CALL.findall(source) if found[1] not in NOT_CALLS})
-        path = directory / "mortal_keeper.py"
-        path.write_text(
-            SCRIPT.format(
-                role=self.role,
-                at=self.at,
-                company=self.company,
-                hit=str(directory / "hit"),
-                calls=calls,
-                keeper=str(KEEPER),
-            )
-        )
-        return path
+    def set(self, place: Path) -> None:
+        """The keepers of the house in this place die here."""
+        (place / "point").write_text(f"{self.role}|{self.at}|{self.company}")

@@ -11,20 +11,24 @@ import pytest
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.processes.command import CommandOutcome, Ended, Lost, NeverStarted
+from holdfast.processes.launch import KeeperLauncher
 from holdfast.processes.supervisor import Supervisor
-from tests.processes.house import House
-from tests.processes.mortal import Company, Point, Role
+from tests.processes.house import DirectLauncher, House, with_server
+from tests.processes.mortal import Company, Point, Role, mortal_keeper
 
 RUNS = "echo ran >> ran; exit 7"
 AT_ONCE = 4
 MOST = 200
 
 
-async def killed_at(point: Point, run: str | tuple[str, ...], place: Path) -> tuple[bool, CommandOutcome]:
+async def killed_at(
+    point: Point, run: str | tuple[str, ...], place: Path, launcher: KeeperLauncher
+) -> tuple[bool, CommandOutcome]:
     """Start it with a keeper that dies there; whether it did, and what is said afterwards."""
     place.mkdir()
+    point.set(place)
     house = House(place)
-    first = Supervisor(house.root, keeper=point.script(place))
+    first = Supervisor(house.root, launcher=launcher)
     command = house.command(run)
     try:
         await first.start(command)
@@ -55,13 +59,15 @@ def check(outcome: CommandOutcome, ran: int, point: Point, *, began: bool) -> No
             assert point.company == "with its parent" and ran <= 1, f"{outcome} at {point}"
 
 
-async def every_point(role: Role, company: Company, run: str | tuple[str, ...], tmp_path: Path) -> Counter[str]:
+async def every_point(
+    role: Role, company: Company, run: str | tuple[str, ...], tmp_path: Path, launcher: KeeperLauncher
+) -> Counter[str]:
     """Call after call, until the process has ended before it could be killed."""
     told = Counter[str]()
     at = 1
     while at < MOST:
         points = [Point(role, number, company) for number in range(at, at + AT_ONCE)]
-        found = await asyncio.gather(*(killed_at(point, run, tmp_path / str(point.at)) for point in points))
+        found = await asyncio.gather(*(killed_at(point, run, tmp_path / str(point.at), launcher) for point in points))
         told.update(type(outcome).__name__ for hit, outcome in found if hit)
         if not all(hit for hit, _ in found):
             break
@@ -79,14 +85,17 @@ CASES = [
 
 @pytest.mark.parametrize(("role", "company"), CASES)
 async def test_promise_7_killed_at_every_call(role: Role, company: Company, tmp_path: Path) -> None:
-    told = await every_point(role, company, RUNS, tmp_path)
+    launcher = await with_server(KeeperLauncher(mortal_keeper(tmp_path)))
+    told = await every_point(role, company, RUNS, tmp_path, launcher)
+    launcher.close()
     print(f"\n{role} killed {company} at each of {told.total()} calls: {dict(told)}")
     assert told.total() >= 8
 
 
 async def test_promise_7_killed_while_it_fails_to_begin(tmp_path: Path) -> None:
+    launcher = DirectLauncher(mortal_keeper(tmp_path))
     for role in get_args(Role):
         (tmp_path / role).mkdir()
-        told = await every_point(role, "alone", ("no-such-command",), tmp_path / role)
+        told = await every_point(role, "alone", ("no-such-command",), tmp_path / role, launcher)
         print(f"\n{role} killed at each of {told.total()} calls: {dict(told)}")
         assert set(told) <= ({"NeverStarted", "Ended"} if role == "command" else {"NeverStarted"})

@@ -15,10 +15,10 @@ import pytest
 from holdfast.domain.errors import Conflict, Rejected, Unavailable
 from holdfast.processes.command import Ended, NeverStarted, Running
 from holdfast.processes.identity import table
-from holdfast.processes.launch import KEEPER
+from holdfast.processes.launch import KEEPER, KeeperLauncher
 from holdfast.processes.supervisor import Limits, Supervisor
 from tests.eventually import eventually
-from tests.processes.house import ENV, PYTHON, House, code, fresh
+from tests.processes.house import ENV, PYTHON, DirectLauncher, House, code, fresh, with_server
 
 
 async def test_a_shell_text_and_an_argv(house: House) -> None:
@@ -124,8 +124,9 @@ async def test_a_start_that_was_cancelled_can_be_made_anew_once(house: House) ->
     assert (house.cwd / "ran").read_text() == "once\n"
 
 
+@pytest.mark.parametrize("way", ["forked", "direct"])
 async def test_promise_3_a_keeper_that_comes_late_does_not_run_a_command_that_was_started_anew(
-    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     """It was stopped before it claimed its directory; that was put away meanwhile, and its claim was deleted first."""
     monkeypatch.setattr("holdfast.processes.spool._clear", lambda path: (path / "claim").unlink())
@@ -133,12 +134,13 @@ async def test_promise_3_a_keeper_that_comes_late_does_not_run_a_command_that_wa
     link = 'os.link("claim.new", "claim")'
     stopping.write_text(KEEPER.read_text().replace(link, f"os.kill(os.getpid(), 19); {link}"))
     command = house.command("echo once >> ran")
-    late = Supervisor(house.root, keeper=stopping)
+    launcher = await with_server(KeeperLauncher(stopping)) if way == "forked" else DirectLauncher(stopping)
+    late = Supervisor(house.root, launcher=launcher)
     starting = asyncio.create_task(late.start(command))
 
     async def stopped() -> int:
         found = (one.pid for one in table().values() if one.state == "T")
-        return next((pid for pid in found if str(stopping) in Path(f"/proc/{pid}/cmdline").read_text()), 0)
+        return next((pid for pid in found if stopping.stem in Path(f"/proc/{pid}/cmdline").read_text()), 0)
 
     keeper = await eventually(stopped)
     await house.supervisor.attach(command.id)
@@ -147,6 +149,7 @@ async def test_promise_3_a_keeper_that_comes_late_does_not_run_a_command_that_wa
     os.kill(keeper, signal.SIGCONT)
     await starting
     await late.close()
+    launcher.close()
 
     async def gone() -> bool:
         return not Path(f"/proc/{keeper}").exists()

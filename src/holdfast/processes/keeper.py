@@ -1,26 +1,28 @@
-"""The keeper of one command: starts it, holds what it needs, records its end. Runs by file path, alone.
+"""The keeper of one command: starts it, holds what it needs, records its end.
 
     standby ── keeper ── command ── …
 
-The supervisor starts this file with the order on stdin (never on disk: it holds the environment). It
-prepares the spool directory and forks the keeper, which forks the command behind a gate. The gate opens
-when the `claim` is durable. It says who the command is, and it is linked into place, which succeeds once: a
-supervisor that links its own first has cancelled this start, and may make it anew in another directory of that name.
+The keeper server forks this, or the gateway runs this file alone, by its path. The order comes on stdin (never on disk:
+it holds the environment). This process prepares the spool directory and forks the keeper, which forks the command
+behind a gate. The gate opens when the `claim` is durable. The claim identifies the command, and it is linked into
+place, which succeeds once: a supervisor that links its own first has cancelled this start, and may make it anew in
+another directory of that name.
 
-The command holds the output itself, so that no byte goes through us. Keeper and standby are both
-subreapers: what a command leaves behind becomes their child, and if the keeper is killed, the command
-becomes the child of the standby, which does the rest with the same code. An end is peeked at, recorded,
-and only then reaped, so that a killed keeper takes no exit code with it. Both stay until the last
-descendant is gone, and sleep in `sigwaitinfo` meanwhile: an idle command costs no CPU.
+The command holds the output itself, so that no byte goes through a keeper. Keeper and standby are both subreapers: what
+a command leaves behind becomes their child, and if the keeper is killed, the command becomes the child of the standby,
+which does the rest with the same code. An end is looked at, recorded, and only then reaped, so that no exit code is
+lost with a killed keeper. Both stay until the last descendant is gone, and sleep in `sigwaitinfo` meanwhile: an idle
+command costs no CPU.
 
-Nothing of our package is imported, and `_signal`, `_ctypes` and `marshal` instead of their friendlier
-relatives: that halves the memory and the time to start of something that exists once per command.
+Nothing of the package is imported, and `_signal`, `_ctypes` and `marshal` instead of `signal`, `ctypes` and `json`:
+that halves the memory and the time to start of something that exists once per command.
 """
 
 from __future__ import annotations
 
 import _ctypes
 import _signal  # type: ignore[import-not-found]
+import errno
 import fcntl
 import gc
 import marshal
@@ -54,20 +56,27 @@ read -r go <&3 || never '0 the keeper died before the gate opened'
 command -v "$1" >/dev/null || never "2 $1: No such file or directory"
 exec "$@" 3<&- 5>&- 6>&-
 """
-"""For the shell in a sandbox: say who the command will be, wait at the gate, be it; or say why not."""
+"""For the shell in a sandbox: write its pid, wait at the gate, run the command; or write why it cannot."""
 FS_IOC_UNRESVSP64 = 0x4030582B
 
 
+def read(path: str) -> bytes:
+    """Read the beginning of a file, with the fewest system calls."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(file, BLOCK)
+    finally:
+        os.close(file)
+
+
 def boot_id() -> str:
-    """Which boot this is: pids and start ticks mean nothing in another one."""
-    with open("/proc/sys/kernel/random/boot_id") as file:
-        return file.read().strip()
+    """Identify this boot: pids and start ticks mean nothing in another one."""
+    return read("/proc/sys/kernel/random/boot_id").decode().strip()
 
 
 def start_ticks(pid: int) -> int:
-    """When a process began, in ticks since the boot: with its pid, its name."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        text = file.read()
+    """Return when a process began, in ticks since the boot: with the pid, this identifies it."""
+    text = read(f"/proc/{pid}/stat")
     return int(text[text.rindex(b")") + 2 :].split()[19])
 
 
@@ -97,7 +106,7 @@ class Output:
         self._punched = head
 
     def cap(self, tails: int) -> None:
-        """Once there are more than so many tails, leave one. One hole, always at the head: readers rely on it."""
+        """Once there are more than so many tails, leave one. The hole is always at the head: readers rely on it."""
         size = os.fstat(self.file).st_size
         if size < self._punched:
             self._punched = self._head
@@ -113,15 +122,15 @@ class Output:
 
 
 class Keeper:
-    """What keeper and standby have in common: they hold the files, reap, cap and record."""
+    """A keeper or its standby: holds the files, reaps, caps outputs, records the end."""
 
     def __init__(self, order: dict[str, Any], path: str) -> None:
         self._order = order
         self._path = path
         self._command = 0
-        """The pid; the standby learns it from the claim."""
+        """Its pid; the standby reads it from the claim."""
         self._standby = os.getpid()
-        self._alive = True
+        self._recorded = False
         self._entry = os.open("exit.pre", os.O_RDWR | os.O_CREAT, 0o600)
         os.pwrite(self._entry, b" " * (ENTRY_BYTES - 1) + b"\n", 0)
         os.fsync(self._entry)
@@ -140,24 +149,23 @@ class Keeper:
         """Fork the command behind its gate, claim the directory, open the gate."""
         subreaper()
         reader, gate = os.pipe()
-        said, says = os.pipe()
+        pid_reader, pid_writer = os.pipe()
         command = os.fork()
         if command == 0:
-            os.close(gate)
-            self._become(reader, says, report)
+            self._become_command(gate, reader, pid_writer, report)
         os.close(reader)
-        os.close(says)
+        os.close(pid_writer)
         if self._order["sandbox"]:
-            command = self._sandboxed(command, said)
-        os.close(said)
+            command = self._wait_for_sandbox(command, pid_reader)
+        os.close(pid_reader)
         if self._claim(command):
             self._command = command
-            tell(gate, "g\n")
+            write_if_open(gate, "g\n")
         os.close(gate)
         os.close(report)
 
     def _claim(self, command: int) -> bool:
-        """Say who the command is, durably; False if a reconciler was first."""
+        """Write down durably which process the command is; False if somebody else has claimed the directory."""
         lines = (
             f"pid {command} {start_ticks(command)}",
             f"keeper {os.getpid()} {start_ticks(os.getpid())}",
@@ -179,17 +187,17 @@ class Keeper:
         os.unlink("claim.new")
         os.fsync(self._directory)
         sync_directory("..")
-        # one that was put away held another's claim before, and lost its name
+        # a directory that was put away held another claim before, and lost its name
         return os.path.samestat(os.stat(self._path), os.fstat(self._directory))
 
-    def _sandboxed(self, builder: int, said: int) -> int:
-        """Wait until the sandbox is built and the shell in it stands at the gate; its pid.
+    def _wait_for_sandbox(self, builder: int, pid_reader: int) -> int:
+        """Wait until the sandbox is built and the shell in it waits at the gate; return the pid of that shell.
 
-        The program that builds it stays as the parent of the command and would tell its end in words of its own, so
-        it is killed: then the command is our child, as any other. If it fails, it stands for the command.
+        The program that builds it stays as the parent of the command and would report its end in its own way, so it is
+        killed: then the command is a child of the keeper, as any other. If the builder fails, it counts as the command.
         """
         pid = b""
-        while not pid.endswith(b"\n") and (piece := os.read(said, 32)):
+        while not pid.endswith(b"\n") and (piece := os.read(pid_reader, 32)):
             pid += piece
         if pid.endswith(b"\n"):
             os.kill(builder, _signal.SIGKILL)
@@ -199,16 +207,17 @@ class Keeper:
         if not os.pread(self._entry, 6, 0).startswith(b"never "):
             with open("output.log", "rb") as file:
                 words = file.read(ENTRY_BYTES).decode("utf-8", "replace")
-            self._enter(f"the sandbox could not be set up: {words}", 0)
+            self._note_failure(f"the sandbox could not be set up: {words}", 0)
         return builder
 
-    def _become(self, gate: int, says: int, report: int) -> NoReturn:
-        """In the child: wait at the gate, then be the command; whatever prevents it goes into the exit record."""
+    def _become_command(self, gate: int, reader: int, pid_writer: int, report: int) -> NoReturn:
+        """Wait at the gate, then run the command in this process; what prevents it goes into the exit record."""
         order, argv = self._order, self._order["argv"]
         try:
+            os.close(gate)
             os.setsid()
-            if not order["sandbox"] and os.read(gate, 1) != b"g":
-                self._never("the keeper died before the gate opened", 0)
+            if not order["sandbox"] and os.read(reader, 1) != b"g":
+                self._fail("the keeper died before the gate opened", 0)
             stdin = os.open("stdin" if self._stdin >= 0 else os.devnull, os.O_RDONLY)
             for file, number in ((stdin, 0), (self._outputs[0].file, 1), (self._outputs[-1].file, 2)):
                 os.dup2(file, number)
@@ -219,45 +228,46 @@ class Keeper:
             try:
                 os.chdir(order["cwd"])
             except OSError as error:
-                self._never(f"the working directory {order['cwd']}: {error.strerror}", error.errno)
+                self._fail(f"the working directory {order['cwd']}: {error.strerror}", error.errno)
             if order["sandbox"]:
-                files = [fcntl.fcntl(file, F_DUPFD_CLOEXEC, 10) for file in (gate, says, self._entry, report)]
+                files = [fcntl.fcntl(file, F_DUPFD_CLOEXEC, 10) for file in (reader, pid_writer, self._entry, report)]
                 self._entry = files[2]
                 for number, file in enumerate(files, 3):
                     os.dup2(file, number)
                 argv = [*order["sandbox"], "--", "/bin/sh", "-c", GATE, "sh", *argv]
-            os.execvpe(argv[0], argv, order["env"])
+            execute(argv, order["env"])
         except OSError as error:
-            self._never(f"{argv[0]}: {error.strerror}", error.errno)
+            self._fail(f"{argv[0]}: {error.strerror}", error.errno)
         except BaseException as error:
-            self._never(f"{type(error).__name__}: {error}", 0)
+            self._fail(f"{type(error).__name__}: {error}", 0)
 
-    def _never(self, reason: str, number: int | None) -> NoReturn:
-        """The command did not begin: no exit code will be told, but this."""
-        self._enter(reason, number)
-        os._exit(127)
+    def _fail(self, reason: str, number: int | None) -> NoReturn:
+        """End this process, in which the command did not begin: the reason is recorded in place of an exit code."""
+        try:
+            self._note_failure(reason, number)
+        finally:
+            os._exit(127)
 
-    def _enter(self, reason: str, number: int | None) -> None:
+    def _note_failure(self, reason: str, number: int | None) -> None:
         text = f"never {number or 0} " + " ".join(reason.split())
         os.pwrite(self._entry, text.encode("utf-8", "replace")[: ENTRY_BYTES - 1], 0)
 
     def wait(self, keeper: int = 0) -> None:
-        """Until the last descendant is gone. The standby gives its keeper: it takes over when that dies."""
+        """Wait until the last descendant is gone. The standby gives its keeper, and takes over when that dies."""
         while self._reap(keeper):
             if self._command == 0:
-                self._hear({_signal.SIGCHLD, _signal.SIGUSR1}, None)
+                self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1}, None)
                 continue
-            bell = self._bell()
+            seconds = None if self._watch_growth() else BLIND_SECONDS
             self._cap(2)
-            rung = self._hear({_signal.SIGCHLD, _signal.SIGUSR1, _signal.SIGIO}, None if bell else BLIND_SECONDS)
-            if rung == _signal.SIGIO:
-                self._hear({_signal.SIGCHLD, _signal.SIGUSR1}, BURST_SECONDS)
+            if self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1, _signal.SIGIO}, seconds) == _signal.SIGIO:
+                self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1}, BURST_SECONDS)
 
     def _cap(self, tails: int) -> None:
         for output in self._outputs:
             output.cap(tails)
 
-    def _bell(self) -> bool:
+    def _watch_growth(self) -> bool:
         """Ask for one SIGIO when an output grows next; False where the kernel has no such thing."""
         try:
             fcntl.fcntl(self._directory, fcntl.F_NOTIFY, fcntl.DN_MODIFY)
@@ -265,10 +275,10 @@ class Keeper:
             return False
         return True
 
-    def _hear(self, signals: set[int], seconds: float | None) -> int:
-        """The next of these signals, all of which are blocked; 0 if there was none in time."""
-        heard = _signal.sigwaitinfo(signals) if seconds is None else _signal.sigtimedwait(signals, seconds)
-        number: int = heard.si_signo if heard is not None else 0
+    def _next_signal(self, signals: set[int], seconds: float | None) -> int:
+        """Wait for one of these signals, all of which are blocked; 0 if there was none in time."""
+        found = _signal.sigwaitinfo(signals) if seconds is None else _signal.sigtimedwait(signals, seconds)
+        number: int = found.si_signo if found is not None else 0
         if number == _signal.SIGUSR1 and self._stdin >= 0:
             os.close(self._stdin)
             self._stdin = -1
@@ -286,17 +296,17 @@ class Keeper:
                 return True
             if keeper and self._command == 0:
                 self._command = self._claimed(keeper)
-            if child.si_pid == self._command and self._alive:
+            if child.si_pid == self._command and not self._recorded:
                 status = child.si_status if child.si_code == os.CLD_EXITED else -child.si_status
                 self._cap(1)  # first: whoever reads the record reads how much was dropped, too
                 self._record(status, "standby" if keeper else "keeper")
-                self._alive = False
-            elif child.si_pid != keeper and (not self._alive or os.path.exists("exit")):
+                self._recorded = True
+            elif child.si_pid != keeper and (self._recorded or os.path.exists("exit")):
                 self._note_left(child)
             os.waitpid(child.si_pid, 0)
 
     def _note_left(self, child: Any) -> None:
-        """How one ended that the command had left behind; as many as fit into a block."""
+        """Write down how a process ended that the command had left behind; as many as fit into a block."""
         status = child.si_status if child.si_code == os.CLD_EXITED else -child.si_status
         try:
             file = os.open("left", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
@@ -304,10 +314,10 @@ class Keeper:
                 os.write(file, f"{child.si_pid} {status} {time.time():.6f}\n".encode())
             os.close(file)
         except OSError:
-            return  # then nobody knows how
+            return  # then it is not known
 
     def _claimed(self, keeper: int) -> int:
-        """The pid of the command, if our keeper has claimed the directory."""
+        """Read the pid of the command, if this keeper has claimed the directory."""
         try:
             file = os.open("claim", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             text = os.read(file, BLOCK).decode("utf-8", "replace")
@@ -320,13 +330,13 @@ class Keeper:
         return int(lines["pid"].split(" ")[0])
 
     def _record(self, status: int, by: str) -> None:
-        """Into the place that was kept for it: in place, fsync, rename, fsync of the directory."""
+        """Write the end into the file that was prepared for it: in place, fsync, rename, fsync of the directory."""
         for _ in range(RETRIES):
             try:
                 if os.path.exists("exit"):
                     return
-                said = os.pread(self._entry, ENTRY_BYTES, 0).partition(b"\n")[0]
-                if not said.startswith(b"never ") and not said.endswith((b" keeper", b" standby")):
+                entry = os.pread(self._entry, ENTRY_BYTES, 0).partition(b"\n")[0]
+                if not entry.startswith(b"never ") and not entry.endswith((b" keeper", b" standby")):
                     text = f"ended {status} {time.time():.6f} {by}\n"
                     os.pwrite(self._entry, text.encode(), 0)
                 os.fsync(self._entry)
@@ -334,33 +344,49 @@ class Keeper:
                 os.fsync(self._directory)
                 return
             except FileNotFoundError:
-                return  # the directory was removed: nobody wants to know
+                return  # the directory was removed
             except OSError:
                 time.sleep(RETRY_SECONDS)
 
 
 def subreaper() -> None:
-    """Orphans among our descendants become our children."""
+    """Let orphans among the descendants of this process become its children."""
     itself = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
     _ctypes.call_function(_ctypes.dlsym(itself, "prctl"), (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 
 
+def execute(argv: list[str], env: dict[str, str]) -> NoReturn:
+    """Run the program in this process, found by `PATH`. It is what `os.execvpe` does, without its imports."""
+    if "/" in argv[0]:
+        os.execve(argv[0], argv, env)
+    found: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    for directory in env.get("PATH", os.defpath).split(":"):
+        try:
+            os.execve(os.path.join(directory, argv[0]), argv, env)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            found = error
+    raise found
+
+
 def default_signals() -> None:
-    """As a shell would hand them on: Python ignores SIGPIPE, and whoever started us may have ignored more."""
+    """Reset them for the command: Python ignores SIGPIPE, and whoever started this may have ignored more."""
     for number in _signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP}:
-        _signal.signal(number, _signal.SIG_DFL)
+        if _signal.getsignal(number) != _signal.SIG_DFL:
+            _signal.signal(number, _signal.SIG_DFL)
     _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
 
 
 def limit_open_files(soft: int) -> None:
-    """In the child: the gateway raised the limit for itself."""
-    import resource  # here, so that the keepers do not pay for it
+    """Lower the limit for the command: the gateway raised it for itself."""
+    import resource  # here, so that a keeper without a server does not wait for it
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
 
 def more_likely_to_be_killed_when_memory_ends() -> bool:
-    """Rather a hungry command than the gateway or its keeper."""
+    """Let the kernel take a command rather than the gateway or a keeper."""
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write(OOM_SCORE)
@@ -370,7 +396,7 @@ def more_likely_to_be_killed_when_memory_ends() -> bool:
 
 
 def quiet_stdio() -> int:
-    """Read nothing, say nothing; what is told to the supervisor goes to this descriptor, until it is closed."""
+    """Redirect stdio to nothing; return the descriptor of the report, which the supervisor reads until it is closed."""
     report = os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
@@ -379,8 +405,8 @@ def quiet_stdio() -> int:
     return report
 
 
-def tell(pipe: int, text: str) -> bool:
-    """Write to somebody who may be gone."""
+def write_if_open(pipe: int, text: str) -> bool:
+    """Write to a pipe; False if nobody reads it any more."""
     try:
         os.write(pipe, text.encode("utf-8", "replace"))
     except OSError:
@@ -389,9 +415,9 @@ def tell(pipe: int, text: str) -> bool:
 
 
 def main(directory: str) -> None:
-    """Become standby and keeper."""
+    """Fork the keeper, and be its standby. An exception means that nothing was started, or that one of the two died."""
     os.fchdir(DIRECTORY)
-    os.closerange(3, DESCRIPTORS)  # what somebody let the gateway inherit is not for the command
+    os.closerange(3, DESCRIPTORS)  # the command gets nothing that the gateway was started with
     with open(0, "rb", closefd=False) as file:
         order = marshal.load(file)
     report = quiet_stdio()
@@ -400,18 +426,18 @@ def main(directory: str) -> None:
     try:
         if os.path.exists("claim"):
             return
-        kept = Keeper(order, directory)
+        this = Keeper(order, directory)
         subreaper()
         gc.disable()  # it would write to pages that keeper and standby share
         keeper = os.fork()
         if keeper == 0:
-            kept.start(report)
-            kept.wait()
+            this.start(report)
+            this.wait()
             os._exit(0)
         os.close(report)
-        kept.wait(keeper)
+        this.wait(keeper)
     except OSError as error:
-        tell(report, f"{error.strerror}: {error.filename or ''}".strip(": "))
+        write_if_open(report, f"{error.strerror}: {error.filename or ''}".strip(": "))
         raise
 
 

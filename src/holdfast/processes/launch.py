@@ -1,46 +1,219 @@
-"""Starting a keeper: the order goes through memory, never through a file, and is whole before anybody reads it."""
+"""Starting a keeper: forked by the keeper server where that is ready, otherwise as an interpreter of its own.
+
+The order goes through memory, never through a file, and is whole before anybody reads it. The report is a pipe that the
+keeper closes when the command has begun or will not; it carries the reason if there is one.
+
+A server that is dead, is frozen or cannot fork costs a start some time and nothing else. Before the start is made anew
+without it, the directory is claimed in place of the keeper. That fails if the server has forked one that was first.
+"""
 
 from __future__ import annotations
 
 import marshal
 import os
+import py_compile
 import secrets
+import signal
+import socket
 import sys
+import threading
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from holdfast.domain.errors import Conflict
 from holdfast.processes.command import TASK_VARIABLE, Command
 from holdfast.processes.keeper import DIRECTORY
+from holdfast.processes.keeper_server import READY
 from holdfast.processes.open_files import INHERITED
 from holdfast.processes.spool import Spool
 
 KEEPER = Path(__file__).with_name("keeper.py")
+KEEPER_SERVER = Path(__file__).with_name("keeper_server.py")
 REPORT_BYTES = 65_536
+ANSWER_SECONDS = 1.0
+"""A server that was ready and takes longer than this to fork is taken for frozen, and is replaced."""
+PADDING = " " * 1024
+"""Room for the command lines of forked keepers, which name their directory."""
+
+Descriptors = tuple[int, int, int]
+"""What a keeper gets: directory, order, report."""
 
 
-def launch(spool: Spool, command: Command, keeper: Path) -> tuple[int, str]:
-    """Start it; its pid and its complaint. Returns when the command has begun or will not: the report is closed."""
-    directory = _directory(spool)
-    order = _order(command)
-    reader, writer = os.pipe()
-    with os.fdopen(reader, "rb") as report:
-        try:
-            pid = os.posix_spawn(
+class KeeperLauncher:
+    """Starts keepers, and the server that forks them. Safe to use from several threads."""
+
+    def __init__(self, keeper: Path = KEEPER) -> None:
+        self._keeper = keeper
+        self._lock = threading.Lock()
+        """Held while the server forks, and while it is replaced."""
+        self._server: KeeperServerClient | None = None
+        self._children = own_keepers()
+
+    def launch(self, spool: Spool, command: Command) -> str:
+        """Start a keeper. Returns when the command has begun or will not, with what the keeper says went wrong."""
+        if self.server_is_ready():
+            report = _launch(spool, command, lambda files: self._fork(spool, files))
+            if report is not None:
+                return report
+        report = _launch(spool, command, lambda files: self._spawn(spool, files))
+        self.start_server()
+        return report or ""
+
+    def server_is_ready(self) -> bool:
+        """Whether the next keeper will be forked. One that ended is dropped."""
+        with self._lock:
+            try:
+                return self._server is not None and self._server.is_ready()
+            except OSError:
+                self._drop_server()
+                return False
+
+    def start_server(self) -> None:
+        """Start the server, unless there is one. It is ready some milliseconds later."""
+        with self._lock:
+            if self._server is None:
+                self._server = KeeperServerClient(self._keeper)
+
+    def reap(self) -> None:
+        """Reap keepers and servers that have ended; whoever is not our child is somebody else's to reap."""
+        for pid in list(self._children):
+            try:
+                ended, _ = os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                ended = pid
+            if ended:
+                self._children.discard(pid)
+
+    def close(self) -> None:
+        """End the server. The keepers stay."""
+        with self._lock:
+            ended = self._drop_server()
+        if ended is not None:
+            os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
+        self.reap()
+
+    def _fork(self, spool: Spool, descriptors: Descriptors) -> bool:
+        """Let the server fork a keeper; False if it did not, or does not say so."""
+        with self._lock:
+            if self._server is None:
+                return False
+            try:
+                return self._server.fork(spool.path, descriptors)
+            except OSError:
+                self._drop_server()
+                return False
+
+    def _spawn(self, spool: Spool, descriptors: Descriptors) -> bool:
+        """Start an interpreter that becomes the keeper."""
+        directory, order, report = descriptors
+        pid = os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", "-S", _program(self._keeper), str(spool.path)],
+            {},
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, file, at)
+                for file, at in ((order, 0), (report, 1), (report, 2), (directory, DIRECTORY))
+            ],
+            setsid=True,
+        )
+        self._children.add(pid)
+        return True
+
+    def _drop_server(self) -> int | None:
+        """End it and forget it; its keepers do not need it. Returns the pid that is left to be reaped."""
+        if self._server is None:
+            return None
+        pid, self._server = self._server.end(), None
+        self._children.add(pid)
+        return pid
+
+
+class KeeperServerClient:
+    """Starts the keeper server and talks to it. After an `OSError` it is of no more use."""
+
+    def __init__(self, keeper: Path) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.setblocking(False)
+        self._ready = False
+        with theirs:
+            self.pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-I", "-S", str(keeper), str(spool.path)],
+                [sys.executable, "-I", "-S", _program(KEEPER_SERVER), str(keeper), PADDING],
                 {},
                 file_actions=[
-                    (os.POSIX_SPAWN_DUP2, file, at)
-                    for file, at in ((order, 0), (writer, 1), (writer, 2), (directory, DIRECTORY))
+                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_RDWR, 0),
+                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_RDWR, 0),
                 ],
                 setsid=True,
             )
+
+    def is_ready(self) -> bool:
+        """Whether it has started and waits for requests. Does not wait for it."""
+        if not self._ready:
+            try:
+                answer = self._socket.recv(len(READY))
+            except BlockingIOError:
+                return False
+            if answer != READY:
+                raise BrokenPipeError("The keeper server ended.")
+            self._ready = True
+            self._socket.settimeout(ANSWER_SECONDS)
+        return True
+
+    def fork(self, directory: Path, descriptors: Descriptors) -> bool:
+        """Fork a keeper; False if the system refused the fork."""
+        socket.send_fds(self._socket, [os.fsencode(directory)], descriptors)
+        answer = self._socket.recv(32)
+        if not answer:
+            raise BrokenPipeError("The keeper server ended.")
+        return int(answer) > 0
+
+    def end(self) -> int:
+        """Kill it, also if it is frozen; its pid is left to be reaped."""
+        self._socket.close()
+        os.kill(self.pid, signal.SIGKILL)  # nobody has reaped it, so the pid is its own
+        return self.pid
+
+
+def own_keepers() -> set[int]:
+    """The keepers that are children of this process already: after a restart it is the same process."""
+    package = os.fsencode(KEEPER.parent) + b"/"
+    try:
+        pids = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        return {int(pid) for pid in pids if package in Path(f"/proc/{pid}/cmdline").read_bytes()}
+    except OSError:  # one ended meanwhile, or this kernel has no such list
+        return set()
+
+
+def _launch(spool: Spool, command: Command, start: Callable[[Descriptors], bool]) -> str | None:
+    """Start a keeper in this way and read its report; `None` if none was started and none will be."""
+    directory, order = _directory(spool), _order(command)
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as report:
+        try:
+            started = start((directory, order, writer))
         finally:
-            os.close(directory)
-            os.close(order)
-            os.close(writer)
-        complaint = report.read(REPORT_BYTES)
-    return pid, complaint.decode("utf-8", "replace").strip()
+            for file in (directory, order, writer):
+                os.close(file)
+        if not started and spool.cancel():
+            return None
+        return report.read(REPORT_BYTES).decode("utf-8", "replace").strip()
+
+
+@cache
+def _bytecode(script: Path) -> Path:
+    """Compile a script, which Python does at every start of one; the script itself where that cannot be stored."""
+    try:
+        return Path(py_compile.compile(str(script), doraise=True) or script)
+    except (OSError, py_compile.PyCompileError):
+        return script
+
+
+def _program(script: Path) -> str:
+    bytecode = _bytecode(script)
+    return str(bytecode if bytecode.exists() else script)
 
 
 def _directory(spool: Spool) -> int:
@@ -53,26 +226,6 @@ def _directory(spool: Spool) -> int:
         spool.remove()
         spool.path.mkdir(mode=0o700, parents=True)
     return os.open(spool.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-
-
-def own_keepers() -> set[int]:
-    """The keepers that are children of this process already: after a restart it is the same process."""
-    try:
-        pids = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-        return {int(pid) for pid in pids if os.fsencode(KEEPER) in Path(f"/proc/{pid}/cmdline").read_bytes()}
-    except OSError:  # one ended meanwhile, or this kernel has no such list
-        return set()
-
-
-def reap(children: set[int]) -> None:
-    """Take leave of the keepers that are through; whoever is not our child is somebody else's to reap."""
-    for pid in list(children):
-        try:
-            gone, _ = os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:
-            gone = pid
-        if gone:
-            children.discard(pid)
 
 
 def _order(command: Command) -> int:

@@ -26,7 +26,7 @@ from holdfast.processes.evidence import outcome_of, outcome_without_record, stat
 from holdfast.processes.identity import alive, exit_of, open_pidfd, require_proc
 from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import KillReport, Member, find_members, kill_tree, members
-from holdfast.processes.launch import KEEPER, launch, own_keepers, reap
+from holdfast.processes.launch import KeeperLauncher
 from holdfast.processes.output_sizes import OutputSizes
 from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed
 
@@ -34,6 +34,9 @@ TICK_SECONDS = 1.0
 ALONE_SECONDS = 0.05
 """How often an output is capped whose keepers are both dead."""
 RECORD_SECONDS = 10.0
+"""How long a living keeper has to record the end of its command."""
+FIRST_LOOK_SECONDS = 0.0005
+"""A keeper needs about a millisecond for the record; after each look the pause gets longer."""
 FOLLOW_SECONDS = 0.1
 ACTIVITY_SECONDS = 15.0
 LEFT_SECONDS = 0.4
@@ -75,17 +78,17 @@ class _Watch:
 class Supervisor:
     """All commands below one directory. One of these at a time: the home is locked by its owner."""
 
-    def __init__(self, root: Path, limits: Limits | None = None, *, keeper: Path = KEEPER) -> None:
+    def __init__(self, root: Path, limits: Limits | None = None, *, launcher: KeeperLauncher | None = None) -> None:
         require_proc()
         self.root = root
         self._limits = limits or Limits()
-        self._keeper = keeper
+        self._launcher = launcher or KeeperLauncher()
+        self._own_launcher = launcher is None
         self._meter = Meter()
         self._looking = asyncio.Lock()
         self._live: dict[str, _Watch] = {}
         self._starting: dict[str, asyncio.Task[Running]] = {}
         self._settling: set[asyncio.Task[None]] = set()
-        self._children = own_keepers()
         self._ticker: asyncio.Task[None] | None = None
         self._sizes = OutputSizes(root)
         self._changed: set[str] = set()
@@ -111,10 +114,9 @@ class Supervisor:
     async def _start(self, command: Command) -> Running:
         spool = Spool(self.root, command.id)
         try:
-            pid, complaint = await asyncio.to_thread(launch, spool, command, self._keeper)
+            complaint = await asyncio.to_thread(self._launcher.launch, spool, command)
         except OSError as error:
             raise Unavailable(f"The keeper of {spool.id} could not start: {error.strerror}.") from error
-        self._children.add(pid)
         end = spool.end()
         if isinstance(end, NeverStarted):
             raise (Unavailable if end.errno in BUSY else Rejected)(f"The command {end.reason}.")
@@ -222,7 +224,7 @@ class Supervisor:
         self._changed |= _writers(watch)
         _close_pidfd(watch)
         watch.outcome.set_result(outcome)
-        reap(self._children)
+        self._launcher.reap()
 
     # --- output ---------------------------------------------------------------------------------
 
@@ -319,7 +321,8 @@ class Supervisor:
             _close_pidfd(watch)
             watch.outcome.cancel()
         self._live.clear()
-        reap(self._children)
+        if self._own_launcher:
+            self._launcher.close()
 
     async def _tick(self) -> None:
         """Reap keepers, cap what grows without any, and look now and then what everybody does."""
@@ -332,7 +335,7 @@ class Supervisor:
             alone = [(output, watch.claim.tail) for watch in self._live.values() for output in _over_its_cap(watch)]
             for output, tail in alone:
                 await asyncio.to_thread(output.discard, output.size() - (tail or 0))
-            reap(self._children)
+            self._launcher.reap()
             await asyncio.sleep(ALONE_SECONDS if alone else TICK_SECONDS)
 
     def _alive(self, id: str) -> _Watch:
@@ -351,10 +354,10 @@ def _claimed(spool: Spool) -> Claim:
 async def _outcome(spool: Spool, claim: Claim, pidfd: int | None) -> CommandOutcome:
     """The process is gone: wait for its record, then for other evidence, then say that it is lost."""
     deadline = asyncio.get_running_loop().time() + RECORD_SECONDS
-    pause = 0.001
+    pause = FIRST_LOOK_SECONDS
     while (outcome := outcome_of(spool, claim, pidfd=pidfd)) is None:
         await asyncio.sleep(pause)
-        pause = min(2 * pause, 0.1)
+        pause = min(1.5 * pause, 0.1)
         if asyncio.get_running_loop().time() > deadline:
             return outcome_without_record(spool, claim, pidfd=pidfd)
     return outcome
