@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import random
 from pathlib import Path
 from typing import Any
 
 from holdfast.domain.errors import Unavailable
 from holdfast.processes.command import Command, CommandOutcome, Ended, Lost, NeverStarted, Running
+from holdfast.processes.identity import process
+from holdfast.processes.launch import KeeperLauncher
+from holdfast.processes.spool import Spool
 from holdfast.processes.supervisor import Supervisor
-from tests.processes.house import ENV, fresh
+from tests.processes.house import ENV, fresh, with_server
 from tests.zygote import HUNG, tell
 
 SCRIPT = "echo ran >> {id}.ran; sleep {pause}; head -c {size} /dev/urandom | tee {id}.copy; exit {code}"
 
 
-async def work(root: str, cwd: str, open_: list[str], seed: int, more: bool) -> None:
-    """Find everything that is open, and start more and more. An intent is told before a start."""
-    supervisor, dice = Supervisor(Path(root)), random.Random(seed)
+async def work(root: str, cwd: str, open_: list[str], seed: int, more: bool, warm: bool = False) -> None:
+    """Find everything that is open, and start more and more. An intent is told before a start.
+
+    A warm life begins when its keeper server is ready; in a cold one, keepers start without it at first.
+    """
+    launcher, dice = KeeperLauncher(), random.Random(seed)
+    if warm:
+        await with_server(launcher)
+        tell("ready", "to", "start")
+    supervisor = Supervisor(Path(root), launcher=launcher)
 
     async def see(id: str) -> None:
         tell("found", id, type(await supervisor.attach(id)).__name__)
@@ -44,6 +55,7 @@ async def work(root: str, cwd: str, open_: list[str], seed: int, more: bool) -> 
     await asyncio.gather(*(see(id) for id in open_), begin(), begin())
     await asyncio.gather(*waiting)
     await supervisor.close()
+    launcher.close()
 
 
 def say_outcome(outcome: CommandOutcome) -> None:
@@ -66,4 +78,17 @@ async def feed(root: str, cwd: str, id: str) -> None:
     await asyncio.sleep(HUNG)
 
 
-LIVES: dict[str, Any] = {"work": work, "feed": feed}
+async def lock(root: str, cwd: str, id: str) -> None:
+    """Hold a lock as a gateway does, start a command by the keeper server, and say so."""
+    with (Path(cwd) / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        supervisor = Supervisor(Path(root), launcher=await with_server(KeeperLauncher()))
+        await supervisor.start(Command(id=id, run=("sleep", "100"), cwd=Path(cwd), env=ENV))
+        claim = Spool(Path(root), id).claim()
+        standby = process(claim.standby.pid) if claim is not None else None
+        tell("server", standby.parent if standby is not None else 0)
+        tell("locked")
+        await asyncio.sleep(HUNG)
+
+
+LIVES: dict[str, Any] = {"work": work, "feed": feed, "lock": lock}

@@ -32,8 +32,17 @@ async def kill_loop(house: House, kills: int) -> None:
     with Zygote("tests.processes.lives") as zygote:
         for number in range(kills):
             open_ = [id for id in intended if id not in told]
+            warm = bool(number % 2)
             life = zygote.live(
-                "work", kill_after=dice.uniform(0, 0.15), open_=open_, seed=SEED + number, more=True, root=root, cwd=cwd
+                "work",
+                kill_after=dice.uniform(0, 0.15),
+                since="first word" if warm else "birth",
+                open_=open_,
+                seed=SEED + number,
+                more=True,
+                warm=warm,
+                root=root,
+                cwd=cwd,
             )
             assert life.status == -9, f"it ended by itself with {life.status}"
             listen(life.lines)
