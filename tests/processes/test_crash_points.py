@@ -85,7 +85,8 @@ CASES = [
 
 @pytest.mark.parametrize(("role", "company"), CASES)
 async def test_promise_7_killed_at_every_call(role: Role, company: Company, tmp_path: Path) -> None:
-    launcher = await with_server(KeeperLauncher(mortal_keeper(tmp_path)))
+    script = mortal_keeper(tmp_path)
+    launcher = DirectLauncher(script) if role == "standby" else await with_server(KeeperLauncher(script))
     told = await every_point(role, company, RUNS, tmp_path, launcher)
     launcher.close()
     print(f"\n{role} killed {company} at each of {told.total()} calls: {dict(told)}")
@@ -93,9 +94,10 @@ async def test_promise_7_killed_at_every_call(role: Role, company: Company, tmp_
 
 
 async def test_promise_7_killed_while_it_fails_to_begin(tmp_path: Path) -> None:
-    launcher = DirectLauncher(mortal_keeper(tmp_path))
+    launcher = await with_server(KeeperLauncher(mortal_keeper(tmp_path)))
     for role in get_args(Role):
         (tmp_path / role).mkdir()
         told = await every_point(role, "alone", ("no-such-command",), tmp_path / role, launcher)
         print(f"\n{role} killed at each of {told.total()} calls: {dict(told)}")
         assert set(told) <= ({"NeverStarted", "Ended"} if role == "command" else {"NeverStarted"})
+    launcher.close()
