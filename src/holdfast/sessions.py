@@ -35,6 +35,12 @@ class _CachedSession:
     def at_rest(self) -> bool:
         return not self.lock.locked() and self.session.activity == "idle"
 
+    def keep(self, session: Session) -> Session:
+        """Keep the newer snapshot."""
+        if session.version > self.session.version:
+            self.session = session
+        return self.session
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -53,14 +59,14 @@ class Sessions:
         self._entries: OrderedDict[str, _CachedSession] = OrderedDict()
 
     async def get(self, session: str) -> Session:
-        """The session, caught up with the log. It changes under you at the next await."""
+        """The session, caught up with the log."""
         entry = self._entries.get(session)
         if entry is None:
             entry = self._entries[session] = _CachedSession(Session(session))
         self._entries.move_to_end(session)
-        async with entry.lock:
-            records = await self._store.load(session_stream(session), after=entry.session.version)
-            fold(entry.session, records)
+        async with entry.lock:  # whoever asks at the same time need not read the same records
+            before = entry.session
+            entry.keep(fold(before, await self._store.load(session_stream(session), after=before.version)))
         self._forget()
         return entry.session
 
@@ -68,15 +74,20 @@ class Sessions:
         """Fold what was just written, so that it need not be read back."""
         for record in records:
             entry = self._entries.get(record.stream.removeprefix("session/"))
-            if entry is not None and not entry.lock.locked() and entry.session.version == record.version - 1:
-                evolve(entry.session, record)
+            if entry is not None and entry.session.version == record.version - 1:
+                entry.session = evolve(entry.session, record)
+
+    def adopt(self, session: Session) -> Session:
+        """Keep a snapshot that somebody else folded; the newest one that is known."""
+        entry = self._entries.get(session.id)
+        return session if entry is None else entry.keep(session)
 
     def drop(self, session: str) -> None:
         """It was deleted."""
         self._entries.pop(session, None)
 
     def _forget(self) -> None:
-        """Those that nobody looked at for longest, but none at work: its worker holds this very fold.
+        """Those that nobody looked at for longest, but none at work.
 
         A few at each call, however many there are; who is at work goes to the end of the line.
         """

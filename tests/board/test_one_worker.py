@@ -153,7 +153,7 @@ async def test_what_the_board_said_is_taken_back_when_the_run_ends_before_it_was
     session = (await rig.card(CARD)).runs[0].started.session
     await rig.tell(CARD, StopCard())
     state = await rig.sessions.get(session)
-    assert (state.queue, state.turn, state.activity) == ([], None, "idle")
+    assert (state.queue, state.turn, state.activity) == ((), None, "idle")
     await rig.look()
     assert (await rig.card(CARD)).status == "blocked"
 

@@ -112,7 +112,7 @@ class Life:
         ]
         assert sum(isinstance(e, CardBlocked) for e in events) == sum(isinstance(e, CardCompleted) for e in events) == 1
         session = await rig.sessions.get(card.runs[0].started.session)
-        assert (session.run, session.queue, session.turn) == (0, [], None)
+        assert (session.run, session.queue, session.turn) == (0, (), None)
         heard = [message.text for message in session.messages if isinstance(message, UserMessage)]
         assert heard == [BODY, f"[ann wrote:]\nsay I listen\n[ann wrote:]\n{ANSWER}"]
         calls = [record.event for record in await rig.store.load(session_stream(session.id), after=0)]
@@ -166,11 +166,11 @@ async def at_every_write(homes: Path, how: How, *, every: int = 1) -> int:
 async def test_promise_1_a_crash_before_or_after_any_write_of_a_cards_life(how: How, homes: Path) -> None:
     points = await at_every_write(homes, how)
     print(f"{points} crashes {how} a write: two runs, one end, every word heard once")
-    assert points >= 30
+    assert points >= 20
 
 
 @pytest.mark.parametrize("how", ["doubt", "refuse"])
 async def test_a_disk_that_refuses_or_does_not_say_doubles_nothing(how: How, homes: Path) -> None:
-    points = await at_every_write(homes, how, every=2)
+    points = await at_every_write(homes, how)
     print(f"{points} writes in {how}")
-    assert points >= 15
+    assert points >= 20

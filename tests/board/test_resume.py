@@ -130,7 +130,7 @@ async def test_a_comment_that_its_worker_did_not_hear_any_more_is_for_the_next(r
     await hand.begin()
     await rig.tell(CARD, CommentCard(text="faster"))
     await hand.calls("kanban_block", reason="a question")
-    assert (await hand.state()).queue == [], "nobody begins a turn with it"
+    assert not (await hand.state()).queue, "nobody begins a turn with it"
     await hand.end()
     await rig.tell(CARD, UnblockCard(text="yes"))
     _, text = await next_run(rig)

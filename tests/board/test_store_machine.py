@@ -33,7 +33,8 @@ from holdfast.domain.events import session_stream
 from holdfast.domain.events.card import CardBlocked, CardCompleted, CardEvent, RunFinished
 from holdfast.domain.events.parts import Call
 from holdfast.domain.events.session import NoteReceived, ToolCallFinished, WaitOpened
-from holdfast.domain.next_step import Partial, TurnLimits, pick_up
+from holdfast.domain.next_step import Partial, TurnLimits
+from holdfast.domain.resume import pick_up
 from tests.board.history import check_card
 from tests.board.rig import BoardRig, Hand
 from tests.memory import MEMORY

@@ -93,13 +93,13 @@ def faults(zygotes: SimpleQueue[Zygote], homes: Path, how: int, points: range, *
 
 
 every_how = pytest.mark.parametrize("how", [ONCE, STAY, KILL], ids=["once", "stay", "kill"])
-OPENING, WORKING = 60, 400
+OPENING, WORKING = 60, 250
 """A little less than the calls that there are, so that every point is reached."""
 
 
 @every_how
 def test_promise_1_a_fault_at_the_nth_call_loses_nothing(zygotes: SimpleQueue[Zygote], homes: Path, how: int) -> None:
-    faults(zygotes, homes, how, range(1, WORKING, 17), opened=True)
+    faults(zygotes, homes, how, range(1, WORKING, 11), opened=True)
 
 
 @every_how

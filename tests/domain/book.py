@@ -29,8 +29,8 @@ from holdfast.domain.next_step import (
     TurnLimits,
     closing_events,
     next_step,
-    pick_up,
 )
+from holdfast.domain.resume import pick_up
 from holdfast.domain.session import Session, SessionActivity
 from holdfast.domain.session_fold import evolve
 from holdfast.domain.session_rules import create, decide
@@ -71,7 +71,7 @@ class Book:
             version = self.session.version + 1
             record = Record(seq=version, stream=session_stream(ID), version=version, at=self.now, event=event)
             self.records.append(record)
-            evolve(self.session, record)
+            self.session = evolve(self.session, record)
         return events
 
     def _id(self) -> str:

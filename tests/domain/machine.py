@@ -63,15 +63,15 @@ from holdfast.domain.next_step import (
     Join,
     Partial,
     Rest,
-    RunTools,
+    RunTool,
     Sleep,
     TurnLimits,
     closing_events,
     next_step,
-    pick_up,
     stop_reason,
 )
 from holdfast.domain.reset import Reset, open_chapter
+from holdfast.domain.resume import pick_up
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.domain.session_rules import decide
@@ -145,7 +145,7 @@ class Hand:
         self.session = Session(ID)
 
     def look(self, log: Log) -> None:
-        fold(self.session, log.records()[self.session.version :])
+        self.session = fold(self.session, log.records()[self.session.version :])
 
     def next_events(self, reply: Reply, effect: Effect) -> list[AnyEvent]:
         """The next append of the loop in `runtime/turn.py`; none when there is rest."""
@@ -165,7 +165,7 @@ class Hand:
             case CallModel(number, step, attempt):
                 version = session.version
                 return [ModelRequested(turn=number, step=step, attempt=attempt, model="m", context_version=version)]
-            case RunTools(number, [call, *_]):
+            case RunTool(number, call):
                 if call.tool == "t" and session.turn is not None and session.turn.open_calls[call.call].effect is None:
                     return [ToolCallStarted(turn=number, call=call.call, tool=call.tool, effect=effect)]
                 outcome: CallOutcome = "done" if call.tool == "t" else "failed"
@@ -184,7 +184,7 @@ class Hand:
                 return [CompactionStarted(covers=covers, attempt=1, model="m", tokens=session.size, reason=reason)]
             case Ask(wait):
                 return [wait]
-            case Rest() | RunTools():
+            case Rest():
                 return []
 
 

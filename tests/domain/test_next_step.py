@@ -15,7 +15,7 @@ from holdfast.domain.events.session import (
     WorkerReleased,
 )
 from holdfast.domain.history import UserMessage
-from holdfast.domain.next_step import Begin, CallModel, Finish, Join, Partial, Rest, RunTools
+from holdfast.domain.next_step import Begin, CallModel, Finish, Join, Partial, Rest, RunTool
 from holdfast.domain.task import task_of_call
 from tests.domain.book import PROBLEM, Book, cut_text, kinds
 from tests.domain.history import check, check_ended
@@ -40,12 +40,12 @@ def test_a_message_is_answered_and_the_turn_ends() -> None:
 def test_tool_calls_are_all_done_before_the_model_is_asked_again() -> None:
     book = Book("hello").begin().answer("", "t", "t")
     step = book.next()
-    assert isinstance(step, RunTools)
-    assert [call.call for call in step.calls] == ["1.1.0", "1.1.1"]
+    assert isinstance(step, RunTool)
+    assert step.call.call == "1.1.0"
     book.start_call("1.1.0").finish_call("1.1.0")
     step = book.next()
-    assert isinstance(step, RunTools)
-    assert [call.call for call in step.calls] == ["1.1.1"]
+    assert isinstance(step, RunTool)
+    assert step.call.call == "1.1.1"
     book.start_call("1.1.1").finish_call("1.1.1", "failed")
     assert book.next() == CallModel(1, 2, 1)
 
@@ -67,7 +67,7 @@ def test_what_steers_joins_after_the_calls_in_flight_all_at_once() -> None:
     book = Book("one").begin().answer("", "t").start_call("1.1.0")
     first, second = book.say("left", "steer"), book.say("no, right", "steer")
     book.say("later")
-    assert isinstance(book.next(), RunTools)
+    assert isinstance(book.next(), RunTool)
     book.finish_call("1.1.0")
     assert book.join() == [first, second]
     assert book.next() == CallModel(1, 2, 1)
@@ -112,7 +112,7 @@ def test_a_worker_whose_run_is_over_says_a_last_word_and_does_no_more() -> None:
     book = Book("one").begin().answer("", "kanban_complete", "t").start_call("1.1.0")
     book.write(WorkerReleased(card="c0ffee01", run=1))
     book.finish_call("1.1.0")
-    assert isinstance(book.next(), RunTools), "what was asked for with it is done"
+    assert isinstance(book.next(), RunTool), "what was asked for with it is done"
     book.start_call("1.1.1").finish_call("1.1.1").answer("bye", "t")
     assert book.next() == Finish(1, "done", "its run of the card is over")
     ended = book.finish()
@@ -128,7 +128,7 @@ def test_a_person_who_joins_in_after_the_run_has_the_tools_back() -> None:
     book.say("one more thing", "steer")
     book.join()
     book.answer("", "t")
-    assert isinstance(book.next(), RunTools)
+    assert isinstance(book.next(), RunTool)
 
 
 def test_a_turn_ends_at_its_step_limit() -> None:

@@ -14,7 +14,8 @@ from holdfast.domain.events.session import (
     WaitOpened,
 )
 from holdfast.domain.history import Note
-from holdfast.domain.next_step import Break, CallModel, Finish, Partial, Rest, RunTools, pick_up
+from holdfast.domain.next_step import CallModel, Finish, Partial, Rest, RunTool
+from holdfast.domain.resume import Break, pick_up
 from tests.domain.book import LIMITS, Book, kinds
 from tests.domain.history import check, check_ended
 
@@ -78,14 +79,14 @@ def effect_of(book: Book) -> Effect | None:
 def test_a_started_effect_that_may_be_repeated_is_run_again(effect: Effect) -> None:
     book = Book("one").begin().answer("", "t").start_call("1.1.0", effect)
     assert kinds(book.resume()) == ["TurnResumed"]
-    assert isinstance(book.next(), RunTools)
+    assert isinstance(book.next(), RunTool)
     assert effect_of(book) == effect, "its intent is not written for a second time"
 
 
 def test_a_call_that_was_not_started_is_simply_run() -> None:
     book = Book("one").begin().answer("", "t")
     assert kinds(book.resume()) == ["TurnResumed"]
-    assert isinstance(book.next(), RunTools)
+    assert isinstance(book.next(), RunTool)
     assert effect_of(book) is None
 
 

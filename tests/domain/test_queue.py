@@ -104,7 +104,7 @@ def test_the_model_hears_the_revised_text_and_never_the_withdrawn_one() -> None:
     book.tell(WithdrawInput(input=second))
     book.begin().answer("done")
     assert [m.text for m in book.session.messages if isinstance(m, UserMessage)] == ["uno"]
-    assert book.session.queue == []
+    assert not book.session.queue
 
 
 def test_steer_now_lets_a_queued_message_join() -> None:
@@ -150,7 +150,7 @@ def test_a_fork_reads_as_its_parent_read() -> None:
     ]
     copy = fold(Session(FORK), records)
     heard = [message.text for message in copy.messages if isinstance(message, UserMessage)]
-    assert heard == ["work", "two", "uno"] and copy.queue == []
+    assert heard == ["work", "two", "uno"] and not copy.queue
     assert edited(records)[0] == set()
 
 

@@ -241,7 +241,7 @@ def test_promise_5_a_reset_comes_once_on_time_and_is_postponed_only_by_what_may(
         assert _people_acted(world, earlier, later), "two resets, and nobody was there in between"
         if reset.rule == "daily":
             assert later // DAY > earlier // DAY or _begun_anew(world, earlier, later)
-    if session.queue == [] and session.turn is None and any(is_person(by) for by in _speakers(world)):
+    if not session.queue and session.turn is None and any(is_person(by) for by in _speakers(world)):
         assert session.first_input is None, "it fell due long ago, and nothing is open"
 
 

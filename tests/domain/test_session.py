@@ -41,7 +41,7 @@ def test_folding_in_one_go_equals_folding_bit_by_bit() -> None:
     book = busy_book()
     again = Session(ID)
     for record in book.records:
-        evolve(again, record)
+        again = evolve(again, record)
     assert fold(Session(ID), book.records) == again == book.session
 
 
@@ -88,5 +88,5 @@ def test_a_late_outcome_of_a_finished_turn_is_kept_as_a_message() -> None:
     book = Book()
     late = ToolCallFinished(turn=1, call="1.1.0", tool="t", outcome="unknown", output="", duration_ms=0)
     version = book.session.version + 1
-    evolve(book.session, Record(seq=9, stream=session_stream(ID), version=version, at=1, event=late))
-    assert isinstance(book.session.messages[-1], ToolResult)
+    after = evolve(book.session, Record(seq=9, stream=session_stream(ID), version=version, at=1, event=late))
+    assert isinstance(after.messages[-1], ToolResult)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from holdfast.domain.chapter import INTERRUPTED
@@ -182,8 +183,7 @@ async def test_what_a_model_needs_anyway_counts_so_that_it_does_not_summarise_fo
     """Instructions and tools alone are over the threshold: the model says so, and no summary helps."""
     await house.create("say one")
     await house.rest()
-    session = await house.sessions.get(ID)
-    session.size = 100_000
+    session = msgspec.structs.replace(await house.sessions.get(ID), size=100_000)
     made = compaction._compacted(session, Compact(1, "long"), "short", model="m", usage=Usage())
     assert made.tokens_after > 0.8 * made.tokens_before
 
@@ -356,7 +356,7 @@ async def test_messages_that_come_while_a_turn_is_made_to_fit_keep_their_order(h
 async def test_what_is_too_long_to_be_read_is_summarised_from_its_digest(house: House) -> None:
     await house.create("say " + "a" * 4_000)
     await turns(house, 2, "say short ")
-    messages = (await house.sessions.get(ID)).messages
+    messages = list((await house.sessions.get(ID)).messages)
     fit = fit_to_budget(messages, 100)
     assert isinstance(fit[0], Note) and "The user said: say aaa" in fit[0].text
     assert fit[1:] == messages[2:] and fit_to_budget(messages, 10_000) == messages

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.clock import SystemClock
-from holdfast.domain.events import Record
 from holdfast.domain.events.parts import EventRef
-from holdfast.domain.events.session import TurnStarted
-from holdfast.domain.history import ToolResult
+from holdfast.domain.history import History, ToolResult
 from holdfast.domain.session import Session, Turn
 from holdfast.store.sqlite import SqliteStore
 from holdfast.tasks.git_snapshots import GitSnapshots
@@ -31,10 +29,9 @@ async def test_what_tools_report_is_listed(
     tmp_path: Path, tools: list[str], reported: list[str], files: list[str] | None
 ) -> None:
     store = SqliteStore(tmp_path / "holdfast.db")
-    session = Session("ab12", cwd=str(tmp_path))
-    session.messages = [ToolResult(1, f"c{n}", tool, "done", "") for n, tool in enumerate(tools)]
-    first = Record(seq=1, stream="session/ab12", version=1, at=0, event=TurnStarted(turn=1, inputs=[], profile="demo"))
-    turn = Turn(1, EventRef(1, 0), first, task="t1", files=reported)
+    messages = History(ToolResult(1, f"c{n}", tool, "done", "") for n, tool in enumerate(tools))
+    session = Session("ab12", cwd=str(tmp_path), messages=messages)
+    turn = Turn(1, EventRef(1, 0), EventRef(1, 0), "TurnStarted", task="t1", files=tuple(reported))
     task_log = TaskLog(store, SystemClock(), GitSnapshots(tmp_path))
     assert await task_log._files(session, turn) == files
     await store.close()

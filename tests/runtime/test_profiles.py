@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.events import Record
 from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.events.parts import Call, EventRef
-from holdfast.domain.events.session import TurnStarted
 from holdfast.domain.reset import ResetRules
 from holdfast.domain.session import OpenCall, Session, Turn
 from holdfast.runtime.profiles import Profiles
@@ -81,10 +79,8 @@ async def test_a_profile_that_is_gone_still_takes_away_what_a_killed_call_left(
 ) -> None:
     left = tmp_path / "work" / ".holdfast-0-1.1.0"
     left.write_text("half of it")
-    started = TurnStarted(turn=1, inputs=[], profile="gone")
-    record = Record(seq=1, stream="session/0", version=1, at=0, event=started)
     cut = OpenCall(Call(call="1.1.0", tool="write", arguments='{"path": "a", "content": "b"}'), effect="idempotent")
-    turn = Turn(1, EventRef(1, 0), record, open_calls={"1.1.0": cut})
+    turn = Turn(1, EventRef(1, 0), EventRef(1, 0), "TurnStarted", open_calls={"1.1.0": cut})
     state = Session("0", profile="gone", cwd=str(tmp_path / "work"), turn=turn)
     await profiles.agent(state).clean_up(state)
     assert not left.exists()

@@ -6,8 +6,10 @@ Both move a cursor and delete nothing. Rules: `reset.py`, `compaction.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import assert_never
+
+import msgspec
+from msgspec.structs import replace
 
 from holdfast.domain.events.chapter import (
     ChapterOpened,
@@ -61,8 +63,7 @@ def summary_note(event: ContextCompacted) -> str:
 # --- the fold -----------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Chapter:
+class Chapter(msgspec.Struct, frozen=True, gc=False):
     """One chapter as it stands: where the model's context begins, and how far it was made shorter."""
 
     number: int = 1
@@ -95,26 +96,27 @@ class Chapter:
         return self.summary is not None and self.summary.source == "digest"
 
 
-def evolve_compaction(chapter: Chapter, event: CompactionEvent, at: EventRef) -> None:
-    """Apply one event of a compaction, in place like every fold."""
-    chapter.last = at
+def evolve_compaction(chapter: Chapter, event: CompactionEvent, at: EventRef) -> Chapter:
+    """Return the chapter after one event of a compaction."""
+    chapter = replace(chapter, last=at)
     match event:
         case CompactionRequested():
-            chapter.requested, chapter.failed, chapter.ineffective = event, None, 0
+            return replace(chapter, requested=event, failed=None, ineffective=0)
         case CompactionStarted():
-            chapter.in_progress = event
+            return replace(chapter, in_progress=event)
         case CompactionFailed():
-            chapter.in_progress = chapter.failed = None
-            if event.problem.code != INTERRUPTED:  # else what a person asked for is still wanted
-                chapter.failed, chapter.requested = event, None
-                chapter.failures += 1
-        case ContextCompacted():
-            if event.source == "model" and not chapter.provisional:
+            if event.problem.code == INTERRUPTED:  # what a person asked for is still wanted
+                return replace(chapter, in_progress=None, failed=None)
+            failures = chapter.failures + 1
+            return replace(chapter, in_progress=None, failed=event, requested=None, failures=failures)
+        case ContextCompacted(source="model"):
+            ineffective = chapter.ineffective
+            if not chapter.provisional:
                 helped = event.tokens_after <= HELPED * event.tokens_before
-                chapter.ineffective = 0 if helped else chapter.ineffective + 1
-            chapter.in_progress = chapter.failed = None
-            chapter.summary, chapter.summary_at = event, at
-            if event.source == "model":
-                chapter.requested, chapter.failures = None, 0
+                ineffective = 0 if helped else ineffective + 1
+            chapter = replace(chapter, requested=None, failures=0, ineffective=ineffective)
+            return replace(chapter, in_progress=None, failed=None, summary=event, summary_at=at)
+        case ContextCompacted():
+            return replace(chapter, in_progress=None, failed=None, summary=event, summary_at=at)
         case _ as never:
             assert_never(never)

@@ -1,7 +1,8 @@
-"""`next_step`: what a session's worker does next, and how an interrupted turn is picked up.
+"""`next_step`: what a session's worker does next, and the events that end a turn.
 
-The order of the questions is the rule: a stop comes before work, an open call before the next
-model request, a message that steers before the end.
+`session_step` holds for every agent: when a turn begins, waits and ends. What an agent does in between is its driver's:
+`builtin_step` for our own. The order of the questions is the rule: a stop comes before work, an open call before the
+next model request, a message that steers before the end.
 """
 
 from __future__ import annotations
@@ -21,24 +22,18 @@ from holdfast.domain.events.session import (
     Outcome,
     ToolCallFinished,
     TurnFinished,
-    TurnResumed,
     WaitOpened,
 )
 from holdfast.domain.queue import interrupting, urgent
 from holdfast.domain.session import OpenCall, Session, Turn
 from holdfast.domain.session_fold import DIGEST, TRY_AGAIN
 from holdfast.domain.task import is_person, task_of_call
-from holdfast.domain.text import duration
 
-CRASHED = "the gateway was killed or crashed"
 TOO_LONG = "context_too_long"
 """The code of a provider's refusal of a context that is longer than its model takes."""
 COMMAND_TOOL = "terminal"
 """The tool whose call waits for a command, which ends when its turn is stopped."""
-AGAIN_AFTER_CRASH = frozenset({"pure", "idempotent", "keyed"})
 MINUTE_MS = 60_000
-JUST_ANSWERED_MS = 60_000
-"""However short the age limit is, a person's answer is not old at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +89,11 @@ class CallModel:
 
 
 @dataclass(frozen=True, slots=True)
-class RunTools:
-    """Carry these calls out, in order."""
+class RunTool:
+    """Carry out the first open call, unless a person must be asked first."""
 
     turn: int
-    calls: list[Call]
+    call: Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +128,29 @@ class Rest:
     """Nothing to do until somebody says something."""
 
 
-Step = Begin | Join | CallModel | RunTools | Finish | Sleep | Compact | Ask | Rest
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """The agent's own next move: its driver says which."""
+
+
+SessionStep = Begin | Join | Finish | Sleep | Rest
+DriverStep = CallModel | RunTool | Compact | Ask | Finish | Rest
+Step = SessionStep | DriverStep
 
 
 def next_step(session: Session, limits: TurnLimits, *, now: int, worked_ms: int | None = None) -> Step:
-    """The one thing to do now. `worked_ms` is how long the open turn was worked on; None when only the log tells."""
+    """The one thing to do now for a session of our own agent."""
+    step = session_step(session, limits, now=now, worked_ms=worked_ms)
+    return builtin_step(session, limits, now=now) if isinstance(step, Advance) else step
+
+
+def session_step(
+    session: Session, limits: TurnLimits, *, now: int, worked_ms: int | None = None
+) -> SessionStep | Advance:
+    """What comes next whatever the agent is. `worked_ms` is how long the open turn was worked on, if that is known."""
     turn = session.turn
     if turn is None:
-        return _begin(session) if session.queue else at_rest(session, limits.compaction, now=now) or Rest()
+        return _begin(session) if session.queue else Advance()
     if (stopped := stop_reason(session)) is not None:
         return Finish(turn.number, "stopped", stopped)
     if turn.wait is not None:
@@ -149,13 +159,13 @@ def next_step(session: Session, limits: TurnLimits, *, now: int, worked_ms: int 
             return Rest()
         return Sleep(turn.number, wait.wait, wait.until, wait.default or "the time has come")
     if turn.failed is not None:
-        shorter = _before_call(session, turn, limits) if turn.failed.code == TOO_LONG else None
-        return shorter or Finish(turn.number, "failed", turn.failed.message, turn.failed)
+        too_long = turn.failed.code == TOO_LONG
+        return Advance() if too_long else Finish(turn.number, "failed", turn.failed.message, turn.failed)
     steering = [queued for queued in urgent(session.queue) if queued.event.mode == "steer"]
     if turn.open_calls and 0 < turn.released < turn.step and not steering:
         return Finish(turn.number, "done", "its run of the card is over")
     if turn.open_calls:
-        return RunTools(turn.number, [open_call.call for open_call in turn.open_calls.values()])
+        return Advance()
     if steering:
         by_person = any(is_person(queued.event.by) for queued in steering)
         return Join(turn.number, [queued.event.input for queued in steering], by_person)
@@ -164,8 +174,20 @@ def next_step(session: Session, limits: TurnLimits, *, now: int, worked_ms: int 
     worked = worked_by_log(turn, now=now) if worked_ms is None else worked_ms
     if (problem := _over_limit(turn, limits, worked)) is not None:
         return Finish(turn.number, "failed", problem.message, problem)
+    return Advance()
+
+
+def builtin_step(session: Session, limits: TurnLimits, *, now: int) -> DriverStep:
+    """The next move of our own agent: carry out a call, make the context shorter, or ask the model."""
+    turn = session.turn
+    if turn is None:
+        return at_rest(session, limits.compaction, now=now) or Rest()
+    if turn.open_calls and turn.failed is None:
+        return RunTool(turn.number, next(iter(turn.open_calls.values())).call)
     if (shorter := _before_call(session, turn, limits)) is not None:
         return shorter
+    if turn.failed is not None:
+        return Finish(turn.number, "failed", turn.failed.message, turn.failed)
     if turn.answered or turn.step == 0:
         return CallModel(turn.number, turn.step + 1, 1)
     return CallModel(turn.number, turn.step, turn.attempts + 1)
@@ -269,7 +291,7 @@ def stop_reason(session: Session) -> str | None:
     return None
 
 
-def _begin(session: Session) -> Step:
+def _begin(session: Session) -> Begin:
     """The first message; or the first that interrupts, together with what was to steer the turn that it ended."""
     first = interrupting(session.queue) or session.queue[:1]
     by_person = any(is_person(queued.event.by) for queued in first)
@@ -285,7 +307,7 @@ def closing_events(session: Session, finish: Finish, partial: Partial, *, now: i
             events.append(interrupted_answer(turn, partial, finish.reason))
         stopped = finish.outcome == "stopped"
         for open_call in turn.open_calls.values():
-            events.append(_close_call(session, turn, open_call, finish.reason, now=now, stopped=stopped))
+            events.append(close_call(session, turn, open_call, finish.reason, now=now, stopped=stopped))
     events.append(TurnFinished(turn=finish.turn, outcome=finish.outcome, reason=finish.reason, problem=finish.problem))
     return events
 
@@ -297,7 +319,7 @@ def interrupted_answer(turn: Turn, partial: Partial, reason: str) -> ModelInterr
     )
 
 
-def _close_call(
+def close_call(
     session: Session, turn: Turn, open_call: OpenCall, reason: str, *, now: int | None = None, stopped: bool = False
 ) -> ToolCallFinished:
     """`now` is when it was cut; None where nobody knows."""
@@ -324,77 +346,11 @@ def _close_call(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
-    """What is known about the time in which nobody worked on a turn, and why."""
-
-    away_ms: int | None = None
-    """Since the last sign of life; None when only the log tells. The log alone may say too much: what runs for
-    long writes no events, and the wall clock may have been set."""
-    cause: str = CRASHED
-    command_ms: int | None = None
-    """Since the last sign of life of a command that the turn waits for: it works on while no gateway is there."""
-
-
-NO_BREAK = Break()
-
-
-def pick_up(
-    session: Session, partial: Partial, break_: Break = NO_BREAK, *, now: int, limits: TurnLimits
-) -> list[AnyEvent]:
-    """What a new worker writes before it goes on with a turn that another one left open.
-
-    The cut answer becomes a fact, effects that may not be repeated become `unknown`, and the turn
-    is resumed; or, when it is too old or was resumed too often in vain, it waits for a person. A turn that
-    somebody stopped is not resumed: its end comes next.
-    """
-    turn = session.turn
-    trying = _cut_compaction(session, now)
-    if turn is None or turn.wait is not None:
-        return trying
-    away = _away(session, turn, partial, break_, now)
-    if turn.last_kind == "WaitAnswered" and away <= max(limits.resume_age_ms, JUST_ANSWERED_MS):
-        return trying  # not an interruption: this worker was called by the answer
-    cause = turn.suspended or break_.cause
-    events = trying
-    if turn.asked:
-        events.append(interrupted_answer(turn, partial, cause))
-    for open_call in turn.open_calls.values():
-        if open_call.effect is not None and open_call.effect not in AGAIN_AFTER_CRASH:
-            events.append(_close_call(session, turn, open_call, cause))
-    if stop_reason(session) is not None:
-        return events
-    idle = away if break_.command_ms is None else min(away, break_.command_ms)
-    reason = _why_not_resume(turn, idle, limits)
-    if reason is not None:
-        wait = wait_id(session, turn)
-        events.append(WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=reason))
-    else:
-        attempt = turn.resumes + (0 if turn.suspended else 1)
-        events.append(TurnResumed(turn=turn.number, attempt=attempt, cause=cause, away_ms=away))
-    return events
-
-
-def _away(session: Session, turn: Turn, partial: Partial, break_: Break, now: int) -> int:
-    """How long nobody worked: the later of the last event and the last sign of life counts."""
-    by_log = now - max(session.updated_at, partial.at, turn.last_done.at)
-    if break_.away_ms is None or 0 <= by_log < break_.away_ms:
-        return max(0, by_log)
-    return max(0, break_.away_ms)
-
-
-def _cut_compaction(session: Session, now: int) -> list[AnyEvent]:
+def interrupted_summary(session: Session, reason: str, *, now: int) -> list[AnyEvent]:
+    """The end of a summary that was being written, if one was."""
     trying = session.chapter.in_progress
     if trying is None:
         return []
-    problem = Problem(code=INTERRUPTED, message=f"The summary was cut: {CRASHED}.")
+    problem = Problem(code=INTERRUPTED, message=f"The summary was cut: {reason}.")
     failure_events = CompactionFailed(covers=trying.covers, attempt=trying.attempt, problem=problem, again_at=now)
     return [failure_events]
-
-
-def _why_not_resume(turn: Turn, away: int, limits: TurnLimits) -> str | None:
-    if away > limits.resume_age_ms:
-        return f"it was interrupted {duration(away)} ago, and old work does not wake up by itself"
-    if turn.resumes >= limits.resume_attempts:
-        return f"it was interrupted {turn.resumes} times in a row before it got any further"
-    return None

@@ -25,17 +25,20 @@ QUEUE_LIMIT = 1_000
 """The most messages that may wait in one session."""
 
 
-class Queue(list[QueuedInput]):
+class Queue(tuple[QueuedInput, ...]):
     """The messages in their order. It knows how many are urgent, so that nobody searches a long queue for them."""
 
-    def __init__(self, queued: Iterable[QueuedInput] = ()) -> None:
-        super().__init__(queued)
-        self.urgent = sum(one.event.mode != "queue" for one in self)
+    urgent: int
 
-    def add(self, queued: QueuedInput) -> None:
-        """One more at the end."""
-        self.append(queued)
-        self.urgent += queued.event.mode != "queue"
+    def __new__(cls, queued: Iterable[QueuedInput] = ()) -> Queue:
+        """Count the urgent ones once."""
+        queue = super().__new__(cls, queued)
+        queue.urgent = sum(one.event.mode != "queue" for one in queue)
+        return queue
+
+    def add(self, queued: QueuedInput) -> Queue:
+        """Return the queue with one more at its end."""
+        return Queue((*self, queued))
 
 
 def urgent(queue: Queue) -> list[QueuedInput]:
@@ -86,10 +89,8 @@ def withdraw(queue: Queue, input: str) -> Queue:
 
 def take(queue: Queue, inputs: list[str]) -> tuple[list[QueuedInput], Queue]:
     """Those that a turn takes, in the order in which it takes them; and those that stay."""
-    if len(inputs) == 1 and queue and queue[0].event.input == inputs[0]:
-        first = queue.pop(0)  # nearly always: however long the queue is, that costs the same
-        queue.urgent -= first.event.mode != "queue"
-        return [first], queue
+    if len(inputs) == 1 and queue and queue[0].event.input == inputs[0]:  # nearly always
+        return [queue[0]], Queue(queue[1:])
     known = {queued.event.input: queued for queued in queue}
     taken = [known[input] for input in inputs if input in known]
     wanted = {queued.event.input for queued in taken}

@@ -1,17 +1,19 @@
-"""A session as the rules know it: the fold of its events (`session_fold.py`). Nobody else writes to these fields."""
+"""A session as the rules know it: an immutable snapshot, made by folding its events (`session_fold.py`)."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
+import msgspec
+
 from holdfast.domain.chapter import Chapter, chapter_note, summary_note
-from holdfast.domain.events import Record
 from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed
 from holdfast.domain.events.parts import Call, EventRef, Problem, Rights
 from holdfast.domain.events.session import Effect, NoteReceived, StopRequested, WaitAnswered, WaitOpened
 from holdfast.domain.history import (
+    History,
     Message,
     Note,
     StatePart,
@@ -25,8 +27,7 @@ SessionActivity = Literal["idle", "queued", "running", "waiting", "suspended", "
 # --- the turn -----------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class OpenCall:
+class OpenCall(StatePart, frozen=True):
     """A tool call of the current step that has no outcome yet."""
 
     call: Call
@@ -35,14 +36,15 @@ class OpenCall:
     """The effect class, once the intent was written, and when that was; None while it has not been started."""
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(StatePart, frozen=True):
     """The turn at work."""
 
     number: int
     started: EventRef
-    last: Record
-    """The last thing that the worker did."""
+    last_done: EventRef
+    """Where and when the worker did something last."""
+    last_kind: str
+    """And what it was: the name of the event."""
     step: int = 0
     asked: bool = False
     """A model request of this step is open: no answer and no failure yet."""
@@ -53,25 +55,25 @@ class Turn:
     yielded: bool = False
     """The answer asked for nothing more: the turn is over unless somebody joins in."""
     model: str = ""
-    open_calls: dict[str, OpenCall] = field(default_factory=dict)
+    open_calls: Mapping[str, OpenCall] = MappingProxyType({})
     failed: Problem | None = None
     stop: StopRequested | None = None
     stop_asked: EventRef | None = None
     suspended: str = ""
     wait: WaitOpened | None = None
     waits: int = 0
-    answers: dict[str, WaitAnswered] = field(default_factory=dict)
+    answers: Mapping[str, WaitAnswered] = MappingProxyType({})
     """What people answered to the calls of this step."""
     tokens: int = 0
     stood_still_ms: int = 0
     """How long nobody worked on it: it waited for a person, or no gateway was there."""
     resumes: int = 0
     """Crashes in a row without progress in between; a goodbye does not count."""
-    interruptions: list[tuple[int, int, int, str]] = field(default_factory=list)
+    interruptions: tuple[tuple[int, int, int, str], ...] = ()
     """Every resume of this turn: version, time, how long nobody worked, and why."""
     task: str = ""
     """The task that it is: its session's, or its own since somebody detached it."""
-    files: list[str] = field(default_factory=list)
+    files: tuple[str, ...] = ()
     """The files that its tools changed, as far as they know."""
     said: str = ""
     """The last thing that the agent said."""
@@ -79,16 +81,6 @@ class Turn:
     """A person asked for it; not only the end of a task."""
     released: int = 0
     """The step in which the run that it worked for ended: a last word may follow, and no more."""
-
-    @property
-    def last_done(self) -> EventRef:
-        """Where and when the worker did something last."""
-        return EventRef(self.last.version, self.last.at)
-
-    @property
-    def last_kind(self) -> str:
-        """And what it was."""
-        return type(self.last.event).__name__
 
 
 class LastTurn(StatePart, frozen=True):
@@ -103,8 +95,7 @@ class LastTurn(StatePart, frozen=True):
     """A person has seen that it failed."""
 
 
-@dataclass(slots=True)
-class Session:
+class Session(StatePart, frozen=True):
     """All that the rules need to know of one session."""
 
     id: str
@@ -115,23 +106,23 @@ class Session:
     cwd: str = ""
     model: str = ""
     """Chosen in this session instead of the profile's own."""
-    allowed: set[str] = field(default_factory=set)
+    allowed: frozenset[str] = frozenset()
     """The patterns that a person allowed for this session."""
-    allowed_calls: set[str] = field(default_factory=set)
+    allowed_calls: frozenset[str] = frozenset()
     """The digests of the calls that a person allowed for this session."""
     rights: Rights = NO_LIMITS
     """What limits it besides its profile: the rights of the agents that it descends from."""
     limited_at: EventRef | None = None
     """The event that limited it last."""
-    answered: dict[str, WaitAnswered] = field(default_factory=dict)
+    answered: Mapping[str, WaitAnswered] = MappingProxyType({})
     """Every answer by its wait, so that a second one can be told who was first."""
-    undone: set[int] = field(default_factory=set)
+    undone: frozenset[int] = frozenset()
     archived_at: EventRef | None = None
     """The event that archived it, while it is."""
     pinned: bool = False
-    messages: list[Message] = field(default_factory=list)
+    messages: History = msgspec.field(default_factory=History)
     """All that was said in turns that were not undone; the model sees `context()`."""
-    chapters: list[Chapter] = field(default_factory=lambda: [Chapter()])
+    chapters: tuple[Chapter, ...] = (Chapter(),)
     """Those that a reset opened and nobody undid, the first one included."""
     size: int = 0
     """About how many tokens the model sees."""
@@ -139,10 +130,10 @@ class Session:
     """The first word of a person in this chapter; None while it is empty."""
     last_active: EventRef | None = None
     """A person's last act, or the end of the last turn that a person asked for."""
-    policy: ResetPolicy = field(default_factory=ResetPolicy)
+    policy: ResetPolicy = ResetPolicy()
     postponed: tuple[ResetPostponed, EventRef] | None = None
-    queue: Queue = field(default_factory=Queue)
-    notes: list[NoteReceived] = field(default_factory=list)
+    queue: Queue = Queue()
+    notes: tuple[NoteReceived, ...] = ()
     """What the model will be told at the beginning of its next turn."""
     task: str = ""
     """The agent task whose work this session is."""
@@ -184,8 +175,7 @@ class Session:
 
     def context(self) -> list[Message]:
         """What the model sees."""
-        start = bisect_right(self.messages, self.chapter.start, key=lambda message: message.turn)
-        return [*self.context_preamble(), *self.messages[start:]]
+        return [*self.context_preamble(), *self.messages.after_turn(self.chapter.start)]
 
     @property
     def activity(self) -> SessionActivity:

@@ -1,18 +1,18 @@
 """The fold: from the events of a session to its state.
 
-`evolve` is the only way to change a Session. It works in place, since copying the history at every
-event would make a fold quadratic; it is pure in every other sense: no I/O, no clock, and the same
-events always give the same state.
+`evolve` returns the next snapshot and leaves the one before as it is. Snapshots share the history (`History`), so
+that an event costs the same however long the conversation is. No I/O, no clock: the same events always give the
+same state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
+from msgspec.structs import replace
 
 from holdfast.domain.chapter import Chapter, evolve_compaction
-from holdfast.domain.events import Record
+from holdfast.domain.events import AnyEvent, Record, session_stream
 from holdfast.domain.events.card import BoardEvent, CardEvent
 from holdfast.domain.events.chapter import (
     ChapterEvent,
@@ -61,6 +61,7 @@ from holdfast.domain.events.task import TaskEvent
 from holdfast.domain.history import (
     TOKEN_SHIFT,
     AgentMessage,
+    History,
     Note,
     ToolResult,
     UserMessage,
@@ -77,100 +78,77 @@ DIGEST, TRY_AGAIN = "digest", "try again"
 
 
 def fold(session: Session, records: Iterable[Record]) -> Session:
-    """Apply records in order, and hand the same session back."""
+    """Return the session after these records."""
     for record in records:
-        evolve(session, record)
+        session = evolve(session, record)
     return session
 
 
-def evolve(session: Session, record: Record) -> None:
-    """Apply one record. The most frequent kinds come first."""
+def after(session: Session, events: Iterable[AnyEvent], *, at: int) -> Session:
+    """Return the session as it will be when these events are appended at this time, and nothing before them."""
+    stream = session_stream(session.id)
+    for event in events:
+        session = evolve(session, Record(seq=0, stream=stream, version=session.version + 1, at=at, event=event))
+    return session
+
+
+def evolve(session: Session, record: Record) -> Session:
+    """Return the session after one record. The most frequent kinds come first."""
     if record.version != session.version + 1:
         raise ValueError(f"{record.stream}: version {record.version} does not follow {session.version}")
-    session.version = record.version
-    session.updated_at = record.at
+    here = EventRef(record.version, record.at)
+    session = replace(session, version=record.version, updated_at=record.at)
     match record.event:
         case ModelResponded() as e:
-            _responded(session, e)
-            _progress(session, record)
+            return _responded(session, e, here)
         case ToolCallFinished() as e:
-            session.messages.append(ToolResult(e.turn, e.call, e.tool, e.outcome, e.output))
-            session.size += len(e.output) >> TOKEN_SHIFT
-            if session.turn is not None:
-                session.turn.open_calls.pop(e.call, None)
-                session.turn.files += e.files
-            _progress(session, record)
+            return _call_finished(session, e, here)
         case InputReceived() as e:
-            session.queue.add(QueuedInput(e, EventRef(record.version, record.at)))
-            _acted(session, record, e.by, begins=True)
+            queued = replace(session, queue=session.queue.add(QueuedInput(e, here)))
+            return _acted(queued, here, e.by, begins=True)
         case ToolCallStarted() as e:
             turn = _turn(session)
-            turn.open_calls[e.call].effect, turn.open_calls[e.call].started = e.effect, record.at
-            turn.last = record
+            started = replace(turn.open_calls[e.call], effect=e.effect, started=record.at)
+            return _did(session, e, here, open_calls={**turn.open_calls, e.call: started})
         case ModelRequested() as e:
-            turn = _turn(session)
-            turn.step, turn.attempts, turn.model = e.step, e.attempt, e.model
-            turn.asked, turn.answered, turn.failed = True, False, None
-            turn.last = record
+            asked = {"step": e.step, "attempts": e.attempt, "model": e.model}
+            return _did(session, e, here, **asked, asked=True, answered=False, failed=None)
         case TurnStarted() as e:
-            session.turns = e.turn
-            started = EventRef(record.version, record.at)
-            session.turn = Turn(e.turn, started, record, task=session.task, by_person=e.by_person)
-            session.messages += [Note(e.turn, note.text) for note in session.notes]
-            session.notes = []
-            _take(session, e.turn, e.inputs)
+            return _turn_started(session, e, here)
         case TurnFinished() as e:
-            ended = EventRef(record.version, record.at)
-            session.last_turn = LastTurn(e.turn, e.outcome, e.reason, e.problem, ended)
-            if session.turn is not None and session.turn.by_person and session.last_active is not None:
-                session.last_active, session.postponed = ended, None
-            session.turn, session.chapter.use_digest = None, False
-            if e.outcome != "done":
-                session.messages.append(Note(e.turn, f"This turn {e.outcome}: {e.reason}"))
+            return _turn_finished(session, e, here)
         case InputsJoined() as e:
-            turn = _turn(session)
-            turn.yielded, turn.released = False, 0
-            turn.by_person |= e.by_person
-            _take(session, e.turn, e.inputs)
-            turn.last = record
+            by_person = _turn(session).by_person or e.by_person
+            joined = _did(session, e, here, yielded=False, released=0, by_person=by_person)
+            return _take(joined, e.turn, e.inputs)
         case ModelInterrupted() as e:
-            turn = _turn(session)
-            turn.asked = False
-            session.messages.append(Note(e.turn, _cut_note(e)))
-            turn.last = record
+            return _note(_did(session, e, here, asked=False), e.turn, _interrupted_note(e))
         case ModelFailed() as e:
-            turn = _turn(session)
-            turn.asked, turn.failed = False, e.problem
-            turn.last = record
+            return _did(session, e, here, asked=False, failed=e.problem)
         case TurnSuspended() as e:
-            turn = _turn(session)
-            turn.suspended, turn.last = e.reason, record
+            return _did(session, e, here, suspended=e.reason)
         case TurnResumed() as e:
             turn = _turn(session)
-            turn.suspended, turn.resumes = "", e.attempt
-            turn.stood_still_ms += e.away_ms
-            turn.interruptions.append((record.version, record.at, e.away_ms, e.cause))
-            session.messages.append(Note(e.turn, _resume_note(e)))
-            turn.last = record
+            resumed = _did(
+                session,
+                e,
+                here,
+                suspended="",
+                resumes=e.attempt,
+                stood_still_ms=turn.stood_still_ms + e.away_ms,
+                interruptions=(*turn.interruptions, (record.version, record.at, e.away_ms, e.cause)),
+            )
+            return _note(resumed, e.turn, _resume_note(e))
         case WaitOpened() as e:
-            turn = _turn(session)
-            turn.wait, turn.suspended, turn.failed = e, "", None
-            turn.waits += 1
-            turn.last = record
+            return _did(session, e, here, wait=e, suspended="", failed=None, waits=_turn(session).waits + 1)
         case WaitAnswered() as e:
-            turn = _turn(session)
-            if turn.wait is not None and turn.wait.purpose != "retry":
-                turn.stood_still_ms += max(0, record.at - turn.last.at)
-            _answered(session, turn, e)
-            _acted(session, record, e.by)
-            turn.resumes = 0
-            turn.last = record
+            return _acted(_answered(session, e, here), here, e.by)
         case StopRequested() as e:
-            if (turn_now := session.turn) is not None and turn_now.number == e.turn:
-                turn_now.stop, turn_now.stop_asked = e, EventRef(record.version, record.at)
-            _acted(session, record, e.by)
+            if session.turn is not None and session.turn.number == e.turn:
+                session = replace(session, turn=replace(session.turn, stop=e, stop_asked=here))
+            return _acted(session, here, e.by)
         case other:
-            _of_session(session, other, record)
+            return _of_session(session, other, here)
 
 
 Other = (
@@ -192,110 +170,105 @@ Other = (
 )
 
 
-def _of_session(session: Session, event: Other, record: Record) -> None:
-    """What is said to a session or about it; rarer than what is done in it."""
+def _of_session(session: Session, event: Other, here: EventRef) -> Session:
+    """Events about a session; rarer than what is done in it."""
     match event:
         case NoteReceived() as e:
-            session.notes.append(e)
+            return replace(session, notes=(*session.notes, e))
         case TurnDetached() as e:
-            if session.turn is not None and session.turn.number == e.turn:
-                session.turn.task = e.task
+            if session.turn is None or session.turn.number != e.turn:
+                return session
+            return replace(session, turn=replace(session.turn, task=e.task))
         case SessionCreated() as e:
-            session.title, session.profile, session.cwd, session.task = e.title, e.profile, e.cwd, e.task
-            session.rights, session.workspace_of = e.rights or NO_LIMITS, e.workspace_of
-            session.limited_at = EventRef(record.version, record.at) if e.rights is not None else None
+            return replace(
+                session,
+                title=e.title,
+                profile=e.profile,
+                cwd=e.cwd,
+                task=e.task,
+                rights=e.rights or NO_LIMITS,
+                workspace_of=e.workspace_of,
+                limited_at=here if e.rights is not None else None,
+            )
         case SessionRenamed() as e:
-            session.title = e.title
+            return replace(session, title=e.title)
         case AgentChosen() as e:
-            session.profile, session.model = e.profile, e.model
-            _acted(session, record, e.by)
+            return _acted(replace(session, profile=e.profile, model=e.model), here, e.by)
         case TurnUndone() as e:
-            session.undone.add(e.turn)
-            session.messages = [message for message in session.messages if message.turn != e.turn]
-            session.size = _estimate(session)
-            _dismiss(session, e.turn)
-            _acted(session, record, e.by)
+            kept = History(message for message in session.messages if message.turn != e.turn)
+            session = replace(session, undone=session.undone | {e.turn}, messages=kept)
+            return _acted(_dismiss(_sized(session), e.turn), here, e.by)
         case FailureDismissed() as e:
-            _dismiss(session, e.turn)
-            _acted(session, record, e.by)
+            return _acted(_dismiss(session, e.turn), here, e.by)
         case SessionArchived():
-            session.archived_at = EventRef(record.version, record.at)
+            return replace(session, archived_at=here)
         case SessionRestored():
-            session.archived_at = None
+            return replace(session, archived_at=None)
         case SessionPinned() as e:
-            session.pinned = e.pinned
+            return replace(session, pinned=e.pinned)
         case InputRevised() as e:
-            session.queue = revise(session.queue, e)
-            _acted(session, record, e.by)
+            return _acted(replace(session, queue=revise(session.queue, e)), here, e.by)
         case InputWithdrawn() as e:
-            session.queue = withdraw(session.queue, e.input)
-            _acted(session, record, e.by)
+            return _acted(replace(session, queue=withdraw(session.queue, e.input)), here, e.by)
         case WorkerBound() as e:
-            session.card, session.run, session.cwd = e.card, e.run, e.cwd or session.cwd
-            session.workspace_of = e.card
-            if e.rights is not None:
-                session.rights = intersect(session.rights, e.rights)
-                session.limited_at = EventRef(record.version, record.at)
+            session = replace(session, card=e.card, run=e.run, cwd=e.cwd or session.cwd, workspace_of=e.card)
+            if e.rights is None:
+                return session
+            return replace(session, rights=intersect(session.rights, e.rights), limited_at=here)
         case WorkerReleased():
-            session.run = 0
-            if session.turn is not None:
-                session.turn.released = session.turn.step
+            turn = session.turn
+            return replace(session, run=0, turn=turn and replace(turn, released=turn.step))
         case other:
             if isinstance(other, TaskEvent | CardEvent | BoardEvent | SystemEvent):
                 raise TypeError(f"{type(other).__name__} does not belong into a session")
-            _of_chapter(session, other, record)
+            return _of_chapter(session, other, here)
 
 
-def _of_chapter(session: Session, event: ChapterEvent, record: Record) -> None:
-    happened = EventRef(record.version, record.at)
+def _of_chapter(session: Session, event: ChapterEvent, here: EventRef) -> Session:
     match event:
         case ResetPostponed():
-            session.postponed = (event, happened)
+            return replace(session, postponed=(event, here))
         case ResetPolicySet(policy=policy, by=by):
-            session.policy = policy
-            if session.first_input is not None:  # a rule is not about the time before it was set
-                session.first_input = happened
-            _acted(session, record, by)
+            first_input = None if session.first_input is None else here  # a rule is not about the time before it
+            return _acted(replace(session, policy=policy, first_input=first_input), here, by)
         case ChapterOpened():
-            session.chapter.requested = None
-            session.chapters.append(Chapter(event.chapter, session.turns, event, happened))
-            session.first_input = session.last_active = session.postponed = None
-            session.size = _estimate(session)
+            closed = replace(session.chapter, requested=None)
+            chapters = (*session.chapters[:-1], closed, Chapter(event.chapter, session.turns, event, here))
+            return _sized(replace(session, chapters=chapters, first_input=None, last_active=None, postponed=None))
         case ChapterRejoined():
-            session.chapters.pop()
-            session.first_input = session.last_active = happened
-            session.postponed = None
-            session.size = _estimate(session)
+            chapters = session.chapters[:-1]
+            return _sized(replace(session, chapters=chapters, first_input=here, last_active=here, postponed=None))
         case other:
-            evolve_compaction(session.chapter, other, happened)
+            session = _with_chapter(session, evolve_compaction(session.chapter, other, here))
             if isinstance(other, CompactionRequested):
-                _acted(session, record, other.by)
+                return _acted(session, here, other.by)
             if isinstance(other, ContextCompacted):
-                session.size = other.tokens_after
-                if session.turn is not None:
-                    session.turn.failed = None
+                turn = session.turn and replace(session.turn, failed=None)
+                return replace(session, size=other.tokens_after, turn=turn)
+            return session
 
 
-def _acted(session: Session, record: Record, by: str, *, begins: bool = False) -> None:
-    """A person did something; what the runtime says in its own name is nothing of the kind."""
-    if not is_person(by):
-        return
-    happened = EventRef(record.version, record.at)
-    if begins and session.first_input is None:
-        session.first_input = happened
-    if session.first_input is not None:
-        session.last_active, session.postponed = happened, None
+def _acted(session: Session, here: EventRef, by: str, *, begins: bool = False) -> Session:
+    """A person did something; what the runtime does in its own name does not count."""
+    if not is_person(by) or (session.first_input is None and not begins):
+        return session
+    return replace(session, first_input=session.first_input or here, last_active=here, postponed=None)
 
 
-def _dismiss(session: Session, turn: int) -> None:
-    """It is known that this turn failed."""
+def _dismiss(session: Session, turn: int) -> Session:
+    """A person knows that this turn failed."""
     last = session.last_turn
-    if last is not None and last.number == turn:
-        session.last_turn = msgspec.structs.replace(last, dismissed=True)
+    if last is None or last.number != turn:
+        return session
+    return replace(session, last_turn=replace(last, dismissed=True))
 
 
-def _estimate(session: Session) -> int:
-    return sum(message_size(message) for message in session.context())
+def _sized(session: Session) -> Session:
+    return replace(session, size=sum(message_size(message) for message in session.context()))
+
+
+def _with_chapter(session: Session, chapter: Chapter) -> Session:
+    return replace(session, chapters=(*session.chapters[:-1], chapter))
 
 
 def _turn(session: Session) -> Turn:
@@ -304,52 +277,100 @@ def _turn(session: Session) -> Turn:
     return session.turn
 
 
-def _progress(session: Session, record: Record) -> None:
-    turn = session.turn
-    if turn is not None:
-        turn.resumes = 0
-        turn.last = record
+def _did(session: Session, event: AnyEvent, here: EventRef, **changes: object) -> Session:
+    """The worker did something in the open turn."""
+    turn = replace(_turn(session), last_done=here, last_kind=type(event).__name__, **changes)
+    return replace(session, turn=turn)
 
 
-def _responded(session: Session, event: ModelResponded) -> None:
-    session.messages.append(AgentMessage(event.turn, event.text, event.thinking, event.calls, event.signature))
+def _note(session: Session, turn: int, text: str) -> Session:
+    return replace(session, messages=session.messages.extended(Note(turn, text)))
+
+
+def _turn_started(session: Session, event: TurnStarted, here: EventRef) -> Session:
+    turn = Turn(event.turn, here, here, type(event).__name__, task=session.task, by_person=event.by_person)
+    messages = session.messages.extended(*(Note(event.turn, note.text) for note in session.notes))
+    started = replace(session, turns=event.turn, turn=turn, messages=messages, notes=())
+    return _take(started, event.turn, event.inputs)
+
+
+def _turn_finished(session: Session, event: TurnFinished, here: EventRef) -> Session:
+    last = LastTurn(event.turn, event.outcome, event.reason, event.problem, here)
+    if session.turn is not None and session.turn.by_person and session.last_active is not None:
+        session = replace(session, last_active=here, postponed=None)
+    session = _with_chapter(replace(session, last_turn=last, turn=None), replace(session.chapter, use_digest=False))
+    if event.outcome == "done":
+        return session
+    return _note(session, event.turn, f"This turn {event.outcome}: {event.reason}")
+
+
+def _responded(session: Session, event: ModelResponded, here: EventRef) -> Session:
+    message = AgentMessage(event.turn, event.text, event.thinking, event.calls, event.signature)
     used = event.usage.input_tokens + event.usage.output_tokens
-    session.size = used or session.size + message_size(session.messages[-1])
     turn = _turn(session)
-    turn.said = event.text or turn.said
-    turn.tokens += used
-    turn.asked, turn.answered, turn.yielded = False, True, not event.calls
-    session.chapter.use_digest = False
-    turn.open_calls = {call.call: OpenCall(call) for call in event.calls}
+    session = _did(
+        session,
+        event,
+        here,
+        said=event.text or turn.said,
+        tokens=turn.tokens + used,
+        asked=False,
+        answered=True,
+        yielded=not event.calls,
+        open_calls={call.call: OpenCall(call) for call in event.calls},
+        resumes=0,
+    )
+    if session.chapter.use_digest:
+        session = _with_chapter(session, replace(session.chapter, use_digest=False))
+    size = used or session.size + message_size(message)
+    return replace(session, messages=session.messages.extended(message), size=size)
 
 
-def _answered(session: Session, turn: Turn, event: WaitAnswered) -> None:
-    wait, turn.wait = turn.wait, None
-    session.answered[event.wait] = event
+def _call_finished(session: Session, event: ToolCallFinished, here: EventRef) -> Session:
+    message = ToolResult(event.turn, event.call, event.tool, event.outcome, event.output)
+    size = session.size + (len(event.output) >> TOKEN_SHIFT)
+    session = replace(session, messages=session.messages.extended(message), size=size)
+    turn = session.turn
+    if turn is None:
+        return session
+    open_calls = {call: open_call for call, open_call in turn.open_calls.items() if call != event.call}
+    return _did(session, event, here, open_calls=open_calls, files=(*turn.files, *event.files), resumes=0)
+
+
+def _answered(session: Session, event: WaitAnswered, here: EventRef) -> Session:
+    turn = _turn(session)
+    wait, stood_still = turn.wait, turn.stood_still_ms
+    if wait is not None and wait.purpose != "retry":
+        stood_still += max(0, here.at - turn.last_done.at)
+    session = _did(session, event, here, wait=None, resumes=0, stood_still_ms=stood_still)
+    session = replace(session, answered={**session.answered, event.wait: event})
     if wait is None:
-        return
+        return session
     if wait.call:
-        turn.answers[wait.call] = event
+        session = replace(session, turn=replace(_turn(session), answers={**turn.answers, wait.call: event}))
         if event.answer in ("session", "always") and event.pattern:
-            session.allowed.add(event.pattern)
+            session = replace(session, allowed=session.allowed | {event.pattern})
         if event.answer in ("call", "session", "always") and event.call_digest:
-            session.allowed_calls.add(event.call_digest)
-    elif wait.purpose == "compaction":
-        session.chapter.use_digest = event.answer == DIGEST
-        session.chapter.failures = 0
-    elif wait.purpose == "resume":
-        session.messages.append(Note(event.turn, f"You stood still: {wait.reason}. {event.by} said: {event.answer}."))
+            session = replace(session, allowed_calls=session.allowed_calls | {event.call_digest})
+        return session
+    if wait.purpose == "compaction":
+        return _with_chapter(session, replace(session.chapter, use_digest=event.answer == DIGEST, failures=0))
+    if wait.purpose == "resume":
+        return _note(session, event.turn, f"You stood still: {wait.reason}. {event.by} said: {event.answer}.")
+    return session
 
 
-def _take(session: Session, turn: int, inputs: list[str]) -> None:
-    taken, session.queue = take(session.queue, inputs)
-    for queued in taken:
-        kind = Note if is_from_task(queued.event.by) else UserMessage
-        session.messages.append(kind(turn, queued.event.text))
-        session.size += len(queued.event.text) >> TOKEN_SHIFT
+def _take(session: Session, turn: int, inputs: list[str]) -> Session:
+    taken, left = take(session.queue, inputs)
+    messages = [
+        Note(turn, queued.event.text) if is_from_task(queued.event.by) else UserMessage(turn, queued.event.text)
+        for queued in taken
+    ]
+    size = session.size + sum(len(queued.event.text) >> TOKEN_SHIFT for queued in taken)
+    return replace(session, queue=left, messages=session.messages.extended(*messages), size=size)
 
 
-def _cut_note(event: ModelInterrupted) -> str:
+def _interrupted_note(event: ModelInterrupted) -> str:
     if not event.text:
         return f"Your answer was cut before its first word: {event.reason}."
     return f"Your answer was cut: {event.reason}. So far you had said:\n{event.text}"

@@ -141,9 +141,9 @@ def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -
             case event:
                 events.append((record.at, event))
     if copy.turn is not None:
-        copy.queue = Queue()
         finish = Finish(copy.turn.number, "stopped", "the session was forked here")
-        events += [(parent[-1].at, event) for event in closing_events(copy, finish, Partial(), now=parent[-1].at)]
+        alone = msgspec.structs.replace(copy, queue=Queue())
+        events += [(parent[-1].at, event) for event in closing_events(alone, finish, Partial(), now=parent[-1].at)]
     if copy.turn is None and copy.last_turn is not None and copy.last_turn.outcome == "failed":
         events.append((now, FailureDismissed(turn=copy.last_turn.number, by=by)))  # it failed there, not here
     events.append((now, ResetPolicySet(policy=copy.policy, by=by)))

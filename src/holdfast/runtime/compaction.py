@@ -15,7 +15,7 @@ from typing import assert_never
 import msgspec
 
 from holdfast.clock import Clock
-from holdfast.domain.chapter import INTERRUPTED, summary_note
+from holdfast.domain.chapter import summary_note
 from holdfast.domain.compaction import Compact, digest, due, fit_to_budget, messages_covered, retry_at
 from holdfast.domain.events.chapter import CompactionFailed, CompactionStarted, ContextCompacted
 from holdfast.domain.events.parts import Problem, Usage
@@ -23,7 +23,6 @@ from holdfast.domain.history import TOKEN_SHIFT, AgentMessage, Message, Note, To
 from holdfast.domain.session import Session
 from holdfast.models.model import Model, ModelAnswer, ModelError, ModelRequest
 from holdfast.runtime.agent import Agent
-from holdfast.runtime.writer import SessionWriter
 
 TOOL_OUTPUT = 4_000
 INSTRUCTIONS = """You are given a conversation between a user and an agent: you are that agent. Your text will stand \
@@ -35,49 +34,41 @@ find then: what the user wants, what was decided and done, what is open, what co
 log = logging.getLogger(__name__)
 
 
-async def summarise_context(
-    session: Session, agent: Agent, step: Compact, writer: SessionWriter, clock: Clock, *, version: int
-) -> None:
-    """One attempt: the summary, or why there is none. Nothing, if something was said since this version."""
-    if session.version != version:
-        return
-    rules, attempt = agent.limits.compaction, session.chapter.failures + 1
+def digest_event(session: Session, agent: Agent, step: Compact) -> ContextCompacted:
+    """A digest in the place of old turns, made by a rule and not by a model."""
+    log.warning("session %s goes on with a digest: %s", session.id, step.reason)
+    return _compacted(session, step, agent.mask(digest(messages_covered(session, step.covers))))
+
+
+def start_event(session: Session, agent: Agent, step: Compact) -> CompactionStarted:
+    """The intent of a summary: by which model, and how often that was tried."""
+    attempt = session.chapter.failures + 1
+    model = agent.summary_models[(attempt - 1) % len(agent.summary_models)].name
+    return CompactionStarted(covers=step.covers, attempt=attempt, model=model, tokens=session.size, reason=step.reason)
+
+
+async def write_summary(
+    session: Session, agent: Agent, step: Compact, clock: Clock
+) -> ContextCompacted | CompactionFailed:
+    """Ask the model for the summary that was begun. Whatever goes wrong is an event, and loses nothing."""
+    rules, attempt, began = agent.limits.compaction, session.chapter.failures + 1, clock.now()
     about = messages_covered(session, step.covers)
-    if step.digest:
-        await writer.write(session, _compacted(session, step, agent.mask(digest(about))))
-        log.warning("session %s goes on with a digest: %s", session.id, step.reason)
-        return
     model = agent.summary_models[(attempt - 1) % len(agent.summary_models)]
-    began = clock.now()
-    started = CompactionStarted(
-        covers=step.covers, attempt=attempt, model=model.name, tokens=session.size, reason=step.reason
-    )
     wish = f"The user adds: {step.instructions}" if step.instructions else ""
-    seen = [*about, *(message for message in session.messages if message.turn > step.covers)]
+    seen = [*about, *session.messages.after_turn(step.covers)]
     try:
-        await writer.write(session, started)
-        if session.chapter.in_progress != started:
-            return  # a reset or its undo came first: look again at what is next
         fit = fit_to_budget(about, rules.limit >> (attempt - 1)) if rules.limit else about
         text, usage = await summarise(model, fit, wish, seconds=agent.summary_seconds, seen=seen)
-    except asyncio.CancelledError:
-        cut = Problem(code=INTERRUPTED, message="The summary was cut: something else came first.")
-        failed = CompactionFailed(covers=step.covers, attempt=attempt, problem=cut, again_at=clock.now())
-        if session.chapter.in_progress is not None:
-            await writer.write(session, failed)
-        raise
     except ModelError as error:
         alone = session.turn is not None or due(session, rules) is not None
         again = retry_at(session.chapter, now=clock.now()) if alone else None
         problem = msgspec.structs.replace(error.problem, message=agent.mask(error.problem.message))
-        failed = CompactionFailed(covers=step.covers, attempt=attempt, problem=problem, again_at=again)
-        await writer.write(session, failed)
         log.warning("no summary of session %s, attempt %d: %s", session.id, attempt, problem.message)
-        return
+        return CompactionFailed(covers=step.covers, attempt=attempt, problem=problem, again_at=again)
     took = clock.now() - began
     made = _compacted(session, step, agent.mask(text), model=model.name, usage=usage, duration_ms=took)
-    await writer.write(session, made)
     log.info("session %s: turns up to %d were summarised, %d tokens", session.id, step.covers, made.tokens_after)
+    return made
 
 
 def _compacted(

@@ -13,9 +13,12 @@ from holdfast.domain.errors import HoldfastError, Unavailable
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.chapter import CompactionFailed
 from holdfast.domain.events.parts import Problem
-from holdfast.domain.next_step import NO_BREAK, Break, Finish, Rest, next_step
+from holdfast.domain.next_step import Finish, Partial, Rest, closing_events, next_step
+from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session, Turn
 from holdfast.follower_state import FollowerState
+from holdfast.runtime.drivers import Events
+from holdfast.runtime.drivers.builtin import BuiltinDriver
 from holdfast.runtime.heartbeat import BEAT_SECONDS, HeartbeatFile
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.streaming_text import StreamingTexts
@@ -218,21 +221,23 @@ class Runner:
                 self._at_rest[session_id] = session.version
             self._try_again_later(session)
             return
-        lease = await self._store.claim(session_stream(session_id), holder=HOLDER)
         writer = SessionWriter(
             self._store,
+            session,
             sessions=self._sessions,
-            task_log=self._task_log,
             streaming=self._streaming,
             clock=self._clock,
-            lease=lease,
+            holder=HOLDER,
             leaving=self._leaving,
         )
-        try:
-            await self._run(session, writer)
-        finally:
-            await self._store.release(lease)
-        self._try_again_later(session)
+        left = None
+        if session.turn is not None or session.chapter.in_progress is not None:
+            await writer.claim()  # whoever worked on it before is fenced before what it left is read
+            await writer.refresh()
+            left = await self._store.partial(session_stream(session_id))
+        partial = Partial() if left is None else Partial(left.text, left.thinking, left.at)
+        await self._run(writer, partial)
+        self._try_again_later(writer.session)
 
     def _try_again_later(self, session: Session) -> None:
         """A summary that failed is tried again when its time has come; after a restart, at the next turn's end."""
@@ -241,40 +246,49 @@ class Runner:
             seconds = ((failed.again_at or 0) - now) / 1000
             asyncio.get_running_loop().call_later(seconds, self.wake, session.id)
 
-    async def _run(self, session: Session, writer: SessionWriter) -> None:
-        with self._store.subscribe(session_stream(session.id)) as changes:
+    async def _run(self, writer: SessionWriter, left: Partial) -> None:
+        with self._store.subscribe(session_stream(writer.session.id)) as changes:
             worker = Worker(
-                session,
-                writer=writer,
+                writer,
+                BuiltinDriver(writer, self._clock),
                 changes=changes,
-                streaming=self._streaming,
                 profiles=self._profiles,
+                task_log=self._task_log,
                 clock=self._clock,
                 work_time=self._work_time,
             )
             try:
-                left_behind = await self._store.partial(session_stream(session.id))
-                await worker.work(left_behind, await self._break(session))
+                await worker.run(left, await self._break(writer.session))
             except (asyncio.CancelledError, HoldfastError):
                 raise
             except Exception as error:  # a bug must not leave a turn that looks as if it were running
-                await writer.refresh(session)
+                log.exception("worker of %s failed", writer.session.id)
+                await writer.refresh()
+                session = writer.session
                 if session.turn is None and session.chapter.in_progress is None:
                     raise  # nothing was begun that could end as failed: another worker tries
-                log.exception("worker of %s failed", session.id)
-                await self._fail(session, writer, error)
+                await self._fail(writer, error)
 
-    async def _fail(self, session: Session, writer: SessionWriter, error: Exception) -> None:
+    async def _fail(self, writer: SessionWriter, error: Exception) -> None:
+        """End what was begun as failed."""
+        while not await writer.commit(Events(), await self._failure(writer, error), at=self._clock.now()):
+            pass  # somebody wrote to the session or its task meanwhile
+
+    async def _failure(self, writer: SessionWriter, error: Exception) -> Events:
+        session, found = writer.session, Events()
         what, hint = f"{type(error).__name__}: {error}", "`holdfast logs` has the details."
         if (trying := session.chapter.in_progress) is not None:
             problem = Problem(code="internal", message=f"An internal error ended the summary: {what}", hint=hint)
-            failed = CompactionFailed(covers=trying.covers, attempt=trying.attempt, problem=problem, again_at=None)
-            await writer.write(session, failed)
+            found.session.append(
+                CompactionFailed(covers=trying.covers, attempt=trying.attempt, problem=problem, again_at=None)
+            )
         if session.turn is not None:
             message = f"An internal error ended this turn: {what}"
             problem = Problem(code="internal", message=message, hint=hint)
             finish = Finish(session.turn.number, "failed", message, problem)
-            await writer.finish(session, finish)
+            found.companions += await self._task_log.turn_finished(session, finish)
+            found.session += closing_events(session, finish, writer.end_text(), now=self._clock.now())
+        return found
 
 
 def _is_there(pid: object) -> bool:

@@ -1,4 +1,8 @@
-"""The pen: the right to write what is done on one session, and the care that writing needs."""
+"""Writing what a worker did: under its lease, complete, and once, also when the disk is full or a commit is in doubt.
+
+Facts (what happened) are always stored. Decisions (what follows from them) only if nobody wrote to the session since
+they were made: else the facts are stored alone, and the worker plans again.
+"""
 
 from __future__ import annotations
 
@@ -7,120 +11,139 @@ import logging
 
 from holdfast.clock import Clock, wait_for_event
 from holdfast.domain.errors import Conflict, Fenced, Unavailable
-from holdfast.domain.events import AnyEvent, session_stream
-from holdfast.domain.events.chapter import CompactionStarted
-from holdfast.domain.events.session import InputsJoined, TurnFinished, TurnStarted
-from holdfast.domain.next_step import Finish, Partial, closing_events
+from holdfast.domain.events import session_stream
+from holdfast.domain.next_step import Partial
 from holdfast.domain.session import Session
+from holdfast.runtime.drivers import Events
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Append, Lease, Store, Write
-from holdfast.tasks.log import TaskLog
 
 RETRY_SECONDS = 1.0
 log = logging.getLogger(__name__)
 
 
 class SessionWriter:
-    """Writes under a lease; when the disk is full it waits with the ink still wet."""
+    """One session, written by one worker."""
 
     def __init__(
         self,
         store: Store,
+        session: Session,
         *,
         sessions: Sessions,
-        task_log: TaskLog,
         streaming: StreamingTexts,
         clock: Clock,
-        lease: Lease,
+        holder: str,
         leaving: asyncio.Event,
     ) -> None:
+        self.session = session
+        """The newest snapshot that is known."""
         self._store = store
+        self._stream = session_stream(session.id)
         self._sessions = sessions
-        self._task_log = task_log
         self._streaming = streaming
         self._clock = clock
-        self._lease = lease
+        self._holder = holder
         self._leaving = leaving
+        self._lease: Lease | None = None
 
-    async def refresh(self, session: Session) -> None:
-        """Catch up with what was said meanwhile."""
-        await self._sessions.get(session.id)
+    async def claim(self) -> None:
+        """Take the lease now. Without this the first commit takes it."""
+        self._lease = await self._store.claim(self._stream, holder=self._holder)
 
-    async def write(self, session: Session, *events: AnyEvent) -> None:
-        """Append and fold. A cancelled worker still finishes the write that it began.
+    async def refresh(self) -> None:
+        """Catch up with what others wrote meanwhile."""
+        self.session = await self._sessions.get(self.session.id)
 
-        What takes messages out of the queue, or covers turns, is written only if nothing was said meanwhile.
+    async def commit(
+        self, facts: Events, decisions: Events | None = None, *, at: int, planned: Session | None = None
+    ) -> bool:
+        """Append, and say whether the decisions were stored. A cancelled worker still finishes the write.
+
+        `planned` is the session after all of them, as it was foreseen: it need not be folded again.
         """
-        if not events:
-            return
-        task = asyncio.create_task(self._append(session, events, session.version))
+        if not facts and not decisions:
+            return True
+        writing = asyncio.create_task(self._commit(facts, decisions or Events(), at, planned))
         try:
-            await asyncio.shield(task)
+            return await asyncio.shield(writing)
         except asyncio.CancelledError:
-            await task
+            await writing
             raise
 
-    async def write_unless_changed(self, session: Session, event: AnyEvent) -> None:
-        """Append only if nobody said anything since the last look."""
-        write = Write(session_stream(session.id), (event,), expect=session.version)
+    async def _commit(self, facts: Events, decisions: Events, at: int, planned: Session | None) -> bool:
+        if not decisions:
+            await self._append(facts, at, expect=None, planned=planned)
+            return True
+        both = Events([*facts.session, *decisions.session], [*facts.companions, *decisions.companions])
         try:
-            appended = await self._store.append(Append((write,), self._clock.now(), lease=self._lease))
+            await self._append(both, at, expect=self.session.version, planned=planned)
         except Fenced:
             raise
-        except Conflict:
-            await self.refresh(session)
-        else:
-            self._sessions.apply(appended.records)
+        except Conflict:  # somebody wrote to the session, or to a stream of the companions
+            if facts:
+                await self._append(facts, at, expect=None)
+            await self.refresh()
+            return False
+        return True
 
-    async def _append(self, session: Session, events: tuple[AnyEvent, ...], before: int) -> None:
-        takes = isinstance(events[0], TurnStarted | InputsJoined | CompactionStarted)
-        ends = any(isinstance(event, TurnFinished) for event in events)
+    async def _append(self, events: Events, at: int, *, expect: int | None, planned: Session | None = None) -> None:
+        before = self.session
+        write = Write(self._stream, tuple(events.session), expect=expect)
+        claim = "" if self._lease is not None else self._holder
+        append = Append((write, *events.companions), at, lease=self._lease, claim=claim)
         while True:
-            # what takes messages or covers turns, and what ends a turn, must not miss what was said just now
-            expect = before if takes else session.version if ends else None
-            write = Write(session_stream(session.id), events, expect=expect)
-            writes = (write, *await self._task_log.companion_writes(session, events))
             try:
-                appended = await self._store.append(Append(writes, self._clock.now(), lease=self._lease))
-            except Fenced:
-                raise
-            except Conflict:
-                await self.refresh(session)  # something was said, or who was to be told of a task's end was deleted
-                if takes and session.version != before:
-                    return None  # look again at what is next
-                if len(writes) == 1 and not ends:
-                    raise
+                appended = await self._store.append(append)
             except Unavailable:
                 if await wait_for_event(self._leaving, within=RETRY_SECONDS):
-                    raise  # a gateway that says goodbye does not wait for a sick disk
-                if await self._is_stored(write, before):  # the commit was in doubt, and it had happened
-                    return await self.refresh(session)
+                    raise  # a gateway that leaves does not wait for a disk that is out of order
+                if not await self._is_stored(write, before.version):
+                    continue
+                if self._lease is None:  # the commit was in doubt and had happened
+                    await self.claim()
+                return await self.refresh()
+            self._lease = appended.lease or self._lease
+            if planned is not None and planned.version == appended.version == before.version + len(write.events):
+                self.session = self._sessions.adopt(planned)
             else:
                 self._sessions.apply(appended.records)
-                if session.version < appended.version:  # somebody was reading, or something was said meanwhile
-                    await self.refresh(session)
-                return None
+                await self.refresh()
+            return None
 
     async def _is_stored(self, write: Write, before: int) -> bool:
-        """Whether it is in the log: all or nothing, so its first event tells; words may stand around it."""
+        """Whether a write in doubt is in the log: all or nothing, so its first event tells."""
         records = await self._store.load(write.stream, after=before)
         return write.events[0] in [record.event for record in records]
 
-    async def finish(self, session: Session, finish: Finish) -> None:
-        """End the turn; of an answer that is cut by it, what had arrived is kept."""
-        stream = session_stream(session.id)
-        streaming = self._streaming.get(stream)
-        partial = Partial(streaming.text, streaming.thinking) if streaming is not None else Partial()
-        self._streaming.end(stream)
-        await self.write(session, *closing_events(session, finish, partial, now=self._clock.now()))
+    # --- the text so far ------------------------------------------------------------------------
 
-    async def save_partial(self, session: Session) -> None:
+    def start_text(self, *, turn: int, step: int) -> None:
+        """A model was asked: what it says from now on is streamed."""
+        self._streaming.start(self._stream, turn=turn, step=step, since=self.session.version)
+
+    def add_text(self, text: str, thinking: str) -> None:
+        """Show a piece to whoever follows the session."""
+        self._streaming.append(self._stream, text=text, thinking=thinking)
+
+    def end_text(self) -> Partial:
+        """Stop showing it, and return what had arrived."""
+        partial = self.partial()
+        self._streaming.end(self._stream)
+        return partial
+
+    def partial(self) -> Partial:
+        """What has arrived of the answer so far."""
+        text = self._streaming.get(self._stream)
+        return Partial() if text is None else Partial(text.text, text.thinking)
+
+    async def save_text(self) -> None:
         """Keep the text so far where a crash cannot reach it."""
-        stream = session_stream(session.id)
-        streaming = self._streaming.get(stream)
-        if streaming is not None:
-            try:
-                await self._store.save_partial(self._lease, streaming.partial(at=self._clock.now()))
-            except Unavailable as error:
-                log.warning("the text so far of %s was not saved: %s", stream, error)
+        text = self._streaming.get(self._stream)
+        if text is None or self._lease is None:
+            return
+        try:
+            await self._store.save_partial(self._lease, text.partial(at=self._clock.now()))
+        except Unavailable as error:
+            log.warning("the text so far of %s was not saved: %s", self._stream, error)

@@ -52,6 +52,8 @@ class Append:
     at: int
     command: CommandKey | None = None
     lease: Lease | None = None
+    claim: str = ""
+    """Take the lease of the first write's stream for this holder, in the same transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class Appended:
     records: tuple[Record, ...] = field(default=())
     """What was written now; empty after a retry."""
     duplicate: bool = False
+    lease: Lease | None = None
+    """The lease that was taken with it."""
 
 
 @dataclass(frozen=True, slots=True)

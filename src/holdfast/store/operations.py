@@ -133,6 +133,8 @@ class DoAppend:
             return known
         if append.command is not None and (known := self._remember(tx, append.command, heads[0])) is not None:
             return known
+        stream, count = append.writes[0].stream, len(append.writes[0].events)
+        lease = DoClaim(stream, append.claim).run(tx) if append.claim else None
         command = append.command.id if append.command is not None else None
         records: list[Record] = []
         ends: list[int] = []
@@ -142,8 +144,7 @@ class DoAppend:
                 records.append(tx.insert(write.stream, head + 1 + index, at, event, data, command))
             ends.append(tx.last_seq)
         tx.records += records
-        stream, count = append.writes[0].stream, len(append.writes[0].events)
-        return Appended(stream, heads[0] + count, ends[0], tuple(records))
+        return Appended(stream, heads[0] + count, ends[0], tuple(records), lease=lease)
 
     def _remember(self, tx: Transaction, key: CommandKey, head: int) -> Appended | None:
         """Write the command down; what it came to before, if it is known."""

@@ -15,9 +15,10 @@ from pathlib import Path
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import AnyEvent, session_stream, task_stream
-from holdfast.domain.events.session import InputReceived, NoteReceived, TurnFinished, TurnStarted
+from holdfast.domain.events.session import InputReceived, NoteReceived, TurnStarted
 from holdfast.domain.events.task import TaskContinued, TaskEvent, TaskFinished, TaskKind, TaskStarted
 from holdfast.domain.history import ToolResult
+from holdfast.domain.next_step import Finish
 from holdfast.domain.queue import QUEUE_LIMIT
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.task import PREVIEW, end_note
@@ -84,33 +85,31 @@ class TaskLog:
                 await self._store.append(Append(writes, self._clock.now()))
                 return
 
-    async def companion_writes(self, session: Session, events: tuple[AnyEvent, ...]) -> tuple[Write, ...]:
-        """What else must be written when these events end or begin a turn that is a task."""
+    async def turn_started(self, session: Session, event: TurnStarted) -> list[Write]:
+        """What is written with the start of a turn: the session's task goes on, if it had ended."""
+        row = await self.find(session.task) if session.task else None
+        if row is None or row["state"] == "running":
+            return []
+        await self.changes.take(session.task, Path(session.cwd))
+        return [Write(task_stream(session.task), (TaskContinued(task=session.task, turn=event.turn),))]
+
+    async def turn_finished(self, session: Session, finish: Finish) -> list[Write]:
+        """What is written with the end of a turn that is a task: the end of that task, and the note about it."""
         turn = session.turn
-        for event in events:
-            match event:
-                case TurnStarted(turn=number) if session.task:
-                    row = await self.find(session.task)
-                    if row is not None and row["state"] != "running":
-                        await self.changes.take(session.task, Path(session.cwd))
-                        again = TaskContinued(task=session.task, turn=number)
-                        return (Write(task_stream(session.task), (again,)),)
-                case TurnFinished(outcome=outcome, reason=reason) if turn is not None and turn.task:
-                    said = self._hide(turn.said)
-                    finished = TaskFinished(
-                        task=turn.task,
-                        outcome=outcome,
-                        reason=reason,
-                        evidence=f"turn {turn.number} of session {session.id}",
-                        preview=" ".join(said.split())[:PREVIEW],
-                        summary=said,
-                        files=await self._files(session, turn),
-                    )
-                    row = await self.find(turn.task)
-                    return () if row is None else await self._ending(finished, row)  # None: it was pruned
-                case _:
-                    pass
-        return ()
+        row = await self.find(turn.task) if turn is not None and turn.task else None
+        if turn is None or row is None:  # no task, or it was pruned
+            return []
+        said = self._hide(turn.said)
+        finished = TaskFinished(
+            task=turn.task,
+            outcome=finish.outcome,
+            reason=finish.reason,
+            evidence=f"turn {turn.number} of session {session.id}",
+            preview=" ".join(said.split())[:PREVIEW],
+            summary=said,
+            files=await self._files(session, turn),
+        )
+        return [*await self._ending(finished, row)]
 
     async def _files(self, session: Session, turn: Turn) -> list[str] | None:
         """What its tools say and what git sees. None when nothing is known: a command ran that nobody could watch."""

@@ -1,0 +1,91 @@
+"""`pick_up`: what a new worker writes about a turn that an earlier one left open, and whether the turn is resumed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.domain.events import AnyEvent
+from holdfast.domain.events.session import TurnResumed, WaitOpened
+from holdfast.domain.next_step import (
+    Partial,
+    TurnLimits,
+    close_call,
+    interrupted_answer,
+    interrupted_summary,
+    stop_reason,
+    wait_id,
+)
+from holdfast.domain.session import Session, Turn
+from holdfast.domain.text import duration
+
+CRASHED = "the gateway was killed or crashed"
+AGAIN_AFTER_CRASH = frozenset({"pure", "idempotent", "keyed"})
+JUST_ANSWERED_MS = 60_000
+"""However short the age limit is, a person's answer is not old at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """What is known about the time in which nobody worked on a turn, and why."""
+
+    away_ms: int | None = None
+    """Since the last sign of life; None when only the log tells. The log alone may say too much: what runs for
+    long writes no events, and the wall clock may have been set."""
+    cause: str = CRASHED
+    command_ms: int | None = None
+    """Since the last sign of life of a command that the turn waits for: it works on while no gateway is there."""
+
+
+NO_BREAK = Break()
+
+
+def pick_up(
+    session: Session, partial: Partial, break_: Break = NO_BREAK, *, now: int, limits: TurnLimits
+) -> list[AnyEvent]:
+    """What a new worker writes before it goes on with a turn that another one left open.
+
+    The cut answer becomes a fact, effects that may not be repeated become `unknown`, and the turn
+    is resumed; or, when it is too old or was resumed too often in vain, it waits for a person. A turn that
+    somebody stopped is not resumed: its end comes next.
+    """
+    turn = session.turn
+    trying = interrupted_summary(session, CRASHED, now=now)
+    if turn is None or turn.wait is not None:
+        return trying
+    away = _away(session, turn, partial, break_, now)
+    if turn.last_kind == "WaitAnswered" and away <= max(limits.resume_age_ms, JUST_ANSWERED_MS):
+        return trying  # not an interruption: this worker was called by the answer
+    cause = turn.suspended or break_.cause
+    events = trying
+    if turn.asked:
+        events.append(interrupted_answer(turn, partial, cause))
+    for open_call in turn.open_calls.values():
+        if open_call.effect is not None and open_call.effect not in AGAIN_AFTER_CRASH:
+            events.append(close_call(session, turn, open_call, cause))
+    if stop_reason(session) is not None:
+        return events
+    idle = away if break_.command_ms is None else min(away, break_.command_ms)
+    reason = _why_not_resume(turn, idle, limits)
+    if reason is not None:
+        wait = wait_id(session, turn)
+        events.append(WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=reason))
+    else:
+        attempt = turn.resumes + (0 if turn.suspended else 1)
+        events.append(TurnResumed(turn=turn.number, attempt=attempt, cause=cause, away_ms=away))
+    return events
+
+
+def _away(session: Session, turn: Turn, partial: Partial, break_: Break, now: int) -> int:
+    """How long nobody worked: the later of the last event and the last sign of life counts."""
+    by_log = now - max(session.updated_at, partial.at, turn.last_done.at)
+    if break_.away_ms is None or 0 <= by_log < break_.away_ms:
+        return max(0, by_log)
+    return max(0, break_.away_ms)
+
+
+def _why_not_resume(turn: Turn, away: int, limits: TurnLimits) -> str | None:
+    if away > limits.resume_age_ms:
+        return f"it was interrupted {duration(away)} ago, and old work does not wake up by itself"
+    if turn.resumes >= limits.resume_attempts:
+        return f"it was interrupted {turn.resumes} times in a row before it got any further"
+    return None

@@ -1,0 +1,176 @@
+"""Our own agent: it asks a model, carries out the tool calls that the model wants, and summarises a long context."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from holdfast.clock import Clock, elapsed
+from holdfast.domain.compaction import Compact
+from holdfast.domain.events.parts import Call
+from holdfast.domain.events.session import Effect, ModelRequested, ToolCallFinished, ToolCallStarted, WaitOpened
+from holdfast.domain.next_step import (
+    Ask,
+    CallModel,
+    DriverStep,
+    Finish,
+    Partial,
+    Rest,
+    RunTool,
+    builtin_step,
+    failure_events,
+    interrupted_summary,
+)
+from holdfast.domain.resume import Break, pick_up
+from holdfast.domain.session import OpenCall, Session
+from holdfast.models.listen import stream_answer
+from holdfast.models.model import ModelDelta, ModelError, ModelRequest
+from holdfast.runtime.agent import Agent
+from holdfast.runtime.compaction import digest_event, start_event, write_summary
+from holdfast.runtime.drivers import Events, Prepared
+from holdfast.runtime.permissions import Allowed, check_permission, with_timeout
+from holdfast.runtime.prompt import model_request, response_event
+from holdfast.runtime.tools.tool import Tool, ToolOutcome, effect_of, finished_event, mark_uncertain
+from holdfast.runtime.writer import SessionWriter
+
+
+class BuiltinDriver:
+    """Our own agent at work on one session."""
+
+    def __init__(self, writer: SessionWriter, clock: Clock) -> None:
+        self._writer = writer
+        self._clock = clock
+        self._request: ModelRequest | None = None
+        """Of the model call that was prepared."""
+        self._allowed: Allowed | None = None
+        """The tool call that was prepared: on what was looked at and nothing else."""
+        self._begun_before: Effect | None = None
+        """The effect of that call, if an earlier worker had begun it."""
+
+    async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
+        """Remove what killed tool calls left behind, and say what is known of the open turn."""
+        await agent.clean_up(session)
+        return Events(pick_up(session, left, break_, now=now, limits=agent.limits))
+
+    def next(self, session: Session, agent: Agent, *, now: int) -> DriverStep:
+        """Carry out a call, make the context shorter, or ask the model."""
+        return builtin_step(session, agent.limits, now=now)
+
+    async def prepare(self, session: Session, agent: Agent, step: DriverStep, *, now: int) -> Prepared:
+        """The intent of a model call, a tool call or a summary; or what takes its place."""
+        match step:
+            case CallModel():
+                return await self._prepare_model(session, agent, step)
+            case RunTool(turn, call):
+                return await self._prepare_tool(session, agent, turn, call, now)
+            case Compact(digest=True):
+                return Prepared(Events([digest_event(session, agent, step)]), perform=False)
+            case Compact():
+                return Prepared(Events([start_event(session, agent, step)]), perform=True)
+            case Ask(wait):
+                return Prepared(Events([wait]), perform=False)
+            case Finish() | Rest():
+                return Prepared(Events(), perform=True)
+            case _ as never:
+                assert_never(never)
+
+    async def perform(self, session: Session, agent: Agent, step: DriverStep) -> Events:
+        """Ask the model, carry out the tool call, or write the summary."""
+        match step:
+            case CallModel():
+                return await self._call_model(session, agent, step)
+            case RunTool(turn, call):
+                return Events([await self._run_tool(session, agent, turn, call)])
+            case Compact():
+                return Events([await write_summary(session, agent, step, self._clock)])
+            case Ask() | Finish() | Rest():
+                return Events()
+            case _ as never:
+                assert_never(never)
+
+    def not_begun(self, session: Session, step: DriverStep, reason: str) -> Events:
+        """A tool call whose intent is written did not run: nobody needs to wonder whether it had its effect."""
+        if isinstance(step, RunTool) and self._begun_before is None:
+            return Events([_not_run(step.turn, step.call, reason)])
+        return Events(interrupted_summary(session, reason, now=self._clock.now()))
+
+    # --- the model ------------------------------------------------------------------------------
+
+    async def _prepare_model(self, session: Session, agent: Agent, step: CallModel) -> Prepared:
+        tools = [tool.spec for tool in (await agent.tools()).values()]
+        context = agent.tool_context(session)
+        self._request = model_request(
+            session, turn=step.turn, instructions=agent.instructions, context=context, tools=tools
+        )
+        asked = ModelRequested(
+            turn=step.turn,
+            step=step.step,
+            attempt=step.attempt,
+            model=agent.model.name,
+            context_version=session.version,
+        )
+        return Prepared(Events([asked]), perform=True)
+
+    async def _call_model(self, session: Session, agent: Agent, step: CallModel) -> Events:
+        writer, started = self._writer, self._clock.now()
+        assert self._request is not None
+        writer.start_text(turn=step.turn, step=step.step)
+        try:
+            answer = await stream_answer(agent.model, self._request, show=self._show, save=writer.save_text)
+        except ModelError as error:
+            again = (error.after_ms,) if error.retry else None
+            said = agent.mask(error.problem.message)  # a provider may repeat any key that it was sent
+            problem = msgspec.structs.replace(error.problem, message=said)
+            now, partial = self._clock.now(), writer.end_text()
+            return Events(failure_events(session, problem, partial, again, now=now, limits=agent.limits))
+        writer.end_text()  # before it is written: no follower gets a delta after the answer
+        return Events([response_event(step, answer, elapsed(self._clock, started))])
+
+    def _show(self, piece: ModelDelta) -> None:
+        self._writer.add_text(piece.text, piece.thinking)
+
+    # --- tools ----------------------------------------------------------------------------------
+
+    async def _prepare_tool(self, session: Session, agent: Agent, turn: int, call: Call, now: int) -> Prepared:
+        """The intent, unless an earlier worker wrote it; or a question to a person; or why it is not carried out."""
+        tools, context = await agent.tools(), agent.tool_context(session, call.call)
+        tool = tools.get(call.tool)
+        other = await tool.delegated_profile(context, call.arguments) if isinstance(tool, Tool) else ""
+        found = check_permission(
+            session, call, tools=tools, rules=agent.rules, context=context, limits=agent.ancestors, handed_to=other
+        )
+        opened = session.open_call(call.call) or OpenCall(call)
+        match found:
+            case WaitOpened():
+                wait = with_timeout(found, agent.approval_timeout_ms, now=now)
+                return Prepared(Events([wait]), perform=False)
+            case ToolOutcome():
+                result = mark_uncertain(found, opened.effect, carried_out=False)
+                took = 0 if opened.started is None else max(0, now - opened.started)
+                refused = finished_event(call, result, turn=turn, duration_ms=took, hide=agent.mask)
+                return Prepared(Events([refused]), perform=False)
+            case Allowed():
+                self._allowed, self._begun_before = found, opened.effect
+                if opened.effect is not None:
+                    return Prepared(Events(), perform=True)
+                effect = effect_of(found.tool, call.arguments)
+                intent = ToolCallStarted(turn=turn, call=call.call, tool=call.tool, effect=effect)
+                return Prepared(Events([intent]), perform=True)
+            case _ as never:
+                assert_never(never)
+
+    async def _run_tool(self, session: Session, agent: Agent, turn: int, call: Call) -> ToolCallFinished:
+        allowed, opened = self._allowed, session.open_call(call.call)
+        assert allowed is not None
+        assert opened is not None
+        result = await allowed.tool.call(allowed.context, call.arguments)
+        started = self._clock.now() if opened.started is None else opened.started
+        result = mark_uncertain(result, self._begun_before, carried_out=True)
+        return finished_event(call, result, turn=turn, duration_ms=elapsed(self._clock, started), hide=agent.mask)
+
+
+def _not_run(turn: int, call: Call, reason: str) -> ToolCallFinished:
+    return ToolCallFinished(
+        turn=turn, call=call.call, tool=call.tool, outcome="failed", output=f"Not run: {reason}.", duration_ms=0
+    )
