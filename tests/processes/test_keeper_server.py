@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import py_compile
 import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -254,6 +256,25 @@ async def test_promise_7_a_fork_that_is_refused_is_no_exit_code(tmp_path: Path, 
     assert not (tmp_path / "ran").exists()
     await house.close()
     launcher.close()
+
+
+async def test_bytecode_of_another_version_of_the_keeper_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where Python stores no bytecode, that of an earlier version may be left."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    script = tmp_path / "some_keeper.py"
+    script.write_text("raise SystemExit('an old version')")
+    old = Path(py_compile.compile(str(script), doraise=True) or "")
+    stored = old.read_bytes()
+    script.write_text(KEEPER.read_text())
+    house = House(tmp_path, launcher=DirectLauncher(script))
+    for expected in (str(old), str(script)):
+        running = await house.start(("sleep", "100"))
+        words = Path(f"/proc/{house.claim(running.id).keeper.pid}/cmdline").read_text().split("\0")
+        assert words[3] == expected, "the script was compiled anew"
+        old.write_bytes(stored)
+    await house.close()
 
 
 async def test_promise_3_a_killed_gateway_leaves_no_server_and_no_lock(house: House) -> None:

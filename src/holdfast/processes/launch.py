@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import marshal
 import os
-import py_compile
 import secrets
 import signal
 import socket
@@ -19,6 +18,8 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache
+from importlib.machinery import SourceFileLoader
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 
 from holdfast.domain.errors import Conflict
@@ -204,16 +205,21 @@ def _launch(spool: Spool, command: Command, start: Callable[[Descriptors], bool]
 
 @cache
 def _bytecode(script: Path) -> Path:
-    """Compile a script, which Python does at every start of one; the script itself where that cannot be stored."""
-    try:
-        return Path(py_compile.compile(str(script), doraise=True) or script)
-    except (OSError, py_compile.PyCompileError):
-        return script
+    """Compile a script, unless that was done before: Python stores the bytecode of modules, but not of scripts."""
+    SourceFileLoader(script.stem, str(script)).get_code(script.stem)
+    return Path(cache_from_source(script))
 
 
 def _program(script: Path) -> str:
-    bytecode = _bytecode(script)
-    return str(bytecode if bytecode.exists() else script)
+    """Find what to run: the bytecode if it is of this very script, which Python does not check, or else the script."""
+    bytecode, source = _bytecode(script), script.stat()
+    numbers = (0, int(source.st_mtime), source.st_size)
+    header = MAGIC_NUMBER + b"".join((number & 0xFFFFFFFF).to_bytes(4, "little") for number in numbers)
+    try:
+        with bytecode.open("rb") as file:
+            return str(bytecode if file.read(len(header)) == header else script)
+    except OSError:
+        return str(script)
 
 
 def _directory(spool: Spool) -> int:

@@ -50,7 +50,7 @@ class Limits:
     """When a new command is refused."""
 
     live: int = 200
-    """So many run at once; each costs about 5 MB for its keepers."""
+    """So many run at once; each costs about 1.5 MB for its keepers."""
     free_bytes: int = 512 << 20
     """What must be free on the disk."""
     spool_bytes: int = 20 << 30
