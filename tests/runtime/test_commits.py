@@ -1,0 +1,48 @@
+"""How often a turn waits for the disk: once for the acknowledgement, once before each effect, once at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.store.contract import Append, Appended, Lease
+from holdfast.store.sqlite import SqliteStore
+from tests.runtime.rig import Rig, call
+
+
+class CountingStore(SqliteStore):
+    """Remembers what was committed together: the kinds of each append."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.commits: list[list[str]] = []
+
+    async def append(self, append: Append) -> Appended:
+        done = await super().append(append)
+        self.commits.append([type(record.event).__name__ for record in done.records])
+        return done
+
+    async def claim(self, stream: str, *, holder: str) -> Lease:
+        self.commits.append(["claim"])
+        return await super().claim(stream, holder=holder)
+
+    async def release(self, lease: Lease) -> None:
+        self.commits.append(["release"])
+        await super().release(lease)
+
+
+async def test_a_turn_with_a_tool_call_takes_five_commits(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hello")
+    store = CountingStore(tmp_path / "holdfast.db")
+    rig = await Rig(tmp_path, store=store).start()
+    await rig.create()
+    store.commits.clear()
+    await rig.say(f"call {call('read', path='a.txt')}\nsay it says hello", "one")
+    await rig.rest()
+    assert store.commits == [
+        ["InputReceived"],
+        ["TurnStarted", "ModelRequested"],
+        ["ModelResponded", "ToolCallStarted"],
+        ["ToolCallFinished", "ModelRequested"],
+        ["ModelResponded", "TurnFinished"],
+    ]
+    await rig.close()
