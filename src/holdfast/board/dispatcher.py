@@ -94,8 +94,12 @@ class Dispatcher:
         return [self._follower.state, self._rounds.state]
 
     async def _react(self, stream: str, kinds: set[str]) -> None:
-        if stream.startswith(("card/", "board/")) or kinds & ENDS:
+        if stream.startswith(("card/", "board/")):
             self._rounds.wake()
+        elif kinds & ENDS:
+            session = stream.removeprefix("session/")
+            if session == stream or (await self._sessions.get(session)).card:  # a chat is no matter of the board
+                self._rounds.wake()
 
     async def _wake(self) -> None:
         self._rounds.wake()

@@ -97,4 +97,9 @@ def address_of(connection: HTTPConnection) -> Address:
     return cast(Address, connection.scope["address"])
 
 
-GatewayDep = Annotated[Gateway, Depends(gateway_of)]
+async def _gateway(connection: HTTPConnection) -> Gateway:
+    """The same for FastAPI, which runs what is not async in a thread."""
+    return gateway_of(connection)
+
+
+GatewayDep = Annotated[Gateway, Depends(_gateway)]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from bisect import bisect_left
 from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from itertools import takewhile
 
 from holdfast.domain.events.parts import Problem, Usage
-from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
+from holdfast.domain.history import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 
 HELP = """I am the demo agent: a script, no AI. I read your message line by line and know these verbs:
@@ -90,16 +91,15 @@ class DemoModel:
             async for piece in _say(speech, first=not text):
                 text += piece
                 yield ModelDelta(piece)
-        usage = Usage(input_tokens=sum(map(_words, request.messages)), output_tokens=len(text.split()))
+        usage = Usage(input_tokens=sum(map(message_size, request.messages)), output_tokens=len(text) >> TOKEN_SHIFT)
         yield ModelAnswer(text, calls=calls, finish="tool_calls" if calls else "stop", usage=usage)
 
 
 def next_lines(messages: list[Message], turn: int) -> list[Line]:
     """The lines for the answer that comes now, found by walking through the turn so far."""
     script: deque[Line] = deque()
-    for message in messages:
-        if message.turn != turn:
-            continue
+    start = bisect_left(messages, turn, key=lambda message: message.turn)
+    for message in messages[start:]:
         match message:
             case UserMessage(text=text):
                 script.extend(_parse(text))
@@ -223,7 +223,7 @@ async def _summary(about: list[Message]) -> ModelAnswer:
     plural = "" if len(users) == 1 else "s"
     return ModelAnswer(
         f"{len(users)} user message{plural} so far{first}",
-        usage=Usage(input_tokens=sum(map(_words, about)), output_tokens=12),
+        usage=Usage(input_tokens=sum(map(message_size, about)), output_tokens=12),
     )
 
 
@@ -267,7 +267,3 @@ def _remarks(output: str) -> list[str]:
 def _quote(text: str) -> str:
     text = text.strip()
     return text if len(text) <= QUOTE else f"{text[:QUOTE]}… ({len(text)} characters)"
-
-
-def _words(message: Message) -> int:
-    return len((message.output if isinstance(message, ToolResult) else message.text).split())

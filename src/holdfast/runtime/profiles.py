@@ -81,12 +81,16 @@ class Profiles:
         """What every agent can do, if its permissions allow it; the gateway adds more."""
         self.worker_tools: list[AnyTool] = []
         """And what the worker of a card can do besides."""
-        self._closed = (path.parent.absolute(), *SYSTEM)
+        self._closed = (path.parent.resolve(), *SYSTEM)
         self.sandbox = SandboxBuilder(path.parent.absolute())
         self._demo = DemoModel()
         self._models: dict[tuple[str, ProviderSettings, str], ProviderModel] = {}
         self._servers = McpServers()
         self._seen = self._stamp()
+        self._in_force: Settings | None = None
+        self._agents: dict[tuple[str, str, bool], Agent] = {}
+        """Agents without inherited limits, by profile, model and whether they work on a card. Kept until a setting
+        changes."""
         self.detected: list[Detected] = []
         self._use(load_settings(path))
         self.problem = ""
@@ -96,6 +100,11 @@ class Profiles:
     def settings(self) -> Settings:
         """The settings in force, with a profile for every provider that was detected."""
         self._refresh()
+        if self._in_force is None:
+            self._in_force = self._with_detected()
+        return self._in_force
+
+    def _with_detected(self) -> Settings:
         found = {
             known.provider: ProfileSettings(model=f"{known.provider}:{known.models[0]}")
             for known in self.detected
@@ -128,11 +137,25 @@ class Profiles:
     async def detect(self) -> list[Detected]:
         """Look again at what this machine offers."""
         self.detected = await detect(self._settings)
+        self._forget_agents()
         return self.detected
+
+    def _forget_agents(self) -> None:
+        """Something that agents are made of has changed."""
+        self._in_force = None
+        self._agents.clear()
 
     def agent(self, session: Session) -> Agent:
         """The agent of a session. One that is missing answers every call with what is missing."""
-        settings = self.settings
+        settings, key = self.settings, (session.profile, session.model, bool(session.card))
+        if session.rights.layers:
+            return self._make_agent(session, settings)
+        agent = self._agents.get(key)
+        if agent is None:
+            agent = self._agents[key] = self._make_agent(session, settings)
+        return agent
+
+    def _make_agent(self, session: Session, settings: Settings) -> Agent:
         profile = settings.profiles.get(session.profile)
         limits = _limits(settings, profile)
         if profile is None:
@@ -301,6 +324,7 @@ class Profiles:
 
     def _use(self, settings: Settings) -> None:
         self._settings = settings
+        self._forget_agents()
         values = {name: environment(name) for name in settings.secret_names}
         given = settings.secret_names - settings.key_names
         self._secrets = Secrets({n: v for n, v in values.items() if n not in given or not is_path(v or "")})

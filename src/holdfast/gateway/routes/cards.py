@@ -124,7 +124,7 @@ async def archive_board(at: GatewayDep, name: str, request: Request) -> Response
 # --- cards ----------------------------------------------------------------------------------------
 
 
-def _wanted(
+async def _wanted(
     board: Annotated[str, Query(max_length=64)] = "",
     status: Annotated[str, Query(max_length=20)] = "",
     profile: Annotated[str, Query(max_length=64)] = "",

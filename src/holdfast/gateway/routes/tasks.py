@@ -157,7 +157,7 @@ async def detach_turn(at: GatewayDep, id: str, request: Request) -> Response:
     return accepted(appended.stream.removeprefix("task/"), appended, session=session)
 
 
-def _wanted(
+async def _wanted(
     kind: Literal["", "process", "agent", "card"] = "",
     state: Literal["", "running", "done", "failed", "stopped", "lost"] = "",
     text: Annotated[str, Query(max_length=500, description="In the title, the command or the summary.")] = "",

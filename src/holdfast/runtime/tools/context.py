@@ -37,7 +37,7 @@ class ToolContext:
     cwd: Path
     also: tuple[Path, ...] = ()
     closed: tuple[Path, ...] = SYSTEM
-    """Directories that stay closed even where they lie in open ones."""
+    """Directories that stay closed even where they lie in open ones; real paths, without links."""
     workspace: Path | None = None
     """The workspace of a card, which is open though it lies in a closed one."""
     bounds: tuple[tuple[Path, ...], ...] = ()
@@ -68,21 +68,21 @@ class ToolContext:
 
     def resolve(self, path: str) -> Path:
         """The path, if it lies in the working directory (or what else is open) after all links are followed."""
-        if not self.cwd.is_dir():
-            raise ToolFailed(f"The working directory {self.cwd} does not exist.")
         root = self.cwd.resolve()
+        if not root.is_dir():
+            raise ToolFailed(f"The working directory {self.cwd} does not exist.")
         try:
             target = (root / Path(path).expanduser()).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise ToolFailed(f"{path!r} is not a usable path: {error}.") from error
-        self._root(target, path)
+        self._root(target, path, root)
         own = self.workspace is not None and target.is_relative_to(self.workspace.resolve())
         if not own and not all(any(target.is_relative_to(root) for root in bound) for bound in self.bounds):
             raise ToolFailed(f"{path} is closed to you: the agent that created this work could not reach it either.")
-        if any(target.is_relative_to(closed.resolve()) for closed in self.closed) and not own:
+        if any(target.is_relative_to(closed) for closed in self.closed) and not own:
             raise ToolFailed(f"{path} is closed to tools: it holds what belongs to Holdfast or the system.")
-        if self.approved_path and self.display(target) != self.approved_path:
-            raise ToolFailed(f"{path} leads to {self.display(target)} now; {self.approved_path} was allowed.")
+        if self.approved_path and _display(target, root) != self.approved_path:
+            raise ToolFailed(f"{path} leads to {_display(target, root)} now; {self.approved_path} was allowed.")
         return target
 
     def check_writable(self, target: Path, tool: str) -> None:
@@ -98,8 +98,7 @@ class ToolContext:
 
     def display(self, target: Path) -> str:
         """A path that is inside, as the log names it: relative to the working directory if it lies in it."""
-        root = self.cwd.resolve()
-        return printable((target.relative_to(root) if target.is_relative_to(root) else target).as_posix())
+        return _display(target, self.cwd.resolve())
 
     @property
     def reachable(self) -> list[Path]:
@@ -108,13 +107,13 @@ class ToolContext:
 
     def closed_below(self, directory: Path) -> list[str]:
         """What stays closed of a directory that is inside, relative to it."""
-        closed = [path.resolve() for path in self.closed]
-        return [path.relative_to(directory).as_posix() for path in closed if path.is_relative_to(directory)]
+        below = (path for path in self.closed if path.is_relative_to(directory))
+        return [path.relative_to(directory).as_posix() for path in below]
 
     @contextmanager
     def directory(self, target: Path, *, make: bool = False) -> Iterator[int]:
         """A descriptor of a directory that is inside, made if it is missing and shall be."""
-        root = self._root(target, str(target))
+        root = self._root(target, str(target), self.cwd.resolve())
         here = os.open(root, DIRECTORY & ~os.O_NOFOLLOW)
         try:
             for name in target.relative_to(root).parts:
@@ -124,13 +123,18 @@ class ToolContext:
         finally:
             os.close(here)
 
-    def _root(self, target: Path, name: str) -> Path:
-        """The open directory that it lies in."""
-        root = self.cwd.resolve()
-        for open_to_it in (root, *(also.resolve() for also in self.also)):
-            if target.is_relative_to(open_to_it):
-                return open_to_it
-        raise ToolFailed(f"{name} lies outside of the working directory {root}.")
+    def _root(self, target: Path, name: str, cwd: Path) -> Path:
+        """The open directory that it lies in; `cwd` is the working directory without links."""
+        if target.is_relative_to(cwd):
+            return cwd
+        for also in self.also:
+            if target.is_relative_to(root := also.resolve()):
+                return root
+        raise ToolFailed(f"{name} lies outside of the working directory {cwd}.")
+
+
+def _display(target: Path, root: Path) -> str:
+    return printable((target.relative_to(root) if target.is_relative_to(root) else target).as_posix())
 
 
 def _in_git_directory(target: Path) -> bool:
