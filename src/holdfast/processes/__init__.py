@@ -1,1 +1,1 @@
-"""Commands that outlive us: started by a keeper, found again, followed, stopped. Knows nothing of the log."""
+"""Commands that outlive the gateway: started by a keeper, found again, followed, stopped. Knows nothing of the log."""

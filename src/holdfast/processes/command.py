@@ -1,4 +1,4 @@
-"""The words of this room: what is asked for, and what can be found out about it. Each variant is closed."""
+"""A command as it is ordered, and the states and outcomes that it can have."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TASK_VARIABLE = "HOLDFAST_TASK"
 ID = re.compile(r"[0-9a-f]{8,64}\Z")
 
 Witness = Literal["keeper", "standby", "zombie", "pidfd"]
-"""Who says how it ended: a record on disk, or the kernel while somebody looked."""
+"""What says how it ended: the record of a keeper, or the kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is to be run. The environment is all that it gets, and is never written down."""
+    """A command to be run. The environment is all that it gets, and is never written to disk."""
 
     id: str
     run: str | tuple[str, ...]
@@ -42,7 +42,7 @@ class Command:
 
     @property
     def argv(self) -> list[str]:
-        """As the kernel gets it."""
+        """The program and its arguments, as the kernel gets them."""
         if isinstance(self.run, str):
             shell = next((path for path in SHELLS if Path(path).exists()), SHELLS[-1])
             return [shell, "-c", "--", self.run]
@@ -66,7 +66,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """It is alive."""
+    """The command is alive."""
 
     id: str
     pid: int
@@ -76,7 +76,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """It came to an end, and this is how."""
+    """The command has ended, and it is known how."""
 
     id: str
     status: int
@@ -98,7 +98,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class NeverStarted:
-    """Nothing of it ever ran, and nothing will unless it is started anew."""
+    """Nothing of the command ever ran, and nothing will unless it is started anew."""
 
     id: str
     reason: str
@@ -109,7 +109,7 @@ class NeverStarted:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """It is over, and nobody knows how. The evidence says why."""
+    """The command has ended, and it is not known how. The evidence says why."""
 
     id: str
     evidence: str
@@ -120,7 +120,7 @@ CommandState = Running | CommandOutcome
 
 
 def check_id(id: str) -> str:
-    """An id becomes a path, so it is hexadecimal and nothing else."""
+    """Refuse an id that is not hexadecimal: it becomes a path."""
     if not ID.match(id):
         raise Rejected(f"{id!r} is not the id of a task.")
     return id

@@ -1,6 +1,6 @@
-"""What became of a command, by the evidence, best first: the record, the processes, the kernel's memory, nothing.
+"""The state of a command, by the best evidence there is: its record, its processes, the kernel, or nothing.
 
-Nothing is invented: without evidence it is lost, and the verdict says what was looked at. A record that is damaged is
+Nothing is invented: without evidence it is lost, and the outcome says what was looked at. A record that is damaged is
 evidence of nothing; a command that lives is running whatever its files say.
 """
 
@@ -15,7 +15,7 @@ from holdfast.processes.spool import Claim, Spool
 
 
 def state_of(spool: Spool) -> CommandState | None:
-    """At a start: what this directory says; `None` while a keeper is about to record an end.
+    """Return the state that this directory tells; `None` while a keeper is about to record an end.
 
     A directory without a claim is claimed here and now, so that a keeper on its way finds it taken.
     """
@@ -36,7 +36,7 @@ def state_of(spool: Spool) -> CommandState | None:
 
 
 def state_of_left(spool: Spool, claim: Claim) -> CommandState:
-    """What became of the processes that a command left behind: they run while one of them does."""
+    """Return the state of the processes that a command left behind: they run while one of them does."""
     if claim.boot != boot_id():
         return outcome_without_record(spool, claim)
     if found := find_members(spool, claim):
@@ -46,7 +46,7 @@ def state_of_left(spool: Spool, claim: Claim) -> CommandState:
 
 
 def outcome_of(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> CommandOutcome | None:
-    """How a command that is gone came to its end; `None` if a keeper still lives that will say so."""
+    """Return how a command ended whose process is gone; `None` if a keeper still lives that will record it."""
     waiting = claim.boot == boot_id() and any(map(alive, claim.keepers))
     end, damage = _end(spool)  # after the look at the keepers: one that was gone has written before
     if end is not None:
@@ -55,7 +55,7 @@ def outcome_of(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> Comma
 
 
 def outcome_without_record(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> CommandOutcome:
-    """The verdict without a record, by what else there is."""
+    """Return how a command ended that has no record, by other evidence."""
     if claim.boot != boot_id():
         return Lost(spool.id, "reboot: it was running when the machine went down, and no end was recorded")
     status = zombie_status(claim.command)
@@ -71,7 +71,7 @@ def outcome_without_record(spool: Spool, claim: Claim, *, pidfd: int | None = No
 
 
 def _end(spool: Spool) -> tuple[Ended | NeverStarted | None, str]:
-    """The record of its end, or what is wrong with it."""
+    """Read the record of its end; with what is wrong with it."""
     try:
         return spool.end(), ""
     except Corrupt as error:

@@ -1,4 +1,4 @@
-"""How many files the gateway may have open: as many as it can get; commands get what it was started with."""
+"""The number of files that the gateway may have open: as many as it can get; commands get what it was started with."""
 
 from __future__ import annotations
 

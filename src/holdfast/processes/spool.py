@@ -34,7 +34,7 @@ WITNESSES: dict[str, Witness] = {"keeper": "keeper", "standby": "standby", "unde
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who the command is, as its keeper wrote it down before the gate opened."""
+    """Which process the command is, as its keeper wrote it down before the gate opened."""
 
     command: Identity
     keeper: Identity
@@ -50,7 +50,7 @@ class Claim:
 
     @property
     def keepers(self) -> tuple[Identity, Identity]:
-        """Who records its end: the second one if the first is killed."""
+        """The processes that record its end: the second one if the first is killed."""
         return self.keeper, self.standby
 
 
@@ -193,7 +193,7 @@ class Spool:
         return True
 
     def claim(self) -> Claim | None:
-        """Who the command is; `None` if it was never claimed, or cancelled."""
+        """Read the claim; `None` if there is none, or if the start was cancelled."""
         text = self._text("claim")
         if text in (None, CANCELLED_CLAIM):
             return None
@@ -261,7 +261,7 @@ class Spool:
             return None
 
     def end(self) -> Ended | NeverStarted | None:
-        """How it ended, by the record; `None` while there is none.
+        """Read how it ended from the record; `None` while there is none.
 
         A record counts when it is whole, also in the place that was kept for it: its keepers may have been
         killed before they could give it its name. The name is read twice, since it may come in between.
@@ -270,7 +270,7 @@ class Spool:
         return next((end for name in names if (end := self._parse(self._text(name))) is not None), None)
 
     def remove(self) -> None:
-        """Take the directory away: first the name, in one step, then what is in it."""
+        """Remove the directory: first its name, in one step, then what is in it."""
         gone = self.root / f"{REMOVED}.{self.id}"
         if gone.exists():
             _clear(gone)

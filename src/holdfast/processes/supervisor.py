@@ -147,7 +147,7 @@ class Supervisor:
             )
 
     async def attach(self, id: str) -> CommandState:
-        """What became of a command: after a restart, or at any time. One that had not begun never will."""
+        """Find out the state of a command, and watch it if it runs. A start that is not through is cancelled."""
         if id in self._starting:
             await asyncio.wait({self._starting[id]})
         if id in self._live:
@@ -281,7 +281,7 @@ class Supervisor:
         claim = spool.readable_claim()
         return await members(spool, claim) if claim is not None and claim.boot == boot_id() else ()
 
-    # --- the house ------------------------------------------------------------------------------
+    # --- all commands ---------------------------------------------------------------------------
 
     async def activities(self) -> dict[str, Activity | NotYet]:
         """What each live command is doing, by what it did in the last minute or since its start."""
@@ -299,7 +299,7 @@ class Supervisor:
         return self._usage
 
     async def remove(self, id: str) -> None:
-        """Take the directory of an ended command away."""
+        """Remove the directory of an ended command."""
         if id in self._live or id in self._starting:
             raise Conflict(f"The command {id} is running.")
         spool = Spool(self.root, id)
@@ -309,7 +309,7 @@ class Supervisor:
         self._changed.add(id)
 
     async def close(self) -> None:
-        """Let go of everything; the commands run on."""
+        """Stop watching, and end the keeper server; the commands run on."""
         await asyncio.gather(*self._starting.values(), return_exceptions=True)
         tasks = [*self._settling, *([self._ticker] if self._ticker is not None else [])]
         for task in tasks:
