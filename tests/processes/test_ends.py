@@ -42,11 +42,13 @@ async def test_files_of_a_keeper_that_called_its_standby_understudy_are_read(hou
     running = await house.start(UNTIL)
     house.kill_keepers(running.id, "keeper")
     path = house.spool(running.id).path
-    (path / "claim").write_text((path / "claim").read_text().replace("standby ", "understudy "))
+    (path / "old").write_text((path / "claim").read_text().replace("standby ", "understudy "))
+    (path / "old").rename(path / "claim")  # the standby reads it, too
     supervisor = await house.restart()
     assert await supervisor.attach(running.id) == running
     (house.cwd / "go").touch()
     assert isinstance(outcome := await supervisor.wait(running.id), Ended)
+    await house.keepers_gone(running.id)
     (path / "exit").write_text((path / "exit").read_text().replace("standby", "understudy"))
     assert await (await house.restart()).attach(running.id) == outcome
 
