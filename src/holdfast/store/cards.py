@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from holdfast.domain.errors import Conflict, NotFound
 from holdfast.store.card_contract import CardFilter, StartQuery
@@ -13,8 +14,9 @@ from holdfast.store.devices import Rows
 class SqliteCards:
     """Reads the projections."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, one: Callable[[str, dict[str, object]], Row | None]) -> None:
         self._rows = rows
+        self._one = one
 
     async def boards(self) -> list[Row]:
         """Every board, oldest first."""
@@ -70,8 +72,7 @@ class SqliteCards:
 
     async def run_of(self, session: str) -> Row | None:
         """The open run that works in a session."""
-        found = await self._rows("run_of_session", {"session": session})
-        return found[0] if found else None
+        return self._one("run_of_session", {"session": session})
 
     async def runs(self, card: str) -> list[Row]:
         """The runs of a card, with what they cost."""

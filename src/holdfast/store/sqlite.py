@@ -10,7 +10,9 @@ import asyncio
 import json
 import sqlite3
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound
 from holdfast.domain.events import SYSTEM, Record, decode_many
@@ -35,21 +37,14 @@ from holdfast.store.contract import (
 )
 from holdfast.store.device_contract import DeviceStore
 from holdfast.store.devices import SqliteDevices
-from holdfast.store.operations import (
-    DoAppend,
-    DoClaim,
-    DoPartial,
-    DoRelease,
-    accepted,
-    encode_writes,
-    head_of,
-)
+from holdfast.store.operations import DoAppend, DoClaim, DoPartial, DoRelease, accepted, encode_writes, head_of
 from holdfast.store.queries import queries
 from holdfast.store.readers import Readers
 from holdfast.store.search import SearchIndex
 from holdfast.store.subscriptions import Subscriptions
 from holdfast.store.writer import Writer
 
+T = TypeVar("T")
 LOAD_PAGE = 500
 FETCH = 64
 
@@ -66,7 +61,7 @@ class SqliteStore:
         with explained(path):
             self.writer = Writer(lambda: connect_impatient_writer(path), self._tail, asyncio.get_running_loop())
             self._devices = SqliteDevices(self.writer, self._rows)
-            self.cards = SqliteCards(self._rows)
+            self.cards = SqliteCards(self._rows, self._one)
             self._followed = connect_reader(path)
             self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._tail)
 
@@ -98,7 +93,7 @@ class SqliteStore:
         """Stored bytes of a stream."""
         if self.writer.is_head(stream, after):
             return Page(())
-        return await self._readers.read(lambda db: self._page(db, stream, after, limit, size))
+        return await self._read_stream(stream, after, lambda db: self._page(db, stream, after, limit, size))
 
     async def read_all(self, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
         """Stored bytes of the whole log, by seq."""
@@ -108,7 +103,7 @@ class SqliteStore:
         """Decoded records of a stream, to the end."""
         if self.writer.is_head(stream, after):
             return []
-        return await self._readers.read(lambda db: self._load(db, stream, after))
+        return await self._read_stream(stream, after, lambda db: self._load(db, stream, after))
 
     def subscribe(self, stream: str | None) -> Subscription:
         """Follow one stream, or with None all of them."""
@@ -120,7 +115,7 @@ class SqliteStore:
 
     async def partial(self, stream: str) -> PartialText | None:
         """The text so far, if a step is running or was cut."""
-        row = await self._one("find_partial", {"stream": stream})
+        row = self._one("find_partial", {"stream": stream})
         return None if row is None else PartialText(**row)  # type: ignore[arg-type]
 
     # --- projections ----------------------------------------------------------------------------
@@ -146,7 +141,7 @@ class SqliteStore:
         return await self._by_prefix("session", prefix, get="get_session", find="find_sessions")
 
     async def _by_prefix(self, noun: str, prefix: str, *, get: str, find: str) -> Row:
-        row = await self._one(get, {noun: prefix})
+        row = self._one(get, {noun: prefix})
         if row is not None:
             return row
         found = await self._rows(find, {"prefix": prefix, "beyond": prefix + "g"})
@@ -297,11 +292,17 @@ class SqliteStore:
 
     # --- on a reader's thread -------------------------------------------------------------------
 
+    async def _read_stream(self, stream: str, after: int, read: Callable[[sqlite3.Connection], T]) -> T:
+        """A few events at its end are read at once."""
+        near = self.writer.is_near_head(stream, after)
+        return self._readers.read_here(read) if near else await self._readers.read(read)
+
     async def _rows(self, query: str, parameters: dict[str, object]) -> list[Row]:
         return await self._readers.read(lambda db: fetch(db, query, parameters))
 
-    async def _one(self, query: str, parameters: dict[str, object]) -> Row | None:
-        rows = await self._rows(query, parameters)
+    def _one(self, query: str, parameters: dict[str, object]) -> Row | None:
+        """The row with this key."""
+        rows = self._readers.read_here(lambda db: fetch(db, query, parameters))
         return rows[0] if rows else None
 
     def _page(self, db: sqlite3.Connection, stream: str, after: int, limit: int, size: int) -> Page:

@@ -55,6 +55,8 @@ KNOWN_HEADS = 10_000
 OpenWriter = Callable[[], sqlite3.Connection]
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+NEAR = 16
+"""So many events at the end of a stream are read at once, without a thread."""
 
 
 @dataclass(slots=True)
@@ -108,6 +110,11 @@ class Writer:
         """
         head = self._heads.get(stream)
         return head is not None and 0 < head.version == version
+
+    def is_near_head(self, stream: str, version: int) -> bool:
+        """Whether only a few events can be behind this version of a stream."""
+        head = self._heads.get(stream)
+        return head is not None and head.version - version <= NEAR
 
     async def close(self) -> None:
         """Finish what was taken, then stop."""
