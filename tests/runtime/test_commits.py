@@ -19,9 +19,8 @@ class CountingStore(SqliteStore):
         self.commits: list[list[str]] = []
 
     async def append(self, append: Append) -> Appended:
-        done = await super().append(append)
-        self.commits.append([type(record.event).__name__ for record in done.records])
-        return done
+        self.commits.append([type(event).__name__ for write in append.writes for event in write.events])
+        return await super().append(append)
 
     async def claim(self, stream: str, *, holder: str) -> Lease:
         self.commits.append(["claim"])

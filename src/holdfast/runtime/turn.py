@@ -149,7 +149,7 @@ class Worker:
                 return Prepared(Events([answer]), perform=False)
             case Finish():
                 companions = await self._task_log.turn_finished(session, step)
-                closing = closing_events(session, step, self._writer.partial(), now=at)
+                closing = closing_events(session, step, self._writer.end_text(), now=at)
                 return Prepared(Events(closing, companions), perform=True)
             case Sleep() | Rest():
                 return Prepared(Events(), perform=True)
@@ -161,7 +161,6 @@ class Worker:
     async def _perform(self, plan: Plan) -> Events:
         """Do it while listening: a stop or an answer cancels it, at rest any message does."""
         if isinstance(plan.step, Finish):
-            self._writer.end_text()
             return Events()
         before = self._writer.session
         if await self._is_heard(before):
@@ -194,7 +193,7 @@ class Worker:
                 await until(self._clock, moment)
                 self._timed_out = wait
                 return Events()
-            case Begin() | Join() | Finish() | Rest():
+            case Begin() | Join() | Rest():
                 return Events()
             case _:
                 return await self._driver.perform(self._writer.session, plan.agent, step)

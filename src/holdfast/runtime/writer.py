@@ -47,6 +47,8 @@ class SessionWriter:
         self._holder = holder
         self._leaving = leaving
         self._lease: Lease | None = None
+        self._arrived = Partial()
+        """What had arrived of the last answer when it was ended."""
 
     async def claim(self) -> None:
         """Take the lease now. Without this the first commit takes it."""
@@ -121,6 +123,7 @@ class SessionWriter:
 
     def start_text(self, *, turn: int, step: int) -> None:
         """A model was asked: what it says from now on is streamed."""
+        self._arrived = Partial()
         self._streaming.start(self._stream, turn=turn, step=step, since=self.session.version)
 
     def add_text(self, text: str, thinking: str) -> None:
@@ -128,15 +131,12 @@ class SessionWriter:
         self._streaming.append(self._stream, text=text, thinking=thinking)
 
     def end_text(self) -> Partial:
-        """Stop showing it, and return what had arrived."""
-        partial = self.partial()
-        self._streaming.end(self._stream)
-        return partial
-
-    def partial(self) -> Partial:
-        """What has arrived of the answer so far."""
+        """Stop showing it, and return what had arrived; also when it was ended before."""
         text = self._streaming.get(self._stream)
-        return Partial() if text is None else Partial(text.text, text.thinking)
+        if text is not None:
+            self._arrived = Partial(text.text, text.thinking)
+            self._streaming.end(self._stream)
+        return self._arrived
 
     async def save_text(self) -> None:
         """Keep the text so far where a crash cannot reach it."""
