@@ -20,7 +20,7 @@ ANSWER = "read a.txt\ncomplete it is blue"
 
 
 def test_promise_1_and_2_a_crash_in_the_life_of_a_card(tmp_path: Path) -> None:
-    assert crashes_at(tmp_path, "after", (5, 14, 31)) == 3
+    assert crashes_at(tmp_path, "after", (5, 12, 20)) == 3
 
 
 @pytest.mark.proof
@@ -28,7 +28,7 @@ def test_promise_1_and_2_a_crash_in_the_life_of_a_card(tmp_path: Path) -> None:
 def test_promise_1_and_2_many_crashes_in_the_life_of_a_card(tmp_path: Path, when: str) -> None:
     crashes = crashes_at(tmp_path, when, tuple(range(1, 37)))
     print(f"\n{crashes} crashes {when} a write: two runs, one end, every word heard once")
-    assert crashes >= 30
+    assert crashes >= 18
 
 
 def crashes_at(tmp_path: Path, when: str, points: tuple[int, ...]) -> int:

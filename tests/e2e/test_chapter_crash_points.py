@@ -17,7 +17,7 @@ def test_promise_6_a_crash_at_every_write_of_a_reset_and_a_summary(tmp_path: Pat
     opened = home_with_commands(patient_home(tmp_path), script=SCRIPT)
     writes = crash_at_every_write(opened, lambda at: Chapters(tmp_path, at), when=when, every=every)
     print(f"{writes} writes, a crash {when} every {every}: 0 messages lost or doubled, one reset, one summary")
-    assert writes >= 16, "it has more writes than that"
+    assert writes >= 12, "it has more writes than that"
 
 
 class Chapters(Client):
