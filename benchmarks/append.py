@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable
 from itertools import islice
 from pathlib import Path
 
+from tests.actors import person
+
 from benchmarks.measure import OURS_SECONDS, Figure, Plan, RawLog, alternate
 from benchmarks.report import Goal, Line, Report
 from benchmarks.workload import Workload, fill, opened, rest
@@ -78,7 +80,7 @@ async def _command(plan: Plan, report: Report, store: SqliteStore, work: Workloa
     sessions = Sessions(store, SystemClock())
 
     async def tell() -> None:
-        caller = Caller(CommandKey(f"{SystemClock().now():011x}{work.id()}", "d" * 32), "bench")
+        caller = Caller(CommandKey(f"{SystemClock().now():011x}{work.id()}", "d" * 32), person("bench"))
         await sessions.execute(session, SendMessage(text=work.text()), caller)
 
     pairs = await alternate(bursts(tell), raw.burst, plan.rounds(40))

@@ -8,6 +8,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
+from tests.actors import person
+
 from benchmarks.children import Child
 from benchmarks.measure import OURS_SECONDS, Figure, Plan, RawLog, alternate, timed
 from benchmarks.peers import Peer, install
@@ -82,7 +84,7 @@ class Bench:
     def _card(self, card: str, board: str = "default") -> CardCreated:
         text = self.work.text()
         return CardCreated(
-            card=card, board=board, title=text[:60], body=text, by="bench", status="ready", profile="demo"
+            card=card, board=board, title=text[:60], body=text, by=person("bench"), status="ready", profile="demo"
         )
 
     async def claim(self) -> None:
@@ -103,10 +105,10 @@ class Bench:
             session=self.work.id(8),
             task=self.work.id(8),
             profile="demo",
-            resumes=0,
+            resumed_run=0,
             after_turn=0,
             workspace="/tmp",
-            found="",
+            workspace_state="",
         )
         await self.store.append(Append((Write(card_stream(card), (run,), expect=1),), now()))
         self.claimed.append(card)
@@ -121,9 +123,9 @@ class Bench:
                 await changes.wait()
                 changes.drain()
             took = time.perf_counter() - started
-        over = RunFinished(card=id, run=1, outcome="done", reason="", failure="", counts=False)
-        done = CardCompleted(card=id, summary="", by="bench", run=1)
-        await self.cards.write(card, [over, done], decided_on=card.version, by="bench")
+        over = RunFinished(card=id, run=1, outcome="done", reason="", failure="", uses_attempt=False)
+        done = CardCompleted(card=id, summary="", by=person("bench"), run=1)
+        await self.cards.write(card, [over, done], decided_on=card.version, by=person("bench"))
         return took
 
 
@@ -155,7 +157,7 @@ async def opened(place: Path, work: Workload) -> AsyncIterator[Bench]:
     store = SqliteStore(home.database)
     try:
         for name in ("default", "now"):
-            made = BoardCreated(board=name, title="Board", by="bench")
+            made = BoardCreated(board=name, title="Board", by=person("bench"))
             await store.append(Append((Write(board_stream(name), (made,)),), now()))
         yield Bench(store, home, work)
     finally:
@@ -177,7 +179,7 @@ async def run(plan: Plan, report: Report) -> None:
                 await _beside(plan, report, peer, claims(bench, bench.run_alone))
         async with opened(plan.scratch / "large", work) as bench:
             await _start(plan, report, bench, raw, "nothing else is ready")
-            paused = BoardPaused(board="default", by="bench")
+            paused = BoardPaused(board="default", by=person("bench"))
             await bench.store.append(Append((Write(board_stream("default"), (paused,)),), now()))
             await bench.fill(BOARD)
             await _start(plan, report, bench, raw, f"{BOARD:,} more are ready, on a board that is paused")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from tests.actors import person
 
 from benchmarks.children import free_port
 from benchmarks.workload import now
@@ -133,7 +134,7 @@ def gateway(home: Home) -> int:
         store = SqliteStore(path)
 
         async def burst(message: dict[str, Any]) -> None:
-            event = SessionRenamed(title=TITLE, by="bench")
+            event = SessionRenamed(title=TITLE, by=person("bench"))
             write = Append((Write(message["stream"], (event,)),), now())
             await asyncio.gather(*(store.append(write) for _ in range(message["burst"])))
 

@@ -12,13 +12,15 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from tests.actors import person
+
 from benchmarks.measure import Plan, alternate, timed
 from benchmarks.peers import PEERS, install
 from benchmarks.report import Goal, Line, Report
 from benchmarks.workload import Workload, opened, rest
 from holdfast.config import Home
 from holdfast.domain.events import task_stream
-from holdfast.domain.events.task import TaskFinished, TaskStarted
+from holdfast.domain.events.task import CommandExited, TaskFinished, TaskStarted
 from holdfast.store.contract import Append, SessionCursor, TaskFilter, Write
 from holdfast.store.sqlite import SqliteStore
 from holdfast.tasks.views import view
@@ -52,8 +54,17 @@ async def task_log(store: SqliteStore, work: Workload, count: int, *, output: bo
             id = work.id(8)
             said = f"{work.text()} {NEEDLE if number == count // 2 else ''} {work.text()}" if output else None
             events = (
-                TaskStarted(task=id, of="process", title=f"build {number}", command=work.text(), cwd="/", by="bench"),
-                TaskFinished(task=id, outcome="done", reason="exit code 0", exit_code=0, output=said, files=[]),
+                TaskStarted(
+                    task=id,
+                    task_kind="process",
+                    title=f"build {number}",
+                    command=work.text(),
+                    cwd="/",
+                    by=person("bench"),
+                ),
+                TaskFinished(
+                    task=id, outcome="done", reason="exit code 0", end=CommandExited(code=0), output=said, files=[]
+                ),
             )
             writes.append(Write(task_stream(id), events, expect=0))
         await store.append(Append(tuple(writes), 1_000 + start))

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
 
+from tests.actors import person
+
 from holdfast.config import Home
 from holdfast.domain.events import AnyEvent, session_stream
 from holdfast.domain.events.parts import Call, Usage
@@ -54,13 +56,13 @@ class Workload:
     def message(self, stream: str) -> Append:
         """One more thing said to a session, under a command id that begins with the time, as ours do."""
         id = f"{now():011x}{self.id()}"
-        event = InputReceived(input=id, text=self.text(), mode="queue", by="bench")
+        event = InputReceived(input=id, text=self.text(), mode="queue", by=person("bench"))
         return Append((Write(stream, (event,)),), now(), command=CommandKey(id, "d" * 32))
 
     def messages(self) -> Iterator[AnyEvent]:
         """Endless words of a person whom nobody answers."""
         while True:
-            yield InputReceived(input=self.id(), text=self.text(), mode="queue", by="bench")
+            yield InputReceived(input=self.id(), text=self.text(), mode="queue", by=person("bench"))
 
     def turns(self, *, tools: bool) -> Iterator[AnyEvent]:
         """An endless conversation: with tools nine events a turn, without them a plain chat of five."""
@@ -68,7 +70,7 @@ class Workload:
         while True:
             turn += 1
             id, call = self.id(), f"{turn}.1"
-            yield InputReceived(input=id, text=self.text(), mode="queue", by="bench")
+            yield InputReceived(input=id, text=self.text(), mode="queue", by=person("bench"))
             yield TurnStarted(turn=turn, inputs=[id], profile="demo")
             if tools:
                 wanted = Call(call=call, tool="read", arguments='{"path":"notes/plan.md"}')
@@ -88,7 +90,7 @@ class Workload:
             text=self.text(),
             thinking="",
             calls=calls,
-            finish="calls" if calls else "stop",
+            finish_reason="tool_calls" if calls else "stop",
             usage=Usage(input_tokens=1_000, output_tokens=90),
             duration_ms=812,
         )
@@ -101,7 +103,7 @@ def now() -> int:
 
 def created(session: str, cwd: str = "/") -> SessionCreated:
     """The first event of every session."""
-    return SessionCreated(session=session, profile="demo", cwd=cwd, title="bench", by="bench")
+    return SessionCreated(session=session, profile="demo", cwd=cwd, title="bench", by=person("bench"))
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from holdfast.domain.command import TITLE_LIMIT
 from holdfast.domain.commands import CreateSession, ForkSession, SessionCommand
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected
 from holdfast.domain.events import SYSTEM, Record, session_stream
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import evolve, fold
@@ -47,7 +48,7 @@ class Caller:
     """Who gave a command, under which id."""
 
     key: CommandKey
-    by: str
+    by: Actor
 
 
 class Sessions:

@@ -24,6 +24,7 @@ from holdfast.runtime.tools.tool import AnyTool, ToolOutcome
 from holdfast.settings import Policy
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.queries import TaskQueries
+from tests.actors import person
 from tests.attacks.rules import policy
 from tests.domain.book import Book
 
@@ -119,7 +120,7 @@ def test_an_answer_without_a_digest_approves_nothing(tmp_path: Path) -> None:
     """Such as one that was written before there were any."""
     desk = Desk(tmp_path, "terminal", command="make test")
     wait = desk.wait()
-    desk.book.write(wait, WaitAnswered(turn=1, wait=wait.wait, answer="allow", by="ann"))
+    desk.book.write(wait, WaitAnswered(turn=1, wait=wait.wait, answer="allow", by=person("ann")))
     desk.wait()
 
 

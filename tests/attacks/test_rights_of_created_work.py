@@ -15,6 +15,7 @@ from holdfast.domain.events import session_stream
 from holdfast.domain.events.session import ToolCallFinished
 from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.session import Session
+from tests.actors import person
 from tests.board.rig import BoardRig
 from tests.memory import MEMORY
 
@@ -238,7 +239,14 @@ async def test_nobody_types_into_a_shell_that_it_may_not_start(rig: BoardRig) ->
     canary, session = rig.home / "canary", (await start(rig, "say hello", "builder")).id
     task = "0123456701234567"
     shell = TaskStarted(
-        task=task, of="process", title="sh", command="exec sh", cwd="/", by="cli", session=session, stdin=True
+        task=task,
+        task_kind="process",
+        title="sh",
+        command="exec sh",
+        cwd="/",
+        by=person("cli"),
+        session=session,
+        stdin=True,
     )
     await rig.tasks.start_command(shell)
     await rig.tasks.wait_started(task)

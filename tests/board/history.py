@@ -11,8 +11,8 @@ from holdfast.domain.events.card import (
     CardCommented,
     CardCompleted,
     RunFinished,
-    RunNoted,
-    RunNudged,
+    RunHeartbeat,
+    RunReminded,
     RunStarted,
 )
 from holdfast.domain.events.parts import EventRef
@@ -34,7 +34,7 @@ def check_card(records: Sequence[Record]) -> Card:
     comments: list[str] = []
     for record in records:
         match record.event:
-            case RunStarted(run=run, resumes=resumes):
+            case RunStarted(run=run, resumed_run=resumes):
                 assert (running, run) == (0, runs + 1), "one worker"
                 assert resumes < run
                 if resumes:
@@ -44,7 +44,7 @@ def check_card(records: Sequence[Record]) -> Card:
             case RunFinished(run=run):
                 assert run == running, "only the open run ends, and once"
                 running, last_ended = 0, run
-            case RunNoted(run=run) | RunNudged(run=run):
+            case RunHeartbeat(run=run) | RunReminded(run=run):
                 assert run == running
             case CardCompleted(run=run) | CardBlocked(run=run):
                 assert running == 0, "the run ends first"

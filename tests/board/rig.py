@@ -17,8 +17,10 @@ from holdfast.domain.card import Card
 from holdfast.domain.card_commands import CardCommand, CreateCard
 from holdfast.domain.commands import CreateSession, SessionCommand
 from holdfast.domain.events import AnyEvent, Record, card_stream, session_stream
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.card import RunStarted
-from holdfast.domain.events.parts import Call, Problem, Usage
+from holdfast.domain.events.parts import Call, Usage
+from holdfast.domain.events.problem import Problem, ProblemCode
 from holdfast.domain.events.session import (
     InputsJoined,
     ModelRequested,
@@ -49,9 +51,11 @@ from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
 from holdfast.tasks.queries import TaskQueries
+from tests.actors import person
 from tests.runtime.rig import StoppedClock
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
+ANN = person("ann")
 
 
 class BoardRig:
@@ -137,7 +141,7 @@ class BoardRig:
 
     # --- people ---------------------------------------------------------------------------------
 
-    def caller(self, id: str | None = None, by: str = "ann") -> Caller:
+    def caller(self, id: str | None = None, by: Actor = ANN) -> Caller:
         return Caller(CommandKey(id or f"command-{next(self._ids)}-{id_of(self)}", "digest"), by)
 
     async def create(self, card: str, body: str = "", *, id: str | None = None, **more: object) -> str:
@@ -147,7 +151,7 @@ class BoardRig:
         return card
 
     async def tell(self, card: str, command: CardCommand, *, id: str | None = None, by: str = "ann") -> Appended:
-        return await self.cards.execute(card, command, self.caller(id, by))
+        return await self.cards.execute(card, command, self.caller(id, person(by)))
 
     async def new_session(self, session: str) -> str:
         await self.sessions.create(
@@ -252,7 +256,7 @@ class Hand:
             text="",
             thinking="",
             calls=[call],
-            finish="tool_calls",
+            finish_reason="tool_calls",
             usage=Usage(),
             duration_ms=1,
         )
@@ -283,7 +287,7 @@ class Hand:
         )
         return result
 
-    async def end(self, outcome: Outcome = "done", code: str = "") -> None:
+    async def end(self, outcome: Outcome = "done", code: ProblemCode | None = None) -> None:
         """The turn is over."""
         state = await self.state()
         problem = Problem(code=code, message=f"It was {code}.") if code else None

@@ -36,7 +36,15 @@ async def failed(rig: BoardRig, session: str = SESSION) -> Hand:
 
 def a_run(session: str) -> RunStarted:
     return RunStarted(
-        card="", run=0, session=session, task="", profile="demo", resumes=0, after_turn=0, workspace="", found=""
+        card="",
+        run=0,
+        session=session,
+        task="",
+        profile="demo",
+        resumed_run=0,
+        after_turn=0,
+        workspace="",
+        workspace_state="",
     )
 
 

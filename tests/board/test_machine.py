@@ -36,6 +36,7 @@ from holdfast.domain.dispatch import (
 )
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import Record, card_stream
+from holdfast.domain.events.actor import THE_BOARD, RunActor
 from holdfast.domain.events.card import (
     CardBlocked,
     CardCompleted,
@@ -44,19 +45,21 @@ from holdfast.domain.events.card import (
     CardStatus,
     ResumePolicy,
     RunFinished,
-    RunNoted,
-    RunNudged,
+    RunHeartbeat,
     RunOutcome,
+    RunReminded,
     RunStarted,
 )
-from holdfast.domain.events.parts import EventRef, Problem
+from holdfast.domain.events.parts import EventRef
+from holdfast.domain.events.problem import Problem, ProblemCode
 from holdfast.domain.why.card import why_card
+from tests.actors import person
 from tests.board.history import check_card
 
 ID, LIMIT, HOUR = "c0ffee00", 3, 3_600_000
 WORLD = DispatchContext(profiles=frozenset({"demo", "other"}))
 MOVES: list[CardStatus] = ["triage", "todo", "ready", "review", "done", "running"]
-PROBLEMS = ["", "network", "quota", "wrong_key", "step_limit", "something new"]
+PROBLEMS: list[ProblemCode | None] = [None, "network", "quota", "wrong_key", "step_limit", "demo_failed"]
 commands: st.SearchStrategy[CardCommand] = st.one_of(
     st.builds(CommentCard, text=st.sampled_from(["one", "two\nlines", "[three]"])),
     st.builds(BlockCard, reason=st.just("wait")),
@@ -94,13 +97,15 @@ class CardMachine(RuleBasedStateMachine):
     @initialize(policy=st.sampled_from(["auto", "resume", "fresh"]))
     def create(self, policy: ResumePolicy) -> None:
         self.policy = policy
-        self._write(CardCreated(card=ID, board="b", title="t", body="body", by="ann", status="ready", profile="demo"))
+        self._write(
+            CardCreated(card=ID, board="b", title="t", body="body", by=person("ann"), status="ready", profile="demo")
+        )
 
     @rule(command=commands)
     def somebody_says(self, command: CardCommand) -> None:
         with suppress(Conflict, Rejected):
             id = f"c{len(self.records)}"
-            events = decide_card(self.card, command, id=id, by="ann", now=self.now)
+            events = decide_card(self.card, command, id=id, by=person("ann"), now=self.now)
             self._write(*(self._as_it_ended(event) for event in events))
 
     def _as_it_ended(self, event: CardEvent) -> CardEvent:
@@ -119,10 +124,10 @@ class CardMachine(RuleBasedStateMachine):
             outcome=event.outcome,
             reason=event.reason,
             failure=event.failure,
-            counts=event.counts,
+            uses_attempt=event.uses_attempt,
             progress=self.progress,
-            again_at=event.again_at,
-            unheard=missed,
+            retry_at=event.retry_at,
+            unread_comments=missed,
         )
 
     # --- the dispatcher -------------------------------------------------------------------------
@@ -136,7 +141,7 @@ class CardMachine(RuleBasedStateMachine):
         choice = choose_session(card, self.policy, missing=missing if last is not None else "")
         if choice.refused:
             assert self.policy == "resume", "only that policy blocks for it"
-            self._write(CardBlocked(card=ID, of="capability", reason=choice.refused, by="the board"))
+            self._write(CardBlocked(card=ID, block_kind="capability", reason=choice.refused, by=THE_BOARD))
             return
         if choice.resumes is None and card.runs and self.policy != "fresh" and not card.fresh_next:
             assert choice.fresh_because, "no fall back without its reason"
@@ -165,11 +170,11 @@ class CardMachine(RuleBasedStateMachine):
             session=session,
             task="t",
             profile=card.profile,
-            resumes=0 if choice.resumes is None else choice.resumes.number,
+            resumed_run=0 if choice.resumes is None else choice.resumes.number,
             after_turn=0,
             workspace="/",
-            found="here",
-            fresh_because=choice.fresh_because,
+            workspace_state="here",
+            fresh_reason=choice.fresh_because,
         )
         self._write(started)
         self.progress = False
@@ -184,7 +189,7 @@ class CardMachine(RuleBasedStateMachine):
     def gets_somewhere(self) -> None:
         self.progress = True
         self.heard |= {one.comment for one in self.card.comments}
-        self._write(RunNoted(card=ID, run=len(self.card.runs), note="at it"))
+        self._write(RunHeartbeat(card=ID, run=len(self.card.runs), note="at it"))
 
     @precondition(_running)
     @rule(done=st.booleans())
@@ -195,13 +200,15 @@ class CardMachine(RuleBasedStateMachine):
         outcome: RunOutcome = "done" if done else "blocked"
         self._write(self._as_it_ended(RunFinished(card=ID, run=run, outcome=outcome, reason="said so")))
         if done:
-            self._write(CardCompleted(card=ID, summary="s", by="worker", run=run))
+            self._write(CardCompleted(card=ID, summary="s", by=RunActor(card=ID, run=run), run=run))
         else:
-            self._write(CardBlocked(card=ID, of="needs_input", reason="r", by="worker", run=run))
+            self._write(
+                CardBlocked(card=ID, block_kind="needs_input", reason="r", by=RunActor(card=ID, run=run), run=run)
+            )
 
     @precondition(_running)
     @rule(outcome=st.sampled_from(["done", "failed", "stopped"]), code=st.sampled_from(PROBLEMS))
-    def turn_ends(self, outcome: str, code: str) -> None:
+    def turn_ends(self, outcome: str, code: ProblemCode | None) -> None:
         problem = Problem(code=code, message="m", after_ms=90_000) if code and outcome == "failed" else None
         before, failures = self.card.attempts, self.card.failures
         found = run_verdict(self.card, outcome=outcome, reason="r", problem=problem, limit=LIMIT, now=self.now)
@@ -209,7 +216,7 @@ class CardMachine(RuleBasedStateMachine):
         assert run is not None
         if found.nudge:
             assert not run.nudged, "asked once"
-            self._write(RunNudged(card=ID, run=run.number))
+            self._write(RunReminded(card=ID, run=run.number))
             return
         self._end(found.reason, found)
         assert self.card.attempts == before + found.counts
@@ -238,13 +245,13 @@ class CardMachine(RuleBasedStateMachine):
                     outcome="failed",
                     reason=reason,
                     failure=found.failure,
-                    counts=found.counts,
-                    again_at=found.again_at,
+                    uses_attempt=found.counts,
+                    retry_at=found.again_at,
                 )
             )
         )
         if found.block is not None:
-            self._write(CardBlocked(card=ID, of=found.block, reason=reason, by="the board", run=run.number))
+            self._write(CardBlocked(card=ID, block_kind=found.block, reason=reason, by=THE_BOARD, run=run.number))
 
     @rule(
         early=st.integers(0, 2),

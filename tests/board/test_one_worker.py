@@ -52,7 +52,7 @@ async def frozen(rig: BoardRig, card: str) -> tuple[Hand, Call]:
     assert state.run is None
     finished = state.runs[-1].finished
     assert finished is not None
-    assert (finished.failure, finished.counts, finished.progress) == ("frozen", False, True)
+    assert (finished.failure, finished.uses_attempt, finished.progress) == ("frozen", False, True)
     await other.end("stopped")
     return old, call
 
@@ -221,4 +221,4 @@ async def test_an_end_that_is_written_stops_what_was_asked(rig: BoardRig) -> Non
     kinds = [type(record.event) for record in records]
     assert kinds[-4:-1] == [InputReceived, InputWithdrawn, StopRequested]
     finished = (await rig.card(CARD)).runs[0].finished
-    assert finished is not None and len(finished.unheard) == 1
+    assert finished is not None and len(finished.unread_comments) == 1

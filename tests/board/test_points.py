@@ -105,8 +105,8 @@ class Life:
         records = await rig.records(CARD)
         card = check_card(records)
         events = [record.event for record in records]
-        assert [e.resumes for e in events if isinstance(e, RunStarted)] == [0, 1], "a crash begins no other run"
-        assert [(e.outcome, e.counts) for e in events if isinstance(e, RunFinished)] == [
+        assert [e.resumed_run for e in events if isinstance(e, RunStarted)] == [0, 1], "a crash begins no other run"
+        assert [(e.outcome, e.uses_attempt) for e in events if isinstance(e, RunFinished)] == [
             ("blocked", False),
             ("done", False),
         ]

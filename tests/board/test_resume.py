@@ -22,10 +22,12 @@ from holdfast.domain.events import session_stream
 from holdfast.domain.events.card import RunFinished
 from holdfast.domain.events.chapter import ChapterOpened
 from holdfast.domain.events.parts import Usage
+from holdfast.domain.events.problem import ProblemCode
 from holdfast.domain.events.session import ModelRequested, ModelResponded, NoteReceived
 from holdfast.domain.history import Note
 from holdfast.domain.reset import Due, NotDue, ResetClockReading, ResetRules, decide_reset, next_reset
 from holdfast.tasks.views import view
+from tests.actors import person
 from tests.board.rig import BoardRig, Hand
 
 CARD = "c0ffee01"
@@ -44,7 +46,7 @@ async def blocked(rig: BoardRig, **more: Any) -> Hand:
     return hand
 
 
-async def dies_at_once(rig: BoardRig, code: str = "demo_crashed") -> None:
+async def dies_at_once(rig: BoardRig, code: ProblemCode = "demo_crashed") -> None:
     hand = await rig.worker(CARD)
     await hand.begin()
     await hand.end("failed", code)
@@ -61,8 +63,8 @@ async def next_run(rig: BoardRig) -> tuple[Card, str]:
 
 
 def why_fresh(card: Card) -> str:
-    assert card.run is not None and card.run.started.resumes == 0
-    return card.run.started.fresh_because
+    assert card.run is not None and card.run.started.resumed_run == 0
+    return card.run.started.fresh_reason
 
 
 async def test_the_session_is_stamped_before_the_first_step(rig: BoardRig) -> None:
@@ -72,7 +74,7 @@ async def test_the_session_is_stamped_before_the_first_step(rig: BoardRig) -> No
     session = (await rig.card(CARD)).runs[0].started.session
     records = await rig.store.load(session_stream(session), after=0)
     kinds = [type(one.event).__name__ for one in records]
-    assert kinds == ["SessionCreated", "WorkerBound", "NoteReceived", "InputReceived"]
+    assert kinds == ["SessionCreated", "RunBound", "NoteReceived", "InputReceived"]
     assert [one.seq for one in records] == list(range(record.seq + 1, record.seq + 5)), "one append"
 
 
@@ -82,7 +84,7 @@ async def test_comments_since_the_block_are_the_next_turn_in_order_and_unchanged
     await rig.tell(CARD, CommentCard(text="and quick"), by="bob")
     await rig.tell(CARD, UnblockCard(text="go"), by="eve")
     card, text = await next_run(rig)
-    assert card.run is not None and (card.run.started.session, card.run.started.resumes) == (hand.session, 1)
+    assert card.run is not None and (card.run.started.session, card.run.started.resumed_run) == (hand.session, 1)
     assert text == "[ann wrote:]\n  blue\n\n[not] red \n[bob wrote:]\nand quick\n[eve wrote:]\ngo"
     assert card.attempts == 0
 
@@ -102,7 +104,7 @@ async def test_a_run_that_died_at_once_is_skipped_and_its_comments_are_given_aga
     await dies_at_once(rig)
     await rig.tell(CARD, CommentCard(text="or green"))
     card, text = await next_run(rig)
-    assert card.run is not None and (card.run.number, card.run.started.resumes) == (3, 1)
+    assert card.run is not None and (card.run.number, card.run.started.resumed_run) == (3, 1)
     assert card.run.started.session == hand.session
     assert text == "[ann wrote:]\nblue\n[ann wrote:]\nor green"
 
@@ -190,7 +192,7 @@ async def test_retention_leaves_the_session_that_a_card_will_go_on_with(rig: Boa
 async def test_auto_goes_fresh_when_a_person_reset_the_session(rig: BoardRig) -> None:
     """The model sees nothing of that run any more: to say that it was resumed would be a lie."""
     hand = await blocked(rig)
-    await hand.write(ChapterOpened(chapter=2, rule="person", reason="ann wanted it", by="ann"))
+    await hand.write(ChapterOpened(chapter=2, rule="person", reason="ann wanted it", by=person("ann")))
     await rig.tell(CARD, UnblockCard(text="blue"))
     card, text = await next_run(rig)
     assert why_fresh(card) == f"session {hand.session} was reset since run 1"
@@ -229,12 +231,12 @@ async def test_no_run_begins_in_a_session_in_which_a_person_has_a_turn(rig: Boar
 
 
 @pytest.mark.parametrize("code", ["network", "quota"])
-async def test_a_session_is_not_poisoned_by_what_is_not_its_fault(rig: BoardRig, code: str) -> None:
+async def test_a_session_is_not_poisoned_by_what_is_not_its_fault(rig: BoardRig, code: ProblemCode) -> None:
     await blocked(rig, resume="auto")
     await rig.tell(CARD, UnblockCard())
     for _ in range(4):
         card, _ = await next_run(rig)
-        assert card.run is not None and card.run.started.resumes == 1
+        assert card.run is not None and card.run.started.resumed_run == 1
         await dies_at_once(rig, code)
     assert (await rig.card(CARD)).attempts == 0
 
@@ -245,7 +247,7 @@ async def test_a_poisoned_session(rig: BoardRig, policy: str) -> None:
     await rig.tell(CARD, UnblockCard())
     for _ in range(2):
         card, _ = await next_run(rig)
-        assert card.run is not None and card.run.started.resumes == 1
+        assert card.run is not None and card.run.started.resumed_run == 1
         await dies_at_once(rig)
     await rig.look()
     card = await rig.card(CARD)
@@ -277,7 +279,7 @@ async def test_the_card_decides_before_its_profile_and_that_before_the_board(rig
     await rig.tell(CARD, EditCard(resume="auto"))
     await rig.tell(CARD, UnblockCard())
     card, _ = await next_run(rig)
-    assert card.run is not None and card.run.started.resumes == 1, "run 2 got nowhere"
+    assert card.run is not None and card.run.started.resumed_run == 1, "run 2 got nowhere"
     await rig.tell(CARD, StopCard())
     (rig.home / "config.toml").write_text(profile + '[profiles.demo]\nmodel = "demo"\nresume = "resume"\n')
     assert rig.profiles.resume_of("demo") == "resume"
@@ -336,7 +338,7 @@ async def test_a_done_card_that_is_tried_again_resumes(rig: BoardRig) -> None:
     await hand.end()
     await rig.tell(CARD, RetryCard(text="not quite"))
     card, text = await next_run(rig)
-    assert card.run is not None and card.run.started.resumes == 1
+    assert card.run is not None and card.run.started.resumed_run == 1
     assert text == "[ann wrote:]\nnot quite"
 
 
@@ -374,7 +376,7 @@ async def test_an_answer_without_a_word_about_the_card_twice_is_no_progress(rig:
             text="All is well.",
             thinking="",
             calls=[],
-            finish="stop",
+            finish_reason="stop",
             usage=Usage(),
             duration_ms=1,
         )

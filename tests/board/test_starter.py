@@ -23,6 +23,7 @@ from holdfast.domain.events.card import (
     RunStarted,
 )
 from holdfast.store.contract import Append, Write
+from tests.actors import person
 from tests.board.rig import BoardRig
 from tests.runtime.rig import StoppedClock
 
@@ -41,11 +42,11 @@ async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
     """Boards and cards in any state, written as events."""
     boards: dict[str, tuple[BoardEvent, ...]] = {
         "default": (),
-        "paused": (BoardPaused(board="paused", by="ann"),),
-        "gone": (BoardArchived(board="gone", by="ann"),),
+        "paused": (BoardPaused(board="paused", by=person("ann")),),
+        "gone": (BoardArchived(board="gone", by=person("ann")),),
     }
     for name, more in boards.items():
-        made = BoardCreated(board=name, title=name, by="ann")
+        made = BoardCreated(board=name, title=name, by=person("ann"))
         await rig.store.append(Append((Write(board_stream(name), (made, *more)),), now - 10_000))
     ids: list[str] = []
     for number in range(CARDS):
@@ -56,7 +57,7 @@ async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
             board=dice.choice(["default"] * 6 + ["paused", "gone"]),
             title=card,
             body="",
-            by="ann",
+            by=person("ann"),
             status=status,
             profile=dice.choice(["demo", "demo", "demo", "other", "", "unknown"]),
             priority=dice.randrange(3),
@@ -65,15 +66,21 @@ async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
         events: list[CardEvent] = [created]
         if status == "scheduled":
             at = now + dice.choice([-1000, 0, 1000])
-            events.append(CardMoved(card=card, status="scheduled", reason="", by="ann", at=at))
+            events.append(CardMoved(card=card, status="scheduled", reason="", by=person("ann"), at=at))
         if status in ("done", "triage") and dice.random() < 0.5:
-            events.append(CardMoved(card=card, status="archived", reason="", by="ann"))
+            events.append(CardMoved(card=card, status="archived", reason="", by=person("ann")))
         if status == "ready" and dice.random() < 0.5:
             events.append(_run(card))
             if dice.random() < 0.6:
                 again = dice.choice([None, now, now + 5000, now + 5000])
                 over = RunFinished(
-                    card=card, run=1, outcome="failed", reason="x", failure="network", counts=False, again_at=again
+                    card=card,
+                    run=1,
+                    outcome="failed",
+                    reason="x",
+                    failure="network",
+                    uses_attempt=False,
+                    retry_at=again,
                 )
                 events.append(over)
         moved = now + dice.choice([-5000, 500])  # the last one: the clock was set back since
@@ -95,10 +102,10 @@ def _run(card: str) -> RunStarted:
         session=f"of{card}",
         task=f"task{card}",
         profile="demo",
-        resumes=0,
+        resumed_run=0,
         after_turn=0,
         workspace="/",
-        found="",
+        workspace_state="",
     )
 
 

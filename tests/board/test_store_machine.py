@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -32,6 +33,7 @@ from holdfast.domain.errors import Conflict, Fenced, Rejected
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.card import CardBlocked, CardCompleted, CardEvent, RunFinished
 from holdfast.domain.events.parts import Call
+from holdfast.domain.events.problem import ProblemCode
 from holdfast.domain.events.session import NoteReceived, ToolCallFinished, WaitOpened
 from holdfast.domain.next_step import Partial, TurnLimits
 from holdfast.domain.resume import pick_up
@@ -148,7 +150,7 @@ class BoardMachine(RuleBasedStateMachine):
             case "turn":
                 self.do(self.hand.end())
             case code:
-                self.do(self.hand.end("failed", code))
+                self.do(self.hand.end("failed", msgspec.convert(code, ProblemCode)))
 
     @precondition(lambda self: self.hand is not None and self.hand.rig is self.rig)
     @rule()

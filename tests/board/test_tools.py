@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from holdfast.domain.events import session_stream
+from holdfast.domain.events.actor import RunActor
 from holdfast.domain.events.card import CardCompleted, CardCreated
 from holdfast.domain.events.parts import Call
 from holdfast.domain.events.session import NoteReceived, WaitOpened
@@ -109,7 +110,7 @@ async def test_a_card_that_is_written_down_twice_by_one_call_is_one_card(rig: Bo
     rows = await rig.store.cards.children(CARD)
     assert [(row["title"], row["status"], row["profile"]) for row in rows] == [("more work", "todo", "demo")]
     (created,) = [e for e in await rig.events(str(rows[0]["id"])) if isinstance(e, CardCreated)]
-    assert created.by == f"run 1 of card {CARD}"
+    assert created.by == RunActor(card=CARD, run=1)
 
 
 async def test_show_list_comment_and_link(rig: BoardRig) -> None:
@@ -118,7 +119,7 @@ async def test_show_list_comment_and_link(rig: BoardRig) -> None:
     assert "the body" in (await hand.calls("kanban_show")).output
     assert f"{OTHER} [ready]" in (await hand.calls("kanban_list", status="ready")).output
     assert (await hand.calls("kanban_comment", card=OTHER, text="hello")).outcome == "done"
-    assert (await rig.card(OTHER)).comments[0].by == f"run 1 of card {CARD}"
+    assert (await rig.card(OTHER)).comments[0].by == RunActor(card=CARD, run=1)
     assert (await hand.calls("kanban_link", card=OTHER, parent=CARD)).outcome == "done"
     assert (await hand.calls("kanban_link", parent=OTHER)).outcome == "failed", "that would be a circle"
     assert (await hand.calls("kanban_show", card="ffffffff")).outcome == "failed"

@@ -24,7 +24,7 @@ from holdfast.domain.card_commands import (
 )
 from holdfast.domain.dispatch import run_verdict
 from holdfast.domain.errors import Conflict, Rejected
-from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import NoteReceived, WaitOpened
 from holdfast.domain.why.card import why_card
 from tests.board.rig import BoardRig
@@ -224,7 +224,7 @@ async def test_infrastructure_is_tried_again_ten_times_and_costs_nothing(rig: Bo
     card = await rig.card(CARD)
     assert card.attempts == 0
     assert "10 times in a row" in await why(rig)
-    assert card.block is not None and card.block.of == "transient"
+    assert card.block is not None and card.block.block_kind == "transient"
 
 
 async def test_a_quota_waits_until_it_is_reset(rig: BoardRig) -> None:
@@ -254,7 +254,7 @@ async def test_who_leaves_without_a_word_is_asked_once(rig: BoardRig) -> None:
     await rig.look()
     card = await rig.card(CARD)
     finished = card.runs[0].finished
-    assert finished is not None and (finished.failure, finished.counts) == ("left_without_a_word", True)
+    assert finished is not None and (finished.failure, finished.uses_attempt) == ("left_without_a_word", True)
 
 
 async def test_old_work_waits_for_a_person_as_a_blocked_card(rig: BoardRig) -> None:
@@ -272,7 +272,7 @@ async def test_old_work_waits_for_a_person_as_a_blocked_card(rig: BoardRig) -> N
     await rig.tell(CARD, RetryCard())
     await rig.look()
     card = await rig.card(CARD)
-    assert card.run is not None and card.run.started.resumes == 1
+    assert card.run is not None and card.run.started.resumed_run == 1
 
 
 async def test_a_running_card_cannot_be_edited_nor_retried_nor_promoted(rig: BoardRig) -> None:
@@ -303,7 +303,7 @@ async def test_time_is_what_was_seen_and_not_what_a_clock_says(rig: BoardRig) ->
         await hand.write(NoteReceived(text="a sign of life", task=""))
         await rig.look()
     finished = (await rig.card(CARD)).runs[0].finished
-    assert finished is not None and (finished.failure, finished.counts) == ("timeout", True)
+    assert finished is not None and (finished.failure, finished.uses_attempt) == ("timeout", True)
 
 
 async def test_a_dispatcher_that_is_stopped_in_the_moment_of_an_event_stops(rig: BoardRig) -> None:

@@ -65,14 +65,14 @@ async def found(rig: BoardRig) -> str:
     await rig.tell(CARD, UnblockCard())
     await rig.look()
     card = await rig.card(CARD)
-    return card.run.started.found if card.run is not None else f"{card.status}: {card.reason}"
+    return card.run.started.workspace_state if card.run is not None else f"{card.status}: {card.reason}"
 
 
 async def test_a_worktree_on_a_branch_of_its_own(rig: BoardRig, repository: Path) -> None:
     hand = await run_once(rig, workspace=f"worktree:{repository}")
     own = rig.home / "workspaces" / CARD
     assert (git(own, "rev-parse", "--abbrev-ref", "HEAD"), (own / "a.txt").read_text()) == (f"holdfast/{CARD}", "one\n")
-    assert "(new)" in hand.run.found
+    assert "(new)" in hand.run.workspace_state
     (own / "b.txt").write_text("x")
     await block(hand)
     assert await found(rig) == (
@@ -156,7 +156,7 @@ async def test_a_scratch_directory_that_is_gone_blocks_until_somebody_begins_ane
 
 async def test_a_directory_of_the_user_is_told_as_it_is_and_never_removed(rig: BoardRig, repository: Path) -> None:
     hand = await run_once(rig, workspace=f"dir:{repository}")
-    assert hand.run.found == f"{repository}, branch main, clean"
+    assert hand.run.workspace_state == f"{repository}, branch main, clean"
     await block(hand)
     assert await task_log(rig) == ""
     assert repository.is_dir()
@@ -203,7 +203,7 @@ async def test_scratch_is_removed_when_it_is_empty_and_made_again_when_the_card_
     await rig.tell(CARD, RetryCard())
     await rig.look()
     card = await rig.card(CARD)
-    assert card.run is not None and "a new and empty scratch directory" in card.run.started.found
+    assert card.run is not None and "a new and empty scratch directory" in card.run.started.workspace_state
 
 
 async def test_nothing_is_removed_under_the_hands_of_a_worker(rig: BoardRig) -> None:

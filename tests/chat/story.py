@@ -21,6 +21,8 @@ class Story:
         self.blocks: list[Block] = []
 
     def happened(self, kind: str, **fields: Any) -> list[Block]:
+        if isinstance(fields.get("by"), str):
+            fields["by"] = {"type": "person", "client": fields["by"]}
         event = {"kind": kind, **fields}
         record = {"version": len(self.records) + 1, "at": 1_000 * len(self.records), "event": event}
         self.records.append(record)
@@ -39,8 +41,8 @@ class Story:
     def created(self, **more: Any) -> None:
         self.happened("SessionCreated", **{"session": "abcd" * 4, "profile": "demo", "cwd": "/", "title": "t"} | more)
 
-    def said(self, input: str, text: str, *, mode: str = "queue", by: str = "cli") -> None:
-        self.happened("InputReceived", input=input, text=text, mode=mode, by=by)
+    def said(self, input: str, text: str, *, mode: str = "queue", by: str = "cli", source: str = "message") -> None:
+        self.happened("InputReceived", input=input, text=text, mode=mode, by=by, source=source)
 
     def turn(self, turn: int, *inputs: str) -> None:
         self.happened("TurnStarted", turn=turn, inputs=list(inputs), profile="demo")
@@ -52,7 +54,7 @@ class Story:
 
     def answered(self, text: str, *, turn: int = 1, calls: list[Json] | None = None, **more: Any) -> list[Block]:
         usage = {"input_tokens": 3, "output_tokens": 4, "cost": 0.5}
-        fields = {"step": 1, "thinking": "", "finish": "stop", "usage": usage, "duration_ms": 5} | more
+        fields = {"step": 1, "thinking": "", "finish_reason": "stop", "usage": usage, "duration_ms": 5} | more
         return self.happened("ModelResponded", turn=turn, text=text, calls=calls or [], **fields)
 
     def finished(self, turn: int = 1, outcome: str = "done", reason: str = "", **more: Any) -> list[Block]:

@@ -179,7 +179,7 @@ def test_a_context_is_made_shorter(gateway: GatewayProcess, cli: CommandLine, cw
         seat.until("no summary (attempt 1): The demo agent wrote no summary", "it is tried again")
         seat.enter("fill 500")
         seat.until("fill fill")
-        gateway.until_event(only_session(gateway), "CompactionFailed", count=3)
+        gateway.until_event(only_session(gateway), "SummaryFailed", count=3)
         seat.enter("say more")
         seat.until("1 try again\n  2 digest\n", "it waits for your choice: 1 try again · 2 digest\n\n?")
         seat.enter("perhaps")
@@ -208,8 +208,8 @@ def test_only_the_latest_reason_for_a_postponement_counts() -> None:
 
 def test_what_the_model_sees_without_a_summary_is_said() -> None:
     story = Story().begin()
-    failed = {"covers": 1, "attempt": 2, "problem": PROBLEM, "again_at": None}
-    (first,) = story.happened("CompactionFailed", **failed)
+    failed = {"covers_turn": 1, "attempt": 2, "problem": PROBLEM, "retry_at": None}
+    (first,) = story.happened("SummaryFailed", **failed)
     assert isinstance(first, Remark)
     assert first.text == (
         "no summary (attempt 2): It took longer than 5 s. The model sees everything as before; "
@@ -217,15 +217,15 @@ def test_what_the_model_sees_without_a_summary_is_said() -> None:
     )
     sizes = {"tokens_before": 1_200, "tokens_after": 34}
     (digest,) = story.happened(
-        "ContextCompacted", covers=1, summary="s", source="digest", model="", reason="too long", **sizes
+        "SummaryWritten", covers_turn=1, summary="s", source="digest", model="", reason="too long", **sizes
     )
     assert isinstance(digest, Divider)
     assert (digest.title, digest.tone) == ("digest of the turns up to 1 · 1,200 → 34 tokens", "warning")
-    (second,) = story.happened("CompactionFailed", **failed)
+    (second,) = story.happened("SummaryFailed", **failed)
     assert isinstance(second, Remark)
     assert "The model sees a digest of the older turns; " in second.text
     story.happened("ChapterRejoined", chapter=2, by="cli")
-    (third,) = story.happened("CompactionFailed", **failed)
+    (third,) = story.happened("SummaryFailed", **failed)
     assert isinstance(third, Remark)
     assert "The model sees what it saw before; " in third.text, "nobody knows what stood there"
 
@@ -234,14 +234,14 @@ def test_it_is_compacting_from_the_wish_to_the_summary() -> None:
     story = Story().begin()
     story.answered("hi")
     story.finished()
-    story.happened("CompactionRequested", instructions="", by="web")
+    story.happened("SummaryRequested", instructions="", by="web")
     assert (story.view.state, story.view.at_work) == ("compacting", True)
-    story.happened("CompactionStarted", covers=1, attempt=1, model="m", tokens=5, reason="r")
+    story.happened("SummaryStarted", covers_turn=1, attempt=1, model="m", tokens=5, reason="r")
     story.said("i2", "more")
     assert story.view.state == "queued"
     story.happened(
-        "ContextCompacted",
-        covers=1,
+        "SummaryWritten",
+        covers_turn=1,
         summary="s",
         source="model",
         model="m",

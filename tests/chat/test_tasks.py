@@ -109,7 +109,7 @@ def test_a_running_turn_becomes_a_task(gateway: GatewayProcess, cli: CommandLine
         seat.until_idle(f"turn 1 is task {task['id'][:8]} now (by cli); it goes on here", "one two three")
         seat.enter("/detach")
         assert "detached; nothing is at work" in seat.ended()
-    assert len(of_kind(gateway.events(str(task["worker"])), "TurnDetached")) == 1
+    assert len(of_kind(gateway.events(str(task["worker"])), "TurnBackgrounded")) == 1
 
 
 def test_verbs_and_ids_are_completed(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_cut_answer_stays_and_the_step_begins_again() -> None:
     story.spoken("one two")
     cut = {"turn": 1, "step": 1, "text": "one", "thinking": "", "reason": "the gateway was killed"}
     assert story.happened("ModelInterrupted", **cut) == [Spoke("one two")]  # we saw more than was kept
-    assert story.happened("TurnResumed", turn=1, attempt=1, cause="killed", away_ms=1500) == [
+    assert story.happened("TurnResumed", turn=1, attempt=1, reason="killed", away_ms=1500) == [
         Remark("resumed after 1.5 s away: killed", "warning")
     ]
     assert story.asked() == []

@@ -109,7 +109,7 @@ def records(*kinds: str) -> list[Happened]:
     found = []
     for version, kind in enumerate(kinds, 1):
         event: dict[str, Any] = {"kind": kind}
-        for word, name in (("bound", "WorkerBound"), ("released", "WorkerReleased")):
+        for word, name in (("bound", "RunBound"), ("released", "RunReleased")):
             if kind.startswith(word):
                 event = {"kind": name, "card": "c", "run": int(kind.removeprefix(word))}
         found.append(Happened({"version": version, "event": event}))

@@ -285,7 +285,7 @@ def test_compact_says_what_came_of_it(cli: CommandLine, gateway: GatewayProcess,
     gateway.send(session, "say two")
     gateway.until_event(session, "TurnFinished", count=2)
     assert cli.ok("sessions", "compact", session, "keep the names").startswith(f"{session}: a summary was asked for")
-    gateway.until_event(session, "ContextCompacted")
+    gateway.until_event(session, "SummaryWritten")
     gateway.until_rest(session)
     log = cli.ok("sessions", "log", session)
     assert "compact   cli wants the context made shorter: keep the names" in log
@@ -296,7 +296,7 @@ def test_compact_says_what_came_of_it(cli: CommandLine, gateway: GatewayProcess,
     gateway.send(session, "summary fail")
     gateway.until_event(session, "TurnFinished", count=3)
     cli.ok("sessions", "compact", session)
-    gateway.until_event(session, "CompactionFailed")
+    gateway.until_event(session, "SummaryFailed")
     log = cli.ok("sessions", "log", session)
     assert "no summary (attempt 1): The demo agent wrote no summary because it was told not to." in log
     assert "The model sees what it saw before; it is tried again" in log
@@ -307,7 +307,7 @@ def test_while_it_is_written_the_list_says_so_and_a_second_one_is_refused(
 ) -> None:
     session = resting(gateway, "summary hang", tmp_path)
     cli.ok("sessions", "compact", session)
-    gateway.until_event(session, "CompactionStarted")
+    gateway.until_event(session, "SummaryStarted")
     assert "compacting" in cli.ok("sessions")
     assert "has been summarising its context for" in cli.ok("why", session)
     done = cli("sessions", "compact", session)
@@ -322,7 +322,7 @@ def test_a_context_without_a_summary_waits_and_is_answered_by_a_number(
     config.write_text(config.read_text().replace("threshold = 100000", small))
     session = resting(gateway, "summary fail", tmp_path)
     gateway.send(session, "fill 500")
-    gateway.until_event(session, "CompactionFailed")
+    gateway.until_event(session, "SummaryFailed")
     gateway.until_rest(session)
     gateway.send(session, "say more")
     gateway.until_state(session, "waiting")
@@ -335,7 +335,7 @@ def test_a_context_without_a_summary_waits_and_is_answered_by_a_number(
     assert (wrong.returncode, "answered with one of: try again, digest." in wrong.stderr) == (2, True)
     cli.ok("answer", wait["id"], "2")
     gateway.until_event(session, "TurnFinished", count=3)
-    (digest,) = of_kind(gateway.events(session), "ContextCompacted")
+    (digest,) = of_kind(gateway.events(session), "SummaryWritten")
     assert digest["source"] == "digest"
     assert "digest of the turns up to 2 · " in cli.ok("sessions", "log", session)
     assert "made by a rule, without a model" in cli.ok("sessions", "log", session)

@@ -114,7 +114,7 @@ def _story_of_chapters(cli: CommandLine, gateway: GatewayProcess) -> dict[str, A
     told["tasks-stale-stop"] = cli.json("tasks", "stale", "--stop", "--yes")
     told["sessions-undo-reset"] = cli.json("sessions", "undo-reset", session)
     told["sessions-compact"] = cli.json("sessions", "compact", session)
-    gateway.until_event(session, "ContextCompacted")
+    gateway.until_event(session, "SummaryWritten")
     gateway.until_rest(session)
     told["sessions-context"] = cli.json("sessions", "context", session)
     sizes = ("characters", "tokens", "used")  # of instructions and tools, which are worded better at any time

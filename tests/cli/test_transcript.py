@@ -15,6 +15,8 @@ from holdfast.domain.events.chapter import ChapterEvent
 
 def _line(capsys: pytest.CaptureFixture[str], kind: str, **fields: Any) -> str:
     """The one line that an event becomes, without its day, version and time."""
+    if isinstance(fields.get("by"), str):
+        fields["by"] = {"type": "person", "client": fields["by"]}
     Transcript(live=False).happened({"version": 7, "at": 0, "event": {"kind": kind, **fields}})
     return click.unstyle(capsys.readouterr().out.splitlines()[1])[len("    7  00:00:00  ") :]
 
@@ -26,7 +28,7 @@ def test_every_label_stands_apart_from_its_words(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize(("attempt", "words"), [(0, ""), (1, ", attempt 1"), (2, ", attempt 2")])
 def test_only_a_crash_is_an_attempt(capsys: pytest.CaptureFixture[str], attempt: int, words: str) -> None:
-    shown = _line(capsys, "TurnResumed", turn=1, attempt=attempt, cause="it was stopped", away_ms=1500)
+    shown = _line(capsys, "TurnResumed", turn=1, attempt=attempt, reason="it was stopped", away_ms=1500)
     assert shown == f"resumed   turn 1 after 1.5 s away{words}: it was stopped"
 
 
@@ -94,10 +96,10 @@ def test_the_board_and_its_workers_are_told_in_plain_words(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    bound = _line(capsys, "WorkerBound", card="ab12cd34", run=2)
+    bound = _line(capsys, "RunBound", card="ab12cd34", run=2)
     assert bound == "card      run 2 of card ab12cd34 works here; what is said here is a comment on it"
-    released = _line(capsys, "WorkerReleased", card="ab12cd34", run=2)
+    released = _line(capsys, "RunReleased", card="ab12cd34", run=2)
     assert released == "card      run 2 of card ab12cd34 is over; this is a session like any other again"
-    assert _line(capsys, "InputReceived", text="do it", mode="queue", by="the board") == "board     do it"
-    said = _line(capsys, "InputReceived", text="hi", mode="steer", by="cli", input="comment-1")
+    assert _line(capsys, "InputReceived", text="do it", mode="queue", source="run") == "board     do it"
+    said = _line(capsys, "InputReceived", text="hi", mode="steer", by="cli", source="comment", ref="1")
     assert said == "you       hi (comment)"

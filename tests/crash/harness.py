@@ -16,7 +16,7 @@ from typing import assert_never
 from holdfast.domain.commands import CompactSession, SessionCommand, UndoReset
 from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import Record
-from holdfast.domain.events.chapter import ContextCompacted
+from holdfast.domain.events.chapter import SummaryWritten
 from holdfast.domain.events.session import InputMode, ModelInterrupted, ModelRequested, ToolCallFinished
 from holdfast.domain.history import UserMessage
 from holdfast.domain.session import Session
@@ -345,7 +345,7 @@ SCENARIOS += [
                 Say("m3", "say three"),
                 AtRest(),
                 Tell("c1", CompactSession(instructions="briefly")),
-                Until(seen(ContextCompacted)),
+                Until(seen(SummaryWritten)),
                 Say("m4", "say four"),
             ),
         ),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand
 from holdfast.domain.events import AnyEvent, Record, session_stream
-from holdfast.domain.events.parts import Call, Problem, Usage
+from holdfast.domain.events.parts import Call, Usage
+from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
     CallOutcome,
     Effect,
@@ -34,10 +35,11 @@ from holdfast.domain.resume import pick_up
 from holdfast.domain.session import Session, SessionActivity
 from holdfast.domain.session_fold import evolve
 from holdfast.domain.session_rules import create, decide
+from tests.actors import person
 
 ID = "0123456789abcdef"
 LIMITS = TurnLimits(steps=4, resume_attempts=2, resume_age_ms=3_600_000)
-PROBLEM = Problem(code="down", message="The model is out of order.")
+PROBLEM = Problem(code="internal", message="The model is out of order.")
 
 
 def answer(step: CallModel, text: str, *tools: str) -> ModelResponded:
@@ -49,7 +51,7 @@ def answer(step: CallModel, text: str, *tools: str) -> ModelResponded:
         text=text,
         thinking="",
         calls=calls,
-        finish="tool_calls" if calls else "stop",
+        finish_reason="tool_calls" if calls else "stop",
         usage=Usage(),
         duration_ms=1,
     )
@@ -64,7 +66,7 @@ class Book:
         self.now = 1_000
         self._ids = 0
         id = self._id()
-        self.write(*create(CreateSession(text=text), session=ID, profile="demo", cwd="/", id=id, by="ann"))
+        self.write(*create(CreateSession(text=text), session=ID, profile="demo", cwd="/", id=id, by=person("ann")))
 
     def write(self, *events: AnyEvent) -> tuple[AnyEvent, ...]:
         for event in events:
@@ -87,7 +89,7 @@ class Book:
     # --- said -----------------------------------------------------------------------------------
 
     def tell(self, command: SessionCommand) -> tuple[AnyEvent, ...]:
-        return self.write(*decide(self.session, command, id=self._id(), by="ann"))
+        return self.write(*decide(self.session, command, id=self._id(), by=person("ann")))
 
     def say(self, text: str, mode: InputMode = "queue") -> str:
         self.tell(SendMessage(text=text, mode=mode))
@@ -135,7 +137,7 @@ class Book:
         return self
 
     def suspend(self) -> Book:
-        self.write(TurnSuspended(turn=self.session.turns, reason="the gateway was shut down"))
+        self.write(TurnSuspended(turn=self.session.turns, interruption="shutdown", reason="the gateway was shut down"))
         return self
 
     def finish(self, partial: Partial | None = None) -> tuple[AnyEvent, ...]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.domain.events import Record
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.chapter import (
     ChapterOpened,
     ChapterRejoined,
-    CompactionRequested,
-    CompactionStarted,
-    ContextCompacted,
     ResetPolicySet,
+    SummaryRequested,
+    SummaryStarted,
+    SummaryWritten,
 )
 from holdfast.domain.events.session import (
     AgentChosen,
@@ -28,16 +29,17 @@ from holdfast.domain.events.session import (
 from holdfast.domain.history import AgentMessage, ToolResult, UserMessage
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
+from tests.actors import person
 from tests.domain.book import ID
 
-PERSON = "ann"
+PERSON = person("ann")
 """Whoever else speaks in these histories is none."""
 
 
 def freshness(records: Sequence[Record]) -> tuple[int | None, int | None]:
     """When a chapter was begun by a person, and when a person was last there or was answered."""
     begun = fresh = None
-    said_by: dict[str, str] = {}
+    said_by: dict[str, Actor] = {}
     asked = False
     for record in records:
         acted = False
@@ -62,7 +64,7 @@ def freshness(records: Sequence[Record]) -> tuple[int | None, int | None]:
                 | TurnUndone()
                 | InputRevised()
                 | InputWithdrawn()
-                | CompactionRequested() as e
+                | SummaryRequested() as e
             ):
                 acted = e.by == PERSON
             case ChapterOpened():
@@ -81,7 +83,7 @@ def check_context(records: Sequence[Record]) -> None:
     starts, covers, turn, ended = [0], [0], 0, 0
     said: dict[str, str] = {}
     users: list[tuple[int, str]] = []
-    trying: CompactionStarted | None = None
+    trying: SummaryStarted | None = None
     for record in records:
         match record.event:
             case InputReceived() as e:
@@ -102,14 +104,14 @@ def check_context(records: Sequence[Record]) -> None:
                 assert trying is None, "the chapter of a summary was closed"
                 starts.pop()
                 covers.pop()
-            case CompactionStarted() as e:
+            case SummaryStarted() as e:
                 trying = e
-            case ContextCompacted() as e:
-                assert e.covers <= ended, "an open turn was covered"
-                assert e.covers >= max(starts[-1], covers[-1]), "a summary of what is not there"
-                assert e.source == "digest" or (trying is not None and trying.covers == e.covers)
-                covers[-1], trying = e.covers, None
-            case event if type(event).__name__ == "CompactionFailed":
+            case SummaryWritten() as e:
+                assert e.covers_turn <= ended, "an open turn was covered"
+                assert e.covers_turn >= max(starts[-1], covers[-1]), "a summary of what is not there"
+                assert e.source == "digest" or (trying is not None and trying.covers_turn == e.covers_turn)
+                covers[-1], trying = e.covers_turn, None
+            case event if type(event).__name__ == "SummaryFailed":
                 trying = None
             case _:
                 pass

@@ -30,16 +30,17 @@ from holdfast.domain.commands import (
 from holdfast.domain.compaction import Compact, CompactionRules, retry_at
 from holdfast.domain.errors import Conflict, Fenced
 from holdfast.domain.events import AnyEvent, Record, session_stream
+from holdfast.domain.events.actor import THE_CLOCK, THE_RESET_CLOCK, TaskActor
 from holdfast.domain.events.chapter import (
     Blocker,
-    CompactionFailed,
-    CompactionStarted,
-    ContextCompacted,
     ResetPolicy,
     ResetPostponed,
     ResetRule,
+    SummaryFailed,
+    SummaryStarted,
+    SummaryWritten,
 )
-from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
     CallOutcome,
     Effect,
@@ -75,7 +76,7 @@ from holdfast.domain.resume import pick_up
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.domain.session_rules import decide
-from holdfast.domain.task import THE_RESET_CLOCK
+from tests.actors import person
 from tests.domain.book import ID, PROBLEM, answer
 from tests.domain.chapters import check_context, freshness
 from tests.domain.history import check, check_ended
@@ -177,11 +178,11 @@ class Hand:
             case Finish() as step:
                 return closing_events(session, step, Partial("so far"), now=session.updated_at)
             case Sleep(number, wait, _, default):
-                return [WaitAnswered(turn=number, wait=wait, answer=default, by="the clock")]
+                return [WaitAnswered(turn=number, wait=wait, answer=default, by=THE_CLOCK)]
             case Compact(covers, _, digest=True):
                 return [compacted(session, covers, "digest")]
             case Compact(covers, reason):
-                return [CompactionStarted(covers=covers, attempt=1, model="m", tokens=session.size, reason=reason)]
+                return [SummaryStarted(covers_turn=covers, attempt=1, model="m", tokens=session.size, reason=reason)]
             case Ask(wait):
                 return [wait]
             case Rest():
@@ -194,18 +195,18 @@ def end_of_summary(session: Session, reply: Reply, *, helps: bool) -> AnyEvent:
     assert trying is not None
     if (session.turn is None and session.queue) or stop_reason(session) is not None:
         cut = Problem(code=INTERRUPTED, message="cut")
-        return CompactionFailed(covers=trying.covers, attempt=1, problem=cut, again_at=session.updated_at)
+        return SummaryFailed(covers_turn=trying.covers_turn, attempt=1, problem=cut, retry_at=session.updated_at)
     if reply is None:
         again = retry_at(session.chapter, now=session.updated_at)
-        return CompactionFailed(covers=trying.covers, attempt=1, problem=PROBLEM, again_at=again)
-    return compacted(session, trying.covers, "model", helps=helps)
+        return SummaryFailed(covers_turn=trying.covers_turn, attempt=1, problem=PROBLEM, retry_at=again)
+    return compacted(session, trying.covers_turn, "model", helps=helps)
 
 
 def compacted(
     session: Session, covers: int, source: Literal["model", "digest"], *, helps: bool = True
-) -> ContextCompacted:
-    return ContextCompacted(
-        covers=covers,
+) -> SummaryWritten:
+    return SummaryWritten(
+        covers_turn=covers,
         summary="so far",
         source=source,
         model="m",
@@ -234,13 +235,13 @@ class SessionMachine(RuleBasedStateMachine):
     @initialize()
     def create(self) -> None:
         self.log = self.open_log()
-        created = SessionCreated(session=ID, profile="demo", cwd="/", title="", by="ann")
+        created = SessionCreated(session=ID, profile="demo", cwd="/", title="", by=person("ann"))
         self.log.append([created], at=self.now)
 
     # --- people ---------------------------------------------------------------------------------
 
     def _tell(self, id: str, command: SessionCommand) -> None:
-        events = decide(fold(Session(ID), self.log.records()), command, id=id, by="ann")
+        events = decide(fold(Session(ID), self.log.records()), command, id=id, by=person("ann"))
         self.log.append(events, at=self.now, command=id)
 
     @rule(mode=st.sampled_from(["queue", "steer", "interrupt"]))
@@ -292,7 +293,7 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(rule=st.sampled_from(["person", "idle", "daily"]))
     def reset(self, rule: ResetRule) -> None:
         with suppress(Conflict):
-            by = "ann" if rule == "person" else THE_RESET_CLOCK
+            by = person("ann") if rule == "person" else THE_RESET_CLOCK
             reset = Reset(rule, None, "it is time", [], [])
             opened = open_chapter(fold(Session(ID), self.log.records()), reset, by=by, now=self.now)
             self.log.append([opened], at=self.now)
@@ -304,7 +305,9 @@ class SessionMachine(RuleBasedStateMachine):
         number = len(self.log.records())
         note: AnyEvent = NoteReceived(text="it ended", task=f"t{number}")
         if wakes:
-            note = InputReceived(input=f"t{number}", text="it ended", mode="queue", by=f"task t{number}")
+            note = InputReceived(
+                input=f"t{number}", text="it ended", mode="queue", by=TaskActor(task=f"t{number}"), source="task"
+            )
             self.said.append(f"t{number}")
         self.log.append([note], at=self.now)
 

@@ -8,12 +8,13 @@ from holdfast.domain.chapter import INTERRUPTED
 from holdfast.domain.commands import AnswerWait
 from holdfast.domain.compaction import Compact, CompactionRules
 from holdfast.domain.errors import Rejected
-from holdfast.domain.events.chapter import CompactionFailed, CompactionRequested, CompactionStarted, ContextCompacted
-from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.chapter import SummaryFailed, SummaryRequested, SummaryStarted, SummaryWritten
+from holdfast.domain.events.problem import Problem, ProblemCode
 from holdfast.domain.events.session import WaitAnswered, WaitOpened
 from holdfast.domain.next_step import Ask, CallModel, Rest, TurnLimits, next_step
 from holdfast.domain.session_rules import decide
 from holdfast.domain.why.session import why
+from tests.actors import person
 from tests.domain.book import Book
 
 CHOICES = ["try again", "digest"]
@@ -28,7 +29,7 @@ def asking() -> Book:
 
 @pytest.mark.parametrize(("said", "meant"), [("2", "digest"), (" digest ", "digest"), ("1", "try again")])
 def test_a_choice_is_taken_by_its_number_or_its_words(said: str, meant: str) -> None:
-    (event,) = decide(asking().session, AnswerWait(wait="w1", answer=said), id="c1", by="cli")
+    (event,) = decide(asking().session, AnswerWait(wait="w1", answer=said), id="c1", by=person("cli"))
     assert isinstance(event, WaitAnswered)
     assert event.answer == meant
 
@@ -36,7 +37,7 @@ def test_a_choice_is_taken_by_its_number_or_its_words(said: str, meant: str) -> 
 @pytest.mark.parametrize("said", ["3", "0", "yes", "digset"])
 def test_anything_else_is_not_guessed(said: str) -> None:
     with pytest.raises(Rejected, match="answered with one of: try again, digest"):
-        decide(asking().session, AnswerWait(wait="w1", answer=said), id="c1", by="cli")
+        decide(asking().session, AnswerWait(wait="w1", answer=said), id="c1", by=person("cli"))
 
 
 def test_why_names_commands_that_work() -> None:
@@ -44,14 +45,14 @@ def test_why_names_commands_that_work() -> None:
     assert "`holdfast answer w1 'try again'` or `holdfast answer w1 digest`" in first.text
 
 
-def wanted(code: str) -> Book:
+def wanted(code: ProblemCode) -> Book:
     """Somebody wanted a summary, and this became of it."""
     book = Book("hello").begin().answer("hi")
     book.finish()
-    book.write(CompactionRequested(instructions="keep the names", by="cli"))
-    book.write(CompactionStarted(covers=1, attempt=1, model="demo", tokens=5, reason="cli asked for it"))
+    book.write(SummaryRequested(instructions="keep the names", by=person("cli")))
+    book.write(SummaryStarted(covers_turn=1, attempt=1, model="demo", tokens=5, reason="cli asked for it"))
     problem = Problem(code=code, message="No.")
-    book.write(CompactionFailed(covers=1, attempt=1, problem=problem, again_at=None))
+    book.write(SummaryFailed(covers_turn=1, attempt=1, problem=problem, retry_at=None))
     return book
 
 
@@ -78,12 +79,12 @@ def test_a_chosen_digest_holds_until_the_model_has_answered() -> None:
     book.begin()
     limits = TurnLimits(compaction=CompactionRules(threshold=10, limit=10, keep_recent=1, on_failure="pause"))
     problem = Problem(code="demo_failed", message="No.")
-    book.write(CompactionStarted(covers=1, attempt=1, model="demo", tokens=5, reason="too long"))
-    book.write(CompactionFailed(covers=1, attempt=1, problem=problem, again_at=None))
+    book.write(SummaryStarted(covers_turn=1, attempt=1, model="demo", tokens=5, reason="too long"))
+    book.write(SummaryFailed(covers_turn=1, attempt=1, problem=problem, retry_at=None))
     ask = next_step(book.session, limits, now=book.now)
     assert isinstance(ask, Ask)
     book.write(ask.wait)
-    book.write(WaitAnswered(turn=3, wait=ask.wait.wait, answer="digest", by="cli"))
+    book.write(WaitAnswered(turn=3, wait=ask.wait.wait, answer="digest", by=person("cli")))
     for covers in (1, 2):
         step = next_step(book.session, limits, now=book.now)
         assert isinstance(step, Compact)
@@ -95,10 +96,10 @@ def test_a_chosen_digest_holds_until_the_model_has_answered() -> None:
     assert not book.session.chapter.use_digest
 
 
-def compacted(covers: int) -> ContextCompacted:
+def compacted(covers: int) -> SummaryWritten:
     """A digest that does not help much."""
-    return ContextCompacted(
-        covers=covers,
+    return SummaryWritten(
+        covers_turn=covers,
         summary="d" * 100,
         source="digest",
         model="",

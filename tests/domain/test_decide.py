@@ -23,19 +23,22 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import TITLE_FROM_TEXT, create, decide, title_from
+from tests.actors import person
 from tests.domain.book import ID, Book
 
 
 def test_a_session_begins_with_its_first_message() -> None:
-    events = create(CreateSession(text="say hi\nsay bye"), session=ID, profile="demo", cwd="/w", id="c1", by="ann")
+    events = create(
+        CreateSession(text="say hi\nsay bye"), session=ID, profile="demo", cwd="/w", id="c1", by=person("ann")
+    )
     assert events == [
-        SessionCreated(session=ID, profile="demo", cwd="/w", title="say hi", by="ann"),
-        InputReceived(input="c1", text="say hi\nsay bye", mode="queue", by="ann"),
+        SessionCreated(session=ID, profile="demo", cwd="/w", title="say hi", by=person("ann")),
+        InputReceived(input="c1", text="say hi\nsay bye", mode="queue", by=person("ann")),
     ]
 
 
 def test_a_session_may_begin_in_silence_and_under_a_title() -> None:
-    [created] = create(CreateSession(title="work"), session=ID, profile="demo", cwd="/w", id="c1", by="ann")
+    [created] = create(CreateSession(title="work"), session=ID, profile="demo", cwd="/w", id="c1", by=person("ann"))
     assert isinstance(created, SessionCreated)
     assert created.title == "work"
 
@@ -50,10 +53,10 @@ def test_a_title_is_the_first_line_shortened() -> None:
 
 def test_renaming_archiving_and_restoring() -> None:
     book = Book()
-    assert book.tell(RenameSession(title="new")) == (SessionRenamed(title="new", by="ann"),)
-    assert book.tell(ArchiveSession()) == (SessionArchived(by="ann"),)
+    assert book.tell(RenameSession(title="new")) == (SessionRenamed(title="new", by=person("ann")),)
+    assert book.tell(ArchiveSession()) == (SessionArchived(by=person("ann")),)
     assert (book.session.title, book.session.archived) == ("new", True)
-    assert book.tell(RestoreSession()) == (SessionRestored(by="ann"),)
+    assert book.tell(RestoreSession()) == (SessionRestored(by=person("ann")),)
     assert not book.session.archived
 
 
@@ -105,9 +108,9 @@ def test_blank_words_are_rejected(command: SessionCommand) -> None:
     with pytest.raises(Rejected):
         Book().tell(command)
     with pytest.raises(Rejected):
-        create(CreateSession(text=" "), session=ID, profile="demo", cwd="/", id="c1", by="ann")
+        create(CreateSession(text=" "), session=ID, profile="demo", cwd="/", id="c1", by=person("ann"))
 
 
 def test_a_session_that_was_never_created_is_not_found() -> None:
     with pytest.raises(NotFound, match="There is no session nope"):
-        decide(Session("nope"), StopTurn(), id="c1", by="ann")
+        decide(Session("nope"), StopTurn(), id="c1", by=person("ann"))

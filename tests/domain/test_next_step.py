@@ -9,10 +9,10 @@ import pytest
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.events.session import (
     ModelInterrupted,
+    RunReleased,
     StopRequested,
     ToolCallFinished,
     TurnFinished,
-    WorkerReleased,
 )
 from holdfast.domain.history import UserMessage
 from holdfast.domain.next_step import Begin, CallModel, Finish, Join, Partial, Rest, RunTool
@@ -110,7 +110,7 @@ def test_a_failed_model_fails_the_turn_and_the_queue_stays() -> None:
 
 def test_a_worker_whose_run_is_over_says_a_last_word_and_does_no_more() -> None:
     book = Book("one").begin().answer("", "kanban_complete", "t").start_call("1.1.0")
-    book.write(WorkerReleased(card="c0ffee01", run=1))
+    book.write(RunReleased(card="c0ffee01", run=1))
     book.finish_call("1.1.0")
     assert isinstance(book.next(), RunTool), "what was asked for with it is done"
     book.start_call("1.1.1").finish_call("1.1.1").answer("bye", "t")
@@ -123,7 +123,7 @@ def test_a_worker_whose_run_is_over_says_a_last_word_and_does_no_more() -> None:
 
 def test_a_person_who_joins_in_after_the_run_has_the_tools_back() -> None:
     book = Book("one").begin().answer("", "kanban_block").start_call("1.1.0")
-    book.write(WorkerReleased(card="c0ffee01", run=1))
+    book.write(RunReleased(card="c0ffee01", run=1))
     book.finish_call("1.1.0").answer("bye")
     book.say("one more thing", "steer")
     book.join()

@@ -16,6 +16,7 @@ from holdfast.domain.events.session import (
 from holdfast.domain.history import Note
 from holdfast.domain.next_step import CallModel, Finish, Partial, Rest, RunTool
 from holdfast.domain.resume import Break, pick_up
+from tests.actors import person
 from tests.domain.book import LIMITS, Book, kinds
 from tests.domain.history import check, check_ended
 
@@ -37,7 +38,7 @@ def test_promise_7_a_cut_answer_becomes_a_fact_and_the_step_is_tried_again() -> 
     book = asked()
     assert book.resume(after_ms=5_000, partial=Partial("half", "hm")) == (
         ModelInterrupted(turn=1, step=1, text="half", thinking="hm", reason=CRASHED),
-        TurnResumed(turn=1, attempt=1, cause=CRASHED, away_ms=5_000),
+        TurnResumed(turn=1, attempt=1, interruption="crash", reason=CRASHED, away_ms=5_000),
     )
     assert book.next() == CallModel(1, 1, 2)
 
@@ -57,7 +58,7 @@ def test_a_goodbye_is_named_as_the_cause() -> None:
     assert book.activity() == "suspended"
     resumed = book.resume()[-1]
     assert isinstance(resumed, TurnResumed)
-    assert resumed.cause == "the gateway was shut down"
+    assert resumed.reason == "the gateway was shut down"
     assert book.activity() == "running"
 
 
@@ -111,7 +112,7 @@ def test_progress_gives_the_budget_back() -> None:
     calls = 3 * LIMITS.resume_attempts
     book = Book("one").begin().answer("", *["t"] * calls)
     for number in range(calls):
-        assert book.resume() == (TurnResumed(turn=1, attempt=1, cause=CRASHED, away_ms=5_000),)
+        assert book.resume() == (TurnResumed(turn=1, attempt=1, interruption="crash", reason=CRASHED, away_ms=5_000),)
         book.start_call(f"1.1.{number}").finish_call(f"1.1.{number}")
 
 
@@ -135,7 +136,7 @@ def test_a_message_answers_the_wait_and_has_its_own_turn_afterwards() -> None:
     book = asked()
     book.resume(after_ms=10**9)
     message = book.say("go on")
-    assert book.records[-1].event == WaitAnswered(turn=1, wait="4cb2b2696c1f", answer="resume", by="ann")
+    assert book.records[-1].event == WaitAnswered(turn=1, wait="4cb2b2696c1f", answer="resume", by=person("ann"))
     assert book.resume(after_ms=0) == (), "the worker that comes now was called, it resumes nothing"
     assert book.next() == CallModel(1, 1, 2)
     book.answer("here").finish()
@@ -179,14 +180,14 @@ def test_the_last_sign_of_life_counts_and_not_the_last_event_nor_the_wall_clock(
     book = asked()
     book.now += jump
     found = pick_up(book.session, Partial(), Break(3_000), now=book.now, limits=LIMITS)
-    assert found[-1] == TurnResumed(turn=1, attempt=1, cause=CRASHED, away_ms=3_000)
+    assert found[-1] == TurnResumed(turn=1, attempt=1, interruption="crash", reason=CRASHED, away_ms=3_000)
 
 
 def test_an_event_after_the_last_sign_of_life_counts() -> None:
     book = asked()
     book.now += 2_000
     found = pick_up(book.session, Partial(), Break(9 * DAY), now=book.now, limits=LIMITS)
-    assert found[-1] == TurnResumed(turn=1, attempt=1, cause=CRASHED, away_ms=2_000)
+    assert found[-1] == TurnResumed(turn=1, attempt=1, interruption="crash", reason=CRASHED, away_ms=2_000)
 
 
 def test_a_long_absence_waits_for_a_person_whatever_the_wall_clock_says() -> None:
@@ -201,7 +202,7 @@ def test_a_command_that_worked_on_without_a_gateway_keeps_its_turn_young() -> No
     book = asked()
     book.now += 2 * 3_600_000
     found = pick_up(book.session, Partial(), Break(7_000_000, command_ms=3_000), now=book.now, limits=LIMITS)
-    assert found[-1] == TurnResumed(turn=1, attempt=1, cause=CRASHED, away_ms=7_000_000)
+    assert found[-1] == TurnResumed(turn=1, attempt=1, interruption="crash", reason=CRASHED, away_ms=7_000_000)
 
 
 def test_what_a_person_stopped_is_never_resumed() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from holdfast.domain.commands import ReviseInput, WithdrawInput
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import Record
+from holdfast.domain.events.actor import TaskActor
 from holdfast.domain.events.session import InputMode, InputReceived, TurnFinished
 from holdfast.domain.history import Note, UserMessage
 from holdfast.domain.next_step import Begin
@@ -16,6 +17,7 @@ from holdfast.domain.queue import QUEUE_LIMIT, edited
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.domain.session_rules import fork
+from tests.actors import person
 from tests.domain.book import ID, Book
 
 FORK = "fedcba9876543210"
@@ -126,7 +128,7 @@ def test_a_message_in_front_is_taken_first() -> None:
 def test_the_word_of_a_task_may_be_moved_and_withdrawn_but_not_reworded() -> None:
     book = Book("work")
     book.begin()
-    book.write(InputReceived(input="task-1", text="it ended", mode="queue", by="task 1"))
+    book.write(InputReceived(input="task-1", text="it ended", mode="queue", by=TaskActor(task="1"), source="task"))
     with pytest.raises(Conflict, match="not reworded"):
         book.tell(ReviseInput(input="task-1", text="it did not"))
     book.tell(ReviseInput(input="task-1", mode="steer", place=1))
@@ -144,7 +146,7 @@ def test_a_fork_reads_as_its_parent_read() -> None:
     waiting = book.say("waiting")
     book.tell(ReviseInput(input=waiting, text="still waiting"))
     assert book.join() == [two, one]
-    pairs = fork(book.records, session=FORK, title="fork", by="ann", now=book.now)
+    pairs = fork(book.records, session=FORK, title="fork", by=person("ann"), now=book.now)
     records = [
         Record(seq=n, stream=f"session/{FORK}", version=n, at=at, event=event) for n, (at, event) in enumerate(pairs, 1)
     ]

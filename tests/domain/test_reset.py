@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from holdfast.domain.commands import CompactSession, SetResetPolicy, UndoReset
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import Record
-from holdfast.domain.events.chapter import CompactionStarted, ResetMode, ResetPolicy, ResetPostponed
+from holdfast.domain.events.actor import (
+    THE_RESET_CLOCK,
+    Actor,
+    AgentActor,
+    RunActor,
+    ServiceActor,
+    TaskActor,
+    is_person,
+)
+from holdfast.domain.events.chapter import ResetMode, ResetPolicy, ResetPostponed, SummaryStarted
 from holdfast.domain.events.session import InputReceived, NoteReceived, TurnResumed, TurnStarted, WaitOpened
 from holdfast.domain.next_step import Begin
 from holdfast.domain.reset import (
@@ -29,7 +38,7 @@ from holdfast.domain.reset import (
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.domain.session_rules import fork
-from holdfast.domain.task import THE_RESET_CLOCK, agent_of, is_person
+from tests.actors import person
 from tests.domain.book import Book
 
 MINUTE = 60_000
@@ -165,7 +174,9 @@ class DispatchContext:
             case "note":
                 self.book.write(NoteReceived(text="it ended", task="t"))
             case "woken":
-                self.book.write(InputReceived(input=f"t{self.now}", text="it ended", mode="queue", by="task t"))
+                self.book.write(
+                    InputReceived(input=f"t{self.now}", text="it ended", mode="queue", by=TaskActor(task="t"))
+                )
                 self._turn(length)
             case "undo" if len(session.chapters) > 1 and session.turn is None:
                 self.book.tell(UndoReset())
@@ -193,7 +204,9 @@ class DispatchContext:
             return
         self.book.write(TurnStarted(turn=step.turn, inputs=step.inputs, profile="demo", by_person=step.by_person))
         self.book.ask()
-        self.book.write(TurnResumed(turn=step.turn, attempt=0, cause="the gateway was shut down", away_ms=1))
+        self.book.write(
+            TurnResumed(turn=step.turn, attempt=0, interruption="crash", reason="the gateway was shut down", away_ms=1)
+        )
         if asks:
             self.book.write(WaitOpened(turn=step.turn, wait=f"w{self.now}", purpose="resume", reason="old"))
         self._pass(length)
@@ -254,7 +267,7 @@ def _with(chosen: ResetRules, *, mode: ResetMode) -> ResetRules:
     )
 
 
-def _speakers(world: DispatchContext) -> list[str]:
+def _speakers(world: DispatchContext) -> list[Actor]:
     return [record.event.by for record in world.book.records if isinstance(record.event, InputReceived)]
 
 
@@ -358,9 +371,9 @@ def test_a_fork_is_as_fresh_as_the_moment_of_its_making() -> None:
     world.do("say", MINUTE)
     world.book.tell(SetResetPolicy(policy=ResetPolicy(mode="daily", at_hour=5)))
     world.book.tell(CompactSession())
-    world.book.write(CompactionStarted(covers=1, attempt=1, model="m", tokens=1, reason="long"))
+    world.book.write(SummaryStarted(covers_turn=1, attempt=1, model="m", tokens=1, reason="long"))
     now = world.now + 3 * DAY
-    pairs = fork(world.book.records, session="fedcba9876543210", title="fork", by="ann", now=now)
+    pairs = fork(world.book.records, session="fedcba9876543210", title="fork", by=person("ann"), now=now)
     records = [Record(seq=n, stream="session/f", version=n, at=at, event=one) for n, (at, one) in enumerate(pairs, 1)]
     copy = fold(Session("fedcba9876543210"), records)
     assert copy.first_input is not None and copy.last_active is not None
@@ -369,20 +382,22 @@ def test_a_fork_is_as_fresh_as_the_moment_of_its_making() -> None:
 
 
 def test_agents_and_tasks_are_no_people() -> None:
-    assert not is_person(agent_of("0123456789abcdef"))
-    assert not is_person("task t") and not is_person(THE_RESET_CLOCK)
-    assert all(is_person(by) for by in ("web", "cli", "api", "ann"))
+    assert not is_person(AgentActor(session="0123456789abcdef"))
+    assert not is_person(TaskActor(task="t")) and not is_person(THE_RESET_CLOCK)
+    assert not is_person(RunActor(card="x", run=2)), "the worker of a card is an agent"
+    assert not is_person(ServiceActor(name="retention", rule="tasks_count = 1", asked_by=person("cli")))
+    assert all(is_person(person(client)) for client in ("web", "cli", "api"))
 
 
 def test_nothing_open_is_cut_by_a_person_either() -> None:
     world = idle_world()
     world.do("queue", 0)
     with pytest.raises(Conflict, match="in the queue") as refused:
-        open_chapter(world.book.session, Reset("person", None, "", [], []), by="ann", now=world.now)
+        open_chapter(world.book.session, Reset("person", None, "", [], []), by=person("ann"), now=world.now)
     assert "holdfast stop" not in refused.value.hint, "there is no turn to stop"
     world.book.begin()
     with pytest.raises(Conflict, match="turn 2 has been open for") as refused:
-        open_chapter(world.book.session, Reset("person", None, "", [], []), by="ann", now=world.now)
+        open_chapter(world.book.session, Reset("person", None, "", [], []), by=person("ann"), now=world.now)
     assert "holdfast stop" in refused.value.hint
 
 

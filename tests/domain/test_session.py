@@ -61,7 +61,7 @@ def test_the_activity_is_one_word() -> None:
 def test_the_last_turn_says_how_it_ended() -> None:
     last = busy_book().session.last_turn
     assert last is not None
-    assert (last.number, last.outcome, last.problem and last.problem.code) == (2, "failed", "down")
+    assert (last.number, last.outcome, last.problem and last.problem.code) == (2, "failed", "internal")
 
 
 def test_a_gap_in_the_log_is_refused() -> None:
@@ -74,7 +74,7 @@ def test_a_gap_in_the_log_is_refused() -> None:
     "event",
     [
         GatewayStopped(pid=1, reason="bye"),
-        TurnResumed(turn=1, attempt=1, cause="x", away_ms=0),
+        TurnResumed(turn=1, attempt=1, interruption="crash", reason="x", away_ms=0),
     ],
 )
 def test_an_event_that_does_not_belong_here_is_refused(event: AnyEvent) -> None:

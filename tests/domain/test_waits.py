@@ -8,14 +8,17 @@ import pytest
 from holdfast.domain.commands import AnswerWait, ChooseAgent, UndoTurn
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import Record
+from holdfast.domain.events.actor import THE_CLOCK
 from holdfast.domain.events.chapter import ResetPolicySet
-from holdfast.domain.events.parts import Problem, Usage
+from holdfast.domain.events.parts import Usage
+from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import InputReceived, SessionCreated, TurnFinished, WaitAnswered, WaitOpened
 from holdfast.domain.history import UserMessage
 from holdfast.domain.next_step import CallModel, Finish, Rest, Sleep, TurnLimits, next_step, retry_wait, wait_id
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.domain.session_rules import fork
+from tests.actors import person
 from tests.domain.book import Book, answer
 
 PROBLEM = Problem(code="rate_limit", message="Too many requests.")
@@ -58,7 +61,7 @@ def test_a_retry_waits_as_long_as_the_provider_says_or_doubles_and_gives_up() ->
         book.write(wait)
         step = next_step(book.session, LIMITS, now=book.now)
         assert step == Sleep(1, wait.wait, wait.until, "try again")
-        book.write(WaitAnswered(turn=1, wait=wait.wait, answer="try again", by="the clock"))
+        book.write(WaitAnswered(turn=1, wait=wait.wait, answer="try again", by=THE_CLOCK))
         assert next_step(book.session, LIMITS, now=book.now) == CallModel(1, 1, attempt + 1)
         book.ask()
     assert retry_wait(book.session, PROBLEM, after_ms=None, now=book.now, limits=LIMITS) is None
@@ -176,7 +179,7 @@ def test_a_fork_knows_the_same_and_goes_its_own_way() -> None:
     book.begin().ask()
     opened(book)
     book.say("left behind")
-    events = fork(book.records, session="fedcba9876543210", title="fork", by="ann", now=book.now)
+    events = fork(book.records, session="fedcba9876543210", title="fork", by=person("ann"), now=book.now)
     kinds = [type(event) for _, event in events]
     assert kinds[0] is SessionCreated
     assert kinds[-2:] == [TurnFinished, ResetPolicySet]

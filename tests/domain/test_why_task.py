@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from holdfast.domain.events import AnyEvent, Record
 from holdfast.domain.events.task import (
+    CommandKilled,
+    CommandLost,
     Lifetime,
     ProcessStarted,
-    TaskContinued,
-    TaskDetached,
+    TaskBackgrounded,
     TaskFinished,
     TaskKind,
     TaskPinned,
+    TaskResumed,
     TaskStarted,
     TaskStopRequested,
+    TurnEnded,
 )
 from holdfast.domain.why.task import why_task
+from tests.actors import person
 
 ID = "0123456789abcdef"
 
@@ -22,11 +26,11 @@ ID = "0123456789abcdef"
 def started(of: TaskKind = "process", *, lifetime: Lifetime = "persist", worker: str = "") -> TaskStarted:
     return TaskStarted(
         task=ID,
-        of=of,
+        task_kind=of,
         title="make",
         command="make",
         cwd="/",
-        by="cli",
+        by=person("cli"),
         session="feed",
         worker=worker,
         lifetime=lifetime,
@@ -55,13 +59,12 @@ def test_before_and_while_it_runs() -> None:
 
 
 def test_its_end_with_evidence_and_survivors() -> None:
-    stop = TaskStopRequested(task=ID, by="ann", reason="by force", force=True)
+    stop = TaskStopRequested(task=ID, by=person("ann"), reason="by force", force=True)
     end = TaskFinished(
         task=ID,
         outcome="stopped",
         reason="stopped by ann (by force): killed by SIGKILL",
-        signal="SIGKILL",
-        evidence="recorded by its keeper",
+        end=CommandKilled(signal="SIGKILL", evidence="recorded by its keeper"),
         output_bytes=10,
         dropped_bytes=4,
         survivors=["8 daemon"],
@@ -77,7 +80,10 @@ def test_its_end_with_evidence_and_survivors() -> None:
 
 def test_a_lost_one_says_its_evidence_once() -> None:
     end = TaskFinished(
-        task=ID, outcome="lost", reason="the machine was restarted", evidence="the machine was restarted"
+        task=ID,
+        outcome="lost",
+        reason="the machine was restarted",
+        end=CommandLost(evidence="the machine was restarted"),
     )
     assert [text for _, text in told(started(), end)][:2] == [
         "It ended as lost 5 s ago: the machine was restarted.",
@@ -86,23 +92,23 @@ def test_a_lost_one_says_its_evidence_once() -> None:
 
 
 def test_an_agent_that_went_on() -> None:
-    done = TaskFinished(task=ID, outcome="done", reason="done")
-    first = told(started("agent", worker="beef"), done, TaskContinued(task=ID, turn=2))[0]
+    done = TaskFinished(task=ID, outcome="done", reason="done", end=TurnEnded(session="beef", turn=1))
+    first = told(started("agent", worker="beef"), done, TaskResumed(task=ID, turn=2))[0]
     assert first == (
-        "TaskContinued",
+        "TaskResumed",
         "It has been working again for 5 s, in turn 2 of session beef (`holdfast why beef` says at what).",
     )
     assert told(started("agent", worker=ID))[0][1] == f"Its agent has been working for 5 s in session {ID}."
 
 
 def test_what_happened_meanwhile() -> None:
-    pinned = TaskPinned(task=ID, pinned=True, by="ann")
-    detached = TaskDetached(task=ID, reason="its turn waited 120 s")
+    pinned = TaskPinned(task=ID, pinned=True, by=person("ann"))
+    detached = TaskBackgrounded(task=ID, reason="its turn waited 120 s")
     texts = [text for _, text in told(started(lifetime="session"), ProcessStarted(task=ID, pid=7), detached, pinned)]
     assert texts[1:3] == [
         "It went to the background 1 min 5 s ago: its turn waited 120 s.",
         "It is pinned by ann, so no prune takes it.",
     ]
     assert texts[-1] == "It may live as long as its session: until that is archived or deleted."
-    unpinned = told(started(), pinned, TaskPinned(task=ID, pinned=False, by="ann"))
+    unpinned = told(started(), pinned, TaskPinned(task=ID, pinned=False, by=person("ann")))
     assert not [text for _, text in unpinned if "pinned" in text]

@@ -164,7 +164,7 @@ def test_promise_5_a_rate_limit_is_a_wait_that_everybody_sees(tmp_path: Path, se
     assert opened["purpose"] == "retry"
     (at,) = (record["at"] for record in records if record["event"]["kind"] == "WaitOpened")
     assert 500_000 < opened["until"] - at <= 600_000
-    assert of_kind(records, "WaitAnswered")[0]["by"] == "the clock"
+    assert of_kind(records, "WaitAnswered")[0]["by"]["name"] == "clock"
     assert of_kind(records, "ModelResponded")[-1]["text"] == "Here I am."
     assert of_kind(records, "TurnFinished")[0]["outcome"] == "done"
 

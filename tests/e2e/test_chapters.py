@@ -52,7 +52,7 @@ def test_promise_5_an_idle_session_with_two_servers_is_reset_on_time_and_hands_t
     reset = opened(gateway, session)
     records = gateway.events(session)
     assert reset["rule"] == "idle" and "nobody said anything for" in reset["reason"]
-    assert reset["by"] == "the reset clock" and reset["hand_over_from"] == "model"
+    assert reset["by"]["name"] == "reset clock" and reset["hand_over_from"] == "model"
     assert sorted(one["task"] for one in reset["kept"]) == ids and reset["stopped"] == []
     assert {one["activity"] for one in reset["kept"]} == {"serving not in use"}
     set_at = next(record["at"] for record in records if record["event"]["kind"] == "ResetPolicySet")
@@ -164,7 +164,7 @@ def test_recall_finds_what_was_said_before_a_reset_and_a_summary_of_its_own_sess
     gateway.until_rest(other)
     gateway.until_rest(session)
     gateway.command("POST", f"/v1/sessions/{session}/compact", {})
-    gateway.until_event(session, "ContextCompacted")
+    gateway.until_event(session, "SummaryWritten")
     gateway.command("POST", f"/v1/sessions/{session}/reset", {})
     gateway.send(session, "recall marmot\nrecall walrus")
     results = of_kind(gateway.until_event(session, "TurnFinished", count=2), "ToolCallFinished")

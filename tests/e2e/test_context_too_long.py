@@ -43,11 +43,11 @@ def test_promise_6_a_refused_context_is_made_shorter_and_the_turn_goes_on(tmp_pa
         records = gateway.until_rest(session)
         finished = of_kind(records, "TurnFinished")
         assert [event["outcome"] for event in finished] == ["done"] * 8
-        assert "ContextCompacted" in kinds(records)
+        assert "SummaryWritten" in kinds(records)
         codes = [event["problem"]["code"] for event in of_kind(records, "ModelFailed")]
         assert set(codes) == {"context_too_long"}, "the provider refused at least once"
-        for event in of_kind(records, "ContextCompacted"):
-            assert event["covers"] < 8 and event["reason"].startswith("the model refused the context")
+        for event in of_kind(records, "SummaryWritten"):
+            assert event["covers_turn"] < 8 and event["reason"].startswith("the model refused the context")
         for request in server.requests:  # the wire refuses a call without its result, and so do providers
             asked = [call["id"] for one in request.body["messages"] for call in one.get("tool_calls") or ()]
             results = [one["tool_call_id"] for one in request.body["messages"] if one["role"] == "tool"]
@@ -75,6 +75,6 @@ def test_a_refused_context_asks_a_person_when_it_should(tmp_path: Path) -> None:
         assert answer(gateway, waiting(gateway)["id"], "digest") == 202
         records = gateway.until_event(session, "TurnFinished", count=2)
         assert of_kind(records, "TurnFinished")[-1]["outcome"] == "done"
-        assert of_kind(records, "ContextCompacted")[0]["source"] == "digest"
-        records = gateway.until_event(session, "ContextCompacted", count=2)
-        assert of_kind(records, "ContextCompacted")[-1]["source"] == "model", "a summary takes its place"
+        assert of_kind(records, "SummaryWritten")[0]["source"] == "digest"
+        records = gateway.until_event(session, "SummaryWritten", count=2)
+        assert of_kind(records, "SummaryWritten")[-1]["source"] == "model", "a summary takes its place"

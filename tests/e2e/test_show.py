@@ -178,7 +178,7 @@ def test_promise_5_old_interrupted_work_waits_for_a_person(tmp_path: Path, how: 
     assert [event["text"] for event in of_kind(records, "ModelResponded")] == [WHOLE, "I am back"]
     assert [event["outcome"] for event in of_kind(records, "TurnFinished")] == ["done", "done"]
     assert kinds(records).count("WaitAnswered") == 1
-    assert of_kind(records, "WaitAnswered")[0]["by"] == "api"
+    assert of_kind(records, "WaitAnswered")[0]["by"]["client"] == "api"
 
 
 def test_promise_5_old_interrupted_work_can_be_stopped(tmp_path: Path) -> None:

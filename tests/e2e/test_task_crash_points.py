@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.actor import by
 from tests.e2e.crash_points import SCRIPT, Client, crash_at_every_write, patient_home
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind, until
 from tests.e2e.tasks import home_with_commands, tasks_of
@@ -64,7 +65,7 @@ class Errand(Client):
         assert finished[0]["output"] == "[failed: exit code 3]"
         notes = [event["task"] for event in of_kind(records, "NoteReceived")]
         assert notes.count(left["id"]) == 1 and waited["id"] not in notes
-        told = [event["by"] for event in of_kind(records, "InputReceived")]
+        told = [by(event) for event in of_kind(records, "InputReceived")]
         assert told.count(f"task {agent['id']}") == 1 and len(told) == 2
         assert agent["files"] == [f"{self.number}.txt"]
         worker = gateway.events(agent["id"])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.actor import by
 from tests.e2e.gateway import GatewayProcess, Json, kinds, of_kind, until, wait_for
 from tests.e2e.tasks import home_with_commands, marked, output, start, task, tasks_of, until_over
 
@@ -283,7 +284,7 @@ def test_a_delegated_prompt_is_a_session_of_its_own_and_its_end_is_told_once(
     (child,) = gateway.get("/v1/tasks", kind="agent")["tasks"]
     assert (child["state"], child["session"], child["worker"]) == ("done", session, child["id"])
     assert (child["files"], gateway.session(child["id"])["task"]) == (["made.txt"], child["id"])
-    (told,) = (event for event in of_kind(parent, "InputReceived") if event["by"] == f"task {child['id']}")
+    (told,) = (event for event in of_kind(parent, "InputReceived") if event["ref"] == child["id"])
     assert "Files changed: made.txt" in told["text"]
     directory = gateway.home / "tasks" / child["id"]
     until((directory / "summary.txt").exists, "its files are there")
@@ -477,4 +478,4 @@ def test_retention_is_off_unless_a_rule_says_so_and_is_named(gateway: GatewayPro
     gateway.start()
     until(lambda: len(gateway.get("/v1/tasks")["tasks"]) == 1, "the rule was applied")
     pruned = of_kind(gateway.whole_log(), "TaskPruned")
-    assert {event["by"] for event in pruned} == {"the retention rule tasks_count = 1"}
+    assert {by(event) for event in pruned} == {"the retention rule tasks_count = 1"}

@@ -141,7 +141,7 @@ def test_a_cookie_lets_in_and_its_commands_are_by_web(gateway: GatewayProcess, b
     answer = browser.request("POST", "/v1/sessions", json={"text": "say hi"})
     assert answer.status_code == 202
     (said,) = of_kind(gateway.until_rest(answer.json()["session"]), "InputReceived")
-    assert said["by"] == "web"
+    assert said["by"]["type"] == "person" and said["by"]["client"] == "web" and said["by"]["device"]
 
 
 @pytest.mark.parametrize("origin", [EVIL, "null", None, "http://127.0.0.1:1"])

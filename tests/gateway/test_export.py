@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.domain.events import session_stream
-from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.actor import THE_CLOCK
+from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
     InputReceived,
     ModelFailed,
@@ -17,6 +18,7 @@ from holdfast.domain.events.session import (
 from holdfast.gateway.export import _paragraph, as_markdown
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
+from tests.actors import person
 
 SESSION = "ab12ab12ab12ab12"
 
@@ -37,15 +39,15 @@ def test_a_command_that_failed_looks_failed() -> None:
 async def test_questions_approvals_answers_and_half_answers_are_there(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "holdfast.db")
     events = (
-        SessionCreated(session=SESSION, profile="demo", cwd="/", title="t", by="cli"),
-        InputReceived(input="i", text="hello", mode="queue", by="cli"),
+        SessionCreated(session=SESSION, profile="demo", cwd="/", title="t", by=person("cli")),
+        InputReceived(input="i", text="hello", mode="queue", by=person("cli")),
         ModelFailed(turn=1, step=1, problem=Problem(code="network", message="It was cut."), text="half an answ"),
         WaitOpened(turn=1, wait="w0", purpose="retry", reason="busy", until=5, default="go on"),
-        WaitAnswered(turn=1, wait="w0", answer="go on", by="the clock"),
+        WaitAnswered(turn=1, wait="w0", answer="go on", by=THE_CLOCK),
         WaitOpened(turn=1, wait="w1", purpose="question", reason="Which one?", choices=["a", "b"]),
-        WaitAnswered(turn=1, wait="w1", answer="a", by="web"),
+        WaitAnswered(turn=1, wait="w1", answer="a", by=person("web")),
         WaitOpened(turn=1, wait="w2", purpose="approval", reason="write x needs a permission", choices=["allow"]),
-        WaitAnswered(turn=1, wait="w2", answer="deny", by="cli", note="not there"),
+        WaitAnswered(turn=1, wait="w2", answer="deny", by=person("cli"), note="not there"),
     )
     # Only the events matter here: a stream that is no session has no rows to project them into.
     await store.append(Append((Write(session_stream(SESSION), events[:2], expect=0),), 0))

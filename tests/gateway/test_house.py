@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.actor import by
 from tests.e2e.browser import Browser
 from tests.e2e.gateway import GatewayProcess, of_kind, until
 
@@ -73,7 +74,7 @@ def test_the_rules_show_what_they_let_go_and_then_let_it_go(kept: GatewayProcess
     assert kept.request("GET", f"/v1/tasks/{old}").status_code == 410
     assert kept.get(f"/v1/tasks/{new}")["id"] == new
     (event,) = of_kind(kept.whole_log(), "TaskPruned")
-    assert event["by"] == "the retention rule tasks_count = 1, applied by api"
+    assert by(event) == "the retention rule tasks_count = 1, applied by api"
     assert kept.command("POST", "/v1/retention")["count"] == 0
 
 

@@ -17,6 +17,7 @@ from holdfast.gateway.stream import Batch, Delta, Frame, Streams
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.store.contract import PAGE_BYTES, Append, Page, Write
 from holdfast.store.sqlite import SqliteStore
+from tests.actors import person
 from tests.eventually import PATIENCE
 
 SESSION = "0123456789abcdef"
@@ -55,7 +56,7 @@ class HeldReads(SqliteStore):
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[HeldReads]:
     opened = HeldReads(tmp_path / "holdfast.db")
-    await opened.write(SessionCreated(session=SESSION, profile="demo", cwd="/", title="", by="test"))
+    await opened.write(SessionCreated(session=SESSION, profile="demo", cwd="/", title="", by=person("test")))
     yield opened
     opened.free.set()
     await opened.close()
@@ -67,7 +68,7 @@ async def next_of(frames: AsyncGenerator[Frame, None]) -> Frame:
 
 
 def renamed(title: str) -> SessionRenamed:
-    return SessionRenamed(title=title, by="test")
+    return SessionRenamed(title=title, by=person("test"))
 
 
 @pytest.mark.parametrize("when", ["while it is under way", "in the moment of its end"])

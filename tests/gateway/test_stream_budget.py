@@ -17,6 +17,7 @@ from holdfast.gateway.stream import Follower, Frame, Streams, as_message
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
+from tests.actors import person
 from tests.eventually import eventually
 
 SESSION = "0123456789abcdef"
@@ -60,8 +61,8 @@ async def streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     monkeypatch.setattr(stream, "ALL_STALLED_BYTES", BUDGET)
     monkeypatch.setattr(stream, "STALLED_SECONDS", 3600)
     store = SqliteStore(tmp_path / "holdfast.db")
-    opened = SessionCreated(session=SESSION, profile="demo", cwd="/", title="", by="test")
-    events = (opened, SessionRenamed(title="x" * LARGE, by="test"))
+    opened = SessionCreated(session=SESSION, profile="demo", cwd="/", title="", by=person("test"))
+    events = (opened, SessionRenamed(title="x" * LARGE, by=person("test")))
     await store.append(Append((Write(session_stream(SESSION), events),), 0))
     opened_streams = Streams(store, StreamingTexts(store))
     yield opened_streams

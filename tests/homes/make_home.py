@@ -63,7 +63,7 @@ def chapters(gateway: GatewayProcess, work: Path) -> None:
         gateway.send(session, "fill 300")
     gateway.until_rest(session)
     gateway.command("POST", f"/v1/sessions/{session}/compact", {})
-    gateway.until_event(session, "ContextCompacted")
+    gateway.until_event(session, "SummaryWritten")
     gateway.send(session, "say after the summary")
     gateway.until_rest(session)
     gateway.command("POST", f"/v1/sessions/{session}/reset", {"note": True})

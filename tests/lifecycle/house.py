@@ -8,11 +8,11 @@ from pathlib import Path
 from holdfast.clock import SystemClock
 from holdfast.config import Home, command_environment
 from holdfast.domain.commands import ResetSession, WhatRuns
+from holdfast.domain.events.actor import AgentActor
 from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.events.task import Lifetime, TaskStarted
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import ResetRules
-from holdfast.domain.task import agent_of
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.lifecycle.reset_scheduler import ResetScheduler
 from holdfast.lifecycle.reset_service import ResetService
@@ -26,6 +26,7 @@ from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
 from holdfast.tasks.queries import TaskQueries
+from tests.actors import person
 from tests.runtime.rig import ID, Rig, ScriptedProfiles, StoppedClock
 
 MINUTE = 60_000
@@ -122,18 +123,18 @@ class House(Rig):
     # --- people and agents ----------------------------------------------------------------------
 
     async def reset(self, id: str, *, running: WhatRuns | None = None, note: bool = False) -> Appended:
-        caller = Caller(CommandKey(id, "d"), "ann")
+        caller = Caller(CommandKey(id, "d"), person("ann"))
         return await self.reset_service.by_person(ID, ResetSession(running=running, note=note), caller)
 
     async def background(self, command: str, *, task: str, lifetime: Lifetime = "session", session: str = ID) -> Row:
         """A command that the agent leaves in the background."""
         started = TaskStarted(
             task=task,
-            of="process",
+            task_kind="process",
             title=command,
             command=command,
             cwd=str(self.home),
-            by=agent_of(session),
+            by=AgentActor(session=session),
             session=session,
             lifetime=lifetime,
         )

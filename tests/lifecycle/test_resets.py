@@ -14,10 +14,11 @@ from holdfast.domain.errors import Conflict
 from holdfast.domain.events import task_stream
 from holdfast.domain.events.chapter import ChapterOpened
 from holdfast.domain.events.session import InputReceived
-from holdfast.domain.events.task import TaskKept, TaskStopRequested
+from holdfast.domain.events.task import TaskLifetimeSet, TaskStopRequested
 from holdfast.domain.history import UserMessage
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey
+from tests.actors import person
 from tests.domain.chapters import check_context
 from tests.domain.history import check_ended
 from tests.lifecycle.house import House
@@ -144,7 +145,7 @@ async def test_what_runs_is_asked_about_handed_over_or_stopped(house: House) -> 
     opened = (await house.sessions.get(ID)).chapter.opened
     assert opened is not None and {one.task for one in opened.kept} == {ONE, TWO} and opened.stopped == []
     kept = [record.event for record in await house.store.load(task_stream(TWO), after=0)]
-    assert [event.lifetime for event in kept if isinstance(event, TaskKept)] == ["persist"]
+    assert [event.lifetime for event in kept if isinstance(event, TaskLifetimeSet)] == ["persist"]
     await house.reset("r3", running="stop")
     for task in (ONE, TWO):
         row = await house.tasks.wait_ended(task)
@@ -198,13 +199,13 @@ async def test_a_reset_and_the_end_of_a_command(house: House, monkeypatch: pytes
 @pytest.mark.parametrize("choice", ["keep", "stop"])
 async def test_an_archive_and_the_end_of_a_command(house: House, monkeypatch: pytest.MonkeyPatch, choice: str) -> None:
     await house.background("sleep 600", task=ONE)
-    ends = Ends(house, TaskKept if choice == "keep" else TaskStopRequested)
+    ends = Ends(house, TaskLifetimeSet if choice == "keep" else TaskStopRequested)
     monkeypatch.setattr(house.store, "append", ends.append)
-    caller = Caller(CommandKey("a1", "d"), "ann")
+    caller = Caller(CommandKey("a1", "d"), person("ann"))
     await house.running_tasks.execute_with_running(
         ID,
         choice,  # type: ignore[arg-type]
-        by="ann",
+        by=person("ann"),
         what="its session was archived",
         append=lambda also: house.sessions.execute(ID, ArchiveSession(), caller, also=also),
     )

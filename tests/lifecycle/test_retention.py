@@ -10,6 +10,7 @@ import pytest
 from holdfast.domain.commands import ArchiveSession, CreateSession, PinSession, SendMessage, SessionCommand
 from holdfast.domain.errors import Gone
 from holdfast.domain.events import SYSTEM, session_stream
+from holdfast.domain.events.actor import ServiceActor
 from holdfast.domain.events.session import SessionArchived
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.lifecycle.retention import Retention
@@ -17,6 +18,7 @@ from holdfast.sessions import Caller
 from holdfast.settings import RetentionSettings
 from holdfast.store.contract import CommandKey
 from holdfast.tasks.prune import Pruning
+from tests.actors import person
 from tests.lifecycle.house import DAY, House
 from tests.runtime.rig import StoppedClock
 
@@ -35,7 +37,7 @@ class Attic:
 
     def caller(self) -> Caller:
         self._ids += 1
-        return Caller(CommandKey(f"attic-{self._ids}", "d"), "ann")
+        return Caller(CommandKey(f"attic-{self._ids}", "d"), person("ann"))
 
     async def make(self, session: str) -> None:
         await self.house.sessions.create(
@@ -78,18 +80,21 @@ async def test_what_nobody_used_is_archived_and_nothing_else(attic: Attic) -> No
     await attic.retention.apply_to_sessions()
     assert await attic.goes() == {}
     last = (await attic.house.store.load(session_stream(OLD), after=0))[-1].event
-    assert last == SessionArchived(by="the retention rule sessions_archive_days = 9")
+    assert last == SessionArchived(by=ServiceActor(name="retention", rule="sessions_archive_days = 9"))
 
 
 async def test_what_was_archived_long_ago_is_deleted_and_nothing_else(attic: Attic) -> None:
     attic.rules = RetentionSettings(sessions_delete_days=9)
-    gone = await attic.retention.apply_to_sessions(by="ann")
+    gone = await attic.retention.apply_to_sessions(asked_by=person("ann"))
     assert [row["id"] for row in gone["sessions_delete_days = 9"]] == [ARCHIVED]
     with pytest.raises(Gone):
         await attic.house.store.session(ARCHIVED)
     deleted = [one.event for one in await attic.house.store.load(SYSTEM, after=0)][-1]
     assert isinstance(deleted, SessionDeleted)
-    assert (deleted.session, deleted.by) == (ARCHIVED, "the retention rule sessions_delete_days = 9, applied by ann")
+    assert (deleted.session, str(deleted.by)) == (
+        ARCHIVED,
+        "the retention rule sessions_delete_days = 9, applied by ann",
+    )
 
 
 async def test_a_session_that_was_just_archived_is_not_deleted_in_the_same_round(attic: Attic) -> None:

@@ -29,7 +29,7 @@ async def test_text_comes_in_pieces_and_then_as_a_whole(model: ProviderModel, se
     deltas, answer = await ask(model)
     assert deltas == [ModelDelta("Hel"), ModelDelta("lo "), ModelDelta("Jürgen 🙂")]
     assert answer.text == "Hello Jürgen 🙂"
-    assert answer.finish == "stop"
+    assert answer.finish_reason == "stop"
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (11, 7)
     assert answer.usage.cost is None
 
@@ -55,7 +55,7 @@ async def test_parallel_calls_keep_their_order(model: ProviderModel, server: Loo
         ("read", {"path": "a"}),
         ("write", {"path": "b", "n": 1}),
     ]
-    assert answer.finish == "tool_calls"
+    assert answer.finish_reason == "tool_calls"
 
 
 async def test_a_call_without_arguments_has_an_empty_object(model: ProviderModel, server: Loopback) -> None:
@@ -118,13 +118,13 @@ async def test_halves_of_characters_become_whole_or_are_replaced(model: Provider
 async def test_an_answer_cut_by_length_is_an_answer(model: ProviderModel, server: Loopback) -> None:
     server.script(Reply("Once upon a", finish="length"))
     _, answer = await ask(model)
-    assert (answer.text, answer.finish) == ("Once upon a", "length")
+    assert (answer.text, answer.finish_reason) == ("Once upon a", "length")
 
 
 async def test_whole_calls_of_a_cut_answer_are_kept(model: ProviderModel, server: Loopback) -> None:
     server.script(Reply(Call("read", {"path": "a"}), finish="length"))
     _, answer = await ask(model)
-    assert (answer.calls, answer.finish) == ([WantedCall("read", '{"path": "a"}')], "length")
+    assert (answer.calls, answer.finish_reason) == ([WantedCall("read", '{"path": "a"}')], "length")
 
 
 @pytest.mark.parametrize("arguments", ['{"path": "a", "content": "half a fi', ""])

@@ -12,7 +12,7 @@ import msgspec
 from holdfast.clock import SystemClock
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand, StopTurn
 from holdfast.domain.events import Record, session_stream
-from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import InputMode
 from holdfast.domain.history import AgentMessage, UserMessage
 from holdfast.domain.next_step import TurnLimits
@@ -32,11 +32,12 @@ from holdfast.store.contract import Appended, CommandKey
 from holdfast.store.sqlite import SqliteStore
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
+from tests.actors import person
 
 ID = "0123456789abcdef"
 STREAM = session_stream(ID)
 SECRET = "the-key-of-a-provider"
-PROBLEM = Problem(code="scripted", message="The script says so.")
+PROBLEM = Problem(code="demo_failed", message="The script says so.")
 
 
 # --- the model ------------------------------------------------------------------------------------
@@ -94,7 +95,7 @@ class ScriptModel:
                 raise RuntimeError("a bug in the model's adapter")
             case "call":
                 calls = [WantedCall(*call.strip().split(" ", 1)) for call in rest.split("&")]
-                yield ModelAnswer("", calls=calls, finish="tool_calls")
+                yield ModelAnswer("", calls=calls, finish_reason="tool_calls")
                 return
             case "slow":
                 for number, word in enumerate(rest.split()):
@@ -226,11 +227,11 @@ class Rig:
 
     async def create(self, text: str | None = None, *, session: str = ID) -> Appended:
         command = CreateSession(text=text)
-        caller = Caller(CommandKey(f"create {session}", "d"), "ann")
+        caller = Caller(CommandKey(f"create {session}", "d"), person("ann"))
         return await self.sessions.create(command, session=session, profile="script", cwd=str(self.home), caller=caller)
 
     async def tell(self, command: SessionCommand, id: str, *, session: str = ID) -> Appended:
-        return await self.sessions.execute(session, command, Caller(CommandKey(id, "d"), "ann"))
+        return await self.sessions.execute(session, command, Caller(CommandKey(id, "d"), person("ann")))
 
     async def say(self, text: str, id: str, mode: InputMode = "queue", *, session: str = ID) -> Appended:
         return await self.tell(SendMessage(text=text, mode=mode), id, session=session)

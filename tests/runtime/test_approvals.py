@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.events.actor import THE_CLOCK
 from holdfast.domain.events.session import ToolCallFinished, TurnFinished, WaitAnswered, WaitOpened
 from holdfast.domain.session import Session
 from holdfast.runtime.agent import Agent
@@ -38,7 +39,7 @@ async def test_silence_ends_an_approval_as_its_profile_says_and_it_can_be_asked_
     answers = [event for event in events if isinstance(event, WaitAnswered)]
     finished = [event for event in events if isinstance(event, ToolCallFinished)]
     assert [(wait.default, wait.until is not None) for wait in waits] == [("deny", True)] * 2
-    assert [(answer.answer, answer.by) for answer in answers] == [("deny", "the clock")] * 2
+    assert [(answer.answer, answer.by) for answer in answers] == [("deny", THE_CLOCK)] * 2
     assert [(one.outcome, one.output.startswith("Nobody answered within")) for one in finished] == [
         ("failed", True)
     ] * 2

@@ -16,10 +16,10 @@ from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import Record, session_stream
 from holdfast.domain.events.chapter import (
     ChapterOpened,
-    CompactionFailed,
-    CompactionRequested,
-    CompactionStarted,
-    ContextCompacted,
+    SummaryFailed,
+    SummaryRequested,
+    SummaryStarted,
+    SummaryWritten,
 )
 from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.session import ModelRequested, TurnFinished, WaitOpened
@@ -90,10 +90,10 @@ async def quiet(house: House) -> None:
 
 async def test_past_the_threshold_the_oldest_turns_are_summarised_at_rest(house: House) -> None:
     await turns(house, 3)
-    records = await house.until(seen(ContextCompacted))
-    [made] = only(records, ContextCompacted)
-    assert isinstance(made, ContextCompacted)
-    assert (made.source, made.covers) == ("model", 2) and made.tokens_after < made.tokens_before
+    records = await house.until(seen(SummaryWritten))
+    [made] = only(records, SummaryWritten)
+    assert isinstance(made, SummaryWritten)
+    assert (made.source, made.covers_turn) == ("model", 2) and made.tokens_after < made.tokens_before
     session = await house.sessions.get(ID)
     assert len(heard(session)) == 1 and session.size == made.tokens_after
     assert "A summary of turns up to 2" in session.context_preamble()[0].text  # type: ignore[union-attr]
@@ -107,15 +107,15 @@ async def test_promise_6_without_a_summary_everything_stays_then_a_digest_takes_
     await house.create(f"summary {how}")
     await quiet(house)
     await turns(house, 3)
-    await house.until(seen(CompactionFailed))
+    await house.until(seen(SummaryFailed))
     session = await house.sessions.get(ID)
     assert len(heard(session)) == 4, "it fits, so all of it stays"
     assert "the model sees everything as before" in because(session, house.clock.now())
     assert "tried again in" in because(session, house.clock.now())
     await turns(house, 5)
-    records = await house.until(seen(ContextCompacted))
-    digest = only(records, ContextCompacted)[0]
-    assert isinstance(digest, ContextCompacted) and digest.source == "digest"
+    records = await house.until(seen(SummaryWritten))
+    digest = only(records, SummaryWritten)[0]
+    assert isinstance(digest, SummaryWritten) and digest.source == "digest"
     session = await house.sessions.get(ID)
     assert session.chapter.provisional and "A digest, put together by a rule" in session.context_preamble()[0].text  # type: ignore[union-attr]
     assert f"The user said: summary {how}" in digest.summary
@@ -125,11 +125,11 @@ async def test_promise_6_without_a_summary_everything_stays_then_a_digest_takes_
     await house.until(lambda found: any(_by_model(record) for record in found))
     session = await house.sessions.get(ID)
     assert not session.chapter.provisional and session.chapter.failures == 0
-    assert session.chapter.summary is not None and session.chapter.summary.covers > digest.covers
+    assert session.chapter.summary is not None and session.chapter.summary.covers_turn > digest.covers_turn
 
 
 def _by_model(record: Record) -> bool:
-    return isinstance(record.event, ContextCompacted) and record.event.source == "model"
+    return isinstance(record.event, SummaryWritten) and record.event.source == "model"
 
 
 @pytest.mark.parametrize("answer", ["try again", "digest", "2"])
@@ -149,7 +149,7 @@ async def test_on_failure_pause_a_person_chooses(house: House, answer: str) -> N
     await house.tell(AnswerWait(wait=wait.wait, answer=answer), "a1")
     if answer == "try again":
         records = await house.until(seen(WaitOpened, 2))
-        assert kinds(records[wait_at(records) :]).count("CompactionFailed") == 1, "it was tried, and asks again"
+        assert kinds(records[wait_at(records) :]).count("SummaryFailed") == 1, "it was tried, and asks again"
         [_, again] = only(records, WaitOpened)
         assert isinstance(again, WaitOpened)
         await house.tell(AnswerWait(wait=again.wait, answer="digest"), "a2")
@@ -166,7 +166,7 @@ async def test_summaries_in_vain_stop_after_three_and_why_says_so(house: House) 
     house.profiles.limits = TurnLimits(compaction=CompactionRules(threshold=100, limit=100_000, keep_recent=6))
     text = "say " + "word " * 100
     await turns(house, 12, text)
-    assert len(only(await house.records(), ContextCompacted)) == 3, "no fourth one"
+    assert len(only(await house.records(), SummaryWritten)) == 3, "no fourth one"
     session = await house.sessions.get(ID)
     assert session.chapter.ineffective == 3
     assert "3 in a row did not help" in because(session, house.clock.now())
@@ -192,9 +192,9 @@ async def test_compact_on_request_at_rest_and_while_a_turn_runs(house: House) ->
     await house.create("say one")
     await house.rest()
     await house.tell(CompactSession(instructions="only the names"), "c1")
-    records = await house.until(seen(ContextCompacted))
-    [made] = only(records, ContextCompacted)
-    assert isinstance(made, ContextCompacted) and made.covers == 1
+    records = await house.until(seen(SummaryWritten))
+    [made] = only(records, SummaryWritten)
+    assert isinstance(made, SummaryWritten) and made.covers_turn == 1
     with pytest.raises(Conflict, match="nothing to make shorter"):
         await house.tell(CompactSession(), "c2")
     await house.say("say two", "m2")
@@ -205,8 +205,8 @@ async def test_compact_on_request_at_rest_and_while_a_turn_runs(house: House) ->
     with pytest.raises(Conflict, match="already"):
         await house.tell(CompactSession(), "c4")
     house.model.go.set()
-    records = await house.until(seen(ContextCompacted, 2))
-    assert kinds(records).index("CompactionStarted", 12) > max(
+    records = await house.until(seen(SummaryWritten, 2))
+    assert kinds(records).index("SummaryStarted", 12) > max(
         context for context, kind in enumerate(kinds(records)) if kind == "TurnFinished"
     ), "after the turn, not into it"
     assert (await house.rest()) and heard(await house.sessions.get(ID)) == ["hold thre"]
@@ -217,23 +217,23 @@ async def test_a_wish_is_not_forgotten_because_a_message_came_first(house: House
     await house.create("summary hang")
     await house.rest()
     await house.tell(CompactSession(instructions="only the names"), "c1")
-    await house.until(seen(CompactionStarted))
+    await house.until(seen(SummaryStarted))
     await house.say("say two", "m2")
     await house.say("say three", "m3")
-    records = await house.until(seen(CompactionStarted, 2))
+    records = await house.until(seen(SummaryStarted, 2))
     assert [turn.text for turn in check_ended(records).turns] == ["hang", "two", "three"], (
         "in their order, before the summary"
     )
-    assert [_code(event) for event in only(records, CompactionFailed)] == [INTERRUPTED]
+    assert [_code(event) for event in only(records, SummaryFailed)] == [INTERRUPTED]
     session = await house.sessions.get(ID)
     assert session.chapter.requested is not None and session.chapter.failures == 0
     house.model.go.set()
-    await house.until(seen(ContextCompacted))
+    await house.until(seen(SummaryWritten))
     assert (await house.sessions.get(ID)).chapter.requested is None
 
 
 def _code(event: object) -> str:
-    assert isinstance(event, CompactionFailed)
+    assert isinstance(event, SummaryFailed)
     return event.problem.code
 
 
@@ -242,12 +242,12 @@ async def test_a_wish_outlives_the_goodbye_of_the_gateway(house: House, tmp_path
     await house.create("summary hang")
     await house.rest()
     await house.tell(CompactSession(), "c1")
-    await house.until(seen(CompactionStarted))
+    await house.until(seen(SummaryStarted))
     await house.close()
     again = House(tmp_path)
     again.model.go.set()
     await again.start()
-    await again.until(seen(ContextCompacted))
+    await again.until(seen(SummaryWritten))
     await again.close()
 
 
@@ -256,13 +256,13 @@ async def test_a_crash_in_the_middle_is_picked_up_also_when_there_is_nothing_to_
 ) -> None:
     await house.create("say one")
     await house.rest()
-    started = CompactionStarted(covers=1, attempt=1, model="m", tokens=9, reason="long")
+    started = SummaryStarted(covers_turn=1, attempt=1, model="m", tokens=9, reason="long")
     await house.store.append(Append((Write(session_stream(ID), (started,)),), house.clock.now()))
     assert (await house.sessions.get(ID)).activity == "compacting"
     await house.close()
     again = await House(tmp_path).start()  # with a threshold that it is far away from
-    records = await again.until(seen(CompactionFailed))
-    assert [_code(event) for event in only(records, CompactionFailed)] == [INTERRUPTED]
+    records = await again.until(seen(SummaryFailed))
+    assert [_code(event) for event in only(records, SummaryFailed)] == [INTERRUPTED]
     assert (await again.sessions.get(ID)).activity == "idle"
     await again.reset("r1")
     await again.close()
@@ -272,8 +272,8 @@ async def test_a_bug_in_a_summary_leaves_nothing_that_looks_as_if_it_were_runnin
     await house.create("summary bug")
     await house.rest()
     await house.tell(CompactSession(), "c1")
-    records = await house.until(seen(CompactionFailed))
-    assert [_code(event) for event in only(records, CompactionFailed)] == ["internal"]
+    records = await house.until(seen(SummaryFailed))
+    assert [_code(event) for event in only(records, SummaryFailed)] == ["internal"]
     session = await house.sessions.get(ID)
     assert session.activity == "idle" and session.chapter.in_progress is None
     assert "not tried again before another turn has ended" in because(session, house.clock.now())
@@ -288,14 +288,14 @@ async def test_nothing_is_undone_under_a_summary_that_is_being_written(house: Ho
     await house.say("summary hang", "m2")
     await house.rest()
     await house.tell(CompactSession(), "c1")
-    await house.until(seen(CompactionStarted))
+    await house.until(seen(SummaryStarted))
     for command in (UndoReset(), UndoTurn()):
         with pytest.raises(Conflict, match="made shorter"):
             await house.tell(command, f"undo {type(command).__name__}")
     with pytest.raises(Conflict, match="made shorter"):
         await house.reset("r2")
     house.model.go.set()
-    await house.until(seen(ContextCompacted))
+    await house.until(seen(SummaryWritten))
     await house.rest()
     await house.tell(UndoReset(), "u1")
     assert heard(await house.sessions.get(ID)) == ["say one", "summary h"]
@@ -316,7 +316,7 @@ async def test_a_reset_or_its_undo_in_the_moment_in_which_a_summary_begins(
     append, raced = house.store.append, list[int]()
 
     async def racing(wanted: Append) -> Appended:
-        if not raced and any(isinstance(event, CompactionStarted) for w in wanted.writes for event in w.events):
+        if not raced and any(isinstance(event, SummaryStarted) for w in wanted.writes for event in w.events):
             raced.append(1)
             await (house.reset("r2") if what == "reset" else house.tell(UndoReset(), "u1"))
         return await append(wanted)
@@ -327,9 +327,9 @@ async def test_a_reset_or_its_undo_in_the_moment_in_which_a_summary_begins(
     await house.rest()
     await asyncio.sleep(0.05)
     records = await house.rest()
-    assert raced and only(records, CompactionStarted) == [] == only(records, ContextCompacted)
+    assert raced and only(records, SummaryStarted) == [] == only(records, SummaryWritten)
     check_context(records)
-    assert len(only(records, CompactionRequested)) == 1
+    assert len(only(records, SummaryRequested)) == 1
     assert (await house.store.session(ID))["compacting"] == 0, "the wish went with its chapter"
     assert (await house.sessions.get(ID)).activity == "idle"
 
@@ -341,7 +341,7 @@ async def test_messages_that_come_while_a_turn_is_made_to_fit_keep_their_order(h
     await quiet(house)
     await turns(house, 2)
     await house.say(LONG, "long")
-    await house.until(seen(CompactionStarted))
+    await house.until(seen(SummaryStarted))
     await house.say("say then", "m8")
     await house.say("say at last", "m9")
     await house.say("say also", "m10", "steer")
@@ -349,8 +349,8 @@ async def test_messages_that_come_while_a_turn_is_made_to_fit_keep_their_order(h
     records = await house.until(seen(TurnFinished, 6))
     history = check_ended(records)
     assert [turn.inputs for turn in history.turns[3:]] == [["long", "m10"], ["m8"], ["m9"]]
-    [made] = only(records, ContextCompacted)
-    assert isinstance(made, ContextCompacted) and made.covers == 2, "ended turns only, the last one word by word"
+    [made] = only(records, SummaryWritten)
+    assert isinstance(made, SummaryWritten) and made.covers_turn == 2, "ended turns only, the last one word by word"
 
 
 async def test_what_is_too_long_to_be_read_is_summarised_from_its_digest(house: House) -> None:
@@ -373,5 +373,5 @@ async def test_a_secret_that_a_person_said_stands_in_no_summary_note_or_digest(h
     assert SECRET not in note and "[hidden: the value of A_KEY]" in note
     await house.tell(CompactSession(), "c1")
     await quiet(house)
-    made = only(await house.records(), ContextCompacted)
+    made = only(await house.records(), SummaryWritten)
     assert len(made) == by_agent and SECRET not in str(made)

@@ -22,6 +22,7 @@ from holdfast.tasks.agents import AgentTasks
 from holdfast.tasks.files import LOG, SUMMARY, TaskFileExporter
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
+from tests.actors import person
 from tests.board.rig import BoardRig
 from tests.runtime.rig import ID, Rig, call
 
@@ -44,12 +45,19 @@ def agent_tasks(rig: Rig) -> AgentTasks:
 
 
 def caller(id: str) -> Caller:
-    return Caller(CommandKey(id, "digest"), "ann")
+    return Caller(CommandKey(id, "digest"), person("ann"))
 
 
 def work(rig: Rig, task: str, prompt: str) -> TaskStarted:
     return TaskStarted(
-        task=task, of="agent", title="t", command=prompt, cwd=str(rig.home), by="ann", session=ID, worker=task
+        task=task,
+        task_kind="agent",
+        title="t",
+        command=prompt,
+        cwd=str(rig.home),
+        by=person("ann"),
+        session=ID,
+        worker=task,
     )
 
 

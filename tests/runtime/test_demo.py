@@ -43,7 +43,7 @@ def user(text: str, turn: int = 1) -> UserMessage:
 )
 async def test_it_does_what_the_lines_say(script: str, says: str) -> None:
     answer = await ask(user(script))
-    assert (answer.text, answer.calls, answer.finish) == (says, [], "stop")
+    assert (answer.text, answer.calls, answer.finish_reason) == (says, [], "stop")
 
 
 async def test_it_counts_and_echoes_over_turns() -> None:

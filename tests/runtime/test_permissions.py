@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.events.parts import Call
+from holdfast.domain.events.parts import Call, Grant
 from holdfast.domain.events.session import WaitAnswered, WaitOpened
+from holdfast.domain.session_rules import GRANTS
 from holdfast.runtime.mcp.connection import McpToolInfo
 from holdfast.runtime.mcp.servers import McpClient, McpServer, McpTool
 from holdfast.runtime.permissions import Allowed, check_permission
@@ -17,6 +18,7 @@ from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.tool import AnyTool, ToolOutcome
 from holdfast.settings import Policy
+from tests.actors import person
 from tests.domain.book import Book
 
 TOOLS: dict[str, AnyTool] = {tool.name: tool for tool in (*file_tools(), QUESTION)}
@@ -104,7 +106,12 @@ def test_who_allows_a_file_for_the_session_allows_its_neighbours_and_no_more(
     book.write(wait)
     book.write(
         WaitAnswered(
-            turn=1, wait=wait.wait, answer="session", by="ann", pattern=wait.pattern, call_digest=wait.call_digest
+            turn=1,
+            wait=wait.wait,
+            answer="session",
+            by=person("ann"),
+            grant=Grant(scope="session", rule=wait.pattern),
+            call_digest=wait.call_digest,
         )
     )
     fresh, _ = called("write")
@@ -150,8 +157,8 @@ def test_a_persons_word_counts(tmp_path: Path, answer: str, expected: str) -> No
             turn=1,
             wait=wait.wait,
             answer=answer,
-            by="ann",
-            pattern=wait.pattern,
+            by=person("ann"),
+            grant=Grant(scope=GRANTS[answer], rule=wait.pattern) if answer in GRANTS else None,
             note="because",
             call_digest=wait.call_digest,
         )
@@ -187,7 +194,7 @@ def test_a_question_can_be_denied_but_its_answer_counts(tmp_path: Path) -> None:
     wait = asked(book, call, {}, tmp_path)
     assert isinstance(wait, WaitOpened)
     book.write(wait)
-    book.write(WaitAnswered(turn=1, wait=wait.wait, answer="left", by="ann"))
+    book.write(WaitAnswered(turn=1, wait=wait.wait, answer="left", by=person("ann")))
     assert asked(book, call, {"*": "deny"}, tmp_path) == ToolOutcome("done", "left")
 
 

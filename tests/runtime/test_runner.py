@@ -53,7 +53,7 @@ async def test_promise_1_a_goodbye_keeps_the_text_so_far_and_the_next_start_goes
     [cut], [resumed] = only(records, ModelInterrupted), only(records, TurnResumed)
     assert isinstance(cut, ModelInterrupted) and isinstance(resumed, TurnResumed)
     assert cut.text == "the whole answer"
-    assert resumed.cause == "the gateway was shut down"
+    assert resumed.reason == "the gateway was shut down"
     assert check_ended(records).turns[0].text == "the whole answer"
     await rig.close()
 
@@ -107,7 +107,7 @@ async def test_promise_2_a_lease_of_an_earlier_life_is_refused(tmp_path: Path) -
     await rig.close()
     rig = await Rig(tmp_path).start()
     await rig.until(seen(ModelRequested))
-    late = Append((Write(STREAM, (TurnSuspended(turn=1, reason="late"),)),), 1, lease=old)
+    late = Append((Write(STREAM, (TurnSuspended(turn=1, interruption="shutdown", reason="late"),)),), 1, lease=old)
     with pytest.raises(Fenced):
         await rig.store.append(late)
     with pytest.raises(Fenced):

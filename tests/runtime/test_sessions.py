@@ -14,6 +14,7 @@ from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events.session import InputReceived, ModelRequested, SessionRenamed, StopRequested
 from holdfast.sessions import FORGET_AT_ONCE, Caller, Sessions
 from holdfast.store.contract import Append, CommandKey, Write
+from tests.actors import person
 from tests.runtime.rig import ID, STREAM, Rig, only, seen
 
 
@@ -56,7 +57,7 @@ async def test_a_retried_stop_has_the_answer_of_the_first_though_the_turn_is_ove
 async def test_a_command_id_that_meant_something_else_is_a_conflict(rig: Rig) -> None:
     await rig.create()
     await rig.say("hello", "m1")
-    other = Caller(CommandKey("m1", "another digest"), "ann")
+    other = Caller(CommandKey("m1", "another digest"), person("ann"))
     with pytest.raises(Conflict, match="used before"):
         await rig.sessions.execute(ID, SendMessage(text="other"), other)
 
@@ -79,7 +80,7 @@ async def test_words_and_work_at_once_all_get_in(rig: Rig) -> None:
 async def test_it_catches_up_with_what_others_wrote(rig: Rig) -> None:
     await rig.create()
     assert (await rig.sessions.get(ID)).title == ""
-    await rig.store.append(Append((Write(STREAM, (SessionRenamed(title="new", by="t"),)),), 1))
+    await rig.store.append(Append((Write(STREAM, (SessionRenamed(title="new", by=person("t")),)),), 1))
     assert (await rig.sessions.get(ID)).title == "new"
 
 
@@ -112,7 +113,7 @@ async def test_one_session_is_found_without_looking_at_all_others(rig: Rig, monk
 
 
 def caller(id: str) -> Caller:
-    return Caller(CommandKey(id, "d"), "ann")
+    return Caller(CommandKey(id, "d"), person("ann"))
 
 
 async def test_a_session_at_rest_is_deleted_and_a_retry_has_the_same_answer(rig: Rig) -> None:
@@ -125,7 +126,7 @@ async def test_a_session_at_rest_is_deleted_and_a_retry_has_the_same_answer(rig:
     with pytest.raises(NotFound):
         await rig.say("anybody there?", "m1")
     with pytest.raises(Conflict, match="deleted"):
-        await rig.store.append(Append((Write(STREAM, (SessionRenamed(title="x", by="t"),)),), 1))
+        await rig.store.append(Append((Write(STREAM, (SessionRenamed(title="x", by=person("t")),)),), 1))
 
 
 async def test_a_session_at_work_is_not_deleted(rig: Rig) -> None:

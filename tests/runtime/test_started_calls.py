@@ -23,6 +23,7 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.task import task_of_call
 from holdfast.store.contract import Append, Write
+from tests.actors import person
 from tests.board.rig import BoardRig
 from tests.memory import MEMORY
 
@@ -59,7 +60,7 @@ async def cut_in_call(rig: BoardRig, tool: str, **arguments: object) -> str:
         command, session=SESSION, profile="boss", cwd=str(rig.home.parent), caller=rig.caller("create")
     )
     answer = ModelResponded(
-        turn=1, step=1, text="", thinking="", calls=[call], finish="tool_calls", usage=Usage(), duration_ms=1
+        turn=1, step=1, text="", thinking="", calls=[call], finish_reason="tool_calls", usage=Usage(), duration_ms=1
     )
     events = (
         TurnStarted(turn=1, inputs=["create"], profile="boss"),
@@ -106,7 +107,7 @@ async def test_promise_7_a_started_call_that_is_denied_now_is_unknown_and_not_fa
 async def test_an_agent_that_has_not_begun_can_be_stopped(rig: BoardRig) -> None:
     task = await cut_in_call(rig, "delegate", prompt="slow 60 a b c")
     row = await rig.store.task(task)
-    stopping = asyncio.create_task(rig.task_queries.stop(row, by="ann", reason="", force=False))
+    stopping = asyncio.create_task(rig.task_queries.stop(row, by=person("ann"), reason="", force=False))
     await rig.runner.start()
     await stopping
     assert (await rig.task_queries.wait_ended(task))["state"] == "stopped"

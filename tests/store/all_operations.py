@@ -26,6 +26,7 @@ from holdfast.store.home_lock import HomeLock
 from holdfast.store.sqlite import SqliteStore
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
+from tests.actors import person
 
 
 def watch(database: Path) -> None:
@@ -59,7 +60,7 @@ async def life(home: Home, id: str) -> None:
     key = CommandKey(f"create {id}", "digest")
     create = CreateSession(text="say hi\nwrite a.txt hello\nread a.txt")
     with store.subscribe(stream) as changes:
-        await sessions.create(create, session=id, profile="demo", cwd=str(home.path), caller=Caller(key, "t"))
+        await sessions.create(create, session=id, profile="demo", cwd=str(home.path), caller=Caller(key, person("t")))
         while not await store.turns(id) or (await store.turns(id))[0]["finished_at"] is None:
             await changes.wait()
             changes.drain()
@@ -78,7 +79,7 @@ async def life(home: Home, id: str) -> None:
     assert await store.counts()
     while not await store.search("hello", limit=10):
         await asyncio.sleep(0.01)
-    await sessions.delete(id, Caller(CommandKey(f"delete {id}", "digest"), "t"))
+    await sessions.delete(id, Caller(CommandKey(f"delete {id}", "digest"), person("t")))
     assert store.health.writable
     await store.close()
     lock.release()

@@ -16,7 +16,8 @@ import pytest
 
 from holdfast.domain.errors import Conflict, Fenced, Gone, NotFound, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent, Record, decode, session_stream, task_stream
-from holdfast.domain.events.parts import Problem, Usage
+from holdfast.domain.events.parts import Usage
+from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
     InputReceived,
     ModelFailed,
@@ -32,12 +33,12 @@ from holdfast.domain.events.session import (
 from holdfast.domain.events.system import GatewayStarted, SessionDeleted
 from holdfast.domain.events.task import (
     ProcessStarted,
-    TaskContinued,
-    TaskDetached,
+    TaskBackgrounded,
     TaskFinished,
     TaskOutcome,
     TaskPinned,
     TaskPruned,
+    TaskResumed,
     TaskStarted,
     TaskStopRequested,
 )
@@ -55,6 +56,7 @@ from holdfast.store.contract import (
     Write,
 )
 from holdfast.store.device_contract import DeviceRow
+from tests.actors import person
 from tests.eventually import eventually
 
 A, B, C = "a" * 16, "b" * 16, "ab" + "c" * 14
@@ -75,11 +77,11 @@ class Engine(Protocol):
 
 
 def created(session: str, title: str = "") -> SessionCreated:
-    return SessionCreated(session=session, profile="demo", cwd="/", title=title, by="t")
+    return SessionCreated(session=session, profile="demo", cwd="/", title=title, by=person("t"))
 
 
 def said(text: str = "hello", input: str = "i") -> InputReceived:
-    return InputReceived(input=input, text=text, mode="queue", by="t")
+    return InputReceived(input=input, text=text, mode="queue", by=person("t"))
 
 
 def started(turn: int = 1, *inputs: str) -> TurnStarted:
@@ -97,12 +99,12 @@ def asked(step: int = 1) -> ModelRequested:
 def responded(text: str = "hi", step: int = 1, turn: int = 1) -> ModelResponded:
     usage = Usage(input_tokens=2, output_tokens=3)
     return ModelResponded(
-        turn=turn, step=step, text=text, thinking="", calls=[], finish="stop", usage=usage, duration_ms=1
+        turn=turn, step=step, text=text, thinking="", calls=[], finish_reason="stop", usage=usage, duration_ms=1
     )
 
 
 def deleted(session: str) -> SessionDeleted:
-    return SessionDeleted(session=session, title="", events=1, by="t")
+    return SessionDeleted(session=session, title="", events=1, by=person("t"))
 
 
 async def write(
@@ -147,14 +149,14 @@ async def events(store: Store, stream: str) -> list[AnyEvent]:
 
 
 def task(id: str, **more: object) -> TaskStarted:
-    fields: dict[str, object] = {"of": "process", "title": f"build {id}", "command": "make", "cwd": "/", "by": "me"}
-    return msgspec.convert({"kind": "TaskStarted", "task": id} | fields | more, TaskStarted)
+    by = {"type": "person", "client": "me"}
+    fields: dict[str, object] = {"title": f"build {id}", "command": "make", "cwd": "/", "by": by}
+    return msgspec.convert({"kind": "TaskStarted", "task_kind": "process", "task": id} | fields | more, TaskStarted)
 
 
 def ended(id: str, outcome: TaskOutcome = "done", **more: object) -> TaskFinished:
-    return msgspec.convert(
-        {"kind": "TaskFinished", "task": id, "outcome": outcome, "reason": "exit code 0"} | more, TaskFinished
-    )
+    fields: dict[str, object] = {"outcome": outcome, "reason": "exit code 0", "end": {"type": "exited", "code": 0}}
+    return msgspec.convert({"kind": "TaskFinished", "task": id} | fields | more, TaskFinished)
 
 
 class StoreContract:
@@ -413,7 +415,7 @@ class StoreContract:
         [
             responded(),
             ModelInterrupted(turn=1, step=1, text="hel", thinking="", reason="cut"),
-            ModelFailed(turn=1, step=1, problem=Problem(code="x", message="y")),
+            ModelFailed(turn=1, step=1, problem=Problem(code="internal", message="y")),
         ],
         ids=lambda event: type(event).__name__,
     )
@@ -550,7 +552,7 @@ class StoreContract:
     async def test_the_list_is_newest_first_and_pages_without_a_gap(self, store: Store) -> None:
         for number in range(10):
             await session(store, f"{number:016x}", "hi", at=AT + number // 2)
-        await write(store, session_stream(f"{3:016x}"), SessionArchived(by="t"))
+        await write(store, session_stream(f"{3:016x}"), SessionArchived(by=person("t")))
         seen: list[str] = []
         cursor = SessionCursor()
         while page := await store.sessions(archived=False, before=cursor, limit=3):
@@ -574,7 +576,7 @@ class StoreContract:
         row = await store.session(A)
         assert (row["title"], row["queued"], row["turn"], row["turn_state"]) == ("first line", 1, 1, "running")
         assert (row["preview"], row["message_count"], row["version"]) == ("the answer", 3, 6)
-        await write(store, STREAM, finished(1), started(2, "j"), finished(2), SessionRenamed(title="x", by="t"))
+        await write(store, STREAM, finished(1), started(2, "j"), finished(2), SessionRenamed(title="x", by=person("t")))
         assert await store.unfinished_sessions() == []
         assert (await store.session(A))["title"] == "x"
         first, second = await store.turns(A)
@@ -605,7 +607,7 @@ class StoreContract:
         await write(store, SYSTEM, deleted(A))
         assert await counted()
         await write(store, task_stream(C), task(C), ended(C))
-        await write(store, SYSTEM, TaskPruned(task=C, title="t", state="done", bytes=0, by="t"))
+        await write(store, SYSTEM, TaskPruned(task=C, title="t", state="done", bytes=0, by=person("t")))
         assert await counted()
 
     # --- tail -----------------------------------------------------------------------------------
@@ -796,12 +798,17 @@ class StoreContract:
         await write(store, task_stream(A), task(A, session=B, foreground=True, notify=True))
         row = await store.task(A)
         assert (row["state"], row["foreground"], row["started_at"], row["pid"]) == ("running", 1, AT, None)
-        await write(store, task_stream(A), ProcessStarted(task=A, pid=7), TaskDetached(task=A, reason="slow"))
-        await write(store, task_stream(A), TaskStopRequested(task=A, by="me", reason="enough", force=False))
+        await write(store, task_stream(A), ProcessStarted(task=A, pid=7), TaskBackgrounded(task=A, reason="slow"))
+        await write(store, task_stream(A), TaskStopRequested(task=A, by=person("me"), reason="enough", force=False))
         row = await store.task(A)
         assert (row["pid"], row["foreground"], row["stop_by"], row["version"]) == (7, 0, "me", 4)
         assert [row["id"] for row in await store.running_tasks()] == [A]
-        await write(store, task_stream(A), ended(A, "stopped", signal="SIGTERM", ended_at=AT + 5), at=AT + 9)
+        await write(
+            store,
+            task_stream(A),
+            ended(A, "stopped", end={"type": "killed", "signal": "SIGTERM"}, ended_at=AT + 5),
+            at=AT + 9,
+        )
         row = await store.task(A)
         assert (row["state"], row["signal"], row["finished_at"], row["exit_code"]) == (
             "stopped",
@@ -810,9 +817,9 @@ class StoreContract:
             None,
         )
         assert await store.running_tasks() == []
-        await write(store, task_stream(A), TaskStopRequested(task=A, by="other", reason="", force=True))
+        await write(store, task_stream(A), TaskStopRequested(task=A, by=person("other"), reason="", force=True))
         assert (await store.task(A))["stop_by"] == "me", "who ended it does not change afterwards"
-        await write(store, task_stream(A), TaskContinued(task=A, turn=2))
+        await write(store, task_stream(A), TaskResumed(task=A, turn=2))
         row = await store.task(A)
         assert (row["state"], row["finished_at"], row["stop_by"]) == ("running", None, "")
         for said in ("something", ""):
@@ -825,7 +832,7 @@ class StoreContract:
             more = {
                 "foreground": number == 3,
                 "session": A if number % 2 else B,
-                "of": "agent" if number == 6 else "process",
+                "task_kind": "agent" if number == 6 else "process",
             }
             await write(store, task_stream(id), task(id, **more), at=AT + number // 2)
             if number < 5:
@@ -853,14 +860,14 @@ class StoreContract:
     async def test_promise_6_a_pruned_task_leaves_its_trace_and_nothing_else(self, store: Store) -> None:
         for id in (A, B):
             await write(store, task_stream(id), task(id), ended(id, output=f"the output of {id}"))
-        await write(store, task_stream(B), TaskPinned(task=B, pinned=True, by="me"))
+        await write(store, task_stream(B), TaskPinned(task=B, pinned=True, by=person("me")))
         assert [row["id"] for row in await store.ended_tasks()] == [A], "what is pinned may not be pruned"
 
         async def hits(count: int) -> bool:
             return len(await store.search_outputs("the output of", limit=SEARCH_LIMIT)) == count
 
         await eventually(lambda: hits(2))
-        pruned = TaskPruned(task=A, title="build", state="done", bytes=3, by="me")
+        pruned = TaskPruned(task=A, title="build", state="done", bytes=3, by=person("me"))
         await write(store, SYSTEM, pruned)
         assert pruned in await events(store, SYSTEM)
         with pytest.raises(Gone):

@@ -28,6 +28,7 @@ from holdfast.domain.events.task import ProcessStarted, TaskPinned, TaskPruned
 from holdfast.store.connection import connect_reader
 from holdfast.store.contract import Hit
 from holdfast.store.sqlite import SqliteStore
+from tests.actors import person
 from tests.eventually import eventually
 from tests.store.conformance import (
     AT,
@@ -229,22 +230,32 @@ async def test_a_search_index_that_breaks_while_in_use_is_built_anew(path: Path,
 async def test_rebuilt_projections_equal_the_live_ones(store: SqliteStore, path: Path) -> None:
     await session(store, A, "one", "two", at=AT)
     await write(store, STREAM, started(1, "i"), asked(), responded("a long answer " * 50), finished(1), at=AT + 1)
-    await write(store, STREAM, started(2, "j"), asked(), TurnSuspended(turn=2, reason="bye"), at=AT + 2)
+    await write(
+        store, STREAM, started(2, "j"), asked(), TurnSuspended(turn=2, interruption="shutdown", reason="bye"), at=AT + 2
+    )
     cut = ModelInterrupted(turn=2, step=1, text="x", thinking="", reason="y")
     wait = WaitOpened(turn=2, wait="2.w1", purpose="resume", reason="old")
-    await write(store, STREAM, cut, wait, WaitAnswered(turn=2, wait="2.w1", answer="resume", by="t"), at=AT + 3)
-    await write(store, STREAM, TurnResumed(turn=2, attempt=1, cause="c", away_ms=1), at=AT + 4)
+    await write(store, STREAM, cut, wait, WaitAnswered(turn=2, wait="2.w1", answer="resume", by=person("t")), at=AT + 3)
+    await write(store, STREAM, TurnResumed(turn=2, attempt=1, interruption="crash", reason="c", away_ms=1), at=AT + 4)
     await session(store, B, "hi", at=AT + 5)
-    await write(store, f"session/{B}", SessionArchived(by="t"), SessionRestored(by="t"), SessionArchived(by="t"))
-    edited = InputRevised(input=f"{B}-0", by="t", text="ho", mode="steer", place=1)
-    await write(store, f"session/{B}", SessionPinned(pinned=True, by="t"), edited)
-    await write(store, f"session/{B}", InputWithdrawn(input=f"{B}-0", by="t"))
+    await write(
+        store,
+        f"session/{B}",
+        SessionArchived(by=person("t")),
+        SessionRestored(by=person("t")),
+        SessionArchived(by=person("t")),
+    )
+    edited = InputRevised(input=f"{B}-0", by=person("t"), text="ho", mode="steer", place=1)
+    await write(store, f"session/{B}", SessionPinned(pinned=True, by=person("t")), edited)
+    await write(store, f"session/{B}", InputWithdrawn(input=f"{B}-0", by=person("t")))
     await session(store, C, "to be deleted", at=AT + 6)
     await write(store, SYSTEM, deleted(C), at=AT + 7)
-    await write(store, task_stream(A), task(A, session=A), TaskPinned(task=A, pinned=True, by="t"), ended(A), at=AT + 8)
+    await write(
+        store, task_stream(A), task(A, session=A), TaskPinned(task=A, pinned=True, by=person("t")), ended(A), at=AT + 8
+    )
     await write(store, task_stream(B), task(B), ProcessStarted(task=B, pid=5), at=AT + 9)
     await write(store, task_stream(C), task(C), ended(C, files=["a"]), at=AT + 10)
-    await write(store, SYSTEM, TaskPruned(task=C, title="t", state="done", bytes=0, by="t"), at=AT + 11)
+    await write(store, SYSTEM, TaskPruned(task=C, title="t", state="done", bytes=0, by=person("t")), at=AT + 11)
     streaming = projections(path)
     assert [len(streaming[table]) for table in ("sessions", "turns", "tasks", "deleted")] == [2, 2, 2, 2]
     check_projections(path)

@@ -27,13 +27,14 @@ from holdfast.domain.events.session import (
     TurnFinished,
     TurnStarted,
 )
-from holdfast.domain.events.task import TaskDetached, TaskFinished, TaskStarted, TaskStopRequested
+from holdfast.domain.events.task import TaskBackgrounded, TaskFinished, TaskStarted, TaskStopRequested
 from holdfast.processes.command import Command, Running
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey, Row, Write
 from holdfast.tasks import prune
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.prune import Pruning, Rule
+from tests.actors import person
 from tests.tools.test_terminal import SECRET, SESSION, Desk, opened
 
 DAY_MS = 86_400_000
@@ -59,11 +60,11 @@ def ends(append: Append) -> str:
 def intent(desk: Desk, command: str = "true", *, until: int | None = None) -> TaskStarted:
     return TaskStarted(
         task="ab" * 8,
-        of="process",
+        task_kind="process",
         title="t",
         command=command,
         cwd=str(desk.context.cwd),
-        by="me",
+        by=person("me"),
         lifetime="persist" if until is None else "until",
         until=until,
     )
@@ -87,12 +88,12 @@ async def test_a_stop_by_force_on_top_of_a_patient_one_does_not_lose_the_end(
     task = (await desk.call("terminal", command=stubborn, background=True)).task
     while not (desk.context.cwd / "ready").exists():
         await asyncio.sleep(0.01)
-    await desk.task_queries.stop(await desk.task_queries.find(task), by="me", reason="", force=False)
+    await desk.task_queries.stop(await desk.task_queries.find(task), by=person("me"), reason="", force=False)
     while desk.tasks.supervisor.live():  # the command is gone, what it left ignores us
         await asyncio.sleep(0.01)
     waiting = asyncio.create_task(desk.task_queries.wait_ended(task))
     await asyncio.sleep(0)
-    await desk.task_queries.stop(await desk.task_queries.find(task), by="me", reason="by force", force=True)
+    await desk.task_queries.stop(await desk.task_queries.find(task), by=person("me"), reason="by force", force=True)
     assert (await waiting)["state"] == "stopped"
     assert not await desk.tasks.supervisor.members(task)
 
@@ -142,12 +143,12 @@ async def test_a_command_that_ended_before_its_timeout_was_looked_at_has_ended(
     monkeypatch.setattr(SystemClock, "now", lambda _: later)
     again = await desk.call_as("1.1.0", "terminal", command="echo told; exit 5")
     assert again == first and again.output == "told\n[failed: exit code 5]"
-    assert not await of_task(desk, first.task, TaskDetached)
+    assert not await of_task(desk, first.task, TaskBackgrounded)
 
 
 async def test_a_session_that_was_put_away_is_not_woken_by_the_end_that_this_caused(desk: Desk) -> None:
     task = (await desk.call("terminal", command="sleep 60", background=True, notify=True)).task
-    await desk.sessions.execute(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), "me"))
+    await desk.sessions.execute(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), person("me")))
     row = await desk.task_queries.wait_ended(task)
     assert (row["state"], row["stop_reason"]) == ("stopped", "its session was archived")
     records = await desk.store.load(session_stream(SESSION), after=0)
@@ -169,7 +170,7 @@ async def test_a_stop_that_the_disk_refused_is_tried_again(desk: Desk, monkeypat
     assert started.end is not None
     assert started.end.running, "it is started, not done"
     task = started.task
-    await desk.sessions.execute(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), "me"))
+    await desk.sessions.execute(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), person("me")))
     row = await desk.task_queries.wait_ended(task)
     assert (row["state"], row["stop_reason"], troubles) == ("stopped", "its session was archived", [])
 
@@ -192,7 +193,7 @@ async def test_the_timer_of_a_command_that_has_ended_is_dropped(desk: Desk) -> N
     started = intent(desk, "sleep 60", until=SystemClock().now() + DAY_MS)
     await desk.tasks.start_command(started)
     (timer,) = (task for task in asyncio.all_tasks() if task.get_name() == f"the time of task {started.task}")
-    await desk.task_queries.stop(await desk.task_queries.find(started.task), by="me", reason="", force=True)
+    await desk.task_queries.stop(await desk.task_queries.find(started.task), by=person("me"), reason="", force=True)
     await asyncio.wait({timer})
     assert timer.cancelled()
 
@@ -278,7 +279,7 @@ async def test_promise_7_a_command_that_began_before_that_was_written_is_said_to
 
 async def test_a_call_whose_task_was_pruned_says_so_and_does_not_run_again(desk: Desk) -> None:
     await desk.call_as("1.1.0", "terminal", command="echo x >> ran")
-    await Pruning(desk.store, desk.tasks.supervisor, SystemClock()).prune(Rule(), by="me")
+    await Pruning(desk.store, desk.tasks.supervisor, SystemClock()).prune(Rule(), by=person("me"))
     again = await desk.call_as("1.1.0", "terminal", command="echo x >> ran")
     assert again.outcome == "failed" and "that was pruned" in again.output
     assert (desk.context.cwd / "ran").read_text() == "x\n"
@@ -324,7 +325,7 @@ async def begin_turn(desk: Desk, turn: int) -> str:
     """A turn that has asked for one command; the id of the call."""
     call = Call(call=f"{turn}.1.0", tool="terminal", arguments="{}")
     answer = ModelResponded(
-        turn=turn, step=1, text="", thinking="", calls=[call], finish="", usage=Usage(), duration_ms=0
+        turn=turn, step=1, text="", thinking="", calls=[call], finish_reason="stop", usage=Usage(), duration_ms=0
     )
     asked = ModelRequested(turn=turn, step=1, attempt=1, model="m", context_version=1)
     await write(desk, TurnStarted(turn=turn, inputs=[], profile="demo"), asked, answer)
@@ -446,7 +447,7 @@ async def test_an_accepted_command_that_was_cancelled_is_not_started_by_the_next
 ) -> None:
     started = intent(desk, "echo x >> ran")
     await killed.accepts(desk.tasks.start_command(started))
-    await desk.tasks.task_log.add(TaskStopRequested(task=started.task, by="ann", reason="", force=False))
+    await desk.tasks.task_log.add(TaskStopRequested(task=started.task, by=person("ann"), reason="", force=False))
     await killed.follow()
     row = await desk.tasks.wait_ended(started.task)
     assert (row["state"], row["reason"]) == ("stopped", "never started: stopped by ann")
@@ -502,11 +503,11 @@ async def test_promise_6_a_prune_that_is_sent_twice_takes_nothing_the_second_tim
     pruning, key = Pruning(desk.store, desk.tasks.supervisor, SystemClock()), CommandKey("prune-it", "digest")
     first = (await desk.call("terminal", command="echo one", background=True)).task
     await desk.task_queries.wait_ended(first)
-    assert [row["id"] for row in await pruning.prune(Rule(), by="me", command=key)] == [first]
+    assert [row["id"] for row in await pruning.prune(Rule(), by=person("me"), command=key)] == [first]
     second = (await desk.call("terminal", command="echo two", background=True)).task
     row = await desk.task_queries.wait_ended(second)
     with pytest.raises(Conflict, match="carried out before"):
-        await pruning.prune(Rule(), by="me", command=key)
+        await pruning.prune(Rule(), by=person("me"), command=key)
     assert (await desk.task_queries.window(row, offset=0, limit=100)).data == b"two\n"
 
 
@@ -516,9 +517,9 @@ async def test_promise_6_what_is_pinned_while_a_prune_is_under_way_stays(desk: D
     for task in tasks:
         await desk.task_queries.wait_ended(task)
     seen = await pruning.preview(Rule())
-    await desk.tasks.pin(await desk.task_queries.find(tasks[0]), pinned=True, by="me")
-    assert [row["id"] for row in await pruning.remove(seen, by="me")] == [tasks[1]]
-    assert [row["id"] for row in await pruning.remove(seen, by="me")] == [], "nor is anything pruned twice"
+    await desk.tasks.pin(await desk.task_queries.find(tasks[0]), pinned=True, by=person("me"))
+    assert [row["id"] for row in await pruning.remove(seen, by=person("me"))] == [tasks[1]]
+    assert [row["id"] for row in await pruning.remove(seen, by=person("me"))] == [], "nor is anything pruned twice"
     kept = await desk.task_queries.find(tasks[0])
     assert (await desk.task_queries.window(kept, offset=0, limit=100)).data == b"kept\n"
 
@@ -541,5 +542,5 @@ async def test_every_column_is_read_only_of_the_tasks_that_a_prune_shows(
     pruning = Pruning(desk.store, desk.tasks.supervisor, SystemClock())
     seen = await pruning.preview(Rule())
     assert {row["id"] for row in seen} == set(tasks) and whole == [seen[0]["id"]]
-    await pruning.remove(seen, by="me")
+    await pruning.remove(seen, by=person("me"))
     assert await desk.store.ended_tasks() == []

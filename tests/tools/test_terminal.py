@@ -36,6 +36,7 @@ from holdfast.tasks.log import TaskLog
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.results import Hide
 from holdfast.tasks.views import TaskView
+from tests.actors import person
 from tests.eventually import PATIENCE, eventually
 
 SESSION = "0123456789abcdef"
@@ -76,7 +77,7 @@ class Desk:
         self._calls = 0
 
     async def open(self) -> Desk:
-        caller = Caller(CommandKey("create-it", "digest"), "test")
+        caller = Caller(CommandKey("create-it", "digest"), person("test"))
         await self.sessions.create(CreateSession(), session=SESSION, profile="demo", cwd="/", caller=caller)
         await self.tasks.start()
         while (
@@ -153,7 +154,7 @@ async def test_a_call_says_how_its_command_ended(desk: Desk) -> None:
     call = asyncio.create_task(desk.call("terminal", command="exec sleep 60"))
     while not (running := await desk.task_queries.running(foreground=True)) or running[0].pid is None:
         await asyncio.sleep(0.01)
-    await desk.task_queries.stop(await desk.task_queries.find(running[0].id), by="me", reason="", force=True)
+    await desk.task_queries.stop(await desk.task_queries.find(running[0].id), by=person("me"), reason="", force=True)
     assert (await call).end == CommandEnd(signal="SIGKILL", stopped=True)
 
 
@@ -350,10 +351,10 @@ async def test_stopping_a_command_that_has_ended_ends_what_it_left_behind(desk: 
     started = await desk.call("terminal", command="sleep 60 & echo left", background=True)
     row = await desk.task_queries.wait_ended(started.task)
     (view,) = await desk.task_queries.running()
-    await desk.task_queries.stop(row, by="me", reason="", force=True)
+    await desk.task_queries.stop(row, by=person("me"), reason="", force=True)
     assert (await desk.task_queries.wait_ended(view.id))["state"] == "stopped"
     with pytest.raises(Conflict):
-        await desk.task_queries.stop(row, by="me", reason="", force=True)
+        await desk.task_queries.stop(row, by=person("me"), reason="", force=True)
 
 
 async def test_what_is_gone_in_a_moment_was_not_left_behind(desk: Desk) -> None:

@@ -17,6 +17,7 @@ from holdfast.domain.events import board_stream, card_stream
 from holdfast.domain.events.card import BoardCreated, CardCreated
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
+from tests.actors import person
 from tests.e2e.gateway import GatewayProcess
 from tests.web.board import card, column, drag, new_board, new_card, status
 from tests.web.conftest import settled
@@ -35,7 +36,7 @@ async def fill(home: Path) -> None:
     store = SqliteStore(place.database)
     now = time.time_ns() // 1_000_000
     await store.append(
-        Append((Write(board_stream("many"), (BoardCreated(board="many", title="Many", by="cli"),)),), now)
+        Append((Write(board_stream("many"), (BoardCreated(board="many", title="Many", by=person("cli")),)),), now)
     )
     for start in range(0, CARDS, AT_ONCE):
         writes = []
@@ -46,7 +47,7 @@ async def fill(home: Path) -> None:
                 board="many",
                 title=f"Card {number}",
                 body="",
-                by="cli",
+                by=person("cli"),
                 status="triage" if number % 2 else "ready",
             )
             writes.append(Write(card_stream(card), (created,)))

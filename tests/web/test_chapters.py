@@ -18,6 +18,7 @@ from holdfast.domain.events.chapter import ChapterOpened, Survivor
 from holdfast.domain.events.session import SessionCreated
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
+from tests.actors import person
 from tests.e2e.gateway import GatewayProcess
 from tests.web.conftest import settled
 from tests.web.seat import Seat
@@ -34,7 +35,7 @@ async def reset_while_away(home: Path) -> None:
         chapter=2,
         rule="idle",
         reason="nobody said anything for 2 h (idle_minutes = 120)",
-        by="the reset rule",
+        by=person("the reset rule"),
         stopped=[
             Survivor(
                 task="cd" * 8,
@@ -49,7 +50,7 @@ async def reset_while_away(home: Path) -> None:
         hand_over="The **golden** files are done.",
         hand_over_from="model",
     )
-    created = SessionCreated(session=AWAY, profile="demo", cwd="/", title="Left alone", by="cli")
+    created = SessionCreated(session=AWAY, profile="demo", cwd="/", title="Left alone", by=person("cli"))
     await store.append(Append((Write(session_stream(AWAY), (created, opened)),), time.time_ns() // 1_000_000))
     await store.close()
 
@@ -213,4 +214,4 @@ def test_compact_now(visitor: Seat) -> None:
     line.get_by_role("button", name=re.compile("The summary|The digest")).click()
     expect(line.locator(".thinking")).to_be_visible()
     visitor.sees("keep the numbers")
-    assert len(visitor.events("ContextCompacted")) == 1
+    assert len(visitor.events("SummaryWritten")) == 1

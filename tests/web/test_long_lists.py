@@ -14,9 +14,10 @@ from playwright.sync_api import Browser, Page, expect
 from holdfast.config import Home
 from holdfast.domain.events import session_stream, task_stream
 from holdfast.domain.events.session import SessionCreated
-from holdfast.domain.events.task import TaskFinished, TaskStarted
+from holdfast.domain.events.task import CommandExited, TaskFinished, TaskStarted
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite import SqliteStore
+from tests.actors import person
 from tests.e2e.gateway import GatewayProcess
 from tests.web.conftest import settled
 from tests.web.seat import Seat
@@ -42,7 +43,7 @@ async def fill(home: Path) -> None:
         writes = []
         for number in range(start, start + AT_ONCE):
             id, title = id_of(number), f"Session {number}" if number != 4321 else "Größe des Ankers"
-            created = SessionCreated(session=id, profile="demo", cwd="/", title=title, by="cli")
+            created = SessionCreated(session=id, profile="demo", cwd="/", title=title, by=person("cli"))
             writes.append(Write(session_stream(id), (created,)))
         await store.append(Append(tuple(writes), now - (SESSIONS - start) * 60_000))
     for start in range(0, TASKS, AT_ONCE):
@@ -50,9 +51,16 @@ async def fill(home: Path) -> None:
         for number in range(start, start + AT_ONCE):
             id = id_of(number)
             started = TaskStarted(
-                task=id, of="process", title=f"make part-{number}", command=f"make part-{number}", cwd="/", by="cli"
+                task=id,
+                task_kind="process",
+                title=f"make part-{number}",
+                command=f"make part-{number}",
+                cwd="/",
+                by=person("cli"),
             )
-            ended = TaskFinished(task=id, outcome="failed" if number == 7 else "done", reason="exit code 0")
+            ended = TaskFinished(
+                task=id, outcome="failed" if number == 7 else "done", reason="exit code 0", end=CommandExited(code=0)
+            )
             writes.append(Write(task_stream(id), (started, ended)))
         await store.append(Append(tuple(writes), now - (TASKS - start) * 60_000))
     await store.close()

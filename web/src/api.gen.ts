@@ -10,11 +10,17 @@ export interface Accepted {
   readonly warning?: string;
 }
 
+export interface AgentActor {
+  readonly type: "agent";
+  readonly session: string;
+  readonly call?: string;
+}
+
 export interface AgentChosen {
   readonly kind: "AgentChosen";
   readonly profile: string;
   readonly model: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface AnswerWait {
@@ -76,14 +82,14 @@ export interface BoardAccepted {
 export interface BoardArchived {
   readonly kind: "BoardArchived";
   readonly board: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface BoardCreated {
   readonly kind: "BoardCreated";
   readonly board: string;
   readonly title: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface BoardList {
@@ -93,13 +99,13 @@ export interface BoardList {
 export interface BoardPaused {
   readonly kind: "BoardPaused";
   readonly board: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface BoardResumed {
   readonly kind: "BoardResumed";
   readonly board: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface BoardView {
@@ -134,9 +140,9 @@ export interface CardAccepted {
 export interface CardBlocked {
   readonly kind: "CardBlocked";
   readonly card: string;
-  readonly of: "capability" | "dependency" | "needs_input" | "transient";
+  readonly block_kind: "capability" | "dependency" | "needs_input" | "transient";
   readonly reason: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
   readonly run?: number;
 }
 
@@ -153,14 +159,14 @@ export interface CardCommented {
   readonly card: string;
   readonly comment: string;
   readonly text: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface CardCompleted {
   readonly kind: "CardCompleted";
   readonly card: string;
   readonly summary: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
   readonly run?: number;
   readonly metadata?: Record<string, string>;
   readonly artifacts?: string[];
@@ -182,7 +188,7 @@ export interface CardCreated {
   readonly board: string;
   readonly title: string;
   readonly body: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
   readonly status: "archived" | "blocked" | "done" | "ready" | "review" | "running" | "scheduled" | "todo" | "triage";
   readonly profile?: string;
   readonly workspace?: string;
@@ -222,7 +228,7 @@ export interface CardDiff {
 export interface CardEdited {
   readonly kind: "CardEdited";
   readonly card: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
   readonly title?: string | null;
   readonly body?: string | null;
   readonly profile?: string | null;
@@ -238,14 +244,14 @@ export interface CardFollowed {
   readonly card: string;
   readonly session: string;
   readonly following: boolean;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface CardLinked {
   readonly kind: "CardLinked";
   readonly card: string;
   readonly parent: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface CardMoved {
@@ -253,7 +259,7 @@ export interface CardMoved {
   readonly card: string;
   readonly status: "archived" | "blocked" | "done" | "ready" | "review" | "running" | "scheduled" | "todo" | "triage";
   readonly reason: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
   readonly at?: number | null;
 }
 
@@ -271,7 +277,7 @@ export interface CardReleased {
 export interface CardUnblocked {
   readonly kind: "CardUnblocked";
   readonly card: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
   readonly fresh?: boolean;
   readonly reason?: string;
 }
@@ -280,7 +286,7 @@ export interface CardUnlinked {
   readonly kind: "CardUnlinked";
   readonly card: string;
   readonly parent: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface CardView {
@@ -311,7 +317,7 @@ export interface ChapterOpened {
   readonly chapter: number;
   readonly rule: "daily" | "idle" | "person";
   readonly reason: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
   readonly due_at?: number | null;
   readonly kept?: Survivor[];
   readonly stopped?: Survivor[];
@@ -323,7 +329,7 @@ export interface ChapterOpened {
 export interface ChapterRejoined {
   readonly kind: "ChapterRejoined";
   readonly chapter: number;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
   readonly since?: number;
 }
 
@@ -345,6 +351,29 @@ export interface ChooseAgent {
   readonly model?: string | null;
 }
 
+export interface CommandExited {
+  readonly type: "exited";
+  readonly code: number;
+  readonly evidence?: string;
+}
+
+export interface CommandKilled {
+  readonly type: "killed";
+  readonly signal: string;
+  readonly evidence?: string;
+}
+
+export interface CommandLost {
+  readonly type: "lost";
+  readonly evidence: string;
+}
+
+export interface CommandNeverStarted {
+  readonly type: "never_started";
+  readonly cause: string;
+  readonly hint?: string;
+}
+
 export interface CommentCard {
   readonly command?: "CommentCard";
   readonly text: string;
@@ -355,45 +384,9 @@ export interface CompactSession {
   readonly instructions?: string;
 }
 
-export interface CompactionFailed {
-  readonly kind: "CompactionFailed";
-  readonly covers: number;
-  readonly attempt: number;
-  readonly problem: Problem;
-  readonly again_at: number | null;
-}
-
-export interface CompactionRequested {
-  readonly kind: "CompactionRequested";
-  readonly instructions: string;
-  readonly by: string;
-}
-
-export interface CompactionStarted {
-  readonly kind: "CompactionStarted";
-  readonly covers: number;
-  readonly attempt: number;
-  readonly model: string;
-  readonly tokens: number;
-  readonly reason: string;
-}
-
 export interface CompleteCard {
   readonly command?: "CompleteCard";
   readonly summary?: string;
-}
-
-export interface ContextCompacted {
-  readonly kind: "ContextCompacted";
-  readonly covers: number;
-  readonly summary: string;
-  readonly source: "digest" | "model";
-  readonly model: string;
-  readonly tokens_before: number;
-  readonly tokens_after: number;
-  readonly reason: string;
-  readonly usage?: Usage;
-  readonly duration_ms?: number;
 }
 
 export interface ContextMessage {
@@ -435,6 +428,11 @@ export interface CreateSession {
   readonly title?: string | null;
 }
 
+export interface Delegated {
+  readonly type: "delegated";
+  readonly task: string;
+}
+
 export interface DeleteSession {
   readonly command?: "DeleteSession";
   readonly running?: "keep" | "stop" | null;
@@ -474,6 +472,12 @@ export interface DeviceList {
 
 export interface DismissFailure {
   readonly command?: "DismissFailure";
+}
+
+export interface DriverOutputRead {
+  readonly kind: "DriverOutputRead";
+  readonly offset: number;
+  readonly owed: string[];
 }
 
 export interface Dropped {
@@ -519,7 +523,7 @@ export interface EventPage {
 export interface FailureDismissed {
   readonly kind: "FailureDismissed";
   readonly turn: number;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface Findings {
@@ -534,10 +538,21 @@ export interface FollowCard {
   readonly following?: boolean;
 }
 
+export interface ForRun {
+  readonly type: "for_run";
+}
+
 export interface ForkSession {
   readonly command?: "ForkSession";
   readonly version?: number | null;
   readonly title?: string | null;
+}
+
+export interface Forked {
+  readonly type: "forked";
+  readonly parent: string;
+  readonly version: number;
+  readonly workspace_of?: string;
 }
 
 export interface GatewayStarted {
@@ -555,6 +570,11 @@ export interface GatewayStopped {
 
 export interface Goodbye {
   readonly pid: number;
+}
+
+export interface Grant {
+  readonly scope: "call" | "profile" | "session";
+  readonly rule?: string;
 }
 
 export interface Health {
@@ -596,13 +616,15 @@ export interface InputReceived {
   readonly input: string;
   readonly text: string;
   readonly mode: "interrupt" | "queue" | "steer";
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+  readonly source?: "comment" | "message" | "reminder" | "run" | "task";
+  readonly ref?: string;
 }
 
 export interface InputRevised {
   readonly kind: "InputRevised";
   readonly input: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
   readonly text?: string | null;
   readonly mode?: "interrupt" | "queue" | "steer" | null;
   readonly place?: number | null;
@@ -611,7 +633,7 @@ export interface InputRevised {
 export interface InputWithdrawn {
   readonly kind: "InputWithdrawn";
   readonly input: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface InputsJoined {
@@ -707,7 +729,7 @@ export interface ModelResponded {
   readonly text: string;
   readonly thinking: string;
   readonly calls: Call[];
-  readonly finish: string;
+  readonly finish_reason: "length" | "other" | "stop" | "tool_calls";
   readonly usage: Usage;
   readonly duration_ms: number;
   readonly signature?: string;
@@ -780,6 +802,12 @@ export interface PauseBoard {
   readonly command?: "PauseBoard";
 }
 
+export interface PersonActor {
+  readonly type: "person";
+  readonly client: string;
+  readonly device?: string;
+}
+
 export interface PinSession {
   readonly command?: "PinSession";
   readonly pinned?: boolean;
@@ -791,7 +819,7 @@ export interface PinTask {
 }
 
 export interface Problem {
-  readonly code: string;
+  readonly code: "bad_answer" | "context_too_long" | "cut_by_length" | "demo_crashed" | "demo_failed" | "internal" | "interrupted" | "network" | "no_answer" | "no_key" | "provider_down" | "quota" | "rate_limit" | "refused" | "rejected" | "step_limit" | "summary_empty" | "summary_timeout" | "time_limit" | "token_limit" | "unknown_model" | "unknown_profile" | "wrong_key";
   readonly message: string;
   readonly hint?: string;
   readonly after_ms?: number | null;
@@ -850,6 +878,7 @@ export interface Queued {
   readonly text: string;
   readonly mode: string;
   readonly by: string;
+  readonly source: "comment" | "message" | "reminder" | "run" | "task";
   readonly at: number;
 }
 
@@ -858,7 +887,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnDetached | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionRequested | CompactionStarted | ContextCompacted | CompactionFailed | WorkerBound | WorkerReleased | TaskStarted | ProcessStarted | TaskDetached | TaskContinued | TaskKept | TaskStopRequested | TaskPinned | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunNudged | RunNoted | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | DriverOutputRead | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
 }
 
 export interface RenameSession {
@@ -881,7 +910,7 @@ export interface ResetPolicy {
 export interface ResetPolicySet {
   readonly kind: "ResetPolicySet";
   readonly policy: ResetPolicy;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface ResetPostponed {
@@ -964,6 +993,26 @@ export interface Rules {
   readonly notify: boolean;
 }
 
+export interface RunActor {
+  readonly type: "run";
+  readonly card: string;
+  readonly run: number;
+}
+
+export interface RunBound {
+  readonly kind: "RunBound";
+  readonly card: string;
+  readonly run: number;
+  readonly cwd?: string;
+  readonly rights?: Rights | null;
+}
+
+export interface RunEnded {
+  readonly type: "run_ended";
+  readonly card: string;
+  readonly run: number;
+}
+
 export interface RunFinished {
   readonly kind: "RunFinished";
   readonly card: string;
@@ -971,22 +1020,28 @@ export interface RunFinished {
   readonly outcome: "blocked" | "done" | "failed" | "lost" | "stopped";
   readonly reason: string;
   readonly failure?: "" | "budget" | "crash" | "frozen" | "left_without_a_word" | "lost" | "network" | "provider" | "quota" | "timeout";
-  readonly counts?: boolean;
+  readonly uses_attempt?: boolean;
   readonly progress?: boolean;
-  readonly again_at?: number | null;
+  readonly retry_at?: number | null;
   readonly until_turn?: number;
-  readonly unheard?: string[];
+  readonly unread_comments?: string[];
 }
 
-export interface RunNoted {
-  readonly kind: "RunNoted";
+export interface RunHeartbeat {
+  readonly kind: "RunHeartbeat";
   readonly card: string;
   readonly run: number;
   readonly note: string;
 }
 
-export interface RunNudged {
-  readonly kind: "RunNudged";
+export interface RunReleased {
+  readonly kind: "RunReleased";
+  readonly card: string;
+  readonly run: number;
+}
+
+export interface RunReminded {
+  readonly kind: "RunReminded";
   readonly card: string;
   readonly run: number;
 }
@@ -998,12 +1053,13 @@ export interface RunStarted {
   readonly session: string;
   readonly task: string;
   readonly profile: string;
-  readonly resumes: number;
+  readonly resumed_run: number;
   readonly after_turn: number;
   readonly workspace: string;
-  readonly found: string;
-  readonly fresh_because?: string;
+  readonly workspace_state: string;
+  readonly fresh_reason?: string;
   readonly driver?: string;
+  readonly node?: string;
   readonly rights?: Rights | null;
 }
 
@@ -1072,6 +1128,13 @@ export interface SendMessage {
   readonly mode?: "interrupt" | "queue" | "steer";
 }
 
+export interface ServiceActor {
+  readonly type: "service";
+  readonly name: "board" | "clock" | "reset clock" | "retention" | "runtime";
+  readonly rule?: string;
+  readonly asked_by?: PersonActor | null;
+}
+
 export interface Session {
   readonly id: string;
   readonly title: string;
@@ -1097,7 +1160,7 @@ export interface Session {
 
 export interface SessionArchived {
   readonly kind: "SessionArchived";
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface SessionCreated {
@@ -1106,12 +1169,11 @@ export interface SessionCreated {
   readonly profile: string;
   readonly cwd: string;
   readonly title: string;
-  readonly by: string;
-  readonly parent?: string;
-  readonly parent_version?: number;
-  readonly task?: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+  readonly origin?: Started | Forked | Delegated | ForRun;
   readonly rights?: Rights | null;
-  readonly workspace_of?: string;
+  readonly driver?: string;
+  readonly node?: string;
 }
 
 export interface SessionDeleted {
@@ -1119,7 +1181,7 @@ export interface SessionDeleted {
   readonly session: string;
   readonly title: string;
   readonly events: number;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface SessionDetail {
@@ -1136,18 +1198,18 @@ export interface SessionPage {
 export interface SessionPinned {
   readonly kind: "SessionPinned";
   readonly pinned: boolean;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface SessionRenamed {
   readonly kind: "SessionRenamed";
   readonly title: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface SessionRestored {
   readonly kind: "SessionRestored";
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface SetResetPolicy {
@@ -1205,6 +1267,10 @@ export interface StartCommand {
   readonly stdin?: boolean;
 }
 
+export interface Started {
+  readonly type: "started";
+}
+
 export interface Statement {
   readonly text: string;
   readonly stream: string;
@@ -1239,7 +1305,7 @@ export interface StopCard {
 export interface StopRequested {
   readonly kind: "StopRequested";
   readonly turn: number;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface StopTask {
@@ -1250,6 +1316,49 @@ export interface StopTask {
 export interface StopTurn {
   readonly command?: "StopTurn";
   readonly turn?: number | null;
+}
+
+export interface SummaryFailed {
+  readonly kind: "SummaryFailed";
+  readonly covers_turn: number;
+  readonly attempt: number;
+  readonly problem: Problem;
+  readonly retry_at: number | null;
+  readonly purpose?: "compaction" | "hand_over";
+  readonly covers_step?: number;
+}
+
+export interface SummaryRequested {
+  readonly kind: "SummaryRequested";
+  readonly instructions: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+  readonly purpose?: "compaction" | "hand_over";
+}
+
+export interface SummaryStarted {
+  readonly kind: "SummaryStarted";
+  readonly covers_turn: number;
+  readonly attempt: number;
+  readonly model: string;
+  readonly tokens: number;
+  readonly reason: string;
+  readonly purpose?: "compaction" | "hand_over";
+  readonly covers_step?: number;
+}
+
+export interface SummaryWritten {
+  readonly kind: "SummaryWritten";
+  readonly covers_turn: number;
+  readonly summary: string;
+  readonly source: "digest" | "model";
+  readonly model: string;
+  readonly tokens_before: number;
+  readonly tokens_after: number;
+  readonly reason: string;
+  readonly usage?: Usage;
+  readonly duration_ms?: number;
+  readonly purpose?: "compaction" | "hand_over";
+  readonly covers_step?: number;
 }
 
 export interface Survivor {
@@ -1276,10 +1385,15 @@ export interface TaskAccepted {
   readonly duplicate: boolean;
 }
 
-export interface TaskContinued {
-  readonly kind: "TaskContinued";
+export interface TaskActor {
+  readonly type: "task";
   readonly task: string;
-  readonly turn: number;
+}
+
+export interface TaskBackgrounded {
+  readonly kind: "TaskBackgrounded";
+  readonly task: string;
+  readonly reason: string;
 }
 
 export interface TaskCount {
@@ -1288,20 +1402,12 @@ export interface TaskCount {
   readonly bytes: number;
 }
 
-export interface TaskDetached {
-  readonly kind: "TaskDetached";
-  readonly task: string;
-  readonly reason: string;
-}
-
 export interface TaskFinished {
   readonly kind: "TaskFinished";
   readonly task: string;
   readonly outcome: "done" | "failed" | "lost" | "stopped";
   readonly reason: string;
-  readonly exit_code?: number | null;
-  readonly signal?: string;
-  readonly evidence?: string;
+  readonly end: CommandExited | CommandKilled | CommandNeverStarted | CommandLost | TurnEnded | RunEnded;
   readonly ended_at?: number | null;
   readonly output_bytes?: number;
   readonly dropped_bytes?: number;
@@ -1312,11 +1418,11 @@ export interface TaskFinished {
   readonly survivors?: string[];
 }
 
-export interface TaskKept {
-  readonly kind: "TaskKept";
+export interface TaskLifetimeSet {
+  readonly kind: "TaskLifetimeSet";
   readonly task: string;
   readonly lifetime: "chapter" | "persist" | "session" | "until";
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface TaskPage {
@@ -1328,7 +1434,7 @@ export interface TaskPinned {
   readonly kind: "TaskPinned";
   readonly task: string;
   readonly pinned: boolean;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface TaskPruned {
@@ -1337,17 +1443,23 @@ export interface TaskPruned {
   readonly title: string;
   readonly state: "done" | "failed" | "lost" | "running" | "stopped";
   readonly bytes: number;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+}
+
+export interface TaskResumed {
+  readonly kind: "TaskResumed";
+  readonly task: string;
+  readonly turn: number;
 }
 
 export interface TaskStarted {
   readonly kind: "TaskStarted";
   readonly task: string;
-  readonly of: "agent" | "card" | "process";
+  readonly task_kind: "agent" | "card" | "process";
   readonly title: string;
   readonly command: string;
   readonly cwd: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
   readonly argv?: string[];
   readonly session?: string;
   readonly call?: string;
@@ -1360,6 +1472,7 @@ export interface TaskStarted {
   readonly head?: number | null;
   readonly tail?: number | null;
   readonly own_environment?: boolean;
+  readonly node?: string;
   readonly left_by?: string;
   readonly sandbox?: SandboxSpec | null;
   readonly no_sandbox?: string;
@@ -1368,7 +1481,7 @@ export interface TaskStarted {
 export interface TaskStopRequested {
   readonly kind: "TaskStopRequested";
   readonly task: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
   readonly reason: string;
   readonly force: boolean;
 }
@@ -1454,11 +1567,17 @@ export interface Turn {
   readonly reason: string;
 }
 
-export interface TurnDetached {
-  readonly kind: "TurnDetached";
+export interface TurnBackgrounded {
+  readonly kind: "TurnBackgrounded";
   readonly turn: number;
   readonly task: string;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+}
+
+export interface TurnEnded {
+  readonly type: "turn_ended";
+  readonly session: string;
+  readonly turn: number;
 }
 
 export interface TurnFinished {
@@ -1473,7 +1592,8 @@ export interface TurnResumed {
   readonly kind: "TurnResumed";
   readonly turn: number;
   readonly attempt: number;
-  readonly cause: string;
+  readonly interruption: "crash" | "node_lost" | "shutdown";
+  readonly reason: string;
   readonly away_ms: number;
 }
 
@@ -1488,13 +1608,14 @@ export interface TurnStarted {
 export interface TurnSuspended {
   readonly kind: "TurnSuspended";
   readonly turn: number;
+  readonly interruption: "crash" | "node_lost" | "shutdown";
   readonly reason: string;
 }
 
 export interface TurnUndone {
   readonly kind: "TurnUndone";
   readonly turn: number;
-  readonly by: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface UnblockCard {
@@ -1519,6 +1640,8 @@ export interface UnlinkCard {
 export interface Usage {
   readonly input_tokens?: number;
   readonly output_tokens?: number;
+  readonly cached_tokens?: number;
+  readonly context_tokens?: number;
   readonly cost?: number | null;
 }
 
@@ -1527,8 +1650,8 @@ export interface WaitAnswered {
   readonly turn: number;
   readonly wait: string;
   readonly answer: string;
-  readonly by: string;
-  readonly pattern?: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+  readonly grant?: Grant | null;
   readonly note?: string;
   readonly call_digest?: string;
 }
@@ -1577,20 +1700,6 @@ export interface Why {
 export interface WithdrawInput {
   readonly command?: "WithdrawInput";
   readonly input: string;
-}
-
-export interface WorkerBound {
-  readonly kind: "WorkerBound";
-  readonly card: string;
-  readonly run: number;
-  readonly cwd?: string;
-  readonly rights?: Rights | null;
-}
-
-export interface WorkerReleased {
-  readonly kind: "WorkerReleased";
-  readonly card: string;
-  readonly run: number;
 }
 
 export interface WriteTask {

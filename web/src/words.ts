@@ -1,4 +1,5 @@
 /** Times, durations, sizes and counts as the dashboard says them. */
+import type { SessionCreated } from "./api.gen";
 import { now as theirNow } from "./net/clock";
 
 const DAY = 86_400_000;
@@ -74,9 +75,23 @@ export function dollars(cost: number): string {
   return cost > 0 && cost < 0.01 ? "< $0.01" : `$${cost.toFixed(2)}`;
 }
 
-/** Who did it: ourselves, when it came through one of our doors. */
-export function byWhom(by: string): string {
-  return ["web", "cli", "api", ""].includes(by) || by.startsWith("device ") ? "you" : by;
+export type Actor = SessionCreated["by"];
+
+/** Who did it, as everybody reads it. */
+export function actorWords(by: Actor): string {
+  switch (by.type) {
+    case "person": return by.client;
+    case "agent": return `the agent of session ${by.session}`;
+    case "run": return `run ${by.run} of card ${by.card}`;
+    case "task": return `task ${by.task}`;
+    case "service": return `the ${by.name}${by.rule ? ` rule ${by.rule}` : ""}${by.asked_by ? `, applied by ${by.asked_by.client}` : ""}`;
+  }
+}
+
+/** Who did it: ourselves, when it came through one of our clients. */
+export function byWhom(by: Actor | string): string {
+  const words = typeof by === "string" ? by : actorWords(by);
+  return ["web", "cli", "api", ""].includes(words) || words.startsWith("device ") ? "you" : words;
 }
 
 /** A moment to come: today by the clock, else with its day. */

@@ -21,6 +21,7 @@ from holdfast.domain.card_rules import decide_board, decide_card
 from holdfast.domain.dispatch import comment_input, resumable
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import AnyEvent, board_stream, card_stream, session_stream, task_stream
+from holdfast.domain.events.actor import THE_BOARD, Actor
 from holdfast.domain.events.card import (
     BoardCreated,
     CardBlocked,
@@ -33,12 +34,12 @@ from holdfast.domain.events.card import (
     RunFinished,
 )
 from holdfast.domain.events.parts import EventRef, Rights
-from holdfast.domain.events.session import InputReceived, InputWithdrawn, NoteReceived, StopRequested, WorkerReleased
-from holdfast.domain.events.task import TaskFinished, TaskOutcome
+from holdfast.domain.events.session import InputReceived, InputWithdrawn, NoteReceived, RunReleased, StopRequested
+from holdfast.domain.events.task import RunEnded, TaskFinished, TaskOutcome
 from holdfast.domain.history import AgentMessage, ToolResult
 from holdfast.domain.queue import QueuedInput
 from holdfast.domain.session import Session
-from holdfast.domain.task import PREVIEW, THE_BOARD
+from holdfast.domain.task import PREVIEW
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Row, Store, Write
@@ -179,7 +180,7 @@ class Cards:
         events: list[CardEvent],
         *,
         decided_on: int,
-        by: str,
+        by: Actor,
         command: CommandKey | None = None,
         also: tuple[Write, ...] = (),
     ) -> Appended | None:
@@ -221,10 +222,10 @@ class Cards:
         # an answer without a word about the card, again after it was asked for one, moved nothing
         real = ToolResult if event.failure == "left_without_a_word" else AgentMessage | ToolResult
         progress = any(m.turn > after for m in session.messages[-200:] if isinstance(m, real))
-        unheard = [q.event.input.removeprefix(COMMENT) for q in session.queue if q.event.input.startswith(COMMENT)]
-        return msgspec.structs.replace(event, progress=progress, until_turn=session.turns, unheard=unheard)
+        unheard = [q.event.ref for q in session.queue if q.event.source == "comment"]
+        return msgspec.structs.replace(event, progress=progress, until_turn=session.turns, unread_comments=unheard)
 
-    def _to_worker(self, card: Card, events: list[CardEvent], session: Session, by: str) -> list[Write]:
+    def _to_worker(self, card: Card, events: list[CardEvent], session: Session, by: Actor) -> list[Write]:
         """What its session and its task are told: a comment, or that it is over."""
         run = card.run
         assert run is not None
@@ -232,14 +233,23 @@ class Cards:
         for event in events:
             match event:
                 case CardCommented(comment=comment, text=text):
-                    words = comment_input(event.by, text)
-                    said.append(InputReceived(input=COMMENT + comment, text=words, mode="steer", by=event.by))
+                    words = comment_input(str(event.by), text)
+                    said.append(
+                        InputReceived(
+                            input=COMMENT + comment,
+                            text=words,
+                            mode="steer",
+                            by=event.by,
+                            source="comment",
+                            ref=comment,
+                        )
+                    )
                 case RunFinished() as ended:
                     said += [InputWithdrawn(input=q.event.input, by=by) for q in session.queue if _of_the_board(q)]
                     own_word = ended.outcome in ("done", "blocked")  # then its worker says a last word and is done
                     if session.turn is not None and session.turn.stop is None and not own_word:
                         said.append(StopRequested(turn=session.turn.number, by=by))
-                    said.append(WorkerReleased(card=card.id, run=run.number))
+                    said.append(RunReleased(card=card.id, run=run.number))
                 case _:
                     pass
         if not said:
@@ -251,7 +261,7 @@ class Cards:
                 task=run.started.task,
                 outcome=OUTCOMES.get(ends.outcome, "stopped"),
                 reason=ends.reason,
-                evidence=f"run {run.number} of card {card.id}",
+                end=RunEnded(card=card.id, run=run.number),
                 preview=ends.reason[:PREVIEW],
                 summary=next((event.summary for event in events if isinstance(event, CardCompleted)), ends.reason),
                 files=None,
@@ -274,7 +284,7 @@ class Cards:
                 found.append(Write(session_stream(session), (NoteReceived(text="\n".join(told), task=""),)))
         return found
 
-    async def _processes(self, card: Card, events: list[CardEvent], by: str) -> tuple[Write, ...]:
+    async def _processes(self, card: Card, events: list[CardEvent], by: Actor) -> tuple[Write, ...]:
         over = any(
             isinstance(event, CardCompleted) or (isinstance(event, CardMoved) and event.status == "archived")
             for event in events
@@ -289,7 +299,7 @@ class Cards:
         running = await self._store.running_tasks()
         return [row for row in running if row["kind"] == "process" and row["session"] in sessions]
 
-    async def _stop_processes(self, card: Card, *, by: str, reason: str) -> tuple[Write, ...]:
+    async def _stop_processes(self, card: Card, *, by: Actor, reason: str) -> tuple[Write, ...]:
         """A worker's commands stay over a block and a crash; they end with the card, and before a fresh start."""
         left = [row for row in await self._processes_of(card) if not (row["stop_by"] or row["foreground"])]
         return await self._running.stop_writes({str(row["id"]): reason for row in left}, [], by=by)
@@ -359,7 +369,7 @@ class Cards:
 
 def _of_the_board(queued: QueuedInput) -> bool:
     """What the board itself said to a worker, and comments; nobody is there to hear them when the run is over."""
-    return queued.event.by == THE_BOARD or queued.event.input.startswith(COMMENT)
+    return queued.event.source in ("comment", "run", "reminder")
 
 
 def _path(above: dict[str, list[str]], start: str, goal: str) -> list[str]:
@@ -378,7 +388,7 @@ def _path(above: dict[str, list[str]], start: str, goal: str) -> list[str]:
 
 def _news(card: Card, event: CardEvent) -> str:
     match event:
-        case CardBlocked(of=kind, reason=reason):
+        case CardBlocked(block_kind=kind, reason=reason):
             return f"Card {card.id} ({card.title}) is blocked ({kind}): {reason}"
         case CardCompleted(summary=summary):
             return f"Card {card.id} ({card.title}) is done: {summary}"

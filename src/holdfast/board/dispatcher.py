@@ -22,10 +22,10 @@ from holdfast.domain.card import Card, Run
 from holdfast.domain.dispatch import NUDGE, RunVerdict, run_verdict, timed_out
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import session_stream
-from holdfast.domain.events.card import CardBlocked, CardEvent, RunFinished, RunNudged, RunOutcome
+from holdfast.domain.events.actor import THE_BOARD
+from holdfast.domain.events.card import CardBlocked, CardEvent, RunFinished, RunOutcome, RunReminded
 from holdfast.domain.events.session import InputReceived
 from holdfast.domain.session import Session
-from holdfast.domain.task import THE_BOARD
 from holdfast.domain.text import duration
 from holdfast.follower_state import FollowerState
 from holdfast.periodic import PeriodicTask
@@ -36,7 +36,7 @@ from holdfast.store.contract import Store, Write
 from holdfast.store.log_follower import LogFollower
 
 SWEEP_SECONDS = 15.0
-ENDS = frozenset({"TurnFinished", "TaskFinished", "WorkerBound", "InputWithdrawn"})
+ENDS = frozenset({"TurnFinished", "TaskFinished", "RunBound", "InputWithdrawn"})
 log = logging.getLogger(__name__)
 
 
@@ -189,9 +189,11 @@ class Dispatcher:
     async def _nudge(self, seen: _Open, session: Session) -> None:
         """Ask once for a word about the card, in a turn of its own."""
         card, run = seen.card.id, seen.run.number
-        asked = InputReceived(input=f"nudge-{card}-{run}", text=NUDGE, mode="queue", by=THE_BOARD)
+        asked = InputReceived(
+            input=f"nudge-{card}-{run}", text=NUDGE, mode="queue", by=THE_BOARD, source="reminder", ref=card
+        )
         also = (Write(session_stream(session.id), (asked,), expect=session.version),)
-        nudged = RunNudged(card=card, run=run)
+        nudged = RunReminded(card=card, run=run)
         await self._cards.write(seen.card, [nudged], decided_on=seen.version, by=THE_BOARD, also=also)
 
     async def _end(self, seen: _Open, found: RunVerdict, *, outcome: RunOutcome) -> None:
@@ -203,11 +205,11 @@ class Dispatcher:
                 outcome=outcome,
                 reason=found.reason,
                 failure=found.failure,
-                counts=found.counts,
-                again_at=found.again_at,
+                uses_attempt=found.counts,
+                retry_at=found.again_at,
             )
         ]
         if found.block is not None:
-            events.append(CardBlocked(card=card, of=found.block, reason=found.reason, by=THE_BOARD, run=run))
+            events.append(CardBlocked(card=card, block_kind=found.block, reason=found.reason, by=THE_BOARD, run=run))
         if await self._cards.write(seen.card, events, decided_on=seen.version, by=THE_BOARD) is not None:
             log.info("card %s: run %d ended as %s: %s", card, run, outcome, found.reason)

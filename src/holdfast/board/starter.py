@@ -29,12 +29,14 @@ from holdfast.domain.dispatch import (
 )
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import AnyEvent, card_stream, session_stream, task_stream
+from holdfast.domain.events.actor import THE_BOARD
 from holdfast.domain.events.card import CardBlocked, CardMoved, ResumePolicy, RunStarted
-from holdfast.domain.events.session import InputReceived, NoteReceived, SessionCreated, SessionRestored, WorkerBound
+from holdfast.domain.events.parts import ForRun
+from holdfast.domain.events.session import InputReceived, NoteReceived, RunBound, SessionCreated, SessionRestored
 from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import title_from
-from holdfast.domain.task import THE_BOARD, task_title
+from holdfast.domain.task import task_title
 from holdfast.runtime.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.card_contract import StartQuery
@@ -243,17 +245,17 @@ class Starter:
             session=session,
             task=task,
             profile=card.profile,
-            resumes=0 if choice.resumes is None else choice.resumes.number,
+            resumed_run=0 if choice.resumes is None else choice.resumes.number,
             after_turn=state.turns,
             workspace=str(found.path),
-            found=found.words,
-            fresh_because=choice.fresh_because,
+            workspace_state=found.words,
+            fresh_reason=choice.fresh_because,
             rights=card.rights,
         )
         begins = _first_events(card, run, state, said)
         started = TaskStarted(
             task=task,
-            of="card",
+            task_kind="card",
             title=task_title(card.title),
             command=card.body or card.title,
             cwd=str(found.path),
@@ -271,7 +273,7 @@ class Starter:
             log.info("card %s is not started now: %s", card.id, error)
             self._wake()
             return False
-        how = f"resumes run {run.resumes}" if run.resumes else "a fresh session"
+        how = f"resumes run {run.resumed_run}" if run.resumed_run else "a fresh session"
         log.info("card %s: run %d in session %s, %s", card.id, number, session, how)
         return True
 
@@ -293,20 +295,21 @@ class Starter:
         return ""
 
     async def _block(self, card: Card, version: int, reason: str) -> None:
-        block = CardBlocked(card=card.id, of="capability", reason=reason, by=THE_BOARD)
+        block = CardBlocked(card=card.id, block_kind="capability", reason=reason, by=THE_BOARD)
         await self._cards.write(card, [block], decided_on=version, by=THE_BOARD)
 
 
 def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput) -> list[AnyEvent]:
     """What a run begins its session with, or goes on in it with."""
     events: list[AnyEvent] = []
-    if not run.resumes:
+    if not run.resumed_run:
         born = SessionCreated(
             session=run.session,
             profile=card.profile,
             cwd=run.workspace,
             title=title_from(card.title),
             by=THE_BOARD,
+            origin=ForRun(),
             rights=card.rights,
         )
         events.append(born)
@@ -314,9 +317,11 @@ def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput)
         events.append(SessionRestored(by=THE_BOARD))
     return [
         *events,
-        WorkerBound(card=card.id, run=run.run, cwd=run.workspace, rights=card.rights),
+        RunBound(card=card.id, run=run.run, cwd=run.workspace, rights=card.rights),
         NoteReceived(text=said.note, task=run.task),
-        InputReceived(input=f"run-{card.id}-{run.run}", text=said.text, mode="queue", by=THE_BOARD),
+        InputReceived(
+            input=f"run-{card.id}-{run.run}", text=said.text, mode="queue", by=THE_BOARD, source="run", ref=card.id
+        ),
     ]
 
 

@@ -19,7 +19,8 @@ from holdfast.domain.card import Card, Run
 from holdfast.domain.card_commands import Body, CommentCard, CreateCard, LinkCard, UnblockCard
 from holdfast.domain.command import Name, Text, Title
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.events.card import BlockKind, CardBlocked, CardCompleted, CardEvent, RunFinished, RunNoted
+from holdfast.domain.events.actor import RunActor
+from holdfast.domain.events.card import BlockKind, CardBlocked, CardCompleted, CardEvent, RunFinished, RunHeartbeat
 from holdfast.domain.events.session import Effect
 from holdfast.domain.rights import NO_LIMITS, covers
 from holdfast.domain.session import Session
@@ -215,7 +216,7 @@ class WorkerTools:
             card, run, reason = own.card.id, own.run.number, context.mask(arguments.reason)
             return [
                 RunFinished(card=card, run=run, outcome="blocked", reason=f"blocked ({arguments.kind}): {reason}"),
-                CardBlocked(card=card, of=arguments.kind, reason=reason, by=_worker(own), run=run),
+                CardBlocked(card=card, block_kind=arguments.kind, reason=reason, by=_worker(own), run=run),
             ]
 
         return await self._finish(context, arguments, ends)
@@ -223,7 +224,7 @@ class WorkerTools:
     async def _heartbeat(self, context: ToolContext, arguments: NoteArguments) -> ToolOutput:
         for _ in range(TRIES):
             own = await self._own(context)
-            noted = RunNoted(card=own.card.id, run=own.run.number, note=context.mask(arguments.note))
+            noted = RunHeartbeat(card=own.card.id, run=own.run.number, note=context.mask(arguments.note))
             if await self._write(own, [noted], _key(context, arguments)) is not None:
                 return ToolOutput("Noted.")
         raise ToolFailed("The card changed too often in between; try again.")
@@ -340,8 +341,8 @@ def _tool(
     )
 
 
-def _worker(own: _Own) -> str:
-    return f"run {own.run.number} of card {own.card.id}"
+def _worker(own: _Own) -> RunActor:
+    return RunActor(card=own.card.id, run=own.run.number)
 
 
 def _key(context: ToolContext, arguments: msgspec.Struct) -> CommandKey:

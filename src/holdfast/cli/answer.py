@@ -122,7 +122,7 @@ class LiveAnswer:
             case "ToolCallFinished":
                 self.note(tool_line(event, self._calls))
             case "TurnResumed":
-                self.note(f"resumed after {duration(event['away_ms'])}: {event['cause']}")
+                self.note(f"resumed after {duration(event['away_ms'])}: {event['reason']}")
             case "TurnFinished":
                 self._end_line()
             case _:
@@ -174,7 +174,7 @@ def tool_line(event: Json, calls: dict[str, str]) -> str:
 
 def from_task(event: Json) -> bool:
     """Whether an input is the runtime's word about a task, and no person's."""
-    return str(event.get("by", "")).startswith("task ")
+    return event.get("source") == "task"
 
 
 def arguments_line(arguments: str) -> str:

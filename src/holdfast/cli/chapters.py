@@ -5,6 +5,7 @@ The command line and the chat say it with these, so they never disagree.
 
 from __future__ import annotations
 
+from holdfast.cli.actor import by
 from holdfast.cli.gateway import Gateway, Json, quote
 from holdfast.cli.screen import SHORT_ID, Column, age, duration, moment, one_line, plural, shorten, when
 
@@ -70,7 +71,7 @@ def compacted(event: Json) -> str:
     """What stands where turns were."""
     what = "summary" if event["source"] == "model" else "digest"
     size = f"{event['tokens_before']:,} → {event['tokens_after']:,} tokens"
-    return f"{what} of the turns up to {event['covers']} · {size}"
+    return f"{what} of the turns up to {event['covers_turn']} · {size}"
 
 
 def no_summary(event: Json, sees: str = "what it saw before") -> str:
@@ -79,7 +80,7 @@ def no_summary(event: Json, sees: str = "what it saw before") -> str:
     if problem["code"] == INTERRUPTED:
         return f"{one_line(problem['message'])} The model sees {sees}."
     again = (
-        "after the next turn, or when somebody asks" if event["again_at"] is None else f"at {when(event['again_at'])}"
+        "after the next turn, or when somebody asks" if event["retry_at"] is None else f"at {when(event['retry_at'])}"
     )
     said = one_line(problem["message"]).rstrip(".")
     return f"no summary (attempt {event['attempt']}): {said}. The model sees {sees}; it is tried again {again}."
@@ -95,7 +96,7 @@ def postponed(event: Json) -> str:
 def policy(event: Json) -> str:
     """What a person chose for one session."""
     chosen = ", ".join(f"{name} = {value}" for name, value in event["policy"].items() if value is not None)
-    return f"reset policy by {event['by']}: {chosen or 'as its profile says'}"
+    return f"reset policy by {by(event)}: {chosen or 'as its profile says'}"
 
 
 def remark(event: Json) -> tuple[str, str]:
@@ -105,21 +106,21 @@ def remark(event: Json) -> tuple[str, str]:
             more = "".join(f"\n{line}" for line in what_became(event))
             return "chapter", f"{event['chapter']} begins: {event['reason']}{more}"
         case "ChapterRejoined":
-            return "chapter", f"{event['chapter']} undone by {event['by']}: the model sees the one before again"
+            return "chapter", f"{event['chapter']} undone by {by(event)}: the model sees the one before again"
         case "ResetPostponed":
             return "reset", postponed(event)
         case "ResetPolicySet":
             return "session", policy(event)
-        case "CompactionRequested":
+        case "SummaryRequested":
             wish = f": {event['instructions']}" if event["instructions"] else ""
-            return "compact", f"{event['by']} wants the context made shorter{wish}"
-        case "CompactionStarted":
-            what = f"{event['model']} writes a summary of the turns up to {event['covers']}"
+            return "compact", f"{by(event)} wants the context made shorter{wish}"
+        case "SummaryStarted":
+            what = f"{event['model']} writes a summary of the turns up to {event['covers_turn']}"
             return "compact", f"{what}: {event['reason']}"
-        case "ContextCompacted":
+        case "SummaryWritten":
             mark = "" if event["source"] == "model" else f", {A_DIGEST}"
             return "compact", f"{compacted(event)}{mark} ({event['reason']})\n{event['summary']}"
-        case "CompactionFailed":
+        case "SummaryFailed":
             return "compact", no_summary(event)
         case _:
             return "", ""

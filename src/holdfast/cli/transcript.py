@@ -11,6 +11,7 @@ import time
 import click
 
 from holdfast.cli import chapters
+from holdfast.cli.actor import by
 from holdfast.cli.answer import StreamingText, arguments_line, from_task
 from holdfast.cli.call_result import call_result, in_words
 from holdfast.cli.follow import Spoken
@@ -21,8 +22,6 @@ from holdfast.cli.screen import SHORT_ID, clean, clock, day, dim, duration, pad,
 WHO = len("suspended") + 1
 INDENT = 5 + 2 + 8 + 2 + WHO
 NARROWEST = 24
-THE_BOARD = "the board"
-COMMENT = "comment-"
 """How the id of an input begins that is a comment on a card."""
 COLORS = {"you": "cyan", "board": "cyan", "note": "magenta", "agent": "green", "partial": "yellow", "failed": "red"}
 
@@ -44,7 +43,7 @@ class Transcript:
         self._count += 1
         match event["kind"]:
             case "InputReceived":
-                who = "note" if from_task(event) else "board" if event.get("by") == THE_BOARD else "you"
+                who = "note" if from_task(event) else "board" if event.get("source") in ("run", "reminder") else "you"
                 self._entry(record, who, event["text"], _came_as(event))
             case "InputRevised" if event["text"] is not None:
                 self._entry(record, "you", event["text"], f"({_revision(event)})")
@@ -189,48 +188,51 @@ def remark(event: Json) -> tuple[str, str]:
     """What is worth telling of the other events, and beside which word."""
     match event["kind"]:
         case "SessionCreated":
-            forked = f", forked from {event['parent']} at version {event['parent_version']}" if event["parent"] else ""
-            return "session", f"profile {event['profile']} in {event['cwd']}, by {event['by']}{forked}"
+            origin = event["origin"]
+            forked = ""
+            if origin["type"] == "forked":
+                forked = f", forked from {origin['parent']} at version {origin['version']}"
+            return "session", f"profile {event['profile']} in {event['cwd']}, by {by(event)}{forked}"
         case "AgentChosen":
             model = f" with {event['model']}" if event["model"] else ""
-            return "session", f"goes on with profile {event['profile']}{model}, by {event['by']}"
+            return "session", f"goes on with profile {event['profile']}{model}, by {by(event)}"
         case "TurnUndone":
-            return "session", f"turn {event['turn']} undone by {event['by']}: the model does not see it any more"
+            return "session", f"turn {event['turn']} undone by {by(event)}: the model does not see it any more"
         case "FailureDismissed":
-            return "session", f"the failure of turn {event['turn']} was dismissed by {event['by']}"
+            return "session", f"the failure of turn {event['turn']} was dismissed by {by(event)}"
         case "SessionRenamed":
-            return "session", f"renamed to “{event['title']}” by {event['by']}"
+            return "session", f"renamed to “{event['title']}” by {by(event)}"
         case "SessionPinned":
-            return "session", f"{'pinned' if event['pinned'] else 'not pinned any more'} by {event['by']}"
+            return "session", f"{'pinned' if event['pinned'] else 'not pinned any more'} by {by(event)}"
         case "InputRevised":
             return "queue", f"a waiting message was {_revision(event)}"
         case "InputWithdrawn":
-            return "queue", f"a waiting message was withdrawn by {event['by']}"
+            return "queue", f"a waiting message was withdrawn by {by(event)}"
         case "SessionArchived":
-            return "session", f"archived by {event['by']}"
+            return "session", f"archived by {by(event)}"
         case "SessionRestored":
-            return "session", f"restored by {event['by']}"
-        case "WorkerBound":
+            return "session", f"restored by {by(event)}"
+        case "RunBound":
             return (
                 "card",
                 f"run {event['run']} of card {event['card']} works here; what is said here is a comment on it",
             )
-        case "WorkerReleased":
+        case "RunReleased":
             return "card", f"run {event['run']} of card {event['card']} is over; this is a session like any other again"
-        case "TurnDetached":
-            return "detached", f"turn {event['turn']} is task {event['task']} now, by {event['by']}; it goes on here"
+        case "TurnBackgrounded":
+            return "detached", f"turn {event['turn']} is task {event['task']} now, by {by(event)}; it goes on here"
         case "StopRequested":
-            return "stop", f"asked for by {event['by']}"
+            return "stop", f"asked for by {by(event)}"
         case "TurnSuspended":
             return "suspended", f"turn {event['turn']}: {event['reason']}"
         case "TurnResumed":
             again = f", attempt {event['attempt']}" if event["attempt"] else ""  # 0: it was let go, not killed
-            return "resumed", f"turn {event['turn']} after {duration(event['away_ms'])} away{again}: {event['cause']}"
+            return "resumed", f"turn {event['turn']} after {duration(event['away_ms'])} away{again}: {event['reason']}"
         case "WaitOpened":
             whom = "tries again by itself" if event["purpose"] == "retry" else "waits for you"
             return "waiting", f"turn {event['turn']} {whom}: {event['reason']}"
         case "WaitAnswered":
-            return "answered", f"by {event['by']}: {event['answer']}; turn {event['turn']} goes on"
+            return "answered", f"by {by(event)}: {event['answer']}; turn {event['turn']} goes on"
         case "TurnFinished":
             word = "turn" if event["outcome"] == "done" else str(event["outcome"])
             return word, _turn_end(event)
@@ -240,7 +242,7 @@ def remark(event: Json) -> tuple[str, str]:
 
 def _came_as(event: Json) -> str:
     """How it came in, when that is worth saying."""
-    if str(event.get("input")).startswith(COMMENT):
+    if event.get("source") == "comment":
         return "(comment)"
     return "" if event["mode"] == "queue" else f"({event['mode']})"
 
@@ -252,7 +254,7 @@ def _revision(event: Json) -> str:
         f"set to {event['mode']}" if event["mode"] else "",
         f"moved to place {event['place']}" if event["place"] is not None else "",
     ]
-    return f"{' and '.join(filter(None, done))} by {event['by']}"
+    return f"{' and '.join(filter(None, done))} by {by(event)}"
 
 
 def _turn_end(event: Json) -> str:

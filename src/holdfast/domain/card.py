@@ -11,6 +11,7 @@ from typing import assert_never
 
 import msgspec
 
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.card import (
     CardBlocked,
     CardCommented,
@@ -26,8 +27,8 @@ from holdfast.domain.events.card import (
     CardUnlinked,
     ResumePolicy,
     RunFinished,
-    RunNoted,
-    RunNudged,
+    RunHeartbeat,
+    RunReminded,
     RunStarted,
 )
 from holdfast.domain.events.parts import EventRef, Rights
@@ -44,7 +45,7 @@ class Comment(msgspec.Struct, frozen=True, gc=False):
 
     comment: str
     text: str
-    by: str
+    by: Actor
     happened: EventRef
 
 
@@ -163,17 +164,17 @@ def evolve_card(card: Card, event: CardEvent, happened: EventRef) -> None:
             _stands(card, "running", "", happened)
             card.runs.append(Run(event, happened))
             card.fresh_next = card.workspace_removed = False
-        case RunNudged():
+        case RunReminded():
             _open(card).nudged = True
-        case RunNoted(note=note):
+        case RunHeartbeat(note=note):
             _open(card).note = note
         case RunFinished():
             run = _open(card)
             run.finished, run.ended = event, happened
-            card.attempts += event.counts
-            infrastructure = event.again_at is not None
+            card.attempts += event.uses_attempt
+            infrastructure = event.retry_at is not None
             card.failures = card.failures + 1 if infrastructure and not event.progress else int(infrastructure)
-            card.again_at = event.again_at
+            card.again_at = event.retry_at
             if card.status == "running":
                 _stands(card, "ready", event.reason, happened)
         case _ as never:

@@ -31,6 +31,7 @@ from holdfast.domain.card_commands import (
     UnlinkCard,
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.card import (
     BoardArchived,
     BoardCreated,
@@ -55,7 +56,7 @@ from holdfast.domain.text import duration
 BY_HAND: tuple[CardStatus, ...] = ("triage", "todo", "scheduled", "ready", "review")
 
 
-def decide_card(card: Card, command: CardCommand, *, id: str, by: str, now: int) -> list[CardEvent]:
+def decide_card(card: Card, command: CardCommand, *, id: str, by: Actor, now: int) -> list[CardEvent]:
     """The events that the command causes. `id` is the command's id."""
     if not card.exists:
         raise NotFound(f"There is no card {card.id}.", hint="`holdfast card list` lists them.")
@@ -83,7 +84,7 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: str, now: int)
         case BlockCard(reason=reason, kind=kind):
             if card.status in ("blocked", "done"):
                 raise Conflict(f"It is {card.status} already: {card.reason}")
-            block = CardBlocked(card=card.id, of=kind, reason=reason, by=by)
+            block = CardBlocked(card=card.id, block_kind=kind, reason=reason, by=by)
             return [*end_run(card, f"blocked by {by}"), block]
         case UnblockCard(text=text, fresh=fresh):
             if card.status != "blocked":
@@ -98,7 +99,7 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: str, now: int)
             if card.run is None:
                 raise Conflict("It does not run, so there is nothing to stop.")
             why = f"stopped by {by}" + (f": {reason}" if reason else "")
-            return [*end_run(card, why), CardBlocked(card=card.id, of="needs_input", reason=why, by=by)]
+            return [*end_run(card, why), CardBlocked(card=card.id, block_kind="needs_input", reason=why, by=by)]
         case CompleteCard(summary=summary):
             if card.status == "done":
                 raise Conflict("It is done already.")
@@ -114,7 +115,7 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: str, now: int)
 
 
 def decide_board(
-    name: str, row: Mapping[str, object] | None, command: BoardCommand, *, by: str, runs: bool
+    name: str, row: Mapping[str, object] | None, command: BoardCommand, *, by: Actor, runs: bool
 ) -> BoardEvent:
     """The event that a command about a board causes; `row` is the board as it is, `runs` whether a card of it does."""
     if isinstance(command, CreateBoard):
@@ -150,18 +151,18 @@ def end_run(card: Card, reason: str) -> list[CardEvent]:
     return [RunFinished(card=card.id, run=run.number, outcome="stopped", reason=reason)]
 
 
-def comment(card: Card, text: str, id: str, by: str) -> CardCommented:
+def comment(card: Card, text: str, id: str, by: Actor) -> CardCommented:
     """What somebody says about it."""
     if not text.strip():
         raise Rejected("The comment is empty.")
     return CardCommented(card=card.id, comment=id, text=text, by=by)
 
 
-def _said(card: Card, text: str | None, id: str, by: str) -> list[CardEvent]:
+def _said(card: Card, text: str | None, id: str, by: Actor) -> list[CardEvent]:
     return [] if text is None else [comment(card, text, id, by)]
 
 
-def _edit(card: Card, command: EditCard, by: str) -> CardEdited:
+def _edit(card: Card, command: EditCard, by: Actor) -> CardEdited:
     given = {name: getattr(command, name) for name in command.__struct_fields__}
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
@@ -171,7 +172,7 @@ def _edit(card: Card, command: EditCard, by: str) -> CardEdited:
     return CardEdited(card=card.id, by=by, **given)
 
 
-def _move(card: Card, command: MoveCard, by: str, now: int) -> list[CardEvent]:
+def _move(card: Card, command: MoveCard, by: Actor, now: int) -> list[CardEvent]:
     if command.status not in BY_HAND:
         hint = "It is blocked, completed, archived and started by verbs of their own."
         raise Rejected(f"A card is not moved to {command.status} by hand.", hint=hint)

@@ -13,16 +13,17 @@ from msgspec.structs import replace
 
 from holdfast.domain.events.chapter import (
     ChapterOpened,
-    CompactionEvent,
-    CompactionFailed,
-    CompactionRequested,
-    CompactionStarted,
-    ContextCompacted,
+    SummaryEvent,
+    SummaryFailed,
+    SummaryRequested,
+    SummaryStarted,
+    SummaryWritten,
     Survivor,
 )
 from holdfast.domain.events.parts import EventRef
+from holdfast.domain.events.problem import ProblemCode
 
-INTERRUPTED = "interrupted"
+INTERRUPTED: ProblemCode = "interrupted"
 """The code of a summary that was cut: by a message, a stop, the end of the gateway. That is nobody's failure."""
 HELPED = 0.8
 """A summary that leaves more than this of the context was in vain."""
@@ -51,11 +52,11 @@ def _line(one: Survivor) -> str:
     return f"{one.task} {one.title}{pid}{', ' + one.activity if one.activity else ''}"
 
 
-def summary_note(event: ContextCompacted) -> str:
+def summary_note(event: SummaryWritten) -> str:
     """What the model is told in the place of the turns that a summary covers."""
     how = "A summary" if event.source == "model" else "A digest, put together by a rule and not by a model,"
     return (
-        f"{how} of turns up to {event.covers}, which are not in your context any more "
+        f"{how} of turns up to {event.covers_turn}, which are not in your context any more "
         f"(the tool `recall` searches them):\n{event.summary}"
     )
 
@@ -71,11 +72,11 @@ class Chapter(msgspec.Struct, frozen=True, gc=False):
     opened: ChapterOpened | None = None
     """None for the first one, which no reset opened."""
     opened_at: EventRef | None = None
-    summary: ContextCompacted | None = None
+    summary: SummaryWritten | None = None
     summary_at: EventRef | None = None
-    requested: CompactionRequested | None = None
-    in_progress: CompactionStarted | None = None
-    failed: CompactionFailed | None = None
+    requested: SummaryRequested | None = None
+    in_progress: SummaryStarted | None = None
+    failed: SummaryFailed | None = None
     last: EventRef | None = None
     """The last event of a compaction."""
     failures: int = 0
@@ -88,7 +89,7 @@ class Chapter(msgspec.Struct, frozen=True, gc=False):
     @property
     def start(self) -> int:
         """The model sees the turns behind this one."""
-        return self.after_turn if self.summary is None else max(self.after_turn, self.summary.covers)
+        return self.after_turn if self.summary is None else max(self.after_turn, self.summary.covers_turn)
 
     @property
     def provisional(self) -> bool:
@@ -96,27 +97,27 @@ class Chapter(msgspec.Struct, frozen=True, gc=False):
         return self.summary is not None and self.summary.source == "digest"
 
 
-def evolve_compaction(chapter: Chapter, event: CompactionEvent, at: EventRef) -> Chapter:
+def evolve_compaction(chapter: Chapter, event: SummaryEvent, at: EventRef) -> Chapter:
     """Return the chapter after one event of a compaction."""
     chapter = replace(chapter, last=at)
     match event:
-        case CompactionRequested():
+        case SummaryRequested():
             return replace(chapter, requested=event, failed=None, ineffective=0)
-        case CompactionStarted():
+        case SummaryStarted():
             return replace(chapter, in_progress=event)
-        case CompactionFailed():
+        case SummaryFailed():
             if event.problem.code == INTERRUPTED:  # what a person asked for is still wanted
                 return replace(chapter, in_progress=None, failed=None)
             failures = chapter.failures + 1
             return replace(chapter, in_progress=None, failed=event, requested=None, failures=failures)
-        case ContextCompacted(source="model"):
+        case SummaryWritten(source="model"):
             ineffective = chapter.ineffective
             if not chapter.provisional:
                 helped = event.tokens_after <= HELPED * event.tokens_before
                 ineffective = 0 if helped else ineffective + 1
             chapter = replace(chapter, requested=None, failures=0, ineffective=ineffective)
             return replace(chapter, in_progress=None, failed=None, summary=event, summary_at=at)
-        case ContextCompacted():
+        case SummaryWritten():
             return replace(chapter, in_progress=None, failed=None, summary=event, summary_at=at)
         case _ as never:
             assert_never(never)

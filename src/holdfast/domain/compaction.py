@@ -71,8 +71,8 @@ def _too_early(session: Session, now: int) -> bool:
     failed, ended = session.chapter.failed, session.last_turn
     if failed is None:
         return False
-    if failed.again_at is not None:
-        return now < failed.again_at
+    if failed.retry_at is not None:
+        return now < failed.retry_at
     assert session.chapter.last is not None
     return ended is None or ended.ended.version < session.chapter.last.version
 
@@ -81,7 +81,9 @@ def due(session: Session, rules: CompactionRules) -> Compact | None:
     """What nobody has to ask for."""
     chapter, last = session.chapter, session.turns
     if chapter.provisional and chapter.summary is not None:
-        return Compact(max(chapter.summary.covers, last - rules.keep_recent), "a digest stands where a summary should")
+        return Compact(
+            max(chapter.summary.covers_turn, last - rules.keep_recent), "a digest stands where a summary should"
+        )
     if chapter.ineffective >= VAIN:
         return None
     return _over(session, rules.threshold, rules.keep_recent, last)

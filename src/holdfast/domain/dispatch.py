@@ -7,11 +7,12 @@ words     →  what the worker is told first                  verdict →  what 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from holdfast.domain.card import Card, Comment, Run
 from holdfast.domain.card_advice import what_unblocking_does
-from holdfast.domain.events.card import BlockKind, Failure, ResumePolicy
-from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.card import BlockKind, ResumePolicy
+from holdfast.domain.events.problem import HANDLING, Failure, Problem
 from holdfast.domain.text import duration
 
 COOL_FIRST_MS, COOL_MOST_MS, COOL_TIMES = 60_000, 3_600_000, 10
@@ -50,7 +51,7 @@ def not_startable_reason(card: Card, world: DispatchContext, *, now: int) -> str
         case "scheduled":
             return f"It is scheduled: it becomes ready in {duration((card.scheduled_at or now) - now)}."
         case "blocked":
-            kind = card.block.of if card.block is not None else "needs_input"
+            kind = card.block.block_kind if card.block is not None else "needs_input"
             end = "" if card.reason.endswith((".", "!", "?")) else "."
             then = what_unblocking_does(card.id, world.policy, refused=world.refused)
             if world.refused and world.refused in card.reason:  # which says all of it already
@@ -142,7 +143,7 @@ INNOCENT = frozenset({"", "network", "quota"})
 def _against(card: Card, last: Run) -> str:
     if last.started.profile != card.profile:
         return f"run {last.number} had the profile {last.started.profile}, and now it is {card.profile}"
-    recent = [run for run in card.runs[-2:] if run.started.resumes and run.finished is not None]
+    recent = [run for run in card.runs[-2:] if run.started.resumed_run and run.finished is not None]
     ends = {(run.finished.failure, run.finished.progress) for run in recent if run.finished is not None}
     if len(recent) == 2 and len(ends) == 1 and (end := ends.pop())[0] not in INNOCENT and not end[1]:
         return f"two runs in a row resumed it and ended alike ({end[0]}) without getting any further"
@@ -195,7 +196,7 @@ def unread_comments(card: Card, last: Run) -> list[Comment]:
     """What people wrote since that run ended, and what it did not hear any more."""
     assert last.finished is not None
     assert last.ended is not None
-    missed, since = set(last.finished.unheard), last.ended.version
+    missed, since = set(last.finished.unread_comments), last.ended.version
     return [one for one in card.comments if one.comment in missed or one.happened.version > since]
 
 
@@ -229,27 +230,11 @@ class RunVerdict:
     nudge: bool = False
 
 
-INFRASTRUCTURE: dict[str, Failure] = {
-    "network": "network",
-    "provider_down": "network",
-    "rate_limit": "network",
-    "demo_crashed": "crash",
-    "internal": "crash",
-    "bad_answer": "network",
-    "no_answer": "network",
-}
-PERMANENT = frozenset(
-    {"wrong_key", "no_key", "unknown_model", "unknown_profile", "rejected", "refused", "context_too_long"}
-)
-BUDGET = frozenset({"step_limit", "token_limit", "time_limit"})
-
-
 def run_verdict(card: Card, *, outcome: str, reason: str, problem: Problem | None, limit: int, now: int) -> RunVerdict:
     """Infrastructure cools down and costs no attempt; what the worker did itself does; what only a person can
     mend blocks.
     """
     run = card.run
-    code = "" if problem is None else problem.code
     if outcome == "stopped":
         return RunVerdict("", reason, block="needs_input")
     if outcome == "done":
@@ -258,15 +243,18 @@ def run_verdict(card: Card, *, outcome: str, reason: str, problem: Problem | Non
                 "left_without_a_word", "its worker ended its turn without a word about the card", nudge=True
             )
         return _counted(card, "left_without_a_word", "its worker left without completing or blocking it", limit)
-    if code == "quota":
-        return _cool(card, "quota", reason, now, after_ms=None if problem is None else problem.after_ms)
-    if code in PERMANENT:
-        return RunVerdict("provider", reason, block="capability")
-    if code in INFRASTRUCTURE:
-        return _cool(card, INFRASTRUCTURE[code], reason, now)
-    if code in BUDGET:
-        return _counted(card, "budget", reason, limit)
-    return _counted(card, "crash", reason, limit)
+    if problem is None:
+        return _counted(card, "crash", reason, limit)
+    handling = HANDLING[problem.code]
+    match handling.on_card:
+        case "retry_later":
+            return _cool(card, handling.failure, reason, now, after_ms=problem.after_ms)
+        case "block":
+            return RunVerdict(handling.failure, reason, block="capability")
+        case "use_attempt":
+            return _counted(card, handling.failure, reason, limit)
+        case _ as never:
+            assert_never(never)
 
 
 def _counted(card: Card, failure: Failure, reason: str, limit: int) -> RunVerdict:

@@ -13,8 +13,10 @@ from hashlib import blake2s
 from holdfast.domain.chapter import INTERRUPTED
 from holdfast.domain.compaction import Compact, CompactionRules, Pause, at_rest, needed_before_call
 from holdfast.domain.events import AnyEvent
-from holdfast.domain.events.chapter import CompactionFailed
-from holdfast.domain.events.parts import Call, Problem
+from holdfast.domain.events.actor import is_person
+from holdfast.domain.events.chapter import SummaryFailed
+from holdfast.domain.events.parts import Call
+from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
     CallOutcome,
     ModelFailed,
@@ -27,10 +29,8 @@ from holdfast.domain.events.session import (
 from holdfast.domain.queue import interrupting, urgent
 from holdfast.domain.session import OpenCall, Session, Turn
 from holdfast.domain.session_fold import DIGEST, TRY_AGAIN
-from holdfast.domain.task import is_person, task_of_call
+from holdfast.domain.task import task_of_call
 
-TOO_LONG = "context_too_long"
-"""The code of a provider's refusal of a context that is longer than its model takes."""
 COMMAND_TOOL = "terminal"
 """The tool whose call waits for a command, which ends when its turn is stopped."""
 MINUTE_MS = 60_000
@@ -159,7 +159,7 @@ def session_step(
             return Rest()
         return Sleep(turn.number, wait.wait, wait.until, wait.default or "the time has come")
     if turn.failed is not None:
-        too_long = turn.failed.code == TOO_LONG
+        too_long = turn.failed.code == "context_too_long"
         return Advance() if too_long else Finish(turn.number, "failed", turn.failed.message, turn.failed)
     steering = [queued for queued in urgent(session.queue) if queued.event.mode == "steer"]
     if turn.open_calls and 0 < turn.released < turn.step and not steering:
@@ -352,5 +352,4 @@ def interrupted_summary(session: Session, reason: str, *, now: int) -> list[AnyE
     if trying is None:
         return []
     problem = Problem(code=INTERRUPTED, message=f"The summary was cut: {reason}.")
-    failure_events = CompactionFailed(covers=trying.covers, attempt=trying.attempt, problem=problem, again_at=now)
-    return [failure_events]
+    return [SummaryFailed(covers_turn=trying.covers_turn, attempt=trying.attempt, problem=problem, retry_at=now)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from holdfast.domain.errors import Conflict
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.chapter import (
     Blocker,
     ChapterOpened,
@@ -286,7 +287,7 @@ def open_chapter(
     session: Session,
     reset: Reset,
     *,
-    by: str,
+    by: Actor,
     now: int,
     notify: bool = True,
     hand_over: tuple[str, NoteFrom] = ("", ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.domain.events import AnyEvent
-from holdfast.domain.events.session import TurnResumed, WaitOpened
+from holdfast.domain.events.session import Interruption, TurnResumed, WaitOpened
 from holdfast.domain.next_step import (
     Partial,
     TurnLimits,
@@ -70,8 +70,9 @@ def pick_up(
         wait = wait_id(session, turn)
         events.append(WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=reason))
     else:
-        attempt = turn.resumes + (0 if turn.suspended else 1)
-        events.append(TurnResumed(turn=turn.number, attempt=attempt, cause=cause, away_ms=away))
+        how: Interruption = "shutdown" if turn.suspended else "crash"
+        attempt = turn.resumes + (how == "crash")
+        events.append(TurnResumed(turn=turn.number, attempt=attempt, interruption=how, reason=cause, away_ms=away))
     return events
 
 

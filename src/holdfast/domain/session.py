@@ -10,8 +10,16 @@ import msgspec
 
 from holdfast.domain.chapter import Chapter, chapter_note, summary_note
 from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed
-from holdfast.domain.events.parts import Call, EventRef, Problem, Rights
-from holdfast.domain.events.session import Effect, NoteReceived, StopRequested, WaitAnswered, WaitOpened
+from holdfast.domain.events.parts import Call, EventRef, Rights
+from holdfast.domain.events.problem import Problem
+from holdfast.domain.events.session import (
+    DriverOutputRead,
+    Effect,
+    NoteReceived,
+    StopRequested,
+    WaitAnswered,
+    WaitOpened,
+)
 from holdfast.domain.history import (
     History,
     Message,
@@ -140,6 +148,8 @@ class Session(StatePart, frozen=True):
     card: str = ""
     run: int = 0
     """The card that a worker works on in this session, and which run of it; 0 when none does."""
+    output_read: DriverOutputRead | None = None
+    """How far the output of an external agent was read, and what that agent still waits for."""
     workspace_of: str = ""
     """The card in whose workspace it works: its own, or that of the session which it is a fork of."""
     turns: int = 0

@@ -13,19 +13,21 @@ from msgspec.structs import replace
 
 from holdfast.domain.chapter import Chapter, evolve_compaction
 from holdfast.domain.events import AnyEvent, Record, session_stream
+from holdfast.domain.events.actor import Actor, is_person
 from holdfast.domain.events.card import BoardEvent, CardEvent
 from holdfast.domain.events.chapter import (
     ChapterEvent,
     ChapterOpened,
     ChapterRejoined,
-    CompactionRequested,
-    ContextCompacted,
     ResetPolicySet,
     ResetPostponed,
+    SummaryRequested,
+    SummaryWritten,
 )
-from holdfast.domain.events.parts import EventRef
+from holdfast.domain.events.parts import Delegated, EventRef, Forked
 from holdfast.domain.events.session import (
     AgentChosen,
+    DriverOutputRead,
     FailureDismissed,
     InputReceived,
     InputRevised,
@@ -36,6 +38,8 @@ from holdfast.domain.events.session import (
     ModelRequested,
     ModelResponded,
     NoteReceived,
+    RunBound,
+    RunReleased,
     SessionArchived,
     SessionCreated,
     SessionPinned,
@@ -45,7 +49,7 @@ from holdfast.domain.events.session import (
     StopRequested,
     ToolCallFinished,
     ToolCallStarted,
-    TurnDetached,
+    TurnBackgrounded,
     TurnFinished,
     TurnResumed,
     TurnStarted,
@@ -53,8 +57,6 @@ from holdfast.domain.events.session import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
-    WorkerBound,
-    WorkerReleased,
 )
 from holdfast.domain.events.system import SystemEvent
 from holdfast.domain.events.task import TaskEvent
@@ -70,7 +72,6 @@ from holdfast.domain.history import (
 from holdfast.domain.queue import QueuedInput, revise, take, withdraw
 from holdfast.domain.rights import NO_LIMITS, intersect
 from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
-from holdfast.domain.task import is_from_task, is_person
 from holdfast.domain.text import duration
 
 DIGEST, TRY_AGAIN = "digest", "try again"
@@ -136,7 +137,7 @@ def evolve(session: Session, record: Record) -> Session:
                 suspended="",
                 resumes=e.attempt,
                 stood_still_ms=turn.stood_still_ms + e.away_ms,
-                interruptions=(*turn.interruptions, (record.version, record.at, e.away_ms, e.cause)),
+                interruptions=(*turn.interruptions, (record.version, record.at, e.away_ms, e.reason)),
             )
             return _note(resumed, e.turn, _resume_note(e))
         case WaitOpened() as e:
@@ -154,14 +155,15 @@ def evolve(session: Session, record: Record) -> Session:
 Other = (
     Shelved
     | NoteReceived
-    | TurnDetached
+    | TurnBackgrounded
     | AgentChosen
     | TurnUndone
     | FailureDismissed
     | InputRevised
     | InputWithdrawn
-    | WorkerBound
-    | WorkerReleased
+    | RunBound
+    | RunReleased
+    | DriverOutputRead
     | ChapterEvent
     | TaskEvent
     | CardEvent
@@ -175,7 +177,9 @@ def _of_session(session: Session, event: Other, here: EventRef) -> Session:
     match event:
         case NoteReceived() as e:
             return replace(session, notes=(*session.notes, e))
-        case TurnDetached() as e:
+        case DriverOutputRead() as e:
+            return replace(session, output_read=e)
+        case TurnBackgrounded() as e:
             if session.turn is None or session.turn.number != e.turn:
                 return session
             return replace(session, turn=replace(session.turn, task=e.task))
@@ -185,9 +189,9 @@ def _of_session(session: Session, event: Other, here: EventRef) -> Session:
                 title=e.title,
                 profile=e.profile,
                 cwd=e.cwd,
-                task=e.task,
+                task=e.origin.task if isinstance(e.origin, Delegated) else "",
                 rights=e.rights or NO_LIMITS,
-                workspace_of=e.workspace_of,
+                workspace_of=e.origin.workspace_of if isinstance(e.origin, Forked) else "",
                 limited_at=here if e.rights is not None else None,
             )
         case SessionRenamed() as e:
@@ -210,12 +214,12 @@ def _of_session(session: Session, event: Other, here: EventRef) -> Session:
             return _acted(replace(session, queue=revise(session.queue, e)), here, e.by)
         case InputWithdrawn() as e:
             return _acted(replace(session, queue=withdraw(session.queue, e.input)), here, e.by)
-        case WorkerBound() as e:
+        case RunBound() as e:
             session = replace(session, card=e.card, run=e.run, cwd=e.cwd or session.cwd, workspace_of=e.card)
             if e.rights is None:
                 return session
             return replace(session, rights=intersect(session.rights, e.rights), limited_at=here)
-        case WorkerReleased():
+        case RunReleased():
             turn = session.turn
             return replace(session, run=0, turn=turn and replace(turn, released=turn.step))
         case other:
@@ -240,15 +244,15 @@ def _of_chapter(session: Session, event: ChapterEvent, here: EventRef) -> Sessio
             return _sized(replace(session, chapters=chapters, first_input=here, last_active=here, postponed=None))
         case other:
             session = _with_chapter(session, evolve_compaction(session.chapter, other, here))
-            if isinstance(other, CompactionRequested):
+            if isinstance(other, SummaryRequested):
                 return _acted(session, here, other.by)
-            if isinstance(other, ContextCompacted):
+            if isinstance(other, SummaryWritten):
                 turn = session.turn and replace(session.turn, failed=None)
                 return replace(session, size=other.tokens_after, turn=turn)
             return session
 
 
-def _acted(session: Session, here: EventRef, by: str, *, begins: bool = False) -> Session:
+def _acted(session: Session, here: EventRef, by: Actor, *, begins: bool = False) -> Session:
     """A person did something; what the runtime does in its own name does not count."""
     if not is_person(by) or (session.first_input is None and not begins):
         return session
@@ -322,7 +326,7 @@ def _responded(session: Session, event: ModelResponded, here: EventRef) -> Sessi
     )
     if session.chapter.use_digest:
         session = _with_chapter(session, replace(session.chapter, use_digest=False))
-    size = used or session.size + message_size(message)
+    size = event.usage.context_tokens or used or session.size + message_size(message)
     return replace(session, messages=session.messages.extended(message), size=size)
 
 
@@ -348,9 +352,9 @@ def _answered(session: Session, event: WaitAnswered, here: EventRef) -> Session:
         return session
     if wait.call:
         session = replace(session, turn=replace(_turn(session), answers={**turn.answers, wait.call: event}))
-        if event.answer in ("session", "always") and event.pattern:
-            session = replace(session, allowed=session.allowed | {event.pattern})
-        if event.answer in ("call", "session", "always") and event.call_digest:
+        if event.grant is not None and event.grant.rule:
+            session = replace(session, allowed=session.allowed | {event.grant.rule})
+        if event.grant is not None and event.call_digest:
             session = replace(session, allowed_calls=session.allowed_calls | {event.call_digest})
         return session
     if wait.purpose == "compaction":
@@ -363,7 +367,7 @@ def _answered(session: Session, event: WaitAnswered, here: EventRef) -> Session:
 def _take(session: Session, turn: int, inputs: list[str]) -> Session:
     taken, left = take(session.queue, inputs)
     messages = [
-        Note(turn, queued.event.text) if is_from_task(queued.event.by) else UserMessage(turn, queued.event.text)
+        Note(turn, queued.event.text) if queued.event.source == "task" else UserMessage(turn, queued.event.text)
         for queued in taken
     ]
     size = session.size + sum(len(queued.event.text) >> TOKEN_SHIFT for queued in taken)
@@ -377,4 +381,4 @@ def _interrupted_note(event: ModelInterrupted) -> str:
 
 
 def _resume_note(event: TurnResumed) -> str:
-    return f"You were interrupted ({event.cause}) and nothing was done for {duration(event.away_ms)}. Go on."
+    return f"You were interrupted ({event.reason}) and nothing was done for {duration(event.away_ms)}. Go on."

@@ -28,16 +28,17 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import AnyEvent, Record
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.chapter import (
     ChapterRejoined,
-    CompactionFailed,
-    CompactionRequested,
-    CompactionStarted,
-    ContextCompacted,
     ResetPolicySet,
     ResetPostponed,
+    SummaryFailed,
+    SummaryRequested,
+    SummaryStarted,
+    SummaryWritten,
 )
-from holdfast.domain.events.parts import Usage
+from holdfast.domain.events.parts import Forked, Grant, GrantScope, Usage
 from holdfast.domain.events.session import (
     AgentChosen,
     FailureDismissed,
@@ -45,24 +46,23 @@ from holdfast.domain.events.session import (
     InputRevised,
     InputWithdrawn,
     ModelResponded,
+    RunBound,
+    RunReleased,
     SessionArchived,
     SessionCreated,
     SessionPinned,
     SessionRenamed,
     SessionRestored,
     StopRequested,
-    TurnDetached,
+    TurnBackgrounded,
     TurnUndone,
     WaitAnswered,
     WaitOpened,
-    WorkerBound,
-    WorkerReleased,
 )
 from holdfast.domain.next_step import Finish, Partial, closing_events
 from holdfast.domain.queue import QUEUE_LIMIT, Queue, QueuedInput, edited, find
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
-from holdfast.domain.task import is_from_task
 
 TITLE_FROM_TEXT = 60
 CLOSED_TO_OTHERS = (
@@ -78,7 +78,7 @@ CLOSED_TO_OTHERS = (
 """What nobody may ask of a session while a run of a card works in it."""
 
 
-def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: str, by: str) -> list[AnyEvent]:
+def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: str, by: Actor) -> list[AnyEvent]:
     """The first events of a session. Defaults for profile and cwd are the caller's to choose."""
     if command.title is not None:
         _title_not_blank(command.title)
@@ -90,7 +90,7 @@ def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: 
     return events
 
 
-def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -> list[tuple[int, AnyEvent]]:
+def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int) -> list[tuple[int, AnyEvent]]:
     """The events of a fork with their times: everything up to here, as if it had happened there.
 
     What no turn had taken stays behind, and a turn that was open is closed as far as it had come. The rules for
@@ -108,10 +108,8 @@ def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -
         cwd=copy.cwd,
         title=title,
         by=by,
-        parent=source,
-        parent_version=last,
+        origin=Forked(parent=source, version=last, workspace_of=copy.workspace_of),
         rights=copy.rights if copy.rights.layers else None,
-        workspace_of=copy.workspace_of,
     )
     events: list[tuple[int, AnyEvent]] = [(parent[0].at, born)]
     for record in parent[1:]:
@@ -120,8 +118,8 @@ def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -
                 if input not in dropped:
                     events.append((record.at, reads[input]))
             case (
-                WorkerBound()
-                | WorkerReleased()
+                RunBound()
+                | RunReleased()
                 | InputRevised()
                 | InputWithdrawn()
                 | SessionPinned()
@@ -129,14 +127,14 @@ def fork(parent: list[Record], *, session: str, title: str, by: str, now: int) -
                 | StopRequested()
             ):
                 continue
-            case SessionArchived() | SessionRestored() | TurnDetached() | ResetPostponed() | ResetPolicySet():
+            case SessionArchived() | SessionRestored() | TurnBackgrounded() | ResetPostponed() | ResetPolicySet():
                 continue
-            case CompactionRequested() | CompactionStarted() | CompactionFailed():
+            case SummaryRequested() | SummaryStarted() | SummaryFailed():
                 continue
             case WaitOpened(wait=wait) | WaitAnswered(wait=wait) as event:
                 renamed = msgspec.structs.replace(event, wait=_wait_of_fork(session, wait))
                 events.append((record.at, renamed))
-            case ModelResponded() | ContextCompacted() as event:  # paid for there, not here
+            case ModelResponded() | SummaryWritten() as event:  # paid for there, not here
                 events.append((record.at, msgspec.structs.replace(event, usage=Usage())))
             case event:
                 events.append((record.at, event))
@@ -155,7 +153,7 @@ def _wait_of_fork(session: str, wait: str) -> str:
     return blake2s(f"{session}/{wait}".encode(), digest_size=6).hexdigest()
 
 
-def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> list[AnyEvent]:
+def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> list[AnyEvent]:
     """The events that the command causes. `id` is the command's id."""
     if not session.exists:
         raise NotFound(f"There is no session {session.id}.", hint="`holdfast sessions` lists them.")
@@ -216,7 +214,7 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: str) -> li
             assert_never(never)
 
 
-def _dismiss(session: Session, by: str) -> FailureDismissed:
+def _dismiss(session: Session, by: Actor) -> FailureDismissed:
     last = session.last_turn
     if session.turn is not None or last is None or last.outcome != "failed" or last.dismissed:
         raise Conflict(f"No failed turn of session {session.id} is in the inbox.")
@@ -230,28 +228,29 @@ def _queued(session: Session, input: str) -> QueuedInput:
     return queued
 
 
-def _withdraw(session: Session, input: str, by: str) -> InputWithdrawn:
+def _withdraw(session: Session, input: str, by: Actor) -> InputWithdrawn:
     _queued(session, input)
     if session.task and session.turns == 0:
         raise Conflict("This is what its task was started with.", hint=f"`holdfast tasks stop {session.task}`")
     return InputWithdrawn(input=input, by=by)
 
 
-def _revise(session: Session, command: ReviseInput, by: str) -> InputRevised:
+def _revise(session: Session, command: ReviseInput, by: Actor) -> InputRevised:
     queued = _queued(session, command.input)
     if command.text is None and command.mode is None and command.place is None:
         raise Rejected("There is nothing to change.", hint="Give a text, a mode or a place.")
     if command.text is not None:
         _not_blank(command.text)
-        if is_from_task(queued.event.by):
+        if queued.event.source == "task":
             raise Conflict("This is the word of a task about its end; it can be moved and withdrawn, not reworded.")
     return InputRevised(input=command.input, by=by, text=command.text, mode=command.mode, place=command.place)
 
 
 APPROVALS = ("allow", "call", "session", "always", "deny")
+GRANTS: dict[str, GrantScope] = {"call": "call", "session": "session", "always": "profile"}
 
 
-def _answer(session: Session, command: AnswerWait, by: str) -> WaitAnswered:
+def _answer(session: Session, command: AnswerWait, by: Actor) -> WaitAnswered:
     """Exactly once: whoever comes second is told who was first."""
     first = session.answered.get(command.wait)
     if first is not None:
@@ -274,10 +273,17 @@ def _answer(session: Session, command: AnswerWait, by: str) -> WaitAnswered:
         wait=wait.wait,
         answer=answer,
         by=by,
-        pattern=wait.pattern if answer in ("session", "always") else "",
+        grant=_grant(wait, answer),
         note=command.note.strip(),
         call_digest=wait.call_digest,
     )
+
+
+def _grant(wait: WaitOpened, answer: str) -> Grant | None:
+    """What an approval allows beyond this once."""
+    if wait.purpose != "approval" or answer not in GRANTS:
+        return None
+    return Grant(scope=GRANTS[answer], rule="" if answer == "call" else wait.pattern)
 
 
 def _choice(wait: WaitOpened, answer: str) -> str:
@@ -304,7 +310,7 @@ def _context_at_rest(session: Session) -> None:
         raise Conflict("Its context is being made shorter.", hint="Try again when that is over.")
 
 
-def _rejoin(session: Session, by: str) -> ChapterRejoined:
+def _rejoin(session: Session, by: Actor) -> ChapterRejoined:
     _context_at_rest(session)
     if len(session.chapters) == 1:
         raise Conflict("There is no reset to undo.")
@@ -312,13 +318,13 @@ def _rejoin(session: Session, by: str) -> ChapterRejoined:
     return ChapterRejoined(chapter=session.chapter.number, by=by, since=0 if before is None else before.at)
 
 
-def _compact(session: Session, instructions: str, by: str) -> CompactionRequested:
+def _compact(session: Session, instructions: str, by: Actor) -> SummaryRequested:
     if session.chapter.requested is not None or session.chapter.in_progress is not None:
         raise Conflict("Its context is being made shorter already.")
     ended = session.turns - (session.turn is not None)
     if ended <= session.chapter.start and not session.chapter.provisional:
         raise Conflict("There is nothing to make shorter: no turn has ended since the chapter or its summary began.")
-    return CompactionRequested(instructions=instructions.strip(), by=by)
+    return SummaryRequested(instructions=instructions.strip(), by=by)
 
 
 def _send(session: Session, text: str, received: InputReceived) -> list[AnyEvent]:

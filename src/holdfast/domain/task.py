@@ -7,8 +7,21 @@ is `task/<id>`; a session only refers to it.
 from __future__ import annotations
 
 from hashlib import blake2s
+from typing import assert_never
 
-from holdfast.domain.events.task import TaskFinished, TaskKind, TaskOutcome, TaskStarted
+from holdfast.domain.events.task import (
+    CommandExited,
+    CommandKilled,
+    CommandLost,
+    CommandNeverStarted,
+    RunEnded,
+    TaskEnd,
+    TaskFinished,
+    TaskKind,
+    TaskOutcome,
+    TaskStarted,
+    TurnEnded,
+)
 
 NEVER_STARTED = "never started"
 TITLE = 80
@@ -24,6 +37,21 @@ def sandbox_in_words(started: TaskStarted) -> str:
         return f"It has no sandbox: {started.no_sandbox}." if started.no_sandbox else ""
     network = "with" if spec.network else "without"
     return f"It has a sandbox, {network} network: it can write to {', '.join(spec.writable) or 'nothing'} and its /tmp."
+
+
+def end_evidence(end: TaskEnd) -> str:
+    """How the end of a task is known, or why it is not, in words."""
+    match end:
+        case CommandExited(evidence=evidence) | CommandKilled(evidence=evidence) | CommandLost(evidence=evidence):
+            return evidence
+        case CommandNeverStarted(hint=hint):
+            return hint
+        case TurnEnded(session=session, turn=turn):
+            return f"turn {turn} of session {session}"
+        case RunEnded(card=card, run=run):
+            return f"run {run} of card {card}"
+        case _ as never:
+            assert_never(never)
 
 
 def task_of_call(session: str, call: str) -> str:
@@ -67,23 +95,3 @@ def end_note(task: str, title: str, finished: TaskFinished, *, of: TaskKind) -> 
         lines.append(f"Files changed: {', '.join(finished.files)}")
     lines.append(f"(`process log {task}` has all of it.)" if of == "process" else f"(Task {task}.)")
     return "\n".join(lines)
-
-
-def is_from_task(by: str) -> bool:
-    """Whether a message is the runtime's word about a task, and no person's."""
-    return by.startswith("task ")
-
-
-def agent_of(session: str) -> str:
-    """How an agent is called that starts something."""
-    return f"{AN_AGENT}{session}"
-
-
-THE_CLOCK, THE_RUNTIME, THE_RESET_CLOCK, THE_BOARD = "the clock", "the runtime", "the reset clock", "the board"
-AN_AGENT = "the agent of session "
-
-
-def is_person(by: str) -> bool:
-    """Whether a person said it, from whatever client; not the runtime in its own name, nor an agent."""
-    ours = by in (THE_CLOCK, THE_RUNTIME, THE_RESET_CLOCK, THE_BOARD)
-    return not ours and not is_from_task(by) and not by.startswith(AN_AGENT)

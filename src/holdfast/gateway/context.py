@@ -35,7 +35,7 @@ def context(session: Session, agent: Agent, tools: list[ToolSpec], *, window: in
         threshold=agent.limits.compaction.threshold,
         limit=agent.limits.compaction.limit,
         chapter=session.chapter.number,
-        covers=0 if (summary := session.chapter.summary) is None else summary.covers,
+        covers=0 if (summary := session.chapter.summary) is None else summary.covers_turn,
         summary=None if summary is None else summary.source,
         window=window,
     )

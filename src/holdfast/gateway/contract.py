@@ -19,6 +19,7 @@ from holdfast import __version__
 from holdfast.domain.command import TEXT_LIMIT, Command
 from holdfast.domain.commands import AnyCommand
 from holdfast.domain.errors import NotReady, Rejected, TooLarge, Unavailable
+from holdfast.domain.events.actor import PersonActor
 from holdfast.gateway.answers import Error
 from holdfast.gateway.guard import PUBLIC
 from holdfast.gateway.shapes import SHAPES, Accepted
@@ -73,10 +74,12 @@ def caller_of(request: Request, command: Command, *, subject: str) -> Caller:
     return Caller(CommandKey(id, hashlib.sha256(asked).hexdigest()), by_whom(request))
 
 
-def by_whom(request: Request) -> str:
-    """Through which door it came."""
+def by_whom(request: Request) -> PersonActor:
+    """The person who asks, and through which client."""
+    if device := device_of(request):
+        return PersonActor(client="web", device=device)
     agent = request.headers.get("user-agent", "")
-    return "web" if device_of(request) else "cli" if agent.startswith("holdfast-cli/") else "api"
+    return PersonActor(client="cli" if agent.startswith("holdfast-cli/") else "api")
 
 
 async def _read(request: Request, limit: int) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from starlette.responses import Response, StreamingResponse
 
 from holdfast.domain.events import AnyEvent, session_stream
-from holdfast.domain.events.chapter import ChapterOpened, ChapterRejoined, ContextCompacted
+from holdfast.domain.events.chapter import ChapterOpened, ChapterRejoined, SummaryWritten
 from holdfast.domain.events.session import (
     InputReceived,
     ModelFailed,
@@ -22,7 +22,6 @@ from holdfast.domain.events.session import (
     WaitOpened,
 )
 from holdfast.domain.queue import edited
-from holdfast.domain.task import is_from_task
 from holdfast.store.contract import Store
 
 PAGE = 5000
@@ -84,7 +83,7 @@ def _paragraph(event: AnyEvent, at: int) -> str:
     when = datetime.datetime.fromtimestamp(at / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     match event:
         case InputReceived() as e:
-            return f"## {'Note' if is_from_task(e.by) else 'You'}, {when}\n\n{e.text}\n"
+            return f"## {'Note' if e.source == 'task' else 'You'}, {when}\n\n{e.text}\n"
         case NoteReceived() as e:
             return f"## Note, {when}\n\n{e.text}\n"
         case ModelResponded() as e:
@@ -109,9 +108,9 @@ def _paragraph(event: AnyEvent, at: int) -> str:
             return f"---\n\n*Chapter {e.chapter} begins, {when}: {e.reason}*\n"
         case ChapterRejoined() as e:
             return f"*Chapter {e.chapter} was undone by {e.by}, {when}*\n"
-        case ContextCompacted() as e:
+        case SummaryWritten() as e:
             what = "A summary" if e.source == "model" else "A digest, made by a rule,"
             quoted = "\n".join(f"> {line}" for line in e.summary.splitlines())
-            return f"*{what} of the turns up to {e.covers}, {when}:*\n\n{quoted}\n"
+            return f"*{what} of the turns up to {e.covers_turn}, {when}:*\n\n{quoted}\n"
         case _:
             return ""

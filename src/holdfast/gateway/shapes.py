@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.domain.command import Text
 from holdfast.domain.events import Record
-from holdfast.domain.events.session import InputMode
+from holdfast.domain.events.session import InputMode, InputSource
 from holdfast.gateway.answers import Error
 from holdfast.gateway.card_shapes import CARD_SHAPES
 from holdfast.gateway.chapter_shapes import CHAPTER_SHAPES
@@ -147,6 +147,7 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     mode: str
     by: str
+    source: InputSource
     at: int
 
 

@@ -16,16 +16,16 @@ from pathlib import Path
 
 from holdfast.config import ConfigError, Home, environment
 from holdfast.domain.errors import Corrupt, HoldfastError
-from holdfast.domain.events import decode
 from holdfast.domain.location import location
 from holdfast.domain.readable import decode_readable
 from holdfast.read_settings import load_settings
 from holdfast.settings import DEMO
 from holdfast.store.connection import connect_reader, connect_writer, prepare
 from holdfast.store.home_lock import HomeLock, owner
-from holdfast.store.projections import NOT_REBUILT, REBUILT, project
-from holdfast.store.queries import migrations, queries
-from holdfast.store.sqlite import checked, fetch
+from holdfast.store.queries import migrations
+from holdfast.store.rebuild import rebuild_projections
+from holdfast.store.sqlite import fetch
+from holdfast.store.stored_lines import checked
 from holdfast.tasks.sandbox import SandboxBuilder
 
 PAGE = 2_000
@@ -61,42 +61,13 @@ def rebuild(home: Home) -> str:
     try:
         prepare(home.database)
         with closing(connect_writer(home.database)) as db:
-            db.execute("BEGIN IMMEDIATE")
-            for query in REBUILT:
-                db.execute(queries()[query])
-            count, stopped = _replay(db)
-            db.execute("COMMIT")
+            count, stopped = rebuild_projections(db)
         made = f"The projections were made anew from {count} events."
         if stopped:
             made += f" What follows an event that cannot be read was left out of: {', '.join(sorted(stopped))}."
         return made
     finally:
         lock.release()
-
-
-def _replay(db: sqlite3.Connection) -> tuple[int, set[str]]:
-    """How many events were used, and the streams that stop at one that cannot be read."""
-    count = after = 0
-    stopped: set[str] = set()
-    skipped: list[bytes] = []
-    while lines := checked(db, "read_all", {"after": after, "limit": PAGE}, skipped=skipped).lines:
-        stopped |= {where.stream for line in skipped if (where := location(line)) is not None}
-        skipped.clear()
-        for line in lines:
-            where = location(line)
-            after = after + 1 if where is None else where.seq
-            try:
-                record = decode(line)
-            except Corrupt:
-                stopped |= set() if where is None else {where.stream}
-                continue
-            if record.stream in stopped:
-                continue
-            count += 1
-            for query, parameters in project(record):
-                if query not in NOT_REBUILT:
-                    db.execute(queries()[query], parameters)
-    return count, stopped
 
 
 def _home(home: Home) -> Finding:

@@ -13,6 +13,7 @@ from holdfast.clock import Clock
 from holdfast.domain.commands import ResetSession
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import session_stream
+from holdfast.domain.events.actor import THE_RESET_CLOCK, Actor
 from holdfast.domain.events.chapter import ChapterOpened, NoteFrom, ResetPostponed
 from holdfast.domain.reset import (
     NotDue,
@@ -26,7 +27,6 @@ from holdfast.domain.reset import (
     split_running,
 )
 from holdfast.domain.session import Session
-from holdfast.domain.task import THE_RESET_CLOCK
 from holdfast.lifecycle.running_tasks import TRIES, RunningTasks, running_tasks
 from holdfast.runtime.compaction import hand_over
 from holdfast.runtime.profiles import Profiles
@@ -108,7 +108,7 @@ class ResetService:
         log.info("reset of %s postponed%s: %s", session.id, left, reasons)
 
     async def _open(
-        self, session: Session, opened: ChapterOpened, version: int, *, by: str, caller: Caller | None = None
+        self, session: Session, opened: ChapterOpened, version: int, *, by: Actor, caller: Caller | None = None
     ) -> Appended | None:
         """The boundary and what ends with the old chapter, all or nothing; None when something came between."""
         of = f"a reset of session {session.id}"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from holdfast.clock import Clock
 from holdfast.domain.commands import ArchiveSession
 from holdfast.domain.errors import Rejected
+from holdfast.domain.events.actor import PersonActor, ServiceActor
 from holdfast.periodic import PeriodicTask
 from holdfast.sessions import Caller, Sessions
 from holdfast.settings import RetentionSettings
@@ -84,13 +85,13 @@ class Retention:
         gone = outlived(await self._pruning.ended(), rules, now=self._clock.now())
         return {rule: await self._pruning.detailed(rows) for rule, rows in gone.items()}
 
-    async def apply(self, *, by: str = "") -> dict[str, list[Row]]:
+    async def apply(self, *, asked_by: PersonActor | None = None) -> dict[str, list[Row]]:
         """Let go what the rules say, at its hour or because somebody wants it now; what went, by rule."""
         gone: dict[str, list[Row]] = {}
         for rule, rows in (await self.preview()).items():
             log.info("retention: %s lets %d tasks go", rule, len(rows))
-            word = f"the retention rule {rule}" + (f", applied by {by}" if by else "")
-            gone[rule] = await self._pruning.remove(rows, by=word)
+            by = ServiceActor(name="retention", rule=rule, asked_by=asked_by)
+            gone[rule] = await self._pruning.remove(rows, by=by)
         return gone
 
     async def sessions(self) -> dict[str, list[Row]]:
@@ -104,15 +105,15 @@ class Retention:
                 found |= {f"{name} = {days}": rows} if rows else {}
         return found
 
-    async def apply_to_sessions(self, *, by: str = "") -> dict[str, list[Row]]:
+    async def apply_to_sessions(self, *, asked_by: PersonActor | None = None) -> dict[str, list[Row]]:
         """Archive and delete what the rules say; what went, by rule. What is used in this very moment stays."""
         gone: dict[str, list[Row]] = {}
         for rule, rows in (await self.sessions()).items():
-            word = f"the retention rule {rule}" + (f", applied by {by}" if by else "")
+            by = ServiceActor(name="retention", rule=rule, asked_by=asked_by)
             log.info("retention: %s lets %d sessions go", rule, len(rows))
             for row in rows:
                 id = str(row["id"])
-                caller = Caller(CommandKey(f"retention-{secrets.token_hex(12)}", ""), word)
+                caller = Caller(CommandKey(f"retention-{secrets.token_hex(12)}", ""), by)
                 try:
                     if rule.startswith(DELETE):
                         await self._sessions.delete(id, caller)

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from holdfast.domain.commands import WhatRuns
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import AnyEvent, task_stream
-from holdfast.domain.events.task import TaskKept, TaskStopRequested
+from holdfast.domain.events.actor import Actor
+from holdfast.domain.events.task import TaskLifetimeSet, TaskStopRequested
 from holdfast.domain.reset import RunningTask
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.store.contract import Appended, Row, Store, Write
@@ -46,7 +47,7 @@ class RunningTasks:
             quiet_looks=view.quiet_looks,
         )
 
-    async def stop_writes(self, stop: dict[str, str], keep: list[str], *, by: str) -> tuple[Write, ...]:
+    async def stop_writes(self, stop: dict[str, str], keep: list[str], *, by: Actor) -> tuple[Write, ...]:
         """What is written into their tasks: who is stopped by which rule, and who outlives what it belonged to.
 
         Only if nothing happened to them since: one that has just ended is not stopped.
@@ -58,7 +59,7 @@ class RunningTasks:
         for task in keep:
             row = await self._store.task(task)
             if row["lifetime"] in ("chapter", "session"):
-                found += self._if_running(row, TaskKept(task=task, lifetime="persist", by=by))
+                found += self._if_running(row, TaskLifetimeSet(task=task, lifetime="persist", by=by))
         return tuple(found)
 
     def _if_running(self, row: Row, event: AnyEvent) -> list[Write]:
@@ -77,7 +78,7 @@ class RunningTasks:
         session: str,
         choice: WhatRuns | None,
         *,
-        by: str,
+        by: Actor,
         what: str,
         append: Callable[[tuple[Write, ...]], Awaitable[Appended]],
     ) -> Appended:
@@ -98,7 +99,7 @@ class RunningTasks:
         rows = [await self._store.task(write.stream.removeprefix("task/")) for write in writes]
         return any(row["version"] != write.expect for row, write in zip(rows, writes, strict=True))
 
-    async def _chosen(self, session: str, choice: WhatRuns | None, *, by: str, what: str) -> tuple[Write, ...]:
+    async def _chosen(self, session: str, choice: WhatRuns | None, *, by: Actor, what: str) -> tuple[Write, ...]:
         """What a person's choice means for what runs; without a choice, and with something running, a question."""
         running = await self.of_session(session)
         if not running:

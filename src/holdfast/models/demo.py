@@ -15,7 +15,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from itertools import takewhile
 
-from holdfast.domain.events.parts import Problem, Usage
+from holdfast.domain.events.parts import Usage
+from holdfast.domain.events.problem import Problem
 from holdfast.domain.history import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 
@@ -92,7 +93,7 @@ class DemoModel:
                 text += piece
                 yield ModelDelta(piece)
         usage = Usage(input_tokens=sum(map(message_size, request.messages)), output_tokens=len(text) >> TOKEN_SHIFT)
-        yield ModelAnswer(text, calls=calls, finish="tool_calls" if calls else "stop", usage=usage)
+        yield ModelAnswer(text, calls=calls, finish_reason="tool_calls" if calls else "stop", usage=usage)
 
 
 def next_lines(messages: list[Message], turn: int) -> list[Line]:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import NoReturn
 
-from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.problem import Problem
 from holdfast.models.model import Model, ModelAnswer, ModelDelta, ModelError, ModelRequest
 
 SAVE_SECONDS = 0.2

@@ -6,7 +6,9 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from holdfast.domain.events.parts import Problem, Usage
+from holdfast.domain.events.parts import Usage
+from holdfast.domain.events.problem import Problem
+from holdfast.domain.events.session import FinishReason
 from holdfast.domain.history import Message
 
 
@@ -56,7 +58,7 @@ class ModelAnswer:
     signature: str = ""
     """The provider's seal on its thinking; stored, and handed back to the same provider."""
     calls: list[WantedCall] = field(default_factory=list)
-    finish: str = "stop"
+    finish_reason: FinishReason = "stop"
     usage: Usage = field(default_factory=Usage)
 
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
-from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.problem import HANDLING, Problem, ProblemCode
+from holdfast.domain.events.session import FinishReason
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 from holdfast.models.provider_messages import (
     PART_SEPARATOR,
@@ -49,20 +50,21 @@ ENDS = (".", "!", "?", "…")
 ANSWER_CHARS = 4_000_000
 HOME = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 WRONG_KEY = "Check the key of {name}{source}; after a change `holdfast restart`, then send a message to go on."
-PROBLEMS = {
-    "wrong_key": ("{name} does not accept the key", WRONG_KEY, False, "Authentication"),
-    "unknown_model": ("{name} has no model {model!r}", "Check its name, and the address {host}.", False, "NotFound"),
-    "quota": ("The quota at {name} is used up", "Wait, or look at your plan there.", False, "QuotaExceeded"),
-    "rate_limit": ("{name} asks to go slower", "", True, "RateLimit"),
-    "provider_down": ("{name} is out of order", "", True, "Unavailable Server"),
-    "network": ("The connection to {host} failed", "", True, "Connection"),
-    "context_too_long": ("The conversation is too long", "Undo a turn or begin anew.", False, "ContextWindowExceeded"),
-    "refused": ("{name} refused", "Say it in another way, or ask another model.", False, "ContentFilter"),
-    "cut_by_length": ("The answer reached its greatest length", "Ask for smaller steps: a file in pieces.", False, ""),
-    "bad_answer": ("{name} gave an answer that cannot be used", "", True, ""),
-    "rejected": ("{name} did not take the request", "Another model may take it.", False, "User"),
+PROBLEMS: dict[ProblemCode, tuple[str, str, str]] = {
+    "wrong_key": ("{name} does not accept the key", WRONG_KEY, "Authentication"),
+    "unknown_model": ("{name} has no model {model!r}", "Check its name, and the address {host}.", "NotFound"),
+    "quota": ("The quota at {name} is used up", "Wait, or look at your plan there.", "QuotaExceeded"),
+    "rate_limit": ("{name} asks to go slower", "", "RateLimit"),
+    "provider_down": ("{name} is out of order", "", "Unavailable Server"),
+    "network": ("The connection to {host} failed", "", "Connection"),
+    "context_too_long": ("The conversation is too long", "Undo a turn or begin anew.", "ContextWindowExceeded"),
+    "refused": ("{name} refused", "Say it in another way, or ask another model.", "ContentFilter"),
+    "cut_by_length": ("The answer reached its greatest length", "Ask for smaller steps: a file in pieces.", ""),
+    "bad_answer": ("{name} gave an answer that cannot be used", "", ""),
+    "rejected": ("{name} did not take the request", "Another model may take it.", "User"),
 }
-"""By code: what happened, what helps, whether it may be tried again, and the library's names for it."""
+"""By code: what happened, what helps, and the library's names for it."""
+FINISH_REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length", "tool_call": "tool_calls"}
 TOO_LONG = re.compile(r"context.{0,12}(length|size|window|limit)|(prompt|input) is too long|token count.*exceeds", re.I)
 REFUSED = re.compile(r"content.{0,3}(filter|policy|management)|moderation|flagged", re.I)
 
@@ -210,8 +212,8 @@ class ProviderModel:
             self._fail("cut_by_length", "in the middle of a tool call")
         if not (text.strip() or thinking.strip() or calls):
             self._fail("cut_by_length" if finish == "length" else "bad_answer", "it is empty")
-        finish = "tool_calls" if finish == "tool_call" else str(finish or "stop")
-        return ModelAnswer(text, thinking, provider_state_of(response, self.name), calls, finish, usage_of(response))
+        reason = FINISH_REASONS.get(str(finish or "stop"), "other")
+        return ModelAnswer(text, thinking, provider_state_of(response, self.name), calls, reason, usage_of(response))
 
     def _explain(self, error: Exception) -> NoReturn:
         from pydantic_ai.exceptions import ModelHTTPError, ModelTimeoutError
@@ -225,12 +227,12 @@ class ProviderModel:
             said = f"no data for {self._idle:g} s"
         elif type(error) is TimeoutError:
             code, said = "network", f"signs of life and not a word for {self._provider.quiet_seconds:g} s"
-        retry = None if after is None else after <= WAIT_SECONDS and (code == "quota" or PROBLEMS[code][2])
+        retry = None if after is None else after <= WAIT_SECONDS and (code == "quota" or HANDLING[code].retryable)
         self._fail(code, said, after=after, retry=retry)
 
-    def _fail(self, code: str, said: str, *, after: float | None = None, retry: bool | None = None) -> NoReturn:
+    def _fail(self, code: ProblemCode, said: str, *, after: float | None = None, retry: bool | None = None) -> NoReturn:
         """Say it without the key, which a provider may repeat; the library's error may hold it and is left out."""
-        provider, (words, hint, usual, _) = self._provider, PROBLEMS[code]
+        provider, (words, hint, _) = self._provider, PROBLEMS[code]
         source = f", which comes from {provider.key_source}" if provider.key_source else ""
         names = {"name": provider.name, "model": self._model, "host": provider.host, "source": source}
         if len(provider.api_key) >= SECRET_LENGTH:
@@ -243,7 +245,9 @@ class ProviderModel:
         after_ms = None if after is None else int(after * 1000)
         message = f"{words.format(**names)}: {said}{wait}"
         problem = Problem(code=code, message=message, hint=hint.format(**names), after_ms=after_ms)
-        raise ModelError(problem, retry=usual if retry is None else retry, after_ms=after_ms) from None
+        raise ModelError(
+            problem, retry=HANDLING[code].retryable if retry is None else retry, after_ms=after_ms
+        ) from None
 
 
 def _build(provider: Provider, model: str, idle: float) -> tuple[httpx2.AsyncClient, models.Model]:
@@ -288,10 +292,10 @@ def _anthropic(url: str, key: str, model: str, client: httpx2.AsyncClient) -> mo
     return AnthropicModel(model, provider=served, settings=chosen)
 
 
-def _code(error: Exception, said: str) -> str:
+def _code(error: Exception, said: str) -> ProblemCode:
     """What it is for a person; local servers say it in words of their own."""
     names = {kind.__name__.removeprefix("Model").removesuffix("Error") for kind in type(error).__mro__}
-    if known := [code for code, problem in PROBLEMS.items() if names & set(problem[3].split())]:
+    if known := [code for code, problem in PROBLEMS.items() if names & set(problem[2].split())]:
         return known[0]
     status = getattr(error, "status_code", 0)
     if not status and getattr(error, "in_stream", False):

@@ -178,4 +178,11 @@ def usage_of(response: wire.ModelResponse) -> Usage:
         cost = float(response.cost().total_price)
     except (LookupError, ValueError, AssertionError):  # a model without a price, or an answer without usage
         cost = None
-    return Usage(input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens, cost=cost)
+    used = response.usage
+    return Usage(
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cached_tokens=used.cache_read_tokens,
+        context_tokens=used.input_tokens + used.output_tokens,
+        cost=cost,
+    )

@@ -17,8 +17,9 @@ import msgspec
 from holdfast.clock import Clock
 from holdfast.domain.chapter import summary_note
 from holdfast.domain.compaction import Compact, digest, due, fit_to_budget, messages_covered, retry_at
-from holdfast.domain.events.chapter import CompactionFailed, CompactionStarted, ContextCompacted
-from holdfast.domain.events.parts import Problem, Usage
+from holdfast.domain.events.chapter import SummaryFailed, SummaryStarted, SummaryWritten
+from holdfast.domain.events.parts import Usage
+from holdfast.domain.events.problem import Problem, ProblemCode
 from holdfast.domain.history import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
 from holdfast.domain.session import Session
 from holdfast.models.model import Model, ModelAnswer, ModelError, ModelRequest
@@ -34,22 +35,22 @@ find then: what the user wants, what was decided and done, what is open, what co
 log = logging.getLogger(__name__)
 
 
-def digest_event(session: Session, agent: Agent, step: Compact) -> ContextCompacted:
+def digest_event(session: Session, agent: Agent, step: Compact) -> SummaryWritten:
     """A digest in the place of old turns, made by a rule and not by a model."""
     log.warning("session %s goes on with a digest: %s", session.id, step.reason)
     return _compacted(session, step, agent.mask(digest(messages_covered(session, step.covers))))
 
 
-def start_event(session: Session, agent: Agent, step: Compact) -> CompactionStarted:
+def start_event(session: Session, agent: Agent, step: Compact) -> SummaryStarted:
     """The intent of a summary: by which model, and how often that was tried."""
     attempt = session.chapter.failures + 1
     model = agent.summary_models[(attempt - 1) % len(agent.summary_models)].name
-    return CompactionStarted(covers=step.covers, attempt=attempt, model=model, tokens=session.size, reason=step.reason)
+    return SummaryStarted(
+        covers_turn=step.covers, attempt=attempt, model=model, tokens=session.size, reason=step.reason
+    )
 
 
-async def write_summary(
-    session: Session, agent: Agent, step: Compact, clock: Clock
-) -> ContextCompacted | CompactionFailed:
+async def write_summary(session: Session, agent: Agent, step: Compact, clock: Clock) -> SummaryWritten | SummaryFailed:
     """Ask the model for the summary that was begun. Whatever goes wrong is an event, and loses nothing."""
     rules, attempt, began = agent.limits.compaction, session.chapter.failures + 1, clock.now()
     about = messages_covered(session, step.covers)
@@ -64,7 +65,7 @@ async def write_summary(
         again = retry_at(session.chapter, now=clock.now()) if alone else None
         problem = msgspec.structs.replace(error.problem, message=agent.mask(error.problem.message))
         log.warning("no summary of session %s, attempt %d: %s", session.id, attempt, problem.message)
-        return CompactionFailed(covers=step.covers, attempt=attempt, problem=problem, again_at=again)
+        return SummaryFailed(covers_turn=step.covers, attempt=attempt, problem=problem, retry_at=again)
     took = clock.now() - began
     made = _compacted(session, step, agent.mask(text), model=model.name, usage=usage, duration_ms=took)
     log.info("session %s: turns up to %d were summarised, %d tokens", session.id, step.covers, made.tokens_after)
@@ -73,10 +74,10 @@ async def write_summary(
 
 def _compacted(
     session: Session, step: Compact, text: str, *, model: str = "", usage: Usage | None = None, duration_ms: int = 0
-) -> ContextCompacted:
+) -> SummaryWritten:
     """The summary as a fact; without a model it is a digest."""
-    fact = ContextCompacted(
-        covers=step.covers,
+    fact = SummaryWritten(
+        covers_turn=step.covers,
         summary=text,
         source="model" if model else "digest",
         model=model,
@@ -89,11 +90,11 @@ def _compacted(
     return msgspec.structs.replace(fact, tokens_after=_size_after(session, fact))
 
 
-def _size_after(session: Session, made: ContextCompacted) -> int:
+def _size_after(session: Session, made: SummaryWritten) -> int:
     """By the model's own count as far as it goes: its instructions and tools do not become fewer."""
     opening = 1 if session.chapter.opened is not None else 0
     context = session.context()
-    gone = sum(message_size(message) for message in context[opening:] if message.turn <= made.covers)
+    gone = sum(message_size(message) for message in context[opening:] if message.turn <= made.covers_turn)
     left = sum(map(message_size, context)) - gone
     return max(left, session.size - gone) + (len(summary_note(made)) >> TOKEN_SHIFT)
 
@@ -128,7 +129,7 @@ async def summarise(
     raise _no("summary_empty", f"{model.name} ended without a summary.")
 
 
-def _no(code: str, message: str) -> ModelError:
+def _no(code: ProblemCode, message: str) -> ModelError:
     return ModelError(Problem(code=code, message=message, hint="`[compaction]` names another model, or more time."))
 
 

@@ -17,12 +17,12 @@ from posixpath import join, split
 
 import msgspec
 
+from holdfast.domain.events.actor import THE_CLOCK
 from holdfast.domain.events.parts import Call, RightsLayer
 from holdfast.domain.events.session import WaitOpened
 from holdfast.domain.next_step import wait_id
 from holdfast.domain.rights import strictest
 from holdfast.domain.session import Session, Turn
-from holdfast.domain.task import THE_CLOCK
 from holdfast.domain.text import duration
 from holdfast.rules.command_lines import MAX_RULE, line_policy, rule_to_offer, split_rules
 from holdfast.rules.patterns import fits, literally, policy_of_tool

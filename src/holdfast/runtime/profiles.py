@@ -19,7 +19,8 @@ from holdfast.config import ConfigError, environment
 from holdfast.domain.compaction import CompactionRules
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events.chapter import ResetPolicy
-from holdfast.domain.events.parts import Problem, Rights, RightsLayer
+from holdfast.domain.events.parts import Rights, RightsLayer
+from holdfast.domain.events.problem import Problem, ProblemCode
 from holdfast.domain.next_step import MINUTE_MS, TurnLimits
 from holdfast.domain.reset import ResetRules
 from holdfast.domain.rights import inherit
@@ -371,6 +372,6 @@ def _blocks(kib: int) -> int:
 
 
 def _missing(
-    code: str, message: str, *, hint: str = "Change config.toml, then send a message to go on."
+    code: ProblemCode, message: str, *, hint: str = "Change config.toml, then send a message to go on."
 ) -> UnavailableModel:
     return UnavailableModel(Problem(code=code, message=message, hint=hint))

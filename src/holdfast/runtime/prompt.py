@@ -51,7 +51,7 @@ def response_event(step: CallModel, answer: ModelAnswer, duration_ms: int) -> Mo
         text=answer.text,
         thinking=answer.thinking,
         calls=calls,
-        finish=answer.finish,
+        finish_reason=answer.finish_reason,
         usage=answer.usage,
         duration_ms=duration_ms,
         signature=answer.signature,

@@ -11,8 +11,8 @@ from pathlib import Path
 from holdfast.clock import Clock, elapsed
 from holdfast.domain.errors import HoldfastError, Unavailable
 from holdfast.domain.events import session_stream
-from holdfast.domain.events.chapter import CompactionFailed
-from holdfast.domain.events.parts import Problem
+from holdfast.domain.events.chapter import SummaryFailed
+from holdfast.domain.events.problem import Problem
 from holdfast.domain.next_step import Finish, Partial, Rest, closing_events, next_step
 from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session, Turn
@@ -37,7 +37,7 @@ RESUME_AT_ONCE = 8
 RESUME_SECONDS = 2.0
 """After a start so many open turns go on at a time: the next ones when these are done, at the latest after so long."""
 WAKING = frozenset(
-    {"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered", "CompactionRequested"}
+    {"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered", "SummaryRequested"}
 )
 log = logging.getLogger(__name__)
 
@@ -242,8 +242,8 @@ class Runner:
     def _try_again_later(self, session: Session) -> None:
         """A summary that failed is tried again when its time has come; after a restart, at the next turn's end."""
         failed, now = session.chapter.failed, self._clock.now()
-        if session.activity == "idle" and failed is not None and (failed.again_at or 0) > now:
-            seconds = ((failed.again_at or 0) - now) / 1000
+        if session.activity == "idle" and failed is not None and (failed.retry_at or 0) > now:
+            seconds = ((failed.retry_at or 0) - now) / 1000
             asyncio.get_running_loop().call_later(seconds, self.wake, session.id)
 
     async def _run(self, writer: SessionWriter, left: Partial) -> None:
@@ -280,7 +280,7 @@ class Runner:
         if (trying := session.chapter.in_progress) is not None:
             problem = Problem(code="internal", message=f"An internal error ended the summary: {what}", hint=hint)
             found.session.append(
-                CompactionFailed(covers=trying.covers, attempt=trying.attempt, problem=problem, again_at=None)
+                SummaryFailed(covers_turn=trying.covers_turn, attempt=trying.attempt, problem=problem, retry_at=None)
             )
         if session.turn is not None:
             message = f"An internal error ended this turn: {what}"

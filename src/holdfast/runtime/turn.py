@@ -18,6 +18,7 @@ import asyncio
 from dataclasses import dataclass
 
 from holdfast.clock import Clock, until
+from holdfast.domain.events.actor import THE_CLOCK
 from holdfast.domain.events.session import InputsJoined, TurnStarted, TurnSuspended, WaitAnswered
 from holdfast.domain.next_step import (
     Advance,
@@ -145,7 +146,7 @@ class Worker:
                 return Prepared(Events([InputsJoined(turn=turn, inputs=inputs, by_person=by_person)]), perform=False)
             case Sleep(turn, wait, _, default) if wait == self._timed_out:
                 note = timeout_note(session)
-                answer = WaitAnswered(turn=turn, wait=wait, answer=default, by="the clock", note=note)
+                answer = WaitAnswered(turn=turn, wait=wait, answer=default, by=THE_CLOCK, note=note)
                 return Prepared(Events([answer]), perform=False)
             case Finish():
                 companions = await self._task_log.turn_finished(session, step)
@@ -231,5 +232,7 @@ class Worker:
         session, now = self._writer.session, self._clock.now()
         events = interrupted_summary(session, "the gateway was shut down", now=now)
         if session.turn is not None and session.turn.wait is None:
-            events.append(TurnSuspended(turn=session.turn.number, reason="the gateway was shut down"))
+            events.append(
+                TurnSuspended(turn=session.turn.number, interruption="shutdown", reason="the gateway was shut down")
+            )
         await self._writer.commit(Events(events), at=now)

@@ -23,8 +23,8 @@ from holdfast.domain.events.card import (
     CardUnlinked,
     RunEvent,
     RunFinished,
-    RunNoted,
-    RunNudged,
+    RunHeartbeat,
+    RunReminded,
     RunStarted,
 )
 
@@ -37,7 +37,7 @@ def of_board(event: BoardEvent, base: dict[str, object]) -> list[Change]:
         case BoardCreated() as e:
             return [("create_board", base | {"board": e.board, "title": e.title})]
         case BoardPaused() as e:
-            return [("pause_board", base | {"board": e.board, "by": e.by})]
+            return [("pause_board", base | {"board": e.board, "by": str(e.by)})]
         case BoardResumed() as e:
             return [("resume_board", base | {"board": e.board})]
         case BoardArchived() as e:
@@ -57,7 +57,7 @@ def of_card(event: CardEvent, base: dict[str, object]) -> list[Change]:
                 "workspace": e.workspace,
                 "priority": e.priority,
                 "status": e.status,
-                "by": e.by,
+                "by": str(e.by),
                 "root": "" if e.rights is None else e.rights.ancestors[0],
             }
             links: list[Change] = [("link_card", {"parent": parent, "card": e.card}) for parent in e.parents]
@@ -76,7 +76,7 @@ def of_card(event: CardEvent, base: dict[str, object]) -> list[Change]:
         case CardMoved() as e:
             return [_moved(base, e.status, e.reason, scheduled_at=e.at)]
         case CardBlocked() as e:
-            return [_moved(base, "blocked", e.reason, kind=e.of)]
+            return [_moved(base, "blocked", e.reason, kind=e.block_kind)]
         case CardCompleted() as e:
             return [_moved(base, "done", e.summary)]
         case CardUnblocked() as e:
@@ -87,7 +87,7 @@ def of_card(event: CardEvent, base: dict[str, object]) -> list[Change]:
 
 def _of_run(event: RunEvent, base: dict[str, object]) -> list[Change]:
     match event:
-        case RunNudged():
+        case RunReminded():
             return [("touch_card", base)]
         case RunStarted() as e:
             run = {
@@ -95,13 +95,13 @@ def _of_run(event: RunEvent, base: dict[str, object]) -> list[Change]:
                 "session": e.session,
                 "task": e.task,
                 "profile": e.profile,
-                "resumes": e.resumes,
-                "warning": e.fresh_because,
+                "resumes": e.resumed_run,
+                "warning": e.fresh_reason,
                 "workspace": e.workspace,
                 "after_turn": e.after_turn,
             }
             return [("card_runs", base | run), ("start_run", base | run)]
-        case RunNoted() as e:
+        case RunHeartbeat() as e:
             return [("touch_card", base), ("note_run", base | {"run": e.run, "note": e.note})]
         case RunFinished() as e:
             end = {
@@ -109,9 +109,9 @@ def _of_run(event: RunEvent, base: dict[str, object]) -> list[Change]:
                 "outcome": e.outcome,
                 "failure": e.failure,
                 "reason": e.reason,
-                "counts": int(e.counts),
+                "counts": int(e.uses_attempt),
                 "until_turn": e.until_turn,
-                "again_at": e.again_at,
+                "again_at": e.retry_at,
             }
             return [("card_run_over", base | end), ("finish_run", base | end)]
         case _ as never:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,9 +11,15 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from holdfast.domain.errors import Corrupt, Rejected, Unavailable
+from holdfast.store.migrations.event_shapes import new_shape
+from holdfast.store.migrations.rewrite_events import rewrite_events
 from holdfast.store.queries import migrations
+from holdfast.store.rebuild import rebuild_projections
 
+log = logging.getLogger(__name__)
 READERS = 3
+EVENT_SHAPES = 8
+"""The migration that is preceded by a rewriting of the events."""
 T = TypeVar("T")
 
 
@@ -60,6 +67,9 @@ def prepare(path: Path) -> None:
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 connection.execute("PRAGMA journal_mode=WAL")
             migrate(connection)
+            if _must_rebuild(connection):
+                log.info("the lists are made anew from the stored events")
+                rebuild_projections(connection)
 
 
 def _is_current(path: Path) -> bool:
@@ -69,7 +79,14 @@ def _is_current(path: Path) -> bool:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         except sqlite3.OperationalError:
             return False
-        return version == migrations()[-1][0] and connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        if version != migrations()[-1][0] or _must_rebuild(connection):
+            return False
+        return bool(connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal")
+
+
+def _must_rebuild(connection: sqlite3.Connection) -> bool:
+    """Whether a migration wants the projections made anew, which only the code of this version can do."""
+    return connection.execute("SELECT 1 FROM counters WHERE name = 'rebuild_projections'").fetchone() is not None
 
 
 def no_space(directory: Path) -> Unavailable:
@@ -104,4 +121,6 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
     for number, _, statements in known:
         if number > version:
+            if number == EVENT_SHAPES:
+                rewrite_events(connection, new_shape, progress="events_rewritten")
             connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nPRAGMA user_version={number};\nCOMMIT;")

@@ -12,19 +12,22 @@ import msgspec
 
 from holdfast.domain.chapter import INTERRUPTED
 from holdfast.domain.events import Record, session_stream, task_stream
+from holdfast.domain.events.actor import Actor, is_person
 from holdfast.domain.events.card import BoardEvent
 from holdfast.domain.events.chapter import (
     ChapterOpened,
     ChapterRejoined,
-    CompactionFailed,
-    CompactionRequested,
-    CompactionStarted,
-    ContextCompacted,
     ResetPolicySet,
     ResetPostponed,
+    SummaryFailed,
+    SummaryRequested,
+    SummaryStarted,
+    SummaryWritten,
 )
+from holdfast.domain.events.parts import Delegated, Forked
 from holdfast.domain.events.session import (
     AgentChosen,
+    DriverOutputRead,
     FailureDismissed,
     InputReceived,
     InputRevised,
@@ -35,6 +38,8 @@ from holdfast.domain.events.session import (
     ModelRequested,
     ModelResponded,
     NoteReceived,
+    RunBound,
+    RunReleased,
     SessionArchived,
     SessionCreated,
     SessionPinned,
@@ -43,7 +48,7 @@ from holdfast.domain.events.session import (
     StopRequested,
     ToolCallFinished,
     ToolCallStarted,
-    TurnDetached,
+    TurnBackgrounded,
     TurnFinished,
     TurnResumed,
     TurnStarted,
@@ -51,24 +56,24 @@ from holdfast.domain.events.session import (
     TurnUndone,
     WaitAnswered,
     WaitOpened,
-    WorkerBound,
-    WorkerReleased,
 )
 from holdfast.domain.events.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
 from holdfast.domain.events.task import (
+    CommandExited,
+    CommandKilled,
     ProcessStarted,
-    TaskContinued,
-    TaskDetached,
+    TaskBackgrounded,
     TaskEvent,
     TaskFinished,
-    TaskKept,
+    TaskLifetimeSet,
     TaskPinned,
     TaskPruned,
+    TaskResumed,
     TaskStarted,
     TaskStopRequested,
 )
 from holdfast.domain.session_rules import title_from
-from holdfast.domain.task import is_person
+from holdfast.domain.task import end_evidence
 from holdfast.store.card_projections import Change, of_board, of_card
 
 NOT_REBUILT = frozenset({"drop_partial"})
@@ -146,14 +151,21 @@ def project(record: Record) -> list[Change]:
             }
             return [("open_wait", wait), *_turn_state(base, e.turn, "waiting", reason=e.reason)]
         case WaitAnswered() as e:
-            answer = base | {"wait": e.wait, "answer": e.answer, "by": e.by}
+            answer = base | {"wait": e.wait, "answer": e.answer, "by": str(e.by)}
             return [("answer_wait", answer), *_turn_state(base, e.turn, "running"), *_acted(base, e.by)]
         case TurnFinished() as e:
             end = base | {"turn": e.turn, "state": e.outcome, "reason": e.reason}
             return [("finish_turn", end), ("close_waits", end), ("session_turn_over", end)]
         case SessionCreated() as e:
             ancestors = [] if e.rights is None else e.rights.ancestors
-            born = {"title": e.title, "profile": e.profile, "cwd": e.cwd, "parent": e.parent, "task": e.task}
+            match e.origin:
+                case Forked(parent=parent):
+                    came_from = {"parent": parent, "task": ""}
+                case Delegated(task=task):
+                    came_from = {"parent": "", "task": task}
+                case _:
+                    came_from = {"parent": "", "task": ""}
+            born = {"title": e.title, "profile": e.profile, "cwd": e.cwd} | came_from
             return [("create_session", base | born | {"ancestors": json.dumps(ancestors)})]
         case AgentChosen() as e:
             return [("choose_agent", base | {"profile": e.profile, "model": e.model}), *_acted(base, e.by)]
@@ -192,12 +204,13 @@ def project(record: Record) -> list[Change]:
             | ToolCallStarted()
             | ToolCallFinished()
             | NoteReceived()
-            | TurnDetached()
+            | TurnBackgrounded()
             | ResetPostponed()
-            | WorkerReleased()
+            | RunReleased()
+            | DriverOutputRead()
         ):
             return [("touch_session", base)]
-        case WorkerBound() as e:
+        case RunBound() as e:
             return [("bind_session", base | {"cwd": e.cwd})]
         case ResetPolicySet() as e:
             policy = msgspec.json.encode(e.policy).decode()
@@ -206,14 +219,14 @@ def project(record: Record) -> list[Change]:
             return [("open_chapter", base | {"chapter": e.chapter, "by_person": e.rule == "person"})]
         case ChapterRejoined() as e:
             return [("rejoin_chapter", base | {"chapter": e.chapter, "since": e.since})]
-        case CompactionRequested() as e:
+        case SummaryRequested() as e:
             return [("session_compacting", base | {"still": WANTED, "more": WANTED}), *_acted(base, e.by)]
-        case CompactionStarted():
+        case SummaryStarted():
             return [("session_compacting", base | {"still": WANTED, "more": TRYING})]
-        case CompactionFailed() as e:
+        case SummaryFailed() as e:
             still = WANTED if e.problem.code == INTERRUPTED else 0
             return [("session_compacting", base | {"still": still, "more": 0})]
-        case ContextCompacted() as e:
+        case SummaryWritten() as e:
             still = WANTED if e.source == "digest" else 0
             return [("session_compacting", base | {"still": still, "more": 0})]
         case GatewayStarted() | GatewayStopped() | StaleListed():
@@ -234,12 +247,12 @@ def _of_task(event: TaskEvent, base: dict[str, object]) -> list[Change]:
     match event:
         case TaskStarted() as e:
             row = {
-                "kind": e.of,
+                "kind": e.task_kind,
                 "title": e.title,
                 "command": e.command,
                 "argv": json.dumps(e.argv),
                 "cwd": e.cwd,
-                "by": e.by,
+                "by": str(e.by),
                 "session": e.session,
                 "call": e.call,
                 "worker": e.worker,
@@ -252,23 +265,23 @@ def _of_task(event: TaskEvent, base: dict[str, object]) -> list[Change]:
             return [("start_task", base | row)]
         case ProcessStarted() as e:
             return [("task_process", base | {"pid": e.pid})]
-        case TaskDetached():
+        case TaskBackgrounded():
             return [("task_detached", base)]
-        case TaskContinued():
+        case TaskResumed():
             return [("task_continued", base)]
-        case TaskKept() as e:
+        case TaskLifetimeSet() as e:
             return [("task_kept", base | {"lifetime": e.lifetime})]
         case TaskStopRequested() as e:
-            return [("task_stopping", base | {"by": e.by, "reason": e.reason})]
+            return [("task_stopping", base | {"by": str(e.by), "reason": e.reason})]
         case TaskPinned() as e:
             return [("pin_task", base | {"pinned": int(e.pinned)})]
         case TaskFinished() as e:
             end = {
                 "state": e.outcome,
                 "reason": e.reason,
-                "exit_code": e.exit_code,
-                "signal": e.signal,
-                "evidence": e.evidence,
+                "exit_code": e.end.code if isinstance(e.end, CommandExited) else None,
+                "signal": e.end.signal if isinstance(e.end, CommandKilled) else "",
+                "evidence": end_evidence(e.end),
                 "ended_at": e.ended_at,
                 "output_bytes": e.output_bytes,
                 "dropped_bytes": e.dropped_bytes,
@@ -282,7 +295,7 @@ def _of_task(event: TaskEvent, base: dict[str, object]) -> list[Change]:
             assert_never(never)
 
 
-def _acted(base: dict[str, object], by: str) -> list[Change]:
+def _acted(base: dict[str, object], by: Actor) -> list[Change]:
     return [("person_acted", base)] if is_person(by) else []
 
 

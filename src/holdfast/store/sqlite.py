@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound
+from holdfast.domain.errors import Conflict, Gone, NotFound
 from holdfast.domain.events import SYSTEM, Record, decode_many
 from holdfast.follower_state import FollowerState
 from holdfast.store.cards import SqliteCards
@@ -41,12 +40,12 @@ from holdfast.store.operations import DoAppend, DoClaim, DoPartial, DoRelease, a
 from holdfast.store.queries import queries
 from holdfast.store.readers import Readers
 from holdfast.store.search import SearchIndex
+from holdfast.store.stored_lines import checked
 from holdfast.store.subscriptions import Subscriptions
 from holdfast.store.writer import Writer
 
 T = TypeVar("T")
 LOAD_PAGE = 500
-FETCH = 64
 
 
 class SqliteStore:
@@ -355,41 +354,6 @@ def _not_ahead(what: str, after: int, end: int) -> None:
     """A cursor from another life of this log would wait for ever, so it is refused."""
     if after > end:
         raise Conflict(f"The cursor {after} is ahead of {what}, which ends at {end}.", hint="Begin again with after=0.")
-
-
-def checked(
-    db: sqlite3.Connection,
-    query: str,
-    parameters: dict[str, object],
-    *,
-    enough: int = PAGE_BYTES,
-    skipped: list[bytes] | None = None,
-) -> Page:
-    """Stored lines, each compared with its CRC; in handfuls that stay in the cache, since replay goes through here.
-
-    A damaged line is Corrupt; with `skipped` it is put there and left out.
-    """
-    cursor = db.execute(queries()[query], parameters)
-    lines: list[bytes] = []
-    most = FETCH if enough >= PAGE_BYTES else 1  # a small page must not grow by many large events at once
-    size, handful, seen = 0, min(8, most), 0
-    while size < enough and (rows := cursor.fetchmany(handful)):
-        some = [line if zlib.crc32(line) == crc else _damaged(line, skipped) for line, crc in rows]
-        lines += filter(None, some) if skipped else some
-        seen += len(some)
-        size += sum(map(len, some)) or 1
-        handful = min(most, 1 + (enough - size) * seen // size)  # large events come one by one
-    return Page(tuple(lines), more=size >= enough or seen == parameters["limit"])
-
-
-def _damaged(line: bytes, skipped: list[bytes] | None) -> bytes:
-    if skipped is not None:
-        skipped.append(line)
-        return b""
-    raise Corrupt(
-        f"A stored event does not match its checksum: {line[:80]!r}…",
-        hint="Stop the gateway and run `holdfast doctor`.",
-    )
 
 
 def fetch(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -> list[Row]:

@@ -14,8 +14,8 @@ from holdfast.clock import Clock
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import session_stream, task_stream
-from holdfast.domain.events.parts import Rights
-from holdfast.domain.events.session import SessionCreated, TurnDetached
+from holdfast.domain.events.parts import Delegated, Rights
+from holdfast.domain.events.session import SessionCreated, TurnBackgrounded
 from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.history import UserMessage
 from holdfast.domain.session import Session
@@ -54,7 +54,7 @@ class AgentTasks:
         )
         born = events[0]
         assert isinstance(born, SessionCreated)
-        events[0] = msgspec.structs.replace(born, task=started.task, rights=rights)
+        events[0] = msgspec.structs.replace(born, origin=Delegated(task=started.task), rights=rights)
         await self._task_log.changes.take(started.task, Path(started.cwd))
         session = Write(session_stream(started.worker), tuple(events), expect=0)
         return await self._task_log.start(started, command=caller.key, also=(session,))
@@ -78,7 +78,7 @@ class AgentTasks:
                 raise Conflict("No turn is running." if turn is None else f"It is a task already: {turn.task}.")
             started = TaskStarted(
                 task=task,
-                of="agent",
+                task_kind="agent",
                 title=task_title(_asked(state, turn.number) or state.title),
                 command=_asked(state, turn.number),
                 cwd=state.cwd,
@@ -88,7 +88,9 @@ class AgentTasks:
             writes = (
                 Write(task_stream(task), (started,), expect=0),
                 Write(
-                    session_stream(session), (TurnDetached(turn=turn.number, task=task, by=caller.by),), expect=version
+                    session_stream(session),
+                    (TurnBackgrounded(turn=turn.number, task=task, by=caller.by),),
+                    expect=version,
                 ),
             )
             try:

@@ -22,15 +22,16 @@ import msgspec
 from holdfast.clock import Clock, wait_for_event
 from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, Unavailable
 from holdfast.domain.events import task_stream
+from holdfast.domain.events.actor import THE_RUNTIME, Actor
 from holdfast.domain.events.task import (
     ProcessStarted,
-    TaskDetached,
+    TaskBackgrounded,
     TaskFinished,
     TaskPinned,
     TaskStarted,
     TaskStopRequested,
 )
-from holdfast.domain.task import NEVER_STARTED, task_of_left
+from holdfast.domain.task import task_of_left
 from holdfast.follower_state import FollowerState
 from holdfast.processes.command import Command, CommandState, NeverStarted, Running
 from holdfast.processes.kill import KillReport
@@ -43,7 +44,7 @@ from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.environments import Environments
 from holdfast.tasks.lifetimes import TaskLifetimes
 from holdfast.tasks.log import TaskLog
-from holdfast.tasks.results import finish_process, left_behind_write
+from holdfast.tasks.results import finish_process, left_behind_write, lost, never_started
 from holdfast.tasks.sandbox import SandboxPolicy
 
 STOP_GRACE_SECONDS = 5.0
@@ -188,8 +189,7 @@ class Tasks:
         try:
             running = await self.supervisor.start(command)
         except HoldfastError as error:
-            reason = f"{NEVER_STARTED}: {error.message.rstrip('.')}"
-            await self._finish(TaskFinished(task=task, outcome="failed", reason=reason, evidence=error.hint, files=[]))
+            await self._finish(never_started(task, error.message.rstrip("."), hint=error.hint))
             return
         except OSError as error:  # it may run or not: that is found out as after a restart
             log.error("the start of task %s was cut: %s", task, error)
@@ -239,11 +239,11 @@ class Tasks:
         """Nobody waits for it any more; how it stands then. One that has ended in this very moment has ended."""
         while (row := await self._store.task(task))["state"] == "running" and row["foreground"]:
             with suppress(Conflict):  # something happened to it: look again
-                await self.task_log.add(TaskDetached(task=task, reason=reason), expect=int(str(row["version"])))
+                await self.task_log.add(TaskBackgrounded(task=task, reason=reason), expect=int(str(row["version"])))
         return row
 
     async def request_stop(
-        self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None
+        self, row: Row, *, by: Actor, reason: str, force: bool, command: CommandKey | None = None
     ) -> Appended:
         """Want its end: written first, then signalled, then by force."""
         task = str(row["id"])
@@ -258,7 +258,7 @@ class Tasks:
         self.recover(row)  # one that has not begun has nobody yet who writes its end
         return appended
 
-    async def pin(self, row: Row, *, pinned: bool, by: str, command: CommandKey | None = None) -> Appended:
+    async def pin(self, row: Row, *, pinned: bool, by: Actor, command: CommandKey | None = None) -> Appended:
         """Keep it whatever is pruned, or not any more."""
         return await self.task_log.add(TaskPinned(task=str(row["id"]), pinned=pinned, by=by), command=command)
 
@@ -302,7 +302,7 @@ class Tasks:
 
     async def _end_by_rule(self, task: str, reason: str) -> None:
         async def end() -> None:
-            await self.request_stop(await self._store.task(task), by="the runtime", reason=reason, force=False)
+            await self.request_stop(await self._store.task(task), by=THE_RUNTIME, reason=reason, force=False)
 
         try:
             await self._write(end)
@@ -316,7 +316,7 @@ class Tasks:
             try:
                 return await self._until_over(row, begin=begin, known=known)
             except Corrupt as error:
-                return await self._finish(TaskFinished(task=task, outcome="lost", reason=error.message, files=None))
+                return await self._finish(lost(task, error.message))
             except (Unavailable, OSError) as error:
                 log.error("task %s cannot be followed now: %s", row["id"], error)
                 await asyncio.sleep(RETRY_SECONDS)
@@ -329,8 +329,7 @@ class Tasks:
         if isinstance(found, NeverStarted) and found.cancelled:
             row = await self._store.task(task)
             if unwanted := await self._lifetimes.why_not_begin(row):
-                reason = f"{NEVER_STARTED}: {unwanted}"
-                return await self._finish(TaskFinished(task=task, outcome="stopped", reason=reason, files=[]))
+                return await self._finish(never_started(task, unwanted, outcome="stopped"))
             if not begin and task not in self._to_begin:
                 return None
             found = await self._start_late(row)
@@ -347,7 +346,7 @@ class Tasks:
         finished = await asyncio.to_thread(
             finish_process, row, found, output=output, left=left, changes=changes, hide=hide
         )
-        rest = left_behind_write(row, left)
+        rest = left_behind_write(row, left, by=(await self.task_log.started(task)).by) if left else ()
         await self._finish(finished, *rest)
         if rest:
             self.recover(await self._store.task(task_of_left(task)))

@@ -68,7 +68,7 @@ class TaskFileExporter:
         noun, _, id = stream.partition("/")
         if noun == "session" and id in self._workers and kinds & WRITTEN:
             await self._write(self._workers[id], id)
-        elif noun == "task" and kinds & {"TaskStarted", "TaskContinued", "TaskFinished"}:
+        elif noun == "task" and kinds & {"TaskStarted", "TaskResumed", "TaskFinished"}:
             await self._look(await self._store.task(id))
 
     async def _catch_up(self) -> None:

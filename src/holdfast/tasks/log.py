@@ -15,8 +15,9 @@ from pathlib import Path
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import AnyEvent, session_stream, task_stream
+from holdfast.domain.events.actor import TaskActor
 from holdfast.domain.events.session import InputReceived, NoteReceived, TurnStarted
-from holdfast.domain.events.task import TaskContinued, TaskEvent, TaskFinished, TaskKind, TaskStarted
+from holdfast.domain.events.task import TaskEvent, TaskFinished, TaskKind, TaskResumed, TaskStarted, TurnEnded
 from holdfast.domain.history import ToolResult
 from holdfast.domain.next_step import Finish
 from holdfast.domain.queue import QUEUE_LIMIT
@@ -91,7 +92,7 @@ class TaskLog:
         if row is None or row["state"] == "running":
             return []
         await self.changes.take(session.task, Path(session.cwd))
-        return [Write(task_stream(session.task), (TaskContinued(task=session.task, turn=event.turn),))]
+        return [Write(task_stream(session.task), (TaskResumed(task=session.task, turn=event.turn),))]
 
     async def turn_finished(self, session: Session, finish: Finish) -> list[Write]:
         """What is written with the end of a turn that is a task: the end of that task, and the note about it."""
@@ -104,7 +105,7 @@ class TaskLog:
             task=turn.task,
             outcome=finish.outcome,
             reason=finish.reason,
-            evidence=f"turn {turn.number} of session {session.id}",
+            end=TurnEnded(session=session.id, turn=turn.number),
             preview=" ".join(said.split())[:PREVIEW],
             summary=said,
             files=await self._files(session, turn),
@@ -133,7 +134,9 @@ class TaskLog:
         room = int(str(parent["queued"])) < QUEUE_LIMIT
         if row["notify"] and room and not parent["archived"]:  # what was put away does not wake up by itself
             input = f"task-{finished.task}-{int(str(row['version'])) + 1}"
-            told = InputReceived(input=input, text=text, mode="queue", by=f"task {finished.task}")
+            told = InputReceived(
+                input=input, text=text, mode="queue", by=TaskActor(task=finished.task), source="task", ref=finished.task
+            )
         return (end, Write(session_stream(session), (told,)))
 
     async def _session(self, session: str) -> Row | None:

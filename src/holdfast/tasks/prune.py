@@ -15,6 +15,7 @@ from pathlib import Path
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import SYSTEM, task_stream
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.task import TaskOutcome, TaskPruned
 from holdfast.processes.supervisor import Supervisor
 from holdfast.store.contract import Append, CommandKey, Row, Store, Write
@@ -82,13 +83,13 @@ class Pruning:
         files = await asyncio.to_thread(lambda: {task: _on_disk(self._supervisor.root / task) for task in tasks})
         return [row | {TAKES: events[str(row["id"])] + files[str(row["id"])]} for row in rows]
 
-    async def prune(self, rule: Rule, *, by: str, command: CommandKey | None = None) -> list[Row]:
+    async def prune(self, rule: Rule, *, by: Actor, command: CommandKey | None = None) -> list[Row]:
         """Let it go; what went."""
         if command is not None and await self._store.find_command(command) is not None:
             raise _before()
         return await self.remove(await self.preview(rule), by=by, command=command)
 
-    async def remove(self, rows: list[Row], *, by: str, command: CommandKey | None = None) -> list[Row]:
+    async def remove(self, rows: list[Row], *, by: Actor, command: CommandKey | None = None) -> list[Row]:
         """These very tasks, some at a time; those that went. One that was pinned or continued meanwhile stays."""
         gone: list[Row] = []
         for start in range(0, len(rows), AT_ONCE):
@@ -99,7 +100,7 @@ class Pruning:
             gone += some
         return gone
 
-    async def _take(self, rows: list[Row], *, by: str, command: CommandKey | None) -> list[Row]:
+    async def _take(self, rows: list[Row], *, by: Actor, command: CommandKey | None) -> list[Row]:
         """Write down that they go, if they still are as they were seen; which of them."""
         while rows:
             guards = [Write(task_stream(str(row["id"])), (), expect=int(str(row["version"]))) for row in rows]
@@ -138,7 +139,7 @@ def _before() -> Conflict:
     return Conflict("This prune was carried out before.", hint=hint)
 
 
-def _pruned(row: Row, by: str) -> TaskPruned:
+def _pruned(row: Row, by: Actor) -> TaskPruned:
     task, title = str(row["id"]), str(row["title"])
     return TaskPruned(task=task, title=title, state=_outcome(row), bytes=kept_bytes(row), by=by)
 

@@ -16,6 +16,7 @@ from holdfast.clock import Clock
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected
 from holdfast.domain.events import session_stream, task_stream
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.stale import Owner
 from holdfast.domain.task import task_of_left
 from holdfast.processes.activity import Activity, NotYet
@@ -249,7 +250,9 @@ class TaskQueries:
                 changes.drain()
         return row
 
-    async def stop(self, row: Row, *, by: str, reason: str, force: bool, command: CommandKey | None = None) -> Appended:
+    async def stop(
+        self, row: Row, *, by: Actor, reason: str, force: bool, command: CommandKey | None = None
+    ) -> Appended:
         """Want its end. An agent's turn is stopped; what it had started in the background goes on."""
         if row["kind"] == "process":
             return await self._tasks.request_stop(row, by=by, reason=reason, force=force, command=command)

@@ -13,7 +13,19 @@ from typing import assert_never
 import msgspec
 
 from holdfast.domain.events import task_stream
-from holdfast.domain.events.task import Lifetime, ProcessStarted, TaskFinished, TaskStarted
+from holdfast.domain.events.actor import Actor
+from holdfast.domain.events.task import (
+    CommandExited,
+    CommandKilled,
+    CommandLost,
+    CommandNeverStarted,
+    Lifetime,
+    ProcessStarted,
+    TaskEnd,
+    TaskFinished,
+    TaskOutcome,
+    TaskStarted,
+)
 from holdfast.domain.task import INLINE, NEVER_STARTED, PREVIEW, command_outcome, task_of_left, task_title
 from holdfast.processes.command import CommandOutcome, Ended, Lost, NeverStarted
 from holdfast.processes.kill import Member
@@ -37,7 +49,7 @@ def finish_process(
     code, name, evidence, lost, at = None, "", "", "", None
     match end:
         case NeverStarted(reason=why):
-            return TaskFinished(task=task, outcome="failed", reason=f"{NEVER_STARTED}: {why}", files=[])
+            return never_started(task, why)
         case Ended():
             code, name = end.code, "" if end.signal is None else signal_name(end.signal)
             evidence = f"recorded by its {end.by}"
@@ -54,9 +66,7 @@ def finish_process(
         task=task,
         outcome=outcome,
         reason=reason,
-        exit_code=code,
-        signal=name,
-        evidence=evidence,
+        end=_end(code, name, evidence),
         ended_at=at,
         output_bytes=size,
         dropped_bytes=output.read(output.head, 1).dropped if size > output.head else 0,
@@ -67,19 +77,36 @@ def finish_process(
     )
 
 
-def left_behind_write(row: Row, left: tuple[Member, ...]) -> tuple[Write, ...]:
+def never_started(task: str, cause: str, *, outcome: TaskOutcome = "failed", hint: str = "") -> TaskFinished:
+    """The end of a command that did not run at all."""
+    end = CommandNeverStarted(cause=cause, hint=hint)
+    return TaskFinished(task=task, outcome=outcome, reason=f"{NEVER_STARTED}: {cause}", end=end, files=[])
+
+
+def lost(task: str, evidence: str) -> TaskFinished:
+    """The end of a command that nobody saw."""
+    return TaskFinished(task=task, outcome="lost", reason=evidence, end=CommandLost(evidence=evidence), files=None)
+
+
+def _end(code: int | None, signal: str, evidence: str) -> TaskEnd:
+    if signal:
+        return CommandKilled(signal=signal, evidence=evidence)
+    return CommandLost(evidence=evidence) if code is None else CommandExited(code=code, evidence=evidence)
+
+
+def left_behind_write(row: Row, left: tuple[Member, ...], *, by: Actor) -> tuple[Write, ...]:
     """What a command left behind, as a task of its own with the lifetime of that command; nothing if nobody is left."""
     if not left or row["left_by"]:
         return ()
     task = task_of_left(str(row["id"]))
     started = TaskStarted(
         task=task,
-        of="process",
+        task_kind="process",
         title=task_title(f"left by {row['title']}"),
         command=str(row["command"]),
         argv=msgspec.json.decode(str(row["argv"]), type=list[str]),
         cwd=str(row["cwd"]),
-        by=str(row["started_by"]),
+        by=by,
         session=str(row["session"]),
         lifetime=msgspec.convert(row["lifetime"], Lifetime),
         until=None if row["until"] is None else int(str(row["until"])),

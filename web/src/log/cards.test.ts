@@ -7,9 +7,9 @@ import { cardHappened, columns } from "./cards";
 
 type Event = LogRecord["event"];
 const record = (version: number, event: Event): LogRecord => ({ seq: version, stream: "card/c1", version, at: 1000 * version, event });
-const created: Event = { kind: "CardCreated", card: "c1", board: "b", title: "T", body: "", by: "web", status: "ready", profile: "demo" };
-const started: Event = { kind: "RunStarted", card: "c1", run: 1, session: "s", task: "t", profile: "demo", resumes: 0, after_turn: 0, workspace: "w", found: "" };
-const blocked: Event = { kind: "CardBlocked", card: "c1", of: "needs_input", reason: "which?", by: "run 1", run: 1 };
+const created: Event = { kind: "CardCreated", card: "c1", board: "b", title: "T", body: "", by: { type: "person", client: "web" }, status: "ready", profile: "demo" };
+const started: Event = { kind: "RunStarted", card: "c1", run: 1, session: "s", task: "t", profile: "demo", resumed_run: 0, after_turn: 0, workspace: "w", workspace_state: "" };
+const blocked: Event = { kind: "CardBlocked", card: "c1", block_kind: "needs_input", reason: "which?", by: { type: "run", card: "c1", run: 1 }, run: 1 };
 const finished: Event = { kind: "RunFinished", card: "c1", run: 1, outcome: "blocked", reason: "blocked: which?" };
 
 function play(...events: readonly Event[]): CardView {
@@ -26,11 +26,11 @@ describe("a card", () => {
     expect(play(created, started)).toMatchObject({ status: "running", run: 1, session: "s", moved_at: 2000, version: 2 });
     expect(play(created, started, finished, blocked)).toMatchObject({ status: "blocked", reason: "which?", block_kind: "needs_input" });
     expect(play(created, started, finished)).toMatchObject({ status: "ready", reason: "blocked: which?" });
-    expect(play(created, started, blocked, { kind: "CardUnblocked", card: "c1", by: "web" })).toMatchObject({ status: "ready", block_kind: "", reason: "" });
-    expect(play(created, { kind: "CardMoved", card: "c1", status: "scheduled", reason: "", by: "web", at: 9 })).toMatchObject({ status: "scheduled", scheduled_at: 9 });
-    expect(play(created, { kind: "CardCommented", card: "c1", comment: "x", text: "hi", by: "web" }).comments).toBe(1);
-    expect(play(created, { kind: "CardCompleted", card: "c1", summary: "all of it", by: "web" })).toMatchObject({ status: "done", reason: "all of it" });
-    expect(play(created, { kind: "CardEdited", card: "c1", by: "web", title: "U" })).toMatchObject({ title: "U", profile: "demo" });
+    expect(play(created, started, blocked, { kind: "CardUnblocked", card: "c1", by: { type: "person", client: "web" } })).toMatchObject({ status: "ready", block_kind: "", reason: "" });
+    expect(play(created, { kind: "CardMoved", card: "c1", status: "scheduled", reason: "", by: { type: "person", client: "web" }, at: 9 })).toMatchObject({ status: "scheduled", scheduled_at: 9 });
+    expect(play(created, { kind: "CardCommented", card: "c1", comment: "x", text: "hi", by: { type: "person", client: "web" } }).comments).toBe(1);
+    expect(play(created, { kind: "CardCompleted", card: "c1", summary: "all of it", by: { type: "person", client: "web" } })).toMatchObject({ status: "done", reason: "all of it" });
+    expect(play(created, { kind: "CardEdited", card: "c1", by: { type: "person", client: "web" }, title: "U" })).toMatchObject({ title: "U", profile: "demo" });
   });
 
   it("takes an event once, and asks when one is missing", () => {
@@ -43,7 +43,7 @@ describe("a card", () => {
 
 describe("a list of cards", () => {
   const card = play(created);
-  const moved = play(created, { kind: "CardMoved", card: "c1", status: "archived", reason: "", by: "web" });
+  const moved = play(created, { kind: "CardMoved", card: "c1", status: "archived", reason: "", by: { type: "person", client: "web" } });
   it("takes what fits, lets go of what does not, and never goes back", () => {
     expect(laid([], new Map([["c1", card]]), "b", "")).toEqual([card]);
     expect(laid([], new Map([["c1", card]]), "other", "")).toEqual([]);

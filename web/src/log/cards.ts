@@ -1,5 +1,6 @@
 /** The fold of a card as a board shows it: the same word as the gateway's own list, sooner. Pure. */
 import type { CardView, LogRecord } from "../api.gen";
+import { actorWords } from "../words";
 
 /**
  * A card after one more event of its stream. The card itself when it knew that already; null when something between
@@ -12,7 +13,7 @@ export function cardHappened(card: CardView | undefined, record: LogRecord): Car
     return {
       id: event.card, board: event.board, title: event.title, profile: event.profile ?? "", workspace: event.workspace ?? "scratch",
       priority: event.priority ?? 0, status: event.status, reason: "", block_kind: "", scheduled_at: null, again_at: null, run: 0,
-      session: "", comments: 0, warning: "", created_by: event.by, created_at: at, moved_at: at, updated_at: at, version,
+      session: "", comments: 0, warning: "", created_by: actorWords(event.by), created_at: at, moved_at: at, updated_at: at, version,
     };
   }
   if (version <= card.version) return card;
@@ -32,15 +33,15 @@ function changes(card: CardView, { event, at }: LogRecord): Partial<CardView> {
     case "CardMoved":
       return { status: event.status, reason: event.reason, block_kind: "", scheduled_at: event.status === "scheduled" ? (event.at ?? null) : null, moved_at: at };
     case "CardBlocked":
-      return { status: "blocked", reason: event.reason, block_kind: event.of, scheduled_at: null, moved_at: at };
+      return { status: "blocked", reason: event.reason, block_kind: event.block_kind, scheduled_at: null, moved_at: at };
     case "CardUnblocked":
       return { status: "ready", reason: event.reason ?? "", block_kind: "", again_at: null, warning: "", moved_at: at };
     case "CardCompleted":
       return { status: "done", reason: event.summary, block_kind: "", scheduled_at: null, moved_at: at };
     case "RunStarted":
-      return { status: "running", reason: "", block_kind: "", run: event.run, session: event.session, warning: event.fresh_because ?? "", again_at: null, moved_at: at };
+      return { status: "running", reason: "", block_kind: "", run: event.run, session: event.session, warning: event.fresh_reason ?? "", again_at: null, moved_at: at };
     case "RunFinished":
-      return { status: card.status === "running" ? "ready" : card.status, reason: event.reason, again_at: event.again_at ?? null, moved_at: at };
+      return { status: card.status === "running" ? "ready" : card.status, reason: event.reason, again_at: event.retry_at ?? null, moved_at: at };
     default:
       return {}; // links, followers, notes of a run: nothing that stands on its face
   }

@@ -13,14 +13,14 @@ function play(events: readonly Event[], view: SessionView = emptySession("s")): 
   }));
 }
 
-const created: Event = { kind: "SessionCreated", session: "s", profile: "demo", cwd: "/", title: "T", by: "web" };
-const opened = (chapter: number): Event => ({ kind: "ChapterOpened", chapter, rule: "idle", reason: "nobody said anything", by: "a rule", hand_over: "the note" });
-const rejoined: Event = { kind: "ChapterRejoined", chapter: 2, by: "web" };
-const wanted: Event = { kind: "CompactionRequested", instructions: "", by: "web" };
-const trying = (attempt = 1): Event => ({ kind: "CompactionStarted", covers: 3, attempt, model: "m", tokens: 900, reason: "asked" });
-const failed = (code = "timeout"): Event => ({ kind: "CompactionFailed", covers: 3, attempt: 1, problem: { code, message: "too slow" }, again_at: null });
+const created: Event = { kind: "SessionCreated", session: "s", profile: "demo", cwd: "/", title: "T", by: { type: "person", client: "web" } };
+const opened = (chapter: number): Event => ({ kind: "ChapterOpened", chapter, rule: "idle", reason: "nobody said anything", by: { type: "service", name: "reset clock" }, hand_over: "the note" });
+const rejoined: Event = { kind: "ChapterRejoined", chapter: 2, by: { type: "person", client: "web" } };
+const wanted: Event = { kind: "SummaryRequested", instructions: "", by: { type: "person", client: "web" } };
+const trying = (attempt = 1): Event => ({ kind: "SummaryStarted", covers_turn: 3, attempt, model: "m", tokens: 900, reason: "asked" });
+const failed = (code: "summary_timeout" | "interrupted" = "summary_timeout"): Event => ({ kind: "SummaryFailed", covers_turn: 3, attempt: 1, problem: { code, message: "too slow" }, retry_at: null });
 const summed = (source: "digest" | "model"): Event => ({
-  kind: "ContextCompacted", covers: 3, summary: "in short", source, model: "m", tokens_before: 900, tokens_after: 90, reason: "asked",
+  kind: "SummaryWritten", covers_turn: 3, summary: "in short", source, model: "m", tokens_before: 900, tokens_after: 90, reason: "asked",
 });
 const of = <K extends Item["kind"]>(view: SessionView, kind: K): readonly Extract<Item, { kind: K }>[] =>
   view.items.filter((item): item is Extract<Item, { kind: K }> => item.kind === kind);
@@ -65,8 +65,8 @@ describe("a compaction", () => {
 
 describe("a worker's session", () => {
   it("knows its card while the run is open", () => {
-    const view = play([created, { kind: "WorkerBound", card: "c1", run: 2 }]);
+    const view = play([created, { kind: "RunBound", card: "c1", run: 2 }]);
     expect([view.card, view.run]).toEqual(["c1", 2]);
-    expect(play([{ kind: "WorkerReleased", card: "c1", run: 2 }], view).run).toBe(0);
+    expect(play([{ kind: "RunReleased", card: "c1", run: 2 }], view).run).toBe(0);
   });
 });

@@ -1,10 +1,10 @@
 /** What a reset and a compaction do to the view of a session. Nothing is taken out of it: only the model sees less. */
-import type { ChapterOpened, ChapterRejoined, CompactionFailed, CompactionRequested, CompactionStarted, ContextCompacted, LogRecord, ResetPolicy, ResetPolicySet, ResetPostponed } from "../api.gen";
-import { byWhom, clock } from "../words";
+import type { ChapterOpened, ChapterRejoined, SummaryFailed, SummaryRequested, SummaryStarted, SummaryWritten, LogRecord, ResetPolicy, ResetPolicySet, ResetPostponed } from "../api.gen";
+import { actorWords, byWhom, clock } from "../words";
 import { AT_REST, type SummaryItem } from "./model";
 import { type Draft, remark } from "./reduce";
 
-type ChapterEvent = ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionRequested | CompactionStarted | ContextCompacted | CompactionFailed;
+type ChapterEvent = ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed;
 
 /** The code of a summary that was cut by a message or a stop: what was asked for is still wanted. */
 const INTERRUPTED = "interrupted";
@@ -14,7 +14,7 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
   const here = { key: `v${version}`, version, at };
   switch (event.kind) {
     case "ResetPolicySet":
-      remark(view, record, `${byWhom(event.by) === "you" ? "You" : event.by} chose when this session is reset: ${policyWords(event.policy)}`);
+      remark(view, record, `${byWhom(event.by) === "you" ? "You" : actorWords(event.by)} chose when this session is reset: ${policyWords(event.policy)}`);
       break;
     case "ResetPostponed": {
       const limit = event.until === null ? "" : `. It is reset at ${clock(event.until)} at the latest`;
@@ -23,7 +23,7 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
     }
     case "ChapterOpened":
       view.items.push({
-        ...here, kind: "chapter", chapter: event.chapter, rule: event.rule, reason: event.reason, by: event.by, kept: event.kept ?? [],
+        ...here, kind: "chapter", chapter: event.chapter, rule: event.rule, reason: event.reason, by: actorWords(event.by), kept: event.kept ?? [],
         stopped: event.stopped ?? [], note: event.hand_over ?? "", noteFrom: event.hand_over_from ?? "", undone: false,
       });
       view.resets = [...view.resets, version];
@@ -38,34 +38,34 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
       remark(view, record, `The reset was undone by ${byWhom(event.by)}: the model sees the chapter before again`);
       break;
     }
-    case "CompactionRequested":
+    case "SummaryRequested":
       view.compaction = { ...view.compaction, wanted: true };
       if (event.instructions) remark(view, record, `A shorter context was asked for by ${byWhom(event.by)}: ${event.instructions}`);
       break;
-    case "CompactionStarted":
+    case "SummaryStarted":
       view.compaction = { ...view.compaction, trying: true };
       put(view, {
-        ...here, kind: "summary", state: "trying", covers: event.covers, attempt: event.attempt, source: "model", model: event.model,
+        ...here, kind: "summary", state: "trying", covers: event.covers_turn, attempt: event.attempt, source: "model", model: event.model,
         before: event.tokens, after: 0, reason: event.reason, text: "", problem: null, againAt: null, replaced: false,
-      }, (last) => last.state === "failed" && last.covers === event.covers && view.items.at(-1) === last);
+      }, (last) => last.state === "failed" && last.covers === event.covers_turn && view.items.at(-1) === last);
       break;
-    case "ContextCompacted":
+    case "SummaryWritten":
       view.compaction = { wanted: event.source === "digest" && view.compaction.wanted, trying: false };
       if (event.source === "model") {
         view.items = view.items.map((item) => (item.kind === "summary" && item.source === "digest" && inChapter(view, item.version) ? { ...item, replaced: true } : item));
       }
       put(view, {
-        ...here, kind: "summary", state: "done", covers: event.covers, attempt: 0, source: event.source, model: event.model,
+        ...here, kind: "summary", state: "done", covers: event.covers_turn, attempt: 0, source: event.source, model: event.model,
         before: event.tokens_before, after: event.tokens_after, reason: event.reason, text: event.summary, problem: null, againAt: null, replaced: false,
       }, (last) => last.state === "trying");
       view.context = event.tokens_after || view.context;
       break;
-    case "CompactionFailed": {
+    case "SummaryFailed": {
       const cut = event.problem.code === INTERRUPTED;
       view.compaction = { wanted: cut && view.compaction.wanted, trying: false };
       put(view, {
-        ...here, kind: "summary", state: "failed", covers: event.covers, attempt: event.attempt, source: "model", model: "",
-        before: 0, after: 0, reason: "", text: "", problem: event.problem, againAt: event.again_at, replaced: false,
+        ...here, kind: "summary", state: "failed", covers: event.covers_turn, attempt: event.attempt, source: "model", model: "",
+        before: 0, after: 0, reason: "", text: "", problem: event.problem, againAt: event.retry_at, replaced: false,
       }, (last) => last.state === "trying");
       break;
     }

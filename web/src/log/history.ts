@@ -1,5 +1,5 @@
 /** What happened to a task, from its own events: who did what when. */
-import type { LogRecord } from "../api.gen";
+import type { LogRecord, TaskFinished } from "../api.gen";
 import { byWhom, clock, size } from "../words";
 
 export interface Happened {
@@ -18,6 +18,18 @@ export function history(records: readonly LogRecord[]): readonly Happened[] {
   });
 }
 
+/** How the end is known, unless the reason says it. */
+function evidence(end: TaskFinished["end"], reason: string): string {
+  switch (end.type) {
+    case "exited":
+    case "killed":
+    case "lost": return end.evidence === reason ? "" : (end.evidence ?? "");
+    case "never_started": return end.hint ?? "";
+    case "turn_ended": return `turn ${end.turn} of session ${end.session}`;
+    case "run_ended": return `run ${end.run} of card ${end.card}`;
+  }
+}
+
 type Told = Pick<Happened, "text"> & Partial<Pick<Happened, "more" | "look">>;
 
 function tell(event: LogRecord["event"]): Told | null {
@@ -26,20 +38,20 @@ function tell(event: LogRecord["event"]): Told | null {
       return { text: `Started by ${byWhom(event.by)}`, more: [lives(event.lifetime, event.until), event.foreground ? "a turn waited for it" : ""].filter(Boolean).join("; ") };
     case "ProcessStarted":
       return { text: `Runs as process ${event.pid}` };
-    case "TaskDetached":
+    case "TaskBackgrounded":
       return { text: "Went to the background", more: event.reason };
-    case "TaskContinued":
+    case "TaskResumed":
       return { text: `Works again, in turn ${event.turn}` };
     case "TaskStopRequested":
       return { text: `${event.force ? "Kill" : "Stop"} asked for by ${byWhom(event.by)}`, more: event.reason };
-    case "TaskKept":
+    case "TaskLifetimeSet":
       return { text: `Kept by ${byWhom(event.by)}`, more: lives(event.lifetime, null) || "outlives what it belonged to" };
     case "TaskPinned":
       return { text: `${event.pinned ? "Pinned" : "Unpinned"} by ${byWhom(event.by)}` };
     case "TaskFinished":
       return {
         text: `Ended: ${event.outcome}`, look: "end",
-        more: [event.reason, event.output_bytes ? `${size(event.output_bytes)} of output` : "", event.evidence && event.evidence !== event.reason ? event.evidence : ""].filter(Boolean).join("; "),
+        more: [event.reason, event.output_bytes ? `${size(event.output_bytes)} of output` : "", evidence(event.end, event.reason)].filter(Boolean).join("; "),
       };
     default:
       return null; // not of a task's own stream

@@ -139,6 +139,8 @@ export interface QueuedInput {
   readonly text: string;
   readonly mode: string;
   readonly by: string;
+  /** The task whose end it tells; empty when it is no such word. */
+  readonly task: string;
 }
 
 export interface OpenTurn {

@@ -16,12 +16,12 @@ function records(events: readonly Event[], after = 0): LogRecord[] {
 }
 
 const usage = { input_tokens: 10, output_tokens: 5, cost: 0.25 };
-const created: Event = { kind: "SessionCreated", session: "s", profile: "demo", cwd: "/", title: "T", by: "web" };
-const input = (id: string, text = "hello"): Event => ({ kind: "InputReceived", input: id, text, mode: "queue", by: "web" });
+const created: Event = { kind: "SessionCreated", session: "s", profile: "demo", cwd: "/", title: "T", by: { type: "person", client: "web" } };
+const input = (id: string, text = "hello"): Event => ({ kind: "InputReceived", input: id, text, mode: "queue", by: { type: "person", client: "web" } });
 const started = (turn: number, inputs: string[]): Event => ({ kind: "TurnStarted", turn, inputs, profile: "demo" });
 const asked = (turn: number, step: number): Event => ({ kind: "ModelRequested", turn, step, attempt: 1, model: "m", context_version: 1 });
 const said = (turn: number, step: number, text: string, calls: { call: string; tool: string; arguments: string }[] = []): Event => ({
-  kind: "ModelResponded", turn, step, text, thinking: "", calls, finish: "stop", usage, duration_ms: 5,
+  kind: "ModelResponded", turn, step, text, thinking: "", calls, finish_reason: "stop", usage, duration_ms: 5,
 });
 const ended = (turn: number): Event => ({ kind: "TurnFinished", turn, outcome: "done", reason: "" });
 const whole: Event[] = [
@@ -75,12 +75,12 @@ describe("the fold", () => {
   it("rewords, moves, steers and withdraws what is queued", () => {
     const view = play([created, input("a"), started(1, ["a"]), input("b", "first"), input("c", "second"), input("d", "third")]);
     const words = (next: SessionView): unknown => next.queue.map((queued) => `${queued.text} ${queued.mode}`);
-    const moved = play([{ kind: "InputRevised", input: "d", by: "web", place: 1 }], view);
+    const moved = play([{ kind: "InputRevised", input: "d", by: { type: "person", client: "web" }, place: 1 }], view);
     expect(words(moved)).toEqual(["third queue", "first queue", "second queue"]);
-    const said = play([{ kind: "InputRevised", input: "b", by: "web", text: "other", mode: "steer" }], moved);
+    const said = play([{ kind: "InputRevised", input: "b", by: { type: "person", client: "web" }, text: "other", mode: "steer" }], moved);
     expect(words(said)).toEqual(["third queue", "other steer", "second queue"]);
-    expect(words(play([{ kind: "InputWithdrawn", input: "d", by: "web" }], said))).toEqual(["other steer", "second queue"]);
-    expect(words(play([{ kind: "InputWithdrawn", input: "a", by: "web" }], said))).toEqual(words(said)); // a turn has it
+    expect(words(play([{ kind: "InputWithdrawn", input: "d", by: { type: "person", client: "web" } }], said))).toEqual(["other steer", "second queue"]);
+    expect(words(play([{ kind: "InputWithdrawn", input: "a", by: { type: "person", client: "web" } }], said))).toEqual(words(said)); // a turn has it
   });
 
   it("says of every event in the contract what it does to a session", () => {
@@ -96,7 +96,7 @@ describe("the fold", () => {
   });
 
   it("knows whether it is pinned, and what the model had before its eyes", () => {
-    const view = play([...whole, { kind: "SessionPinned", pinned: true, by: "web" }]);
+    const view = play([...whole, { kind: "SessionPinned", pinned: true, by: { type: "person", client: "web" } }]);
     expect([view.pinned, view.context]).toEqual([true, 15]);
   });
 
@@ -111,7 +111,7 @@ describe("the fold", () => {
     const wait: Event = { kind: "WaitOpened", turn: 1, wait: "w", purpose: "question", reason: "Which?", choices: ["a", "b"] };
     const view = play([created, input("a"), started(1, ["a"]), wait]);
     expect(stateOf(view)).toBe("waiting");
-    const after = play([{ kind: "WaitAnswered", turn: 1, wait: "w", answer: "b", by: "web" }], view);
+    const after = play([{ kind: "WaitAnswered", turn: 1, wait: "w", answer: "b", by: { type: "person", client: "web" } }], view);
     expect(stateOf(after)).toBe("running");
     expect(after.items.at(-1)).toMatchObject({ kind: "wait", answer: { text: "b" } });
   });
@@ -174,11 +174,11 @@ describe("the history of a task", () => {
   const of = (events: readonly Event[]): unknown => history(records(events)).map(({ text, more }) => (more ? `${text} (${more})` : text));
   it("says who did what", () => {
     expect(of([
-      { kind: "TaskStarted", task: "t", of: "process", title: "make", command: "make", cwd: "/", by: "web", lifetime: "session" },
+      { kind: "TaskStarted", task: "t", task_kind: "process", title: "make", command: "make", cwd: "/", by: { type: "person", client: "web" }, lifetime: "session" },
       { kind: "ProcessStarted", task: "t", pid: 7 },
-      { kind: "TaskPinned", task: "t", pinned: true, by: "cli" },
-      { kind: "TaskStopRequested", task: "t", by: "api", reason: "enough", force: true },
-      { kind: "TaskFinished", task: "t", outcome: "stopped", reason: "by signal SIGKILL", output_bytes: 2048 },
+      { kind: "TaskPinned", task: "t", pinned: true, by: { type: "person", client: "cli" } },
+      { kind: "TaskStopRequested", task: "t", by: { type: "person", client: "api" }, reason: "enough", force: true },
+      { kind: "TaskFinished", task: "t", outcome: "stopped", reason: "by signal SIGKILL", end: { type: "killed", signal: "SIGKILL" }, output_bytes: 2048 },
     ])).toEqual([
       "Started by you (lives as long as its session)", "Runs as process 7", "Pinned by you", "Kill asked for by you (enough)",
       "Ended: stopped (by signal SIGKILL; 2.0 KiB of output)",

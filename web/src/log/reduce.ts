@@ -1,6 +1,6 @@
 /** The fold of one session: records and deltas in, a view out. Pure: the same log gives the same view. */
 import type { Delta, InputRevised, LogRecord, ToolCallFinished } from "../api.gen";
-import { duration } from "../words";
+import { actorWords, duration } from "../words";
 import { chapterHappened } from "./chapters";
 import type { CallView, Item, Onward, OpenTurn, QueuedInput, SessionView, StepItem, Tone } from "./model";
 
@@ -56,9 +56,10 @@ function fold(view: Draft, record: LogRecord): void {
   switch (event.kind) {
     case "SessionCreated":
       Object.assign(view, {
-        title: event.title, profile: event.profile, cwd: event.cwd, parent: event.parent ?? "", task: event.task ?? "",
+        title: event.title, profile: event.profile, cwd: event.cwd, 
+        parent: event.origin?.type === "forked" ? event.origin.parent : "", task: event.origin?.type === "delegated" ? event.origin.task : "",
       });
-      if (event.parent) remark(view, record, `Forked from another session at event ${event.parent_version ?? 0}`);
+      if (event.origin?.type === "forked") remark(view, record, `Forked from another session at event ${event.origin.version}`);
       break;
     case "SessionRenamed":
       view.title = event.title;
@@ -81,10 +82,11 @@ function fold(view: Draft, record: LogRecord): void {
       remark(view, record, `Turn ${event.turn} was taken back: the model does not see it any more`);
       break;
     case "FailureDismissed":
+    case "DriverOutputRead":
       break;
     case "InputReceived":
       if (!view.title) view.title = event.text.split("\n", 1)[0]?.slice(0, 80) ?? "";
-      view.queue.push({ input: event.input, version, at, text: event.text, mode: event.mode, by: event.by });
+      view.queue.push({ input: event.input, version, at, text: event.text, mode: event.mode, by: actorWords(event.by), task: event.source === "task" ? (event.ref ?? "") : "" });
       break;
     case "InputRevised":
       revise(view, event);
@@ -119,8 +121,8 @@ function fold(view: Draft, record: LogRecord): void {
       const calls = event.calls.map((call): CallView => ({
         ...call, state: "queued", startedAt: null, durationMs: null, output: "", files: [], task: "", detail: "",
       }));
-      const said = { text: event.text, thinking: event.thinking, finish: event.finish, calls, live: false, version, at };
-      const change = { ...said, cut: event.finish === "length" ? "the model's length limit" : "" };
+      const said = { text: event.text, thinking: event.thinking, finish: event.finish_reason, calls, live: false, version, at };
+      const change = { ...said, cut: event.finish_reason === "length" ? "the model's length limit" : "" };
       if (!changeStep(view, event.turn, event.step, change)) {
         view.items.push({
           ...here, kind: "step", turn: event.turn, step: event.step, who: view.profile, model: view.model,
@@ -161,12 +163,12 @@ function fold(view: Draft, record: LogRecord): void {
       });
       break;
     case "WaitAnswered":
-      answered(view, event.wait, { text: event.answer, by: event.by, at, note: event.note ?? "" });
+      answered(view, event.wait, { text: event.answer, by: actorWords(event.by), at, note: event.note ?? "" });
       break;
     case "StopRequested":
       if (view.turn) view.turn = { ...view.turn, stopping: true };
       break;
-    case "TurnDetached":
+    case "TurnBackgrounded":
       if (view.turn) view.turn = { ...view.turn, task: event.task };
       remark(view, record, "Detached: this turn goes on as a background task", "plain", { to: `/tasks/${event.task}`, word: "Open task" });
       break;
@@ -178,7 +180,7 @@ function fold(view: Draft, record: LogRecord): void {
     case "TurnResumed":
       if (view.turn) view.turn = { ...view.turn, suspended: false };
       dropEmptyLive(view);
-      remark(view, record, `Resumed after ${duration(event.away_ms)}: ${event.cause}`, "warning");
+      remark(view, record, `Resumed after ${duration(event.away_ms)}: ${event.reason}`, "warning");
       break;
     case "TurnFinished": {
       const turn = view.turn;
@@ -196,20 +198,20 @@ function fold(view: Draft, record: LogRecord): void {
     case "ResetPostponed":
     case "ChapterOpened":
     case "ChapterRejoined":
-    case "CompactionRequested":
-    case "CompactionStarted":
-    case "ContextCompacted":
-    case "CompactionFailed":
+    case "SummaryRequested":
+    case "SummaryStarted":
+    case "SummaryWritten":
+    case "SummaryFailed":
       chapterHappened(view, record, event);
       break;
-    case "WorkerBound":
+    case "RunBound":
       view.card = event.card;
       view.run = event.run;
       view.runs = { ...view.runs, [event.run]: version };
       if (event.cwd) view.cwd = event.cwd;
       remark(view, record, `Works on card ${event.card}, run ${event.run}`, "plain", { to: `/card/${event.card}`, word: "Open card" });
       break;
-    case "WorkerReleased":
+    case "RunReleased":
       view.run = 0;
       remark(view, record, `Run ${event.run} of card ${event.card} is over`, "plain", { to: `/card/${event.card}`, word: "Open card" });
       break;
@@ -217,13 +219,13 @@ function fold(view: Draft, record: LogRecord): void {
     case "SessionDeleted":
     case "TaskStarted":
     case "ProcessStarted":
-    case "TaskDetached":
-    case "TaskContinued":
+    case "TaskBackgrounded":
+    case "TaskResumed":
     case "TaskStopRequested":
     case "TaskPinned":
     case "TaskFinished":
     case "TaskPruned":
-    case "TaskKept":
+    case "TaskLifetimeSet":
     case "StaleListed":
     case "CardCreated":
     case "CardEdited":
@@ -236,8 +238,8 @@ function fold(view: Draft, record: LogRecord): void {
     case "CardUnblocked":
     case "CardCompleted":
     case "RunStarted":
-    case "RunNudged":
-    case "RunNoted":
+    case "RunReminded":
+    case "RunHeartbeat":
     case "RunFinished":
     case "BoardCreated":
     case "BoardPaused":
@@ -277,9 +279,9 @@ function take(view: Draft, inputs: readonly string[], joined: boolean): void {
     const queued = view.queue[index];
     if (queued === undefined) continue;
     view.queue.splice(index, 1);
-    const { version, at, text, by } = queued;
+    const { version, at, text, by, task } = queued;
     const key = `v${version}`;
-    if (by.startsWith("task ")) view.items.push({ key, version, at, kind: "note", text, task: by.slice(5) });
+    if (task) view.items.push({ key, version, at, kind: "note", text, task });
     else view.items.push({ key, version, at, kind: "person", text, by, joined });
   }
 }

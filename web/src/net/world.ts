@@ -96,7 +96,7 @@ function told(record: LogRecord): void {
   if (kind === "card") {
     cardTold(record);
     changed(`card/${id}`);
-    if (event.kind !== "CardCommented" && event.kind !== "RunNoted") changed("inbox");
+    if (event.kind !== "CardCommented" && event.kind !== "RunHeartbeat") changed("inbox");
   }
   switch (event.kind) {
     case "SessionRenamed":
@@ -135,7 +135,7 @@ function told(record: LogRecord): void {
       changed("card"); // there is less room for the others, or more
       break;
     case "CardBlocked":
-      if (news && byWhom(event.by) !== "you") ofCard(seq, id, "blocked", event.of === "needs_input" ? "needs you" : "is blocked", event.reason);
+      if (news && byWhom(event.by) !== "you") ofCard(seq, id, "blocked", event.block_kind === "needs_input" ? "needs you" : "is blocked", event.reason);
       break;
     case "CardUnblocked": {
       const row = known(id);
@@ -150,10 +150,10 @@ function told(record: LogRecord): void {
       changed("inbox");
       forget(`/s/${id}`);
       break;
-    case "WorkerBound":
+    case "RunBound":
       runs.set(id, true);
       break;
-    case "WorkerReleased":
+    case "RunReleased":
       runs.set(id, false);
       break;
     case "TurnStarted":

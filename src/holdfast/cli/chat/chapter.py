@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.cli import chapters
+from holdfast.cli.actor import by
 from holdfast.cli.chat.blocks import Block, Divider, Remark
 from holdfast.cli.gateway import Json
 from holdfast.cli.screen import ago, one_line, when
@@ -43,22 +44,22 @@ def chapter_blocks(context: Context, event: Json, at: int) -> list[Block]:
             context.postponed, context.summary = "", UNKNOWN
             number = event["chapter"]
             lines = ("the model sees the chapter before again, and what was said since",)
-            return [Divider(f"chapter {number} undone by {event['by']}", lines)]
+            return [Divider(f"chapter {number} undone by {by(event)}", lines)]
         case "ResetPostponed":
             context.postponed = chapters.postponed(event)
         case "ResetPolicySet":
             return [Remark(chapters.policy(event))]
-        case "CompactionRequested":
+        case "SummaryRequested":
             context.compacting, context.by = at, ""
             wish = f": {one_line(event['instructions'])}" if event["instructions"] else ""
-            return [Remark(f"{event['by']} wants the context made shorter{wish}")]
-        case "CompactionStarted":
+            return [Remark(f"{by(event)} wants the context made shorter{wish}")]
+        case "SummaryStarted":
             context.compacting, context.by = at, event["model"]
-        case "CompactionFailed":
+        case "SummaryFailed":
             context.compacting = None
             cut = event["problem"]["code"] == chapters.INTERRUPTED
             return [Remark(chapters.no_summary(event, SEES[context.summary]), "quiet" if cut else "warning")]
-        case "ContextCompacted":
+        case "SummaryWritten":
             context.compacting, context.summary = None, event["source"]
             mark = () if event["source"] == "model" else (chapters.A_DIGEST,)
             lines = (*mark, event["reason"], "nothing is deleted: /context shows what the model sees")

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from holdfast.cli.chat.blocks import Block, Remark, Spoke, Thought, gap
 from holdfast.cli.chat.outbox import Letter
 from holdfast.cli.chat.paint import MARK, Painter, call_line
-from holdfast.cli.chat.view import Queued, View, Wait
+from holdfast.cli.chat.queued import Queued
+from holdfast.cli.chat.view import View, Wait
 from holdfast.cli.screen import duration, one_line, plural, shorten, width
 
 QUEUE_LINES = 4

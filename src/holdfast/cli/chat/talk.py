@@ -29,7 +29,6 @@ from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken
 from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.hints import with_home
 from holdfast.cli.running import MEANINGS
-from holdfast.cli.transcript import COMMENT
 
 SAVE_SECONDS = 0.5
 CHOICES = "k keep · s stop · c cancel"
@@ -209,7 +208,8 @@ class Chat:
         match seen:
             case Happened(record=record):
                 self._save_soon()
-                self._unseen.discard(record["event"].get("input", "").removeprefix(COMMENT))
+                event = record["event"]
+                self._unseen.discard(event["ref"] if event.get("source") == "comment" else event.get("input", ""))
                 return self.view.happened(record)
             case Spoken():
                 return self.view.spoken(seen)

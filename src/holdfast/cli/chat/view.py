@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from holdfast.cli.actor import by
 from holdfast.cli.answer import from_task
 from holdfast.cli.approvals import is_cut, shown_lines
 from holdfast.cli.call_result import call_result
 from holdfast.cli.chat.blocks import Asked, Block, Called, Noted, Remark, Said, Tone
 from holdfast.cli.chat.chapter import Context, chapter_blocks
+from holdfast.cli.chat.queued import Queued, queued_input
 from holdfast.cli.chat.speech import Speech
 from holdfast.cli.follow import Spoken
 from holdfast.cli.gateway import Json
@@ -21,21 +23,6 @@ from holdfast.cli.screen import SHORT_ID, duration, one_line, plural
 
 QUESTION = "question"
 """The tool by which an agent asks a person."""
-
-
-@dataclass(slots=True)
-class Queued:
-    """A message that no turn has taken yet."""
-
-    input: str
-    text: str
-    mode: str
-    by: str
-
-    @property
-    def is_note(self) -> bool:
-        """Whether it is the runtime's word about a task, and no person's."""
-        return self.by.startswith("task ")
 
 
 @dataclass(slots=True)
@@ -136,7 +123,7 @@ class View:
         row = detail["session"]
         self.session, self.title, self.cwd = row["id"], row["title"], row["cwd"]
         self.profile, self.model = row["profile"], row.get("model") or self.model
-        self.queue = {q["input"]: Queued(q["input"], q["text"], q["mode"], q["by"]) for q in detail["queue"]}
+        self.queue = {q["input"]: queued_input(q, q["by"]) for q in detail["queue"]}
         if row["state"] == "compacting":
             self.context.compacting = row["updated_at"]
         turns = sorted(detail["turns"], key=lambda turn: int(turn["turn"]))
@@ -182,7 +169,7 @@ class View:
         self.version = int(record["version"])
         match event["kind"]:
             case "InputReceived":
-                queued = Queued(event["input"], event["text"], event["mode"], event["by"])
+                queued = queued_input(event, by(event))
                 self.queue.setdefault(queued.input, queued)
                 self.context.postponed = ""
             case "InputRevised":
@@ -265,7 +252,7 @@ class View:
         for call in event["calls"]:
             known = self._call(call)
             known.arguments = call["arguments"]
-        if event["finish"] == "length":
+        if event["finish_reason"] == "length":
             blocks.append(Remark("the answer was cut by the model's length limit", "warning"))
         elif not event["text"].strip() and not event["calls"]:
             blocks.append(Remark("an empty answer"))
@@ -292,7 +279,7 @@ class View:
             self.turn.suspended, self.turn.cut = suspended, ""
         if suspended:
             return [Remark(f"suspended: {event['reason']}; it goes on by itself", "warning")]
-        return [Remark(f"resumed after {duration(event['away_ms'])} away: {event['cause']}", "warning")]
+        return [Remark(f"resumed after {duration(event['away_ms'])} away: {event['reason']}", "warning")]
 
     # --- waiting --------------------------------------------------------------------------------
 
@@ -312,42 +299,43 @@ class View:
         if wait is not None and wait.purpose == "retry":
             return []
         note = f" ({one_line(event['note'])})" if event.get("note") else ""
-        return [Remark(f"→ {one_line(event['answer'])}{note} · {event['by']}", "plain")]
+        return [Remark(f"→ {one_line(event['answer'])}{note} · {by(event)}", "plain")]
 
     # --- the session ----------------------------------------------------------------------------
 
     def _of_session(self, event: Json) -> list[Block]:
-        by = event.get("by", "")
+        who = by(event) if "by" in event else ""
         match event["kind"]:
             case "SessionCreated":
                 self.session, self.title, self.cwd = event["session"], event["title"], event["cwd"]
                 self.profile = event["profile"]
-                parent = event.get("parent")
-                return [Remark(f"forked from {parent} at version {event['parent_version']}")] if parent else []
+                origin = event.get("origin") or {}
+                forked = f"forked from {origin['parent']} at version {origin['version']}" if "parent" in origin else ""
+                return [Remark(forked)] if forked else []
             case "SessionRenamed":
                 self.title = event["title"]
-                return [Remark(f"renamed to “{one_line(event['title'])}” by {by}")]
+                return [Remark(f"renamed to “{one_line(event['title'])}” by {who}")]
             case "AgentChosen":
                 self.profile, self.model = event["profile"], event["model"]
                 chosen = f"profile {self.profile}" + (f" with model {self.model}" if self.model else "")
-                return [Remark(f"from now on: {one_line(chosen)} (by {by})")]
-            case "WorkerBound":
+                return [Remark(f"from now on: {one_line(chosen)} (by {who})")]
+            case "RunBound":
                 self.card = event["card"]
                 return [Remark(working(event["card"], event["run"]), "warning")]
-            case "WorkerReleased":
+            case "RunReleased":
                 self.card = ""
                 words = f"run {event['run']} of card {event['card']} is over; words here do not reach the card any more"
                 return [Remark(f"{words} (/card comment {event['card']} TEXT does)")]
-            case "TurnDetached":
+            case "TurnBackgrounded":
                 return [
-                    Remark(f"turn {event['turn']} is task {event['task'][:SHORT_ID]} now (by {by}); it goes on here")
+                    Remark(f"turn {event['turn']} is task {event['task'][:SHORT_ID]} now (by {who}); it goes on here")
                 ]
             case "TurnUndone":
-                return [Remark(f"turn {event['turn']} undone by {by}: the model does not see it; its effects stay")]
+                return [Remark(f"turn {event['turn']} undone by {who}: the model does not see it; its effects stay")]
             case "SessionArchived":
-                return [Remark(f"archived by {by}; a message brings it back")]
+                return [Remark(f"archived by {who}; a message brings it back")]
             case "SessionRestored":
-                return [Remark(f"restored by {by}")]
+                return [Remark(f"restored by {who}")]
             case _:
                 return []
 

@@ -6,15 +6,14 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.parts import Event, Rights
+from holdfast.domain.events.problem import Failure
 
 CardStatus = Literal["triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done", "archived"]
 BlockKind = Literal["needs_input", "dependency", "capability", "transient"]
 ResumePolicy = Literal["auto", "resume", "fresh"]
 RunOutcome = Literal["done", "blocked", "failed", "stopped", "lost"]
-Failure = Literal[
-    "", "crash", "timeout", "budget", "quota", "provider", "network", "frozen", "lost", "left_without_a_word"
-]
 
 
 class CardCreated(Event, frozen=True):
@@ -24,7 +23,7 @@ class CardCreated(Event, frozen=True):
     board: str
     title: str
     body: str
-    by: str
+    by: Actor
     status: CardStatus
     profile: str = ""
     workspace: str = "scratch"
@@ -44,7 +43,7 @@ class CardEdited(Event, frozen=True):
     """What it says was changed; null stays."""
 
     card: str
-    by: str
+    by: Actor
     title: str | None = None
     body: str | None = None
     profile: str | None = None
@@ -61,7 +60,7 @@ class CardCommented(Event, frozen=True):
     card: str
     comment: str
     text: str
-    by: str
+    by: Actor
 
 
 class CardLinked(Event, frozen=True):
@@ -69,7 +68,7 @@ class CardLinked(Event, frozen=True):
 
     card: str
     parent: str
-    by: str
+    by: Actor
 
 
 class CardUnlinked(Event, frozen=True):
@@ -77,7 +76,7 @@ class CardUnlinked(Event, frozen=True):
 
     card: str
     parent: str
-    by: str
+    by: Actor
 
 
 class CardFollowed(Event, frozen=True):
@@ -86,7 +85,7 @@ class CardFollowed(Event, frozen=True):
     card: str
     session: str
     following: bool
-    by: str
+    by: Actor
 
 
 class CardMoved(Event, frozen=True):
@@ -95,7 +94,7 @@ class CardMoved(Event, frozen=True):
     card: str
     status: CardStatus
     reason: str
-    by: str
+    by: Actor
     at: int | None = None
     """When it is scheduled for."""
 
@@ -104,9 +103,9 @@ class CardBlocked(Event, frozen=True):
     """It cannot go on without somebody."""
 
     card: str
-    of: BlockKind
+    block_kind: BlockKind
     reason: str
-    by: str
+    by: Actor
     run: int = 0
 
 
@@ -114,7 +113,7 @@ class CardUnblocked(Event, frozen=True):
     """It may go on: with the session of its last run, or with a fresh one."""
 
     card: str
-    by: str
+    by: Actor
     fresh: bool = False
     reason: str = ""
 
@@ -124,7 +123,7 @@ class CardCompleted(Event, frozen=True):
 
     card: str
     summary: str
-    by: str
+    by: Actor
     run: int = 0
     metadata: dict[str, str] = msgspec.field(default_factory=dict)
     artifacts: list[str] = msgspec.field(default_factory=list)
@@ -138,28 +137,30 @@ class RunStarted(Event, frozen=True):
     session: str
     task: str
     profile: str
-    resumes: int
+    resumed_run: int
     """The run whose session it goes on with; 0 is a fresh one."""
     after_turn: int
     """The turns of that session behind this one are the work of this run."""
     workspace: str
-    found: str
+    workspace_state: str
     """How the workspace was found."""
-    fresh_because: str = ""
+    fresh_reason: str = ""
     """Why it did not resume, where it could have been expected to."""
     driver: str = "builtin"
+    node: str = "local"
+    """The machine on which its worker runs."""
     rights: Rights | None = None
     """What limits its worker besides its profile: that of the card."""
 
 
-class RunNudged(Event, frozen=True):
+class RunReminded(Event, frozen=True):
     """Its worker ended its turn without a word about the card, and was asked for one."""
 
     card: str
     run: int
 
 
-class RunNoted(Event, frozen=True):
+class RunHeartbeat(Event, frozen=True):
     """Its worker is alive and says what it does."""
 
     card: str
@@ -168,20 +169,20 @@ class RunNoted(Event, frozen=True):
 
 
 class RunFinished(Event, frozen=True):
-    """How it ended. `counts` says whether it used up one of the card's attempts."""
+    """How it ended. `uses_attempt` says whether it used up one of the card's attempts."""
 
     card: str
     run: int
     outcome: RunOutcome
     reason: str
     failure: Failure = ""
-    counts: bool = False
+    uses_attempt: bool = False
     progress: bool = False
     """Whether its session has anything new of its own."""
-    again_at: int | None = None
+    retry_at: int | None = None
     """A failure of the infrastructure: not before this time."""
     until_turn: int = 0
-    unheard: list[str] = msgspec.field(default_factory=list)
+    unread_comments: list[str] = msgspec.field(default_factory=list)
     """Comments that came while it ran and that its worker did not hear any more."""
 
 
@@ -190,31 +191,31 @@ class BoardCreated(Event, frozen=True):
 
     board: str
     title: str
-    by: str
+    by: Actor
 
 
 class BoardPaused(Event, frozen=True):
     """Nothing on it is started until somebody resumes it; what runs goes on."""
 
     board: str
-    by: str
+    by: Actor
 
 
 class BoardResumed(Event, frozen=True):
     """Cards are started again; one that was archived is back in the list."""
 
     board: str
-    by: str
+    by: Actor
 
 
 class BoardArchived(Event, frozen=True):
     """It left the list; its cards stay."""
 
     board: str
-    by: str
+    by: Actor
 
 
-RunEvent = RunStarted | RunNudged | RunNoted | RunFinished
+RunEvent = RunStarted | RunReminded | RunHeartbeat | RunFinished
 CardEvent = (
     CardCreated
     | CardEdited

@@ -10,13 +10,17 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from holdfast.domain.events.parts import Event, EventPart, Problem, Usage
+from holdfast.domain.events.actor import Actor
+from holdfast.domain.events.parts import Event, EventPart, Usage
+from holdfast.domain.events.problem import Problem
 
 ResetMode = Literal["none", "idle", "daily", "both"]
 OnLiveProcess = Literal["hand_over", "stop_idle", "stop"]
 ResetRule = Literal["person", "idle", "daily"]
 BlockedBy = Literal["turn", "question", "queue", "process"]
 NoteFrom = Literal["", "model", "digest"]
+SummaryPurpose = Literal["compaction", "hand_over"]
+"""To make the context shorter, or to tell the next chapter what was before it."""
 
 
 class ResetPolicy(EventPart, frozen=True, omit_defaults=True):
@@ -65,7 +69,7 @@ class ResetPolicySet(Event, frozen=True):
     """A person chose when this session is reset, whatever its profile says."""
 
     policy: ResetPolicy
-    by: str
+    by: Actor
 
 
 class ResetPostponed(Event, frozen=True):
@@ -85,7 +89,7 @@ class ChapterOpened(Event, frozen=True):
     chapter: int
     rule: ResetRule
     reason: str
-    by: str
+    by: Actor
     due_at: int | None = None
     kept: list[Survivor] = msgspec.field(default_factory=list)
     stopped: list[Survivor] = msgspec.field(default_factory=list)
@@ -99,36 +103,40 @@ class ChapterRejoined(Event, frozen=True):
     """A reset was undone: the model sees the chapter before again, and what was said since."""
 
     chapter: int
-    by: str
+    by: Actor
     since: int = 0
     """When the chapter before was opened; 0 for the first one."""
 
 
-class CompactionRequested(Event, frozen=True):
+class SummaryRequested(Event, frozen=True):
     """A person wants a shorter context now."""
 
     instructions: str
-    by: str
+    by: Actor
+    purpose: SummaryPurpose = "compaction"
 
 
 # --- done, by the session's worker --------------------------------------------------------------
 
 
-class CompactionStarted(Event, frozen=True):
+class SummaryStarted(Event, frozen=True):
     """A summary of everything up to this turn was asked for."""
 
-    covers: int
+    covers_turn: int
     attempt: int
     model: str
     tokens: int
     """About how large the context was."""
     reason: str
+    purpose: SummaryPurpose = "compaction"
+    covers_step: int = 0
+    """Of that turn only the steps up to this one; 0 is all of it."""
 
 
-class ContextCompacted(Event, frozen=True):
-    """The model sees this in the place of all turns of the chapter up to `covers`."""
+class SummaryWritten(Event, frozen=True):
+    """The model sees this in the place of all turns of the chapter up to `covers_turn`."""
 
-    covers: int
+    covers_turn: int
     summary: str
     source: Literal["model", "digest"]
     """A digest is put together without a model; it is replaced when a summary succeeds."""
@@ -138,17 +146,23 @@ class ContextCompacted(Event, frozen=True):
     reason: str
     usage: Usage = msgspec.field(default_factory=Usage)
     duration_ms: int = 0
+    purpose: SummaryPurpose = "compaction"
+    covers_step: int = 0
+    """Of that turn only the steps up to this one; 0 is all of it."""
 
 
-class CompactionFailed(Event, frozen=True):
+class SummaryFailed(Event, frozen=True):
     """There is no summary; nothing is lost, the model sees what it saw before."""
 
-    covers: int
+    covers_turn: int
     attempt: int
     problem: Problem
-    again_at: int | None
+    retry_at: int | None
     """When it is tried again by itself; null when the next turn or a person has to ask for it."""
+    purpose: SummaryPurpose = "compaction"
+    covers_step: int = 0
+    """Of that turn only the steps up to this one; 0 is all of it."""
 
 
-CompactionEvent = CompactionRequested | CompactionStarted | ContextCompacted | CompactionFailed
-ChapterEvent = ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | CompactionEvent
+SummaryEvent = SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed
+ChapterEvent = ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | SummaryEvent

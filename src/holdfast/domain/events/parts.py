@@ -9,6 +9,7 @@ import msgspec
 Policy = Literal["allow", "ask", "deny"]
 
 Sandbox = Literal["auto", "on", "off"]
+GrantScope = Literal["call", "session", "profile"]
 
 
 class EventPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -32,18 +33,12 @@ class Usage(EventPart, frozen=True):
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """How many of the input tokens the provider had in its cache."""
+    context_tokens: int = 0
+    """How much of the model's window the conversation takes after this answer; 0 when the provider does not say."""
     cost: float | None = None
     """In US dollars; None is unknown."""
-
-
-class Problem(EventPart, frozen=True):
-    """Why something failed, in words for a person."""
-
-    code: str
-    message: str
-    hint: str = ""
-    after_ms: int | None = None
-    """How long whoever refused asks to wait."""
 
 
 class ShownArgument(EventPart, frozen=True):
@@ -97,3 +92,39 @@ class Rights(EventPart, frozen=True):
     def depth(self) -> int:
         """How many generations it is away from a session that a person started."""
         return len(self.ancestors)
+
+
+class Grant(EventPart, frozen=True):
+    """What an approval allows beyond this once: this very call in this session (`call`), whatever fits the rule in
+    this session (`session`), or the same in every session of the profile (`profile`).
+    """
+
+    scope: GrantScope
+    rule: str = ""
+    """The pattern of calls; empty where none stands for the call, so that it is only this one."""
+
+
+class Started(EventPart, frozen=True, tag_field="type", tag="started"):
+    """A person began it."""
+
+
+class Forked(EventPart, frozen=True, tag_field="type", tag="forked"):
+    """A person forked another session: everything up to a version of that one was copied."""
+
+    parent: str
+    version: int
+    workspace_of: str = ""
+    """The card in whose workspace it works, when the other one is the session of that card's worker."""
+
+
+class Delegated(EventPart, frozen=True, tag_field="type", tag="delegated"):
+    """An agent wants work done, or a person in the background: it is the work of this task."""
+
+    task: str
+
+
+class ForRun(EventPart, frozen=True, tag_field="type", tag="for_run"):
+    """A run of a card works in it from its first moment; `RunBound`, which follows, says which."""
+
+
+Origin = Started | Forked | Delegated | ForRun

@@ -10,14 +10,21 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.chapter import ChapterEvent
-from holdfast.domain.events.parts import Call, Event, Problem, Rights, ShownArgument, Usage
+from holdfast.domain.events.parts import Call, Event, Grant, Origin, Rights, ShownArgument, Started, Usage
+from holdfast.domain.events.problem import Problem
 
 InputMode = Literal["queue", "steer", "interrupt"]
 Outcome = Literal["done", "failed", "stopped"]
 CallOutcome = Literal["done", "failed", "unknown"]
 Purpose = Literal["resume", "question", "approval", "retry", "compaction"]
 Effect = Literal["pure", "idempotent", "keyed", "unsafe"]
+InputSource = Literal["message", "comment", "task", "run", "reminder"]
+"""A person's message, a comment on the card that is worked on, the end of a task, the first words of a run, or the
+question whether its card is done."""
+FinishReason = Literal["stop", "length", "tool_calls", "other"]
+Interruption = Literal["shutdown", "crash", "node_lost"]
 
 
 # --- said: the session itself -------------------------------------------------------------------
@@ -30,23 +37,20 @@ class SessionCreated(Event, frozen=True):
     profile: str
     cwd: str
     title: str
-    by: str
-    parent: str = ""
-    """The session that it was forked from; what follows it up to `parent_version` was copied."""
-    parent_version: int = 0
-    task: str = ""
-    """The agent task whose work this session is."""
+    by: Actor
+    origin: Origin = msgspec.field(default_factory=Started)
     rights: Rights | None = None
     """What limits it besides its profile, when an agent created it; null when a person did."""
-    workspace_of: str = ""
-    """The card in whose workspace it works, when it is a fork of the session of that card's worker."""
+    driver: str = "builtin"
+    node: str = "local"
+    """The machine on which its agent works."""
 
 
 class SessionRenamed(Event, frozen=True):
     """A person gave it another title."""
 
     title: str
-    by: str
+    by: Actor
 
 
 class AgentChosen(Event, frozen=True):
@@ -54,33 +58,33 @@ class AgentChosen(Event, frozen=True):
 
     profile: str
     model: str
-    by: str
+    by: Actor
 
 
 class TurnUndone(Event, frozen=True):
     """The model does not see this turn any more; it stays in the log. Effects are not taken back."""
 
     turn: int
-    by: str
+    by: Actor
 
 
 class SessionArchived(Event, frozen=True):
     """It left the default list; nothing was deleted."""
 
-    by: str
+    by: Actor
 
 
 class SessionRestored(Event, frozen=True):
     """It is back in the default list."""
 
-    by: str
+    by: Actor
 
 
 class SessionPinned(Event, frozen=True):
     """It is kept on top of the list, or not any more."""
 
     pinned: bool
-    by: str
+    by: Actor
 
 
 class InputReceived(Event, frozen=True):
@@ -89,14 +93,17 @@ class InputReceived(Event, frozen=True):
     input: str
     text: str
     mode: InputMode
-    by: str
+    by: Actor
+    source: InputSource = "message"
+    ref: str = ""
+    """What it is about: the id of the comment or of the task; of the card for a run and a reminder."""
 
 
 class InputRevised(Event, frozen=True):
     """A person changed a message that no turn had taken: its text, its mode, its place in the queue (from 1)."""
 
     input: str
-    by: str
+    by: Actor
     text: str | None = None
     mode: InputMode | None = None
     place: int | None = None
@@ -106,7 +113,7 @@ class InputWithdrawn(Event, frozen=True):
     """A person took a message back before a turn had taken it."""
 
     input: str
-    by: str
+    by: Actor
 
 
 class NoteReceived(Event, frozen=True):
@@ -116,33 +123,33 @@ class NoteReceived(Event, frozen=True):
     task: str
 
 
-class TurnDetached(Event, frozen=True):
+class TurnBackgrounded(Event, frozen=True):
     """A person made the running turn a task of its own; it moves nowhere and goes on."""
 
     turn: int
     task: str
-    by: str
+    by: Actor
 
 
 class StopRequested(Event, frozen=True):
     """A person asked for the end of a turn."""
 
     turn: int
-    by: str
+    by: Actor
 
 
 class WaitAnswered(Event, frozen=True):
     """The reason for standing still is gone; `turn` goes on.
 
-    An approval is answered with `allow` (once), `call` (this very call, as often as it comes in this session),
-    `session` (whatever fits the pattern in this session), `always` (the same, kept in the profile) or `deny`.
+    An approval is answered with `allow` (once), `call`, `session`, `always` (what each of them grants stands in
+    `grant`) or `deny`.
     """
 
     turn: int
     wait: str
     answer: str
-    by: str
-    pattern: str = ""
+    by: Actor
+    grant: Grant | None = None
     note: str = ""
     call_digest: str = ""
     """The call that was approved: of no other call and no other arguments."""
@@ -152,7 +159,7 @@ class FailureDismissed(Event, frozen=True):
     """A person has seen that this turn failed; it leaves the inbox."""
 
     turn: int
-    by: str
+    by: Actor
 
 
 # --- done: the turn -----------------------------------------------------------------------------
@@ -180,6 +187,7 @@ class TurnSuspended(Event, frozen=True):
     """The gateway said goodbye in the middle; the turn goes on at the next start."""
 
     turn: int
+    interruption: Interruption
     reason: str
 
 
@@ -191,7 +199,8 @@ class TurnResumed(Event, frozen=True):
 
     turn: int
     attempt: int
-    cause: str
+    interruption: Interruption
+    reason: str
     away_ms: int
 
 
@@ -245,7 +254,7 @@ class ModelResponded(Event, frozen=True):
     text: str
     thinking: str
     calls: list[Call]
-    finish: str
+    finish_reason: FinishReason
     usage: Usage
     duration_ms: int
     signature: str = ""
@@ -303,10 +312,18 @@ class ToolCallFinished(Event, frozen=True):
     """What it started goes on in the background: the call is over, the `task` is not."""
 
 
+class DriverOutputRead(Event, frozen=True):
+    """The output of an external agent was read up to this offset; everything that it came to stands before this."""
+
+    offset: int
+    owed: list[str]
+    """The ids of the agent's requests that have no answer yet."""
+
+
 # --- the card that is worked on in it -----------------------------------------------------------
 
 
-class WorkerBound(Event, frozen=True):
+class RunBound(Event, frozen=True):
     """A run of a card works in this session from now on; elsewhere it is only read, and words are comments."""
 
     card: str
@@ -317,7 +334,7 @@ class WorkerBound(Event, frozen=True):
     """What limits its card; added to what limits the session."""
 
 
-class WorkerReleased(Event, frozen=True):
+class RunReleased(Event, frozen=True):
     """The run is over; the session is a session like any other."""
 
     card: str
@@ -342,7 +359,7 @@ SessionEvent = (
     | WaitAnswered
     | StopRequested
     | NoteReceived
-    | TurnDetached
+    | TurnBackgrounded
     | TurnUndone
     | AgentChosen
     | FailureDismissed
@@ -350,6 +367,7 @@ SessionEvent = (
     | InputRevised
     | InputWithdrawn
     | ChapterEvent
-    | WorkerBound
-    | WorkerReleased
+    | DriverOutputRead
+    | RunBound
+    | RunReleased
 )

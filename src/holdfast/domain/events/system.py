@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.parts import Event
 from holdfast.domain.events.task import TaskPruned
 
@@ -27,7 +28,7 @@ class SessionDeleted(Event, frozen=True):
     session: str
     title: str
     events: int
-    by: str
+    by: Actor
 
 
 class StaleListed(Event, frozen=True):

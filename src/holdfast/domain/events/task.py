@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.parts import Event, EventPart
 
 TaskKind = Literal["process", "agent", "card"]
@@ -30,12 +31,12 @@ class TaskStarted(Event, frozen=True):
     """The intent, written before anything runs."""
 
     task: str
-    of: TaskKind
+    task_kind: TaskKind
     title: str
     command: str
     """The command line, or what the agent was told."""
     cwd: str
-    by: str
+    by: Actor
     argv: list[str] = msgspec.field(default_factory=list)
     """The command word by word; empty when a shell reads `command`."""
     session: str = ""
@@ -56,6 +57,8 @@ class TaskStarted(Event, frozen=True):
     """How many bytes are kept of a long output; null is the usual."""
     own_environment: bool = False
     """It has the environment of whoever started it; else the gateway's own, without keys. Neither is written here."""
+    node: str = "local"
+    """The machine on which it runs."""
     left_by: str = ""
     """The task whose command ended and left these processes behind."""
     sandbox: SandboxSpec | None = None
@@ -71,33 +74,33 @@ class ProcessStarted(Event, frozen=True):
     pid: int
 
 
-class TaskDetached(Event, frozen=True):
+class TaskBackgrounded(Event, frozen=True):
     """Nobody waits for it any more: it goes on in the background."""
 
     task: str
     reason: str
 
 
-class TaskContinued(Event, frozen=True):
+class TaskResumed(Event, frozen=True):
     """Its agent was told more, and works again."""
 
     task: str
     turn: int
 
 
-class TaskKept(Event, frozen=True):
+class TaskLifetimeSet(Event, frozen=True):
     """A person wants it to outlive what it would have ended with."""
 
     task: str
     lifetime: Lifetime
-    by: str
+    by: Actor
 
 
 class TaskStopRequested(Event, frozen=True):
     """Somebody or a rule wants its end; written before the first signal."""
 
     task: str
-    by: str
+    by: Actor
     reason: str
     force: bool
 
@@ -107,7 +110,54 @@ class TaskPinned(Event, frozen=True):
 
     task: str
     pinned: bool
-    by: str
+    by: Actor
+
+
+class CommandExited(EventPart, frozen=True, tag_field="type", tag="exited"):
+    """A command ended by itself."""
+
+    code: int
+    evidence: str = ""
+    """How that is known."""
+
+
+class CommandKilled(EventPart, frozen=True, tag_field="type", tag="killed"):
+    """A signal ended a command."""
+
+    signal: str
+    """As in `SIGKILL`."""
+    evidence: str = ""
+
+
+class CommandNeverStarted(EventPart, frozen=True, tag_field="type", tag="never_started"):
+    """A command did not run at all."""
+
+    cause: str
+    hint: str = ""
+
+
+class CommandLost(EventPart, frozen=True, tag_field="type", tag="lost"):
+    """Nobody saw how a command ended."""
+
+    evidence: str
+    """Why it is not known."""
+
+
+class TurnEnded(EventPart, frozen=True, tag_field="type", tag="turn_ended"):
+    """The agent whose work it was ended its turn."""
+
+    session: str
+    turn: int
+
+
+class RunEnded(EventPart, frozen=True, tag_field="type", tag="run_ended"):
+    """The run of a card that it was is over."""
+
+    card: str
+    run: int
+
+
+TaskEnd = CommandExited | CommandKilled | CommandNeverStarted | CommandLost | TurnEnded | RunEnded
 
 
 class TaskFinished(Event, frozen=True):
@@ -116,10 +166,7 @@ class TaskFinished(Event, frozen=True):
     task: str
     outcome: TaskOutcome
     reason: str
-    exit_code: int | None = None
-    signal: str = ""
-    evidence: str = ""
-    """How the end is known, or why it is not."""
+    end: TaskEnd
     ended_at: int | None = None
     """When it ended, where somebody saw it who was not us: this may be written much later."""
     output_bytes: int = 0
@@ -141,15 +188,15 @@ class TaskPruned(Event, frozen=True):
     title: str
     state: TaskState
     bytes: int
-    by: str
+    by: Actor
 
 
 TaskEvent = (
     TaskStarted
     | ProcessStarted
-    | TaskDetached
-    | TaskContinued
-    | TaskKept
+    | TaskBackgrounded
+    | TaskResumed
+    | TaskLifetimeSet
     | TaskStopRequested
     | TaskPinned
     | TaskFinished

@@ -55,8 +55,8 @@ def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
         return [sentence(f"{chapter.requested.by} wants its context made shorter; that comes next.", chapter.last)]
     if chapter.failed is not None:
         failed = chapter.failed
-        again = "It is tried again in " + duration(max(0, (failed.again_at or 0) - now))
-        if failed.again_at is None:
+        again = "It is tried again in " + duration(max(0, (failed.retry_at or 0) - now))
+        if failed.retry_at is None:
             again = "It is not tried again before another turn has ended"
         stands = "a digest stands in its place" if chapter.provisional else "the model sees everything as before"
         said = failed.problem.message.rstrip(".")
@@ -66,7 +66,7 @@ def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
         return []
     how = "A summary" if summary.source == "model" else "A digest"
     size = f"{summary.tokens_before} → {summary.tokens_after} tokens"
-    text = f"{how} stands in the place of the turns up to {summary.covers} ({size}): {summary.reason}."
+    text = f"{how} stands in the place of the turns up to {summary.covers_turn} ({size}): {summary.reason}."
     if chapter.ineffective >= VAIN:
         text += f" {chapter.ineffective} in a row did not help, so it is not tried again automatically while it fits;"
         text += " `/compact` does it."

@@ -8,14 +8,14 @@ from __future__ import annotations
 from holdfast.domain.events import Record
 from holdfast.domain.events.task import (
     ProcessStarted,
-    TaskContinued,
-    TaskDetached,
+    TaskBackgrounded,
     TaskFinished,
     TaskPinned,
+    TaskResumed,
     TaskStarted,
     TaskStopRequested,
 )
-from holdfast.domain.task import sandbox_in_words
+from holdfast.domain.task import end_evidence, sandbox_in_words
 from holdfast.domain.text import duration
 from holdfast.domain.why.sentence import Sentence
 
@@ -53,12 +53,12 @@ def _state(records: list[Record], started: TaskStarted, now: int, activity: str)
         match record.event:
             case TaskFinished() as end:
                 return _ending(record, end, now)
-            case TaskContinued(turn=turn):
+            case TaskResumed(turn=turn):
                 return [_sentence(f"It has been working again for {since}, in turn {turn} of {_at(started)}.", record)]
             case ProcessStarted(pid=pid):
                 doing = f" and is {activity}" if activity else ""
                 return [_sentence(f"It has been running for {since} as pid {pid}{doing}.", record)]
-            case TaskStarted() if started.of != "process":
+            case TaskStarted() if started.task_kind != "process":
                 return [_sentence(f"Its agent has been working for {since} in {_at(started)}.", record)]
             case TaskStarted():
                 return [
@@ -79,8 +79,9 @@ def _at(started: TaskStarted) -> str:
 
 def _ending(record: Record, end: TaskFinished, now: int) -> list[Sentence]:
     found = [_sentence(f"It ended as {end.outcome} {duration(now - record.at)} ago: {end.reason}.", record)]
-    if end.evidence and end.evidence not in end.reason:
-        found.append(_sentence(f"How that is known: {end.evidence}.", record))
+    evidence = end_evidence(end.end)
+    if evidence and evidence not in end.reason:
+        found.append(_sentence(f"How that is known: {evidence}.", record))
     if end.survivors:
         found.append(_sentence(f"These of its processes were still there: {', '.join(end.survivors)}.", record))
     if end.dropped_bytes:
@@ -98,7 +99,7 @@ def _meanwhile(records: list[Record], now: int) -> list[Sentence]:
     pin: Record | None = None
     for record in records:
         match record.event:
-            case TaskDetached(reason=reason):
+            case TaskBackgrounded(reason=reason):
                 found.append(_sentence(f"It went to the background {duration(now - record.at)} ago: {reason}.", record))
             case TaskPinned():
                 pin = record
@@ -124,7 +125,7 @@ def _beginning(record: Record, started: TaskStarted, now: int) -> Sentence:
 def _lifetime(record: Record) -> list[Sentence]:
     started = record.event
     assert isinstance(started, TaskStarted)
-    if started.of != "process" or started.foreground:
+    if started.task_kind != "process" or started.foreground:
         return []
     match started.lifetime:
         case "chapter":

@@ -194,7 +194,7 @@ async def _detail(at: Gateway, id: str) -> CardDetail:
         metadata={} if done is None else done.metadata,
         artifacts=[] if done is None else done.artifacts,
         comments=[
-            CardComment(comment=c.comment, text=c.text, by=c.by, at=c.happened.at, version=c.happened.version)
+            CardComment(comment=c.comment, text=c.text, by=str(c.by), at=c.happened.at, version=c.happened.version)
             for c in card.comments
         ],
         parents=[_view(one) for one in await at.store.cards.parents(card.id)],

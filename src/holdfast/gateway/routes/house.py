@@ -69,8 +69,10 @@ async def show_retention(at: GatewayDep) -> Response:
 async def apply_retention(at: GatewayDep, request: Request) -> Response:
     """Let go now what the rules say, instead of within the hour. Again it does no more than the rules say."""
     by = by_whom(request)
-    gone = await at.retention.apply(by=by)
-    return answer(await _retention(at, gone, await at.retention.apply_to_sessions(by=by), pruned=True), status=202)
+    gone = await at.retention.apply(asked_by=by)
+    return answer(
+        await _retention(at, gone, await at.retention.apply_to_sessions(asked_by=by), pruned=True), status=202
+    )
 
 
 async def _retention(

@@ -170,7 +170,14 @@ async def show_session(at: GatewayDep, id: str, request: Request) -> Response:
     turns = [msgspec.convert(turn, Turn) for turn in await at.store.turns(session)]
     state = await at.sessions.get(session)
     queue = [
-        Queued(input=q.event.input, text=q.event.text, mode=q.event.mode, by=q.event.by, at=q.received.at)
+        Queued(
+            input=q.event.input,
+            text=q.event.text,
+            mode=q.event.mode,
+            by=str(q.event.by),
+            source=q.event.source,
+            at=q.received.at,
+        )
         for q in state.queue
     ]
     (own,) = await shown(at, [row], request)

@@ -108,7 +108,7 @@ async def start_command(at: GatewayDep, request: Request) -> Response:
     shown = command.shell if command.shell is not None else " ".join(command.argv or [])
     started = TaskStarted(
         task=secrets.token_hex(8),
-        of="process",
+        task_kind="process",
         title=command.name or task_title(shown),
         command=shown,
         argv=command.argv or [],
@@ -134,7 +134,7 @@ async def start_agent(at: GatewayDep, request: Request) -> Response:
     task = secrets.token_hex(8)
     started = TaskStarted(
         task=task,
-        of="agent",
+        task_kind="agent",
         title=command.title or task_title(command.prompt),
         command=command.prompt,
         cwd=_cwd(command.cwd),

@@ -7,8 +7,9 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.errors import HoldfastError
+from holdfast.domain.events.actor import AgentActor
 from holdfast.domain.events.task import TaskStarted
-from holdfast.domain.task import agent_of, task_of_call, task_title
+from holdfast.domain.task import task_of_call, task_title
 from holdfast.runtime.creation import Creation
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import CommandEnd, Tool, ToolOutput
@@ -52,11 +53,11 @@ class Delegate:
         profile = arguments.profile or context.profile
         started = TaskStarted(
             task=task,
-            of="agent",
+            task_kind="agent",
             title=task_title(arguments.prompt),
             command=arguments.prompt,
             cwd=str(context.cwd),
-            by=agent_of(context.session),
+            by=AgentActor(session=context.session, call=context.call),
             session=context.session,
             call=context.call,
             worker=task,

@@ -14,9 +14,10 @@ import msgspec
 
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
+from holdfast.domain.events.actor import AgentActor
 from holdfast.domain.events.session import CallOutcome, Effect
 from holdfast.domain.events.task import Lifetime, TaskStarted
-from holdfast.domain.task import AN_AGENT, NEVER_STARTED, agent_of, task_of_call, task_title
+from holdfast.domain.task import NEVER_STARTED, task_of_call, task_title
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Tool, ToolOutput
 from holdfast.settings import OTHERS_TASKS
@@ -127,11 +128,11 @@ class TerminalTools:
         lifetime: Lifetime = arguments.lifetime
         started = TaskStarted(
             task=task,
-            of="process",
+            task_kind="process",
             title=task_title(arguments.command),
             command=arguments.command,
             cwd=str(cwd),
-            by=agent_of(context.session),
+            by=AgentActor(session=context.session, call=context.call),
             session=context.session,
             call=context.call,
             foreground=not arguments.background,
@@ -200,7 +201,8 @@ class ProcessTool:
                     f'and of the agents that it started. The rule "{OTHERS_TASKS}" = "allow" would open it.'
                 )
             if arguments.action == "write":
-                _check_input(context, row)
+                started = await self._tasks.task_log.started(str(row["id"]))
+                _check_input(context, started)
             return ToolOutput(await self._act(context, row, arguments), task=str(row["id"]))
         except HoldfastError as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
@@ -233,7 +235,7 @@ class ProcessTool:
                     return f"It still runs after {arguments.timeout} s of waiting."
                 return await self._task_queries.result_text(row)
             case "kill":
-                by = f"the agent of session {context.session}"
+                by = AgentActor(session=context.session, call=context.call)
                 await self._task_queries.stop(row, by=by, reason="it asked for the end", force=False)
                 try:
                     async with asyncio.timeout(KILL_SECONDS):
@@ -251,13 +253,13 @@ class ProcessTool:
                 assert_never(never)
 
 
-def _check_input(context: ToolContext, row: Row) -> None:
+def _check_input(context: ToolContext, started: TaskStarted) -> None:
     """Refuse to type where the agent could not have run the command itself: a shell runs whatever it is given."""
     if not context.may_run_commands:
         raise ToolFailed("This agent may not run commands (terminal is denied), so it cannot type into one either.")
-    if not context.other_sessions and not str(row["started_by"]).startswith(AN_AGENT):
+    if not context.other_sessions and not isinstance(started.by, AgentActor):
         raise ToolFailed(
-            f"Task {row['id']} was started by {row['started_by']}, outside of the rules for agents; only people type "
+            f"Task {started.task} was started by {started.by}, outside of the rules for agents; only people type "
             f'into it. The rule "{OTHERS_TASKS}" = "allow" would open it.'
         )
 

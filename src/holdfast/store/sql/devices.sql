@@ -108,7 +108,7 @@ SELECT t.state, COUNT(*) AS count FROM spans s JOIN events e ON e.span = s.span 
     WHEN 'NoteReceived' THEN json_extract(e.data, '$.event.task')
     ELSE substr(json_extract(e.data, '$.event.by'), 6) END
 WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND e.version <= :upto AND (e.kind = 'NoteReceived'
-    OR (e.kind = 'InputReceived' AND substr(json_extract(e.data, '$.event.by'), 1, 5) = 'task '))
+    OR (e.kind = 'InputReceived' AND json_extract(e.data, '$.event.source') = 'task'))
 GROUP BY t.state;
 
 -- name: event_time

@@ -146,7 +146,7 @@ def part(seen: Iterator[Seen], run: int, card: str) -> Iterator[Seen]:
     for piece in seen:
         event = piece.event if isinstance(piece, Happened) else {"kind": ""}
         match event["kind"]:
-            case "WorkerBound":
+            case "RunBound":
                 if inside:
                     return
                 inside = event["card"] == card and event["run"] == run
@@ -154,7 +154,7 @@ def part(seen: Iterator[Seen], run: int, card: str) -> Iterator[Seen]:
                 at_work = True
             case "TurnFinished":
                 at_work = False
-            case "WorkerReleased":
+            case "RunReleased":
                 over = inside
             case _:
                 pass

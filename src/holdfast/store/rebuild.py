@@ -1,0 +1,50 @@
+"""Makes the projections anew from the events."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from holdfast.domain.errors import Corrupt
+from holdfast.domain.events import decode
+from holdfast.domain.location import location
+from holdfast.store.projections import NOT_REBUILT, REBUILT, project
+from holdfast.store.queries import queries
+from holdfast.store.stored_lines import checked
+
+PAGE = 2_000
+
+
+def rebuild_projections(db: sqlite3.Connection) -> tuple[int, set[str]]:
+    """How many events were used, and the streams that stop at one that cannot be read. In one transaction."""
+    db.execute("BEGIN IMMEDIATE")
+    for query in REBUILT:
+        db.execute(queries()[query])
+    made = _replay(db)
+    db.execute("DELETE FROM counters WHERE name = 'rebuild_projections'")
+    db.execute("COMMIT")
+    return made
+
+
+def _replay(db: sqlite3.Connection) -> tuple[int, set[str]]:
+    """How many events were used, and the streams that stop at one that cannot be read."""
+    count = after = 0
+    stopped: set[str] = set()
+    skipped: list[bytes] = []
+    while lines := checked(db, "read_all", {"after": after, "limit": PAGE}, skipped=skipped).lines:
+        stopped |= {where.stream for line in skipped if (where := location(line)) is not None}
+        skipped.clear()
+        for line in lines:
+            where = location(line)
+            after = after + 1 if where is None else where.seq
+            try:
+                record = decode(line)
+            except Corrupt:
+                stopped |= set() if where is None else {where.stream}
+                continue
+            if record.stream in stopped:
+                continue
+            count += 1
+            for query, parameters in project(record):
+                if query not in NOT_REBUILT:
+                    db.execute(queries()[query], parameters)
+    return count, stopped
