@@ -67,8 +67,8 @@ async def test_promise_1_and_4_a_slow_turn_survives(tmp_path: Path, how: str) ->
     (resumed,) = of_kind(records, "TurnResumed")
     goodbye = how != "kill -9"
     assert kinds(records).count("TurnSuspended") == int(goodbye)
-    assert resumed["cause"] == ("the gateway was shut down" if goodbye else "the gateway was killed or crashed")
-    assert partial["reason"] == resumed["cause"]
+    assert resumed["reason"] == ("the gateway was shut down" if goodbye else "the gateway was killed or crashed")
+    assert partial["reason"] == resumed["reason"]
     order = [kind for kind in kinds(records) if kind not in ("SessionCreated", "InputReceived", "TurnSuspended")]
     assert order == [
         *("TurnStarted", "ModelRequested", "ModelInterrupted", "TurnResumed", "ModelRequested", "ModelResponded"),
