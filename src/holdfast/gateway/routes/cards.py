@@ -341,6 +341,6 @@ async def release_workspace(at: GatewayDep, id: str) -> Response:
     """Remove the workspace of an archived card, if nothing would be lost with it. Repeating it changes nothing."""
     card = await at.cards.get(str((await find_card(at, id))["id"]))
     if card.status != "archived":
-        hint = f"`holdfast card task_log {card.id}` removes it if nothing would be lost with it."
+        hint = f"`holdfast card archive {card.id}` removes it if nothing would be lost with it."
         raise Conflict(f"Card {card.id} is {card.status}; its workspace may still be needed.", hint=hint)
     return answer(CardReleased(card.id, await at.cards.tidy(card)))
