@@ -15,6 +15,7 @@ from holdfast.cli.screen import (
     SHORT_ID,
     Column,
     age,
+    ago,
     clean,
     clock,
     duration,
@@ -238,7 +239,7 @@ def _named(card: Json) -> str:
 
 def comment_lines(found: Json) -> list[tuple[str, str]]:
     """Who said what when."""
-    return [(f"{one_line(one['by'])}, {duration(one['at'])}", clean(one["text"])) for one in found["comments"]]
+    return [(f"{one_line(one['by'])}, {ago(one['at'])}", clean(one["text"])) for one in found["comments"]]
 
 
 def runs_table(found: Json) -> str:

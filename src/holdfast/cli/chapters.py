@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from holdfast.cli.actor import by
 from holdfast.cli.gateway import Gateway, Json, quote
-from holdfast.cli.screen import SHORT_ID, Column, age, duration, moment, one_line, plural, shorten, when
+from holdfast.cli.screen import SHORT_ID, Column, age, ago, duration, moment, one_line, plural, shorten, when
 
 INTERRUPTED = "interrupted"
 """The code of a summary that was cut, which is nobody's failure."""
@@ -150,7 +150,7 @@ def rule_cells(found: Json, profile: str) -> list[list[str]]:
 def outlook_facts(found: Json) -> list[tuple[str, str]]:
     """Chapter, next reset, and what postpones it."""
     chapter = found["chapter"]
-    opened = "" if chapter["opened_at"] is None else f", opened {duration(chapter['opened_at'])}: {chapter['reason']}"
+    opened = "" if chapter["opened_at"] is None else f", opened {ago(chapter['opened_at'])}: {chapter['reason']}"
     rows = [("chapter", f"{chapter['chapter']}{opened}"), ("reset", _next(found))]
     if found["postponed"] is not None:
         rows.append(("postponed", postponed(found["postponed"])))

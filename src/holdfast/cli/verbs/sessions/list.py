@@ -43,7 +43,7 @@ def command(cli: Cli, archived: bool, limit: int, before: str | None) -> None:
         click.echo(f'No sessions yet. Try: {program()} run --profile demo "say hello"')
 
 
-def not_startable_reason(row: Json) -> str:
+def state_word(row: Json) -> str:
     """Its state; when it rests, how its last turn ended."""
     state = row["turn_state"] if row["state"] == "idle" and row["turn_state"] else row["state"]
     return str(state)
@@ -52,6 +52,6 @@ def not_startable_reason(row: Json) -> str:
 def _cells(rows: list[Json]) -> list[list[str]]:
     length = unique_length([row["id"] for row in rows])
     return [
-        [row["id"][:length], not_startable_reason(row), str(row["message_count"]), ago(row["updated_at"]), row["title"]]
+        [row["id"][:length], state_word(row), str(row["message_count"]), ago(row["updated_at"]), row["title"]]
         for row in rows
     ]

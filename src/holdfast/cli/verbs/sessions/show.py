@@ -10,7 +10,7 @@ from holdfast.cli.gateway import Json, quote
 from holdfast.cli.hints import program
 from holdfast.cli.screen import Column, dim, duration, moment, pairs, plural, table, when
 from holdfast.cli.values import SESSION
-from holdfast.cli.verbs.sessions.list import not_startable_reason
+from holdfast.cli.verbs.sessions.list import state_word
 
 TURNS = (
     Column("TURN", right=True),
@@ -56,7 +56,7 @@ def _facts(row: Json) -> list[tuple[str, str]]:
     return [
         ("session", row["id"]),
         ("title", row["title"]),
-        ("state", not_startable_reason(row) + archived),
+        ("state", state_word(row) + archived),
         *task,
         ("profile", row["profile"]),
         ("directory", row["cwd"]),
