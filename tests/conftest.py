@@ -21,13 +21,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whom a test starts would hear its Ctrl-C
 
 
+UMASK = os.umask(0o022)
+os.umask(UMASK)
+
+
 @pytest.fixture(autouse=True)
 def same_umask() -> Iterator[None]:
-    """A home that is prepared closes what its process makes from then on; here that is the process of the next test."""
-    before = os.umask(0o022)
-    os.umask(before)
+    """A home that is prepared closes what its process makes from then on; here that is the process of the next test.
+
+    Also before the test: a fixture of a whole module may have prepared one.
+    """
+    os.umask(UMASK)
     yield
-    os.umask(before)
+    os.umask(UMASK)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
