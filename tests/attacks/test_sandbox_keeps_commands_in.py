@@ -181,7 +181,9 @@ def test_promise_3_a_shell_in_the_sandbox_is_killed_and_found_again(tmp_path: Pa
             f"sh {attack}; echo begun > begun; until [ -e go ]; do sleep 0.02; done; echo over; exit 7", cwd=work
         )
         until(lambda: (work / "begun").exists() or None, "the command has begun")
-        [found] = tasks_of(gateway, session)
+        [found] = until(
+            lambda: [row for row in tasks_of(gateway, session) if row["pid"]] or None, "the log knows its process"
+        )
         gateway.kill9()
         gateway.start()
         assert task(gateway, found["id"])["pid"] == found["pid"]
