@@ -1397,7 +1397,7 @@ export interface TaskBackgrounded {
 }
 
 export interface TaskCount {
-  readonly state: string;
+  readonly state: "done" | "failed" | "lost" | "running" | "stopped";
   readonly count: number;
   readonly bytes: number;
 }

@@ -37,6 +37,17 @@ NEVER = EventRef(0, 0)
 EDITABLE = ("title", "body", "profile", "workspace", "priority", "resume", "max_runtime_ms", "max_attempts")
 
 
+class Board(msgspec.Struct, frozen=True, gc=False):
+    """A board. Its name is its id."""
+
+    id: str
+    title: str
+    created_at: int
+    version: int
+    paused_by: str = ""
+    archived: bool = False
+
+
 # --- the fold -----------------------------------------------------------------------------------
 
 

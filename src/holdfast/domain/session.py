@@ -16,6 +16,7 @@ from holdfast.domain.events.session import (
     DriverOutputRead,
     Effect,
     NoteReceived,
+    Outcome,
     StopRequested,
     WaitAnswered,
     WaitOpened,
@@ -29,7 +30,18 @@ from holdfast.domain.history import (
 from holdfast.domain.queue import Queue
 from holdfast.domain.rights import NO_LIMITS
 
-SessionActivity = Literal["idle", "queued", "running", "waiting", "suspended", "compacting"]
+OpenTurnState = Literal["running", "waiting", "suspended"]
+TurnState = OpenTurnState | Outcome
+SessionActivity = OpenTurnState | Literal["idle", "queued", "compacting"]
+
+
+def session_activity(turn: TurnState | None, *, queued: bool, compacting: bool) -> SessionActivity:
+    """One word for what a session is doing; `turn` is the state of its latest turn."""
+    match turn:
+        case "running" | "waiting" | "suspended":
+            return turn
+        case _:
+            return "queued" if queued else "compacting" if compacting else "idle"
 
 
 # --- the turn -----------------------------------------------------------------------------------
@@ -190,9 +202,9 @@ class Session(StatePart, frozen=True):
     @property
     def activity(self) -> SessionActivity:
         """One word for what it is doing."""
-        if self.turn is None:
-            busy = self.chapter.in_progress is not None or self.chapter.requested is not None
-            return "queued" if self.queue else "compacting" if busy else "idle"
-        if self.turn.wait is not None:
-            return "waiting"
-        return "suspended" if self.turn.suspended else "running"
+        turn, chapter = self.turn, self.chapter
+        state: TurnState | None = None
+        if turn is not None:
+            state = "waiting" if turn.wait is not None else "suspended" if turn.suspended else "running"
+        compacting = chapter.in_progress is not None or chapter.requested is not None
+        return session_activity(state, queued=bool(self.queue), compacting=compacting)

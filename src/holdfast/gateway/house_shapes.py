@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from holdfast.store.rows import TaskCount
 from holdfast.tasks.views import TaskView
 
 
@@ -16,14 +17,6 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     """Of both; also what was lost."""
     waits: int
-
-
-class TaskCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks are in a state, and what their outputs take."""
-
-    state: str
-    count: int
-    bytes: int
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,11 +21,11 @@ from holdfast.gateway.house_shapes import (
     Overview,
     RetentionView,
     Slot,
-    TaskCount,
 )
 from holdfast.gateway.state import Gateway, GatewayDep
 from holdfast.lifecycle.doctor import examine
 from holdfast.store.contract import Row
+from holdfast.store.rows import TaskCount
 from holdfast.tasks.prune import kept_bytes
 
 STEP_MS = 30 * 60_000

@@ -1,0 +1,354 @@
+"""The rows of the projections as typed, immutable structs, and the one decoder that makes them of what SQL returns.
+
+The fields of `SessionRow`, `TurnRow`, `WaitRow`, `TaskRow`, `CardRow` and `RunRow` (and of `Board` in the domain) are
+the columns of a table; a default is the value that a new row has. The types after them are what single queries return.
+The database checks the values of Literals (CHECK in `schema.sql`), so the decoder does not check them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from operator import itemgetter
+from typing import Literal, TypeVar, get_type_hints
+
+import msgspec
+from msgspec.inspect import BoolType, DictType, ListType, StructType, UnionType, type_info
+
+from holdfast.domain.events.card import BlockKind, CardStatus, RunOutcome
+from holdfast.domain.events.chapter import ResetPolicy
+from holdfast.domain.events.parts import ShownArgument
+from holdfast.domain.events.problem import Failure
+from holdfast.domain.events.session import Purpose
+from holdfast.domain.events.task import Lifetime, TaskKind, TaskState
+from holdfast.domain.session import SessionActivity, TurnState, session_activity
+
+WaitState = Literal["open", "answered", "closed"]
+RunState = Literal["running"] | RunOutcome
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+class SessionRow(msgspec.Struct, frozen=True, gc=False):
+    """A session."""
+
+    id: str
+    title: str
+    profile: str
+    cwd: str
+    created_at: int
+    updated_at: int
+    version: int
+    model: str = ""
+    parent: str = ""
+    """The session that it is a fork of."""
+    task: str = ""
+    """The agent task whose work it is."""
+    archived: bool = False
+    pinned: bool = False
+    message_count: int = 0
+    queued: int = 0
+    turn: int = 0
+    """Its latest turn; 0 before the first."""
+    turn_state: TurnState | None = None
+    failed_turn: int = 0
+    """Its latest turn if that failed and no person has dealt with it, else 0."""
+    preview: str = ""
+    chapter: int = 1
+    chapter_at: int = 0
+    first_input_at: int = 0
+    """When a person first said something in this chapter; 0 while it is empty."""
+    last_active_at: int = 0
+    """A person's last act, or the end of the last turn that a person asked for; 0 in an empty chapter."""
+    person_turn: int = 0
+    """The latest turn that a person asked for."""
+    compaction_requested: bool = False
+    compaction_running: bool = False
+    reset_policy: ResetPolicy = ResetPolicy()
+    ancestors: list[str] = []
+    """The sessions that it descends from, the first one first."""
+
+    @property
+    def state(self) -> SessionActivity:
+        """One word for what it is doing."""
+        compacting = self.compaction_requested or self.compaction_running
+        return session_activity(self.turn_state, queued=self.queued > 0, compacting=compacting)
+
+
+class TurnRow(msgspec.Struct, frozen=True, gc=False):
+    """A turn of a session."""
+
+    session: str
+    turn: int
+    state: TurnState
+    started_at: int
+    finished_at: int | None = None
+    steps: int = 0
+    resumes: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    reason: str = ""
+
+
+class WaitRow(msgspec.Struct, frozen=True, gc=False):
+    """A durable reason for standing still."""
+
+    id: str
+    session: str
+    turn: int
+    version: int
+    purpose: Purpose
+    reason: str
+    call: str
+    choices: list[str]
+    pattern: str
+    opened_at: int
+    until: int | None = None
+    state: WaitState = "open"
+    answer: str | None = None
+    answered_by: str | None = None
+    ended_at: int | None = None
+    shown: list[ShownArgument] = []
+    """Every argument of a call that waits for an approval."""
+
+
+class TaskRow(msgspec.Struct, frozen=True, gc=False):
+    """An entry of the archive of background work. What nobody can know is None."""
+
+    id: str
+    kind: TaskKind
+    title: str
+    command: str
+    argv: list[str]
+    cwd: str
+    started_by: str
+    session: str
+    call: str
+    worker: str
+    foreground: bool
+    lifetime: Lifetime
+    until: int | None
+    notify: bool
+    started_at: int
+    version: int
+    state: TaskState = "running"
+    finished_at: int | None = None
+    pid: int | None = None
+    exit_code: int | None = None
+    signal: str = ""
+    reason: str = ""
+    evidence: str = ""
+    stop_by: str = ""
+    stop_reason: str = ""
+    output_bytes: int = 0
+    dropped_bytes: int = 0
+    preview: str = ""
+    summary: str = ""
+    files: list[str] | None = None
+    survivors: list[str] = []
+    pinned: bool = False
+    left_by: str = ""
+    """The task whose command ended and left these processes behind."""
+
+
+class CardRow(msgspec.Struct, frozen=True, gc=False):
+    """A card, as much as a board shows of it."""
+
+    id: str
+    board: str
+    title: str
+    profile: str
+    workspace: str
+    priority: int
+    status: CardStatus
+    created_by: str
+    created_at: int
+    moved_at: int
+    updated_at: int
+    version: int
+    done: bool = False
+    """Also once it is archived: nobody waits for it any more."""
+    reason: str = ""
+    block_kind: BlockKind | Literal[""] = ""
+    scheduled_at: int | None = None
+    retry_at: int | None = None
+    run: int = 0
+    session: str = ""
+    comments: int = 0
+    warning: str = ""
+    """Why its worker began anew, where it could have been expected to go on."""
+    root: str = ""
+    """The session of a person from which the agent that created it descends."""
+
+
+class RunRow(msgspec.Struct, frozen=True, gc=False):
+    """One attempt at a card."""
+
+    card: str
+    run: int
+    session: str
+    task: str
+    profile: str
+    resumes: int
+    """The run whose session it goes on with; 0 is a fresh one."""
+    fresh_because: str
+    workspace: str
+    after_turn: int
+    started_at: int
+    until_turn: int | None = None
+    outcome: RunState = "running"
+    failure: Failure = ""
+    reason: str = ""
+    counts: bool = False
+    """It used up one of the attempts of its card."""
+    note: str = ""
+    finished_at: int | None = None
+
+
+# --- what single queries return -----------------------------------------------------------------
+
+
+class TitledWait(WaitRow, frozen=True, gc=False):
+    """A wait with the title of its session."""
+
+    title: str = ""
+
+
+class OpenRun(RunRow, frozen=True, gc=False):
+    """A run that is not over, with the board of its card."""
+
+    board: str = ""
+
+
+class RunWithCost(RunRow, frozen=True, gc=False):
+    """A run with what its turns cost."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+
+
+class FailedTurn(msgspec.Struct, frozen=True, gc=False):
+    """The failed turn of a session that no person has dealt with; `version` is that of the session."""
+
+    session: str
+    title: str
+    version: int
+    turn: int
+    reason: str
+    finished_at: int
+
+
+class ResettableSession(msgspec.Struct, frozen=True, gc=False):
+    """What decides whether a session is reset."""
+
+    id: str
+    profile: str
+    reset_policy: ResetPolicy
+    first_input_at: int
+    last_active_at: int
+
+
+class EndedTask(msgspec.Struct, frozen=True, gc=False):
+    """What decides whether a task is pruned, and what is written of the prune."""
+
+    id: str
+    title: str
+    state: TaskState
+    version: int
+    finished_at: int
+    output_bytes: int
+    dropped_bytes: int
+
+
+class StartableCard(msgspec.Struct, frozen=True, gc=False):
+    """A card that may be started."""
+
+    id: str
+    board: str
+    profile: str
+
+
+class TaskCount(msgspec.Struct, frozen=True, gc=False):
+    """How many tasks are in a state, and what their outputs take."""
+
+    state: TaskState
+    count: int
+    bytes: int
+
+
+class WorkSlot(msgspec.Struct, frozen=True, gc=False):
+    """What ended within a slot of time, by its number; waits are those that began."""
+
+    slot: int
+    turns: int = 0
+    tasks: int = 0
+    failed: int = 0
+    """Of both; also what was lost."""
+    waits: int = 0
+
+
+class SessionCounts(msgspec.Struct, frozen=True, gc=False):
+    """How many sessions there are."""
+
+    sessions: int
+    archived: int
+    messages: int
+
+
+# --- the decoder --------------------------------------------------------------------------------
+
+Conversion = Callable[[object], object]
+
+
+def _bit(mask: int) -> Conversion:
+    return lambda bits: isinstance(bits, int) and bits & mask != 0
+
+
+COLUMNS = {
+    "first_input_at": "begun_at",
+    "last_active_at": "fresh_at",
+    "person_turn": "asked_turn",
+    "compaction_requested": "compacting",
+    "compaction_running": "compacting",
+    "retry_at": "again_at",
+}
+"""The columns that have another name than their field."""
+CONVERSIONS: dict[str, Conversion] = {"compaction_requested": _bit(1), "compaction_running": _bit(2)}
+"""The fields that are made of a part of their column."""
+
+
+def decode_rows(row_type: type[R], columns: Sequence[str], stored: Iterable[Sequence[object]]) -> list[R]:
+    """Rows of a query as structs. Each field needs a column; columns without a field are left out."""
+    pick, conversions = _plan(row_type, tuple(columns))
+    found: list[R] = []
+    for values in stored:
+        picked = list(pick(values))
+        for place, convert in conversions:
+            picked[place] = convert(picked[place])
+        found.append(row_type(*picked))
+    return found
+
+
+@cache
+def _plan(
+    row_type: type[msgspec.Struct], columns: tuple[str, ...]
+) -> tuple[Callable[[Sequence[object]], tuple[object, ...]], list[tuple[int, Conversion]]]:
+    fields = row_type.__struct_fields__
+    hints = get_type_hints(row_type)
+    places = [columns.index(field if field in columns else COLUMNS[field]) for field in fields]
+    found = [(place, _conversion(field, hints[field])) for place, field in enumerate(fields)]
+    return itemgetter(*places), [(place, convert) for place, convert in found if convert is not None]
+
+
+def _conversion(field: str, kind: type) -> Conversion | None:
+    if field in CONVERSIONS:
+        return CONVERSIONS[field]
+    info = type_info(kind)
+    if isinstance(info, BoolType):
+        return bool
+    parts = info.types if isinstance(info, UnionType) else (info,)
+    if not any(isinstance(part, ListType | DictType | StructType) for part in parts):
+        return None
+    decode: Callable[[str], object] = msgspec.json.Decoder(kind).decode
+    return lambda value: None if value is None else decode(str(value))
