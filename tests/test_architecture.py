@@ -6,6 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
+
+from holdfast.domain.events.task import TaskEvent
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "holdfast"
@@ -101,3 +104,14 @@ def test_nobody_names_the_machine_it_was_written_on() -> None:
     hosts = re.compile(r"/root/|/home/(?!agent/)\w+/|/work/")
     tracked = [path for pattern in ("*.md", "src/**/*.py", "docs/*.md") for path in ROOT.glob(pattern)]
     assert not [path.name for path in tracked if hosts.search(path.read_text("utf-8"))]
+
+
+def test_only_the_task_log_builds_the_events_of_tasks() -> None:
+    events = {event.__name__ for event in get_args(TaskEvent)} | {"TaskPruned"}
+    builders = {
+        name
+        for name, text in modules()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in events
+    }
+    assert builders == {"tasks/log.py"}

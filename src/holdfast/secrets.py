@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,6 +17,8 @@ LINE_LENGTH = 16
 """A line of a secret with several lines is hidden by itself if it is so long."""
 EDGE_LENGTH = 6
 """So much of a secret that was cut off at the beginning or the end of a text is hidden, too."""
+Mask = Callable[[str], str]
+"""Returns a text without the secret values that are known."""
 
 
 class Secrets:

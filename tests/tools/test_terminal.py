@@ -26,6 +26,7 @@ from holdfast.runtime.tools import terminal
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, ToolOutcome, effect_of
+from holdfast.secrets import Mask
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import CommandKey
 from holdfast.store.sqlite import SqliteStore
@@ -34,7 +35,6 @@ from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
 from holdfast.tasks.queries import TaskQueries
-from holdfast.tasks.results import Hide
 from holdfast.tasks.views import TaskView
 from tests.actors import person
 from tests.eventually import PATIENCE, eventually
@@ -55,7 +55,7 @@ def hidden(text: str) -> str:
 class Desk:
     """An agent's two tools, and the archive behind them."""
 
-    def __init__(self, home: Home, cwd: Path, *, hide: Hide = hidden) -> None:
+    def __init__(self, home: Home, cwd: Path, *, hide: Mask = hidden) -> None:
         clock = SystemClock()
         self.store = SqliteStore(home.database)
         self.sessions = Sessions(self.store, clock)

@@ -20,7 +20,7 @@ from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateBoard
 from holdfast.domain.card_rules import decide_board, decide_card
 from holdfast.domain.dispatch import comment_input, resumable
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
-from holdfast.domain.events import AnyEvent, board_stream, card_stream, session_stream, task_stream
+from holdfast.domain.events import AnyEvent, board_stream, card_stream, session_stream
 from holdfast.domain.events.actor import THE_BOARD, Actor
 from holdfast.domain.events.card import (
     BoardCreated,
@@ -35,19 +35,17 @@ from holdfast.domain.events.card import (
 )
 from holdfast.domain.events.parts import EventRef, Rights
 from holdfast.domain.events.session import InputReceived, InputWithdrawn, NoteReceived, RunReleased, StopRequested
-from holdfast.domain.events.task import RunEnded, TaskFinished, TaskOutcome
 from holdfast.domain.history import AgentMessage, ToolResult
 from holdfast.domain.queue import QueuedInput
 from holdfast.domain.session import Session
-from holdfast.domain.task import PREVIEW
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Row, Store, Write
+from holdfast.tasks.log import run_finished
 
 KEPT = 1000
 TRIES = 1000
 COMMENT = "comment-"
-OUTCOMES: dict[str, TaskOutcome] = {"done": "done", "failed": "failed", "lost": "lost"}
 
 
 class Cards:
@@ -257,16 +255,8 @@ class Cards:
         ends = next((event for event in events if isinstance(event, RunFinished)), None)
         writes = [Write(session_stream(session.id), tuple(said), expect=session.version if ends is not None else None)]
         if ends is not None:
-            finished = TaskFinished(
-                task=run.started.task,
-                outcome=OUTCOMES.get(ends.outcome, "stopped"),
-                reason=ends.reason,
-                end=RunEnded(card=card.id, run=run.number),
-                preview=ends.reason[:PREVIEW],
-                summary=next((event.summary for event in events if isinstance(event, CardCompleted)), ends.reason),
-                files=None,
-            )
-            writes.append(Write(task_stream(run.started.task), (finished,)))
+            summary = next((event.summary for event in events if isinstance(event, CardCompleted)), ends.reason)
+            writes.append(run_finished(run, ends, summary=summary))
         return writes
 
     async def _notices(self, card: Card, events: list[CardEvent], worker: str | None) -> list[Write]:

@@ -28,19 +28,18 @@ from holdfast.domain.dispatch import (
     resumable,
 )
 from holdfast.domain.errors import Conflict
-from holdfast.domain.events import AnyEvent, card_stream, session_stream, task_stream
+from holdfast.domain.events import AnyEvent, card_stream, session_stream
 from holdfast.domain.events.actor import THE_BOARD
 from holdfast.domain.events.card import CardBlocked, CardMoved, ResumePolicy, RunStarted
 from holdfast.domain.events.parts import ForRun
 from holdfast.domain.events.session import InputReceived, NoteReceived, RunBound, SessionCreated, SessionRestored
-from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import title_from
-from holdfast.domain.task import task_title
 from holdfast.runtime.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.card_contract import StartQuery
 from holdfast.store.contract import Append, Row, Store, Write
+from holdfast.tasks.log import run_started
 
 log = logging.getLogger(__name__)
 
@@ -253,19 +252,10 @@ class Starter:
             rights=card.rights,
         )
         begins = _first_events(card, run, state, said)
-        started = TaskStarted(
-            task=task,
-            task_kind="card",
-            title=task_title(card.title),
-            command=card.body or card.title,
-            cwd=str(found.path),
-            by=THE_BOARD,
-            worker=session,
-        )
         writes = (
             Write(card_stream(card.id), (run,), expect=version),
             Write(session_stream(session), tuple(begins), expect=state.version),
-            Write(task_stream(task), (started,), expect=0),
+            run_started(card, task=task, session=session, cwd=str(found.path)),
         )
         try:
             await self._store.append(Append(writes, self._clock.now()))

@@ -8,11 +8,12 @@ from holdfast.domain.commands import WhatRuns
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import AnyEvent, task_stream
 from holdfast.domain.events.actor import Actor
-from holdfast.domain.events.task import TaskLifetimeSet, TaskStopRequested
+from holdfast.domain.events.task import TaskStopRequested
 from holdfast.domain.reset import RunningTask
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.store.contract import Appended, Row, Store, Write
 from holdfast.tasks.commands import Tasks
+from holdfast.tasks.log import lifetime_set, stop_requested
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.views import TaskView, age
 
@@ -54,12 +55,12 @@ class RunningTasks:
         """
         found: list[Write] = []
         for task, rule in stop.items():
-            request = TaskStopRequested(task=task, by=by, reason=rule, force=False)
+            request = stop_requested(task, by=by, reason=rule)
             found += self._if_running(await self._store.task(task), request)
         for task in keep:
             row = await self._store.task(task)
             if row["lifetime"] in ("chapter", "session"):
-                found += self._if_running(row, TaskLifetimeSet(task=task, lifetime="persist", by=by))
+                found += self._if_running(row, lifetime_set(task, "persist", by=by))
         return tuple(found)
 
     def _if_running(self, row: Row, event: AnyEvent) -> list[Write]:

@@ -17,13 +17,10 @@ from holdfast.domain.events import session_stream, task_stream
 from holdfast.domain.events.parts import Delegated, Rights
 from holdfast.domain.events.session import SessionCreated, TurnBackgrounded
 from holdfast.domain.events.task import TaskStarted
-from holdfast.domain.history import UserMessage
-from holdfast.domain.session import Session
 from holdfast.domain.session_rules import create
-from holdfast.domain.task import task_title
 from holdfast.sessions import TRIES, Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
-from holdfast.tasks.log import TaskLog
+from holdfast.tasks.log import TaskLog, turn_backgrounded
 
 MOST_AGENTS = 32
 """Agents that start agents must end somewhere."""
@@ -76,15 +73,7 @@ class AgentTasks:
                 if known is not None:
                     return known
                 raise Conflict("No turn is running." if turn is None else f"It is a task already: {turn.task}.")
-            started = TaskStarted(
-                task=task,
-                task_kind="agent",
-                title=task_title(_asked(state, turn.number) or state.title),
-                command=_asked(state, turn.number),
-                cwd=state.cwd,
-                by=caller.by,
-                worker=session,
-            )
+            started = turn_backgrounded(state, turn, task=task, by=caller.by)
             writes = (
                 Write(task_stream(task), (started,), expect=0),
                 Write(
@@ -99,9 +88,3 @@ class AgentTasks:
                 if (await self._sessions.get(session)).version == version:
                     raise
         raise Conflict("The session changed too often in between.", hint="Try again.")
-
-
-def _asked(session: Session, turn: int) -> str:
-    """What the turn was told to do."""
-    said = [message.text for message in session.messages if isinstance(message, UserMessage) and message.turn == turn]
-    return "\n".join(said)

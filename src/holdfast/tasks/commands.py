@@ -23,14 +23,7 @@ from holdfast.clock import Clock, wait_for_event
 from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, Unavailable
 from holdfast.domain.events import task_stream
 from holdfast.domain.events.actor import THE_RUNTIME, Actor
-from holdfast.domain.events.task import (
-    ProcessStarted,
-    TaskBackgrounded,
-    TaskFinished,
-    TaskPinned,
-    TaskStarted,
-    TaskStopRequested,
-)
+from holdfast.domain.events.task import TaskFinished, TaskStarted
 from holdfast.domain.task import task_of_left
 from holdfast.follower_state import FollowerState
 from holdfast.processes.command import Command, CommandState, NeverStarted, Running
@@ -43,8 +36,17 @@ from holdfast.tasks.cleanup import clear_left_over, remove_if_in_the_log
 from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.environments import Environments
 from holdfast.tasks.lifetimes import TaskLifetimes
-from holdfast.tasks.log import TaskLog
-from holdfast.tasks.results import finish_process, left_behind_write, lost, never_started
+from holdfast.tasks.log import (
+    TaskLog,
+    backgrounded,
+    left_behind,
+    lost,
+    never_started,
+    pin_set,
+    process_finished,
+    process_started,
+    stop_requested,
+)
 from holdfast.tasks.sandbox import SandboxPolicy
 
 STOP_GRACE_SECONDS = 5.0
@@ -198,7 +200,7 @@ class Tasks:
         self._watch(await self._store.task(task))
 
     async def _began(self, running: Running) -> None:
-        await self._write(lambda: self.task_log.add(ProcessStarted(task=running.id, pid=running.pid)))
+        await self._write(lambda: self.task_log.add(process_started(running.id, running.pid)))
         self._environments.drop(running.id)
 
     async def _start_late(self, row: Row) -> CommandState:
@@ -239,7 +241,7 @@ class Tasks:
         """Nobody waits for it any more; how it stands then. One that has ended in this very moment has ended."""
         while (row := await self._store.task(task))["state"] == "running" and row["foreground"]:
             with suppress(Conflict):  # something happened to it: look again
-                await self.task_log.add(TaskBackgrounded(task=task, reason=reason), expect=int(str(row["version"])))
+                await self.task_log.add(backgrounded(task, reason), expect=int(str(row["version"])))
         return row
 
     async def request_stop(
@@ -252,7 +254,7 @@ class Tasks:
             if left is None or left["state"] != "running":
                 raise Conflict(f"Task {task} ended already: {row['state']}, {row['reason']}.")
             task, row = str(left["id"]), left
-        event = TaskStopRequested(task=task, by=by, reason=reason, force=force)
+        event = stop_requested(task, by=by, reason=reason, force=force)
         appended = await self.task_log.add(event, command=command)
         self.signal(task, force=force)
         self.recover(row)  # one that has not begun has nobody yet who writes its end
@@ -260,7 +262,7 @@ class Tasks:
 
     async def pin(self, row: Row, *, pinned: bool, by: Actor, command: CommandKey | None = None) -> Appended:
         """Keep it whatever is pruned, or not any more."""
-        return await self.task_log.add(TaskPinned(task=str(row["id"]), pinned=pinned, by=by), command=command)
+        return await self.task_log.add(pin_set(str(row["id"]), pinned=pinned, by=by), command=command)
 
     def signal(self, task: str, *, force: bool = False) -> None:
         """Its end is wanted in the log: see to it."""
@@ -342,11 +344,11 @@ class Tasks:
             await asyncio.wait({kill})  # one by force may have taken its place
         left = await self.supervisor.left_behind(task)
         row = await self._store.task(task)
-        output, changes, hide = self.supervisor.output(task), self.task_log.changes, self._defaults.mask
+        output, changes, mask = self.supervisor.output(task), self.task_log.changes, self._defaults.mask
         finished = await asyncio.to_thread(
-            finish_process, row, found, output=output, left=left, changes=changes, hide=hide
+            process_finished, row, found, output=output, left=left, changes=changes, mask=mask
         )
-        rest = left_behind_write(row, left, by=(await self.task_log.started(task)).by) if left else ()
+        rest = left_behind(row, left, by=(await self.task_log.started(task)).by) if left else ()
         await self._finish(finished, *rest)
         if rest:
             self.recover(await self._store.task(task_of_left(task)))

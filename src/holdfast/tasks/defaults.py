@@ -11,7 +11,7 @@ import msgspec
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events.task import TaskStarted
 from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command
-from holdfast.tasks.results import Hide
+from holdfast.secrets import Mask
 from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy
 
 
@@ -24,7 +24,7 @@ class CommandDefaults:
     environment: Callable[[], dict[str, str]]
     umask: int
     """The user's own: what commands make is theirs, not ours."""
-    mask: Hide
+    mask: Mask
     sandbox: SandboxBuilder | None = None
     """Who builds the sandboxes of agents' commands; None builds none."""
 

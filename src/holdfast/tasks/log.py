@@ -1,31 +1,57 @@
-"""The archive: what is written about tasks, and what a session is told when one ends.
+"""The task log: every event of a task is built here and nowhere else, and a session is told here when one ends.
 
 The end of a task, the end of the turn that it was, and the note to whoever started it are one append: so
 the note comes exactly once, also when the gateway is killed in between.
-Not here: commands and how they are kept alive (`tasks.py`).
+Not here: commands and how they are kept alive (`commands.py`), how the end of one is judged (`results.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from holdfast.clock import Clock
+from holdfast.domain.card import Card, Run
+from holdfast.domain.commands import StartAgent, StartCommand
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import AnyEvent, session_stream, task_stream
-from holdfast.domain.events.actor import TaskActor
+from holdfast.domain.events.actor import THE_BOARD, Actor, AgentActor, TaskActor
+from holdfast.domain.events.card import RunFinished
 from holdfast.domain.events.session import InputReceived, NoteReceived, TurnStarted
-from holdfast.domain.events.task import TaskEvent, TaskFinished, TaskKind, TaskResumed, TaskStarted, TurnEnded
-from holdfast.domain.history import ToolResult
+from holdfast.domain.events.task import (
+    CommandLost,
+    CommandNeverStarted,
+    Lifetime,
+    ProcessStarted,
+    RunEnded,
+    TaskBackgrounded,
+    TaskEvent,
+    TaskFinished,
+    TaskKind,
+    TaskLifetimeSet,
+    TaskOutcome,
+    TaskPinned,
+    TaskPruned,
+    TaskResumed,
+    TaskStarted,
+    TaskStopRequested,
+    TurnEnded,
+)
+from holdfast.domain.history import ToolResult, UserMessage
 from holdfast.domain.next_step import Finish
 from holdfast.domain.queue import QUEUE_LIMIT
 from holdfast.domain.session import Session, Turn
-from holdfast.domain.task import PREVIEW, end_note
-from holdfast.secrets import NO_SECRETS
+from holdfast.domain.task import NEVER_STARTED, PREVIEW, end_note, task_of_left, task_title
+from holdfast.processes.command import CommandOutcome, NeverStarted
+from holdfast.processes.kill import Member
+from holdfast.processes.spool import Output
+from holdfast.secrets import NO_SECRETS, Mask
 from holdfast.store.contract import Append, Appended, CommandKey, Row, Store, Write
 from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.results import command_result, summarise_output
 
 WATCHED = frozenset({"read", "list", "search", "write", "edit", "question", "process", "delegate", "recall", "inbox"})
 BOARD = "kanban_"
@@ -35,13 +61,10 @@ BOARD = "kanban_"
 class TaskLog:
     """Writes to task streams."""
 
-    def __init__(
-        self, store: Store, clock: Clock, changes: GitSnapshots, hide: Callable[[str], str] = NO_SECRETS.mask
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, changes: GitSnapshots, mask: Mask = NO_SECRETS.mask) -> None:
         self._store = store
         self._clock = clock
-        self._hide = hide
-        """A text without the secret values that are known."""
+        self._mask = mask
         self.changes = changes
 
     async def find(self, task: str) -> Row | None:
@@ -86,6 +109,8 @@ class TaskLog:
                 await self._store.append(Append(writes, self._clock.now()))
                 return
 
+    # --- tasks that are turns -------------------------------------------------------------------
+
     async def turn_started(self, session: Session, event: TurnStarted) -> list[Write]:
         """What is written with the start of a turn: the session's task goes on, if it had ended."""
         row = await self.find(session.task) if session.task else None
@@ -100,7 +125,7 @@ class TaskLog:
         row = await self.find(turn.task) if turn is not None and turn.task else None
         if turn is None or row is None:  # no task, or it was pruned
             return []
-        said = self._hide(turn.said)
+        said = self._mask(turn.said)
         finished = TaskFinished(
             task=turn.task,
             outcome=finish.outcome,
@@ -145,3 +170,191 @@ class TaskLog:
         except HoldfastError:
             return None
         return row if row["id"] == session else None
+
+
+# --- beginnings -----------------------------------------------------------------------------------
+
+
+def command_started(
+    command: StartCommand,
+    *,
+    task: str,
+    cwd: str,
+    by: Actor,
+    session: str,
+    foreground: bool = False,
+    kept: tuple[int, int] | None = None,
+) -> TaskStarted:
+    """A command is to run. `kept` is how many bytes of the beginning and the end of its output are kept."""
+    shown = command.shell if command.shell is not None else " ".join(command.argv or [])
+    head, tail = (None, None) if kept is None else kept
+    return TaskStarted(
+        task=task,
+        task_kind="process",
+        title=command.name or task_title(shown),
+        command=shown,
+        argv=command.argv or [],
+        cwd=cwd,
+        by=by,
+        session=session,
+        call=by.call if isinstance(by, AgentActor) else "",
+        foreground=foreground,
+        lifetime=command.lifetime,
+        until=command.until,
+        notify=command.notify,
+        stdin=command.stdin,
+        head=head,
+        tail=tail,
+    )
+
+
+def agent_started(command: StartAgent, *, task: str, cwd: str, by: Actor, session: str) -> TaskStarted:
+    """An agent is to work in a session of its own, which has the id of the task."""
+    return TaskStarted(
+        task=task,
+        task_kind="agent",
+        title=command.title or task_title(command.prompt),
+        command=command.prompt,
+        cwd=cwd,
+        by=by,
+        session=session,
+        call=by.call if isinstance(by, AgentActor) else "",
+        worker=task,
+        notify=command.notify,
+    )
+
+
+def turn_backgrounded(session: Session, turn: Turn, *, task: str, by: Actor) -> TaskStarted:
+    """The running turn of a session becomes a task where it is."""
+    said = [m.text for m in session.messages if isinstance(m, UserMessage) and m.turn == turn.number]
+    asked = "\n".join(said)
+    return TaskStarted(
+        task=task,
+        task_kind="agent",
+        title=task_title(asked or session.title),
+        command=asked,
+        cwd=session.cwd,
+        by=by,
+        worker=session.id,
+    )
+
+
+def run_started(card: Card, *, task: str, session: str, cwd: str) -> Write:
+    """A run of a card begins in a session."""
+    started = TaskStarted(
+        task=task,
+        task_kind="card",
+        title=task_title(card.title),
+        command=card.body or card.title,
+        cwd=cwd,
+        by=THE_BOARD,
+        worker=session,
+    )
+    return Write(task_stream(task), (started,), expect=0)
+
+
+def left_behind(row: Row, left: tuple[Member, ...], *, by: Actor) -> tuple[Write, ...]:
+    """What a command left behind is a task of its own with the lifetime of that command; nothing if nobody is left."""
+    if not left or row["left_by"]:
+        return ()
+    task = task_of_left(str(row["id"]))
+    started = TaskStarted(
+        task=task,
+        task_kind="process",
+        title=task_title(f"left by {row['title']}"),
+        command=str(row["command"]),
+        argv=msgspec.json.decode(str(row["argv"]), type=list[str]),
+        cwd=str(row["cwd"]),
+        by=by,
+        session=str(row["session"]),
+        lifetime=msgspec.convert(row["lifetime"], Lifetime),
+        until=None if row["until"] is None else int(str(row["until"])),
+        left_by=str(row["id"]),
+    )
+    return (Write(task_stream(task), (started, process_started(task, left[0].pid)), expect=0),)
+
+
+# --- what happens to a task -----------------------------------------------------------------------
+
+
+def process_started(task: str, pid: int) -> ProcessStarted:
+    """Its command runs."""
+    return ProcessStarted(task=task, pid=pid)
+
+
+def backgrounded(task: str, reason: str) -> TaskBackgrounded:
+    """Nobody waits for it any more."""
+    return TaskBackgrounded(task=task, reason=reason)
+
+
+def stop_requested(task: str, *, by: Actor, reason: str, force: bool = False) -> TaskStopRequested:
+    """Its end is wanted."""
+    return TaskStopRequested(task=task, by=by, reason=reason, force=force)
+
+
+def lifetime_set(task: str, lifetime: Lifetime, *, by: Actor) -> TaskLifetimeSet:
+    """It may outlive what it belonged to."""
+    return TaskLifetimeSet(task=task, lifetime=lifetime, by=by)
+
+
+def pin_set(task: str, *, pinned: bool, by: Actor) -> TaskPinned:
+    """It is kept whatever is pruned, or not any more."""
+    return TaskPinned(task=task, pinned=pinned, by=by)
+
+
+def pruned(row: Row, *, bytes: int, by: Actor) -> TaskPruned:
+    """It is deleted; only this stays."""
+    state = msgspec.convert(row["state"], TaskOutcome)
+    return TaskPruned(task=str(row["id"]), title=str(row["title"]), state=state, bytes=bytes, by=by)
+
+
+# --- ends -----------------------------------------------------------------------------------------
+
+
+def process_finished(
+    row: Row, end: CommandOutcome, *, output: Output, left: tuple[Member, ...], changes: GitSnapshots, mask: Mask
+) -> TaskFinished:
+    """A command is over. `left` are its processes that are still there. Call it in a thread: it reads files."""
+    task = str(row["id"])
+    if isinstance(end, NeverStarted):
+        return never_started(task, end.reason)
+    result, summary = command_result(row, end, output_problem=output.problem), summarise_output(output, mask)
+    return TaskFinished(
+        task=task,
+        outcome=result.outcome,
+        reason=result.reason,
+        end=result.end,
+        ended_at=result.ended_at,
+        output_bytes=summary.size,
+        dropped_bytes=summary.dropped,
+        preview=summary.preview,
+        output=summary.text if row["foreground"] else None,
+        files=None if row["foreground"] or row["left_by"] else changes.changes_since(task, Path(str(row["cwd"]))),
+        survivors=[f"{one.pid} {one.name}" for one in left],
+    )
+
+
+def never_started(task: str, cause: str, *, outcome: TaskOutcome = "failed", hint: str = "") -> TaskFinished:
+    """A command did not run at all."""
+    end = CommandNeverStarted(cause=cause, hint=hint)
+    return TaskFinished(task=task, outcome=outcome, reason=f"{NEVER_STARTED}: {cause}", end=end, files=[])
+
+
+def lost(task: str, evidence: str) -> TaskFinished:
+    """Nobody saw how a command ended."""
+    return TaskFinished(task=task, outcome="lost", reason=evidence, end=CommandLost(evidence=evidence), files=None)
+
+
+def run_finished(run: Run, ended: RunFinished, *, summary: str) -> Write:
+    """A run of a card is over."""
+    outcomes: dict[str, TaskOutcome] = {"done": "done", "failed": "failed", "lost": "lost"}
+    finished = TaskFinished(
+        task=run.started.task,
+        outcome=outcomes.get(ended.outcome, "stopped"),
+        reason=ended.reason,
+        end=RunEnded(card=ended.card, run=run.number),
+        preview=ended.reason[:PREVIEW],
+        summary=summary,
+        files=None,
+    )
+    return Write(task_stream(run.started.task), (finished,))

@@ -16,9 +16,10 @@ from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import SYSTEM, task_stream
 from holdfast.domain.events.actor import Actor
-from holdfast.domain.events.task import TaskOutcome, TaskPruned
+from holdfast.domain.events.task import TaskOutcome
 from holdfast.processes.supervisor import Supervisor
 from holdfast.store.contract import Append, CommandKey, Row, Store, Write
+from holdfast.tasks.log import pruned
 
 AT_ONCE = 100
 SHOWN = 500
@@ -104,7 +105,7 @@ class Pruning:
         """Write down that they go, if they still are as they were seen; which of them."""
         while rows:
             guards = [Write(task_stream(str(row["id"])), (), expect=int(str(row["version"]))) for row in rows]
-            write = Write(SYSTEM, tuple(_pruned(row, by) for row in rows))
+            write = Write(SYSTEM, tuple(pruned(row, bytes=kept_bytes(row), by=by) for row in rows))
             try:
                 appended = await self._store.append(Append((write, *guards), self._clock.now(), command=command))
             except Conflict:
@@ -137,16 +138,3 @@ def _on_disk(directory: Path) -> int:
 def _before() -> Conflict:
     hint = "What it took then is gone; what a new one would take is shown without `confirm`."
     return Conflict("This prune was carried out before.", hint=hint)
-
-
-def _pruned(row: Row, by: Actor) -> TaskPruned:
-    task, title = str(row["id"]), str(row["title"])
-    return TaskPruned(task=task, title=title, state=_outcome(row), bytes=kept_bytes(row), by=by)
-
-
-def _outcome(row: Row) -> TaskOutcome:
-    match row["state"]:
-        case "done" | "failed" | "stopped" | "lost" as state:
-            return state
-        case state:
-            raise ValueError(f"a task that may be pruned is {state}")

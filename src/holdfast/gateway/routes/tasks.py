@@ -25,8 +25,6 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.errors import NotFound, Rejected
 from holdfast.domain.events import task_stream
-from holdfast.domain.events.task import TaskStarted
-from holdfast.domain.task import task_title
 from holdfast.domain.why.task import why_task
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import parse_command, returns, takes
@@ -45,6 +43,7 @@ from holdfast.gateway.shapes import (
 )
 from holdfast.gateway.state import Gateway, GatewayDep
 from holdfast.store.contract import Appended, Row, SessionCursor, TaskFilter
+from holdfast.tasks.log import agent_started, command_started
 from holdfast.tasks.plain_text import coloured, whole
 from holdfast.tasks.prune import SHOWN, Rule, kept_bytes
 from holdfast.tasks.views import TaskView
@@ -105,21 +104,8 @@ async def start_command(at: GatewayDep, request: Request) -> Response:
         raise Rejected("Give either `shell`, a text for the shell, or `argv`, its words.")
     if (command.until is not None) != (command.lifetime == "until"):
         raise Rejected("`until` is the time for the lifetime `until`, and only for that.")
-    shown = command.shell if command.shell is not None else " ".join(command.argv or [])
-    started = TaskStarted(
-        task=secrets.token_hex(8),
-        task_kind="process",
-        title=command.name or task_title(shown),
-        command=shown,
-        argv=command.argv or [],
-        cwd=_cwd(command.cwd),
-        by=caller.by,
-        session=await _parent(at, command.session),
-        lifetime=command.lifetime,
-        until=command.until,
-        notify=command.notify,
-        stdin=command.stdin,
-    )
+    task, session = secrets.token_hex(8), await _parent(at, command.session)
+    started = command_started(command, task=task, cwd=_cwd(command.cwd), by=caller.by, session=session)
     appended = await at.tasks.start_command(started, env=command.env, command=caller.key)
     return accepted(appended.stream.removeprefix("task/"), appended, session=started.session)
 
@@ -132,17 +118,8 @@ async def start_agent(at: GatewayDep, request: Request) -> Response:
     if profile not in at.profiles.names:
         raise Rejected(f"There is no profile {profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
     task = secrets.token_hex(8)
-    started = TaskStarted(
-        task=task,
-        task_kind="agent",
-        title=command.title or task_title(command.prompt),
-        command=command.prompt,
-        cwd=_cwd(command.cwd),
-        by=caller.by,
-        session=await _parent(at, command.session),
-        worker=task,
-        notify=command.notify,
-    )
+    session = await _parent(at, command.session)
+    started = agent_started(command, task=task, cwd=_cwd(command.cwd), by=caller.by, session=session)
     appended = await at.agent_tasks.start(started, profile=profile, caller=caller)
     task = appended.stream.removeprefix("task/")
     return accepted(task, appended, session=task)

@@ -6,16 +6,17 @@ from typing import Annotated
 
 import msgspec
 
+from holdfast.domain.commands import StartAgent
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events.actor import AgentActor
-from holdfast.domain.events.task import TaskStarted
-from holdfast.domain.task import task_of_call, task_title
+from holdfast.domain.task import task_of_call
 from holdfast.runtime.creation import Creation
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import CommandEnd, Tool, ToolOutput
 from holdfast.sessions import Caller
 from holdfast.store.contract import CommandKey
 from holdfast.tasks.agents import AgentTasks
+from holdfast.tasks.log import agent_started
 from holdfast.tasks.queries import TaskQueries
 
 
@@ -51,18 +52,9 @@ class Delegate:
         """Start it, unless this very call has started it before."""
         task = task_of_call(context.session, context.call)
         profile = arguments.profile or context.profile
-        started = TaskStarted(
-            task=task,
-            task_kind="agent",
-            title=task_title(arguments.prompt),
-            command=arguments.prompt,
-            cwd=str(context.cwd),
-            by=AgentActor(session=context.session, call=context.call),
-            session=context.session,
-            call=context.call,
-            worker=task,
-            notify=arguments.notify,
-        )
+        command = StartAgent(prompt=arguments.prompt, notify=arguments.notify)
+        by = AgentActor(session=context.session, call=context.call)
+        started = agent_started(command, task=task, cwd=str(context.cwd), by=by, session=context.session)
         key = CommandKey(f"delegate-{task}", task)
         caller = Caller(key, started.by)
         try:

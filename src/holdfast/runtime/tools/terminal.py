@@ -13,16 +13,18 @@ from typing import Annotated, Literal, assert_never
 import msgspec
 
 from holdfast.clock import Clock
+from holdfast.domain.commands import StartCommand
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events.actor import AgentActor
 from holdfast.domain.events.session import CallOutcome, Effect
-from holdfast.domain.events.task import Lifetime, TaskStarted
-from holdfast.domain.task import NEVER_STARTED, task_of_call, task_title
+from holdfast.domain.events.task import TaskStarted
+from holdfast.domain.task import NEVER_STARTED, task_of_call
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Tool, ToolOutput
 from holdfast.settings import OTHERS_TASKS
 from holdfast.store.contract import Row
 from holdfast.tasks.commands import Tasks
+from holdfast.tasks.log import command_started
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.views import TaskView, table
 
@@ -125,22 +127,17 @@ class TerminalTools:
         cwd = context.resolve(arguments.cwd)
         if not cwd.is_dir():
             raise ToolFailed(f"{arguments.cwd} is not a directory.")
-        lifetime: Lifetime = arguments.lifetime
-        started = TaskStarted(
+        command = StartCommand(
+            shell=arguments.command, lifetime=arguments.lifetime, notify=arguments.notify, stdin=arguments.stdin
+        )
+        started = command_started(
+            command,
             task=task,
-            task_kind="process",
-            title=task_title(arguments.command),
-            command=arguments.command,
             cwd=str(cwd),
             by=AgentActor(session=context.session, call=context.call),
             session=context.session,
-            call=context.call,
             foreground=not arguments.background,
-            lifetime=lifetime,
-            notify=arguments.notify,
-            stdin=arguments.stdin,
-            head=context.kept_output[0],
-            tail=context.kept_output[1],
+            kept=context.kept_output,
         )
         try:
             started = await self._tasks.confine(started, context.sandbox, workspace=context.cwd, own=context.workspace)
