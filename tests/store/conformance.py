@@ -137,6 +137,11 @@ async def let_in(store: Store, *ids: str, at: int = AT) -> None:
         assert await store.devices.sign_in(id, device(id, at=at))
 
 
+def values(row: object, *names: str) -> tuple[object, ...]:
+    """These fields of a row."""
+    return tuple(row[name] if isinstance(row, dict) else getattr(row, name) for name in names)
+
+
 async def versions(store: Store, stream: str) -> list[int]:
     return [record.version for record in await store.load(stream, after=0)]
 

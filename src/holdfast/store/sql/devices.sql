@@ -106,7 +106,7 @@ WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND 
 -- The tasks whose end was told after a version, by how they ended.
 SELECT t.state, COUNT(*) AS count FROM spans s JOIN events e ON e.span = s.span JOIN tasks t ON t.id = CASE e.kind
     WHEN 'NoteReceived' THEN json_extract(e.data, '$.event.task')
-    ELSE substr(json_extract(e.data, '$.event.by'), 6) END
+    ELSE json_extract(e.data, '$.event.ref') END
 WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND e.version <= :upto AND (e.kind = 'NoteReceived'
     OR (e.kind = 'InputReceived' AND json_extract(e.data, '$.event.source') = 'task'))
 GROUP BY t.state;
