@@ -15,7 +15,7 @@ from benchmarks.measure import OURS_SECONDS, Figure, Plan, RawLog, alternate, ti
 from benchmarks.peers import Peer, install
 from benchmarks.report import Goal, Report
 from benchmarks.workload import Workload, now
-from holdfast.board.cards import Cards
+from holdfast.board.cards import CardChange, Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.workspace import WorkspaceState
 from holdfast.clock import SystemClock
@@ -125,7 +125,7 @@ class Bench:
             took = time.perf_counter() - started
         over = RunFinished(card=id, run=1, outcome="done", reason="", failure="", uses_attempt=False)
         done = CardCompleted(card=id, summary="", by=person("bench"), run=1)
-        await self.cards.write(card, [over, done], decided_on=card.version, by=person("bench"))
+        await self.cards.write(CardChange(card, [over, done], person("bench")))
         return took
 
 

@@ -1,6 +1,6 @@
 """Every session as folded state: kept while it is in use, caught up before it is looked at.
 
-Also the door for commands: `decide` on the state as it is, append if nothing came between, else again.
+Also where commands about sessions are carried out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from holdfast.clock import Clock
 from holdfast.domain.command import TITLE_LIMIT
 from holdfast.domain.commands import CreateSession, ForkSession, SessionCommand
-from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected
+from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import SYSTEM, Record, session_stream
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.system import SessionDeleted
@@ -20,11 +20,10 @@ from holdfast.domain.session import Session
 from holdfast.domain.session_fold import evolve, fold
 from holdfast.domain.session_rules import create, decide, fork
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
+from holdfast.store.transact import Decide, transact
 
 KEPT = 256
 FORGET_AT_ONCE = 8
-TRIES = 1000
-"""Each lost race is somebody else's success, so this ends; with many callers it takes more than a few."""
 
 
 @dataclass(slots=True)
@@ -121,53 +120,34 @@ class Sessions:
         return await self._store.append(Append((write,), now, command=caller.key))
 
     async def execute(
-        self, session: str, command: SessionCommand, caller: Caller, *, also: tuple[Write, ...] = ()
+        self, session: str, command: SessionCommand, caller: Caller, *, also: Decide | None = None
     ) -> Appended:
-        """Decide on the session as it is now, and append unless something came between."""
-        for _ in range(TRIES):
-            state = await self.get(session)
-            expect = state.version
-            try:
-                events = decide(state, command, id=caller.key.id, by=caller.by)
-            except Conflict as refused:
-                return await self._seen_before(caller, refused)
-            write = Write(session_stream(session), tuple(events), expect=expect)
-            try:
-                appended = await self._store.append(Append((write, *also), self._clock.now(), command=caller.key))
-            except Conflict:
-                if (await self.get(session)).version == expect:
-                    raise  # no lost race here: the command id means something else, or so it is with `also`
-                continue
-            self.apply(appended.records)
-            return appended
-        raise Conflict("The session changed too often in between.", hint="Try again.")
+        """Decide on the session as it is now and append, together with what `also` decides for other streams."""
 
-    async def delete(self, session: str, caller: Caller, *, also: tuple[Write, ...] = ()) -> Appended:
-        """Delete a session that is at rest, with all its events."""
-        for _ in range(TRIES):
+        async def writes() -> tuple[Write, ...]:
             state = await self.get(session)
-            expect = state.version
+            events = decide(state, command, id=caller.key.id, by=caller.by)
+            write = Write(session_stream(session), tuple(events), expect=state.version)
+            return (write, *await also()) if also else (write,)
+
+        appended = await transact(self._store, self._clock, writes, command=caller.key)
+        self.apply(appended.records)
+        return appended
+
+    async def delete(self, session: str, caller: Caller, *, also: Decide | None = None) -> Appended:
+        """Delete a session that is at rest, with all its events."""
+
+        async def writes() -> tuple[Write, ...]:
+            state = await self.get(session)
             if not state.exists:
-                return await self._seen_before(caller, NotFound(f"There is no session {session}."))
+                raise NotFound(f"There is no session {session}.")
             if state.turn is not None or state.queue or state.run:
                 raise Conflict("It is still at work.", hint=f"`holdfast stop {session}` first.")
-            gone = SessionDeleted(session=session, title=state.title, events=expect, by=caller.by)
-            guard = Write(session_stream(session), (), expect=expect)
-            append = Append((Write(SYSTEM, (gone,)), guard, *also), self._clock.now(), command=caller.key)
-            try:
-                appended = await self._store.append(append)
-            except Conflict:
-                if (await self.get(session)).version == expect:
-                    raise
-                continue
-            self.drop(session)
-            self._store.hint(session_stream(session))  # the event stands in another stream
-            return appended
-        raise Conflict("The session changed too often in between.", hint="Try again.")
+            gone = SessionDeleted(session=session, title=state.title, events=state.version, by=caller.by)
+            guard = Write(session_stream(session), (), expect=state.version)
+            return (Write(SYSTEM, (gone,)), guard, *(await also() if also else ()))
 
-    async def _seen_before(self, caller: Caller, refused: HoldfastError) -> Appended:
-        """A retry may be refused by the state that its first try made: then it has its answer already."""
-        known = await self._store.find_command(caller.key)
-        if known is None:
-            raise refused
-        return known
+        appended = await transact(self._store, self._clock, writes, command=caller.key)
+        self.drop(session)
+        self._store.hint(session_stream(session))  # the event stands in another stream
+        return appended

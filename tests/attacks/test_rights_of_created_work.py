@@ -268,7 +268,7 @@ async def test_a_comment_on_a_card_of_another_profile_is_asked_for(rig: BoardRig
     session = await run_card(rig, body, "locked")
     assert session.turn is not None and session.turn.wait is not None
     assert "builder" in session.turn.wait.reason
-    assert (await rig.card(other)).comments == []
+    assert (await rig.card(other)).comments == ()
     await rig.tell(other, CommentCard(text="a person may, of course"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.domain.card import Card, evolve_card
+from holdfast.domain.card import Card, fold_card
 from holdfast.domain.events import Record
 from holdfast.domain.events.card import (
     CardBlocked,
@@ -15,14 +15,10 @@ from holdfast.domain.events.card import (
     RunReminded,
     RunStarted,
 )
-from holdfast.domain.events.parts import EventRef
 
 
 def folded(id: str, records: Sequence[Record]) -> Card:
-    card = Card(id)
-    for record in records:
-        evolve_card(card, record.event, EventRef(record.version, record.at))  # type: ignore[arg-type]
-    return card
+    return fold_card(Card(id), records)
 
 
 def check_card(records: Sequence[Record]) -> Card:
@@ -54,7 +50,7 @@ def check_card(records: Sequence[Record]) -> Card:
                 comments.append(comment)
             case _:
                 pass
-        evolve_card(card, record.event, EventRef(record.version, record.at))  # type: ignore[arg-type]
+        card = fold_card(card, [record])
         assert (card.status == "running") == (card.run is not None)
         assert (card.status == "blocked") == (card.block is not None)
     assert card == folded(id, records)

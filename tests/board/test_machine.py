@@ -92,7 +92,7 @@ class CardMachine(RuleBasedStateMachine):
             version = len(self.records) + 1
             record = Record(seq=version, stream=card_stream(ID), version=version, at=self.now, event=event)
             self.records.append(record)
-            evolve_card(self.card, event, EventRef(version, self.now))
+            self.card = evolve_card(self.card, event, EventRef(version, self.now))
 
     @initialize(policy=st.sampled_from(["auto", "resume", "fresh"]))
     def create(self, policy: ResumePolicy) -> None:
@@ -215,7 +215,7 @@ class CardMachine(RuleBasedStateMachine):
         run = self.card.run
         assert run is not None
         if found.nudge:
-            assert not run.nudged, "asked once"
+            assert not run.reminded, "asked once"
             self._write(RunReminded(card=ID, run=run.number))
             return
         self._end(found.reason, found)

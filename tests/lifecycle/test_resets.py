@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.commands import ArchiveSession, UndoReset, UndoTurn
+from holdfast.domain.commands import ArchiveSession, UndoReset, UndoTurn, WhatRuns
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import task_stream
 from holdfast.domain.events.chapter import ChapterOpened
@@ -17,7 +17,7 @@ from holdfast.domain.events.session import InputReceived
 from holdfast.domain.events.task import TaskLifetimeSet, TaskStopRequested
 from holdfast.domain.history import UserMessage
 from holdfast.sessions import Caller
-from holdfast.store.contract import Append, Appended, CommandKey
+from holdfast.store.contract import Append, Appended, CommandKey, Write
 from tests.actors import person
 from tests.domain.chapters import check_context
 from tests.domain.history import check_ended
@@ -197,18 +197,18 @@ async def test_a_reset_and_the_end_of_a_command(house: House, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("choice", ["keep", "stop"])
-async def test_an_archive_and_the_end_of_a_command(house: House, monkeypatch: pytest.MonkeyPatch, choice: str) -> None:
+async def test_an_archive_and_the_end_of_a_command(
+    house: House, monkeypatch: pytest.MonkeyPatch, choice: WhatRuns
+) -> None:
     await house.background("sleep 600", task=ONE)
     ends = Ends(house, TaskLifetimeSet if choice == "keep" else TaskStopRequested)
     monkeypatch.setattr(house.store, "append", ends.append)
     caller = Caller(CommandKey("a1", "d"), person("ann"))
-    await house.running_tasks.execute_with_running(
-        ID,
-        choice,  # type: ignore[arg-type]
-        by=person("ann"),
-        what="its session was archived",
-        append=lambda also: house.sessions.execute(ID, ArchiveSession(), caller, also=also),
-    )
+
+    async def what_runs() -> tuple[Write, ...]:
+        return await house.running_tasks.chosen_writes(ID, choice, by=caller.by, what="its session was archived")
+
+    await house.sessions.execute(ID, ArchiveSession(), caller, also=what_runs)
     assert ends.raced and (await house.sessions.get(ID)).archived
     assert (await house.store.task(ONE))["state"] != "running"
 

@@ -1,4 +1,4 @@
-"""Every card as folded state, and the door for commands: decide on the card as it is, append, else again.
+"""Every card as folded state, and where commands about cards are carried out.
 
 What happens to a card and to the session, the task and the followers of its run is one append. So a comment is
 heard once, a notice comes once, and a run that is over is over for everybody at the same moment.
@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from holdfast.board import workspace
 from holdfast.clock import Clock
-from holdfast.domain.card import Card, evolve_card
+from holdfast.domain.card import Card, fold_card
 from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateBoard, CreateCard, EditCard, LinkCard
 from holdfast.domain.card_rules import decide_board, decide_card
 from holdfast.domain.dispatch import comment_input, resumable
-from holdfast.domain.errors import Conflict, HoldfastError, Rejected
+from holdfast.domain.errors import Conflict, HoldfastError, Rejected, VersionConflict
 from holdfast.domain.events import AnyEvent, board_stream, card_stream, session_stream
 from holdfast.domain.events.actor import THE_BOARD, Actor
 from holdfast.domain.events.card import (
@@ -33,7 +35,7 @@ from holdfast.domain.events.card import (
     CardStatus,
     RunFinished,
 )
-from holdfast.domain.events.parts import EventRef, Rights
+from holdfast.domain.events.parts import Rights
 from holdfast.domain.events.session import InputReceived, InputWithdrawn, NoteReceived, RunReleased, StopRequested
 from holdfast.domain.history import AgentMessage, ToolResult
 from holdfast.domain.queue import QueuedInput
@@ -41,11 +43,20 @@ from holdfast.domain.session import Session
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Row, Store, Write
+from holdfast.store.transact import transact
 from holdfast.tasks.log import run_finished
 
 KEPT = 1000
-TRIES = 1000
 COMMENT = "comment-"
+
+
+@dataclass(frozen=True, slots=True)
+class CardChange:
+    """Events for a card, decided on this snapshot of it."""
+
+    card: Card
+    events: list[CardEvent]
+    by: Actor
 
 
 class Cards:
@@ -63,23 +74,27 @@ class Cards:
         """Whose workspace may be left over: at the start all, since we may have been killed in between."""
 
     async def get(self, card: str) -> Card:
-        """The card, caught up with the log. It changes under you at the next await."""
-        state = self._kept.setdefault(card, Card(card))
+        """The card, caught up with the log."""
+        known = self._kept.get(card) or Card(card)
+        now = fold_card(known, await self._store.load(card_stream(card), after=known.version))
+        if card not in self._kept or self._kept[card].version < now.version:
+            self._kept[card] = now
         self._kept.move_to_end(card)
         if len(self._kept) > KEPT:
             self._kept.popitem(last=False)
-        for record in await self._store.load(card_stream(card), after=state.version):
-            if record.version == state.version + 1:  # somebody else may have been quicker
-                evolve_card(state, record.event, EventRef(record.version, record.at))  # type: ignore[arg-type]
-        return state
+        return now
 
     # --- commands -------------------------------------------------------------------------------
 
     async def create(self, command: CreateCard, *, card: str, caller: Caller, rights: Rights | None = None) -> Appended:
         """Write work down; its board is made when it is the first. `rights` limit it when an agent wants it."""
-        known = await self._store.find_command(caller.key)
-        if known is not None:
-            return known
+
+        async def writes() -> tuple[Write, ...]:
+            return await self._created(command, card=card, by=caller.by, rights=rights)
+
+        return await transact(self._store, self._clock, writes, command=caller.key)
+
+    async def _created(self, command: CreateCard, *, card: str, by: Actor, rights: Rights | None) -> tuple[Write, ...]:
         workspace.check(command.workspace)
         now = self._clock.now()
         if command.at is not None and command.after_ms is not None:
@@ -97,7 +112,7 @@ class Cards:
             board=command.board,
             title=command.title,
             body=command.body,
-            by=caller.by,
+            by=by,
             status=status,
             profile=command.profile or "",
             workspace=command.workspace,
@@ -111,7 +126,7 @@ class Cards:
         )
         events: list[AnyEvent] = [created]
         if status == "scheduled":
-            events.append(CardMoved(card=card, status="scheduled", reason="", by=caller.by, at=at))
+            events.append(CardMoved(card=card, status="scheduled", reason="", by=by, at=at))
         boards = {str(row["id"]): row for row in await self._store.cards.boards()}
         found = boards.get(command.board)
         if found is None and command.board != "default":
@@ -119,32 +134,23 @@ class Cards:
         if found is not None and found["archived"]:
             back = f"`holdfast board resume {command.board}` brings it back."
             raise Conflict(f"The board {command.board} is archived.", hint=back)
-        also: tuple[Write, ...] = ()
-        if found is None:
-            made = BoardCreated(board=command.board, title="Board", by=caller.by)
-            also = (Write(board_stream(command.board), (made,), expect=0),)
         write = Write(card_stream(card), tuple(events), expect=0)
-        try:
-            return await self._store.append(Append((write, *also), now, command=caller.key))
-        except Conflict:
-            if not also:
-                raise
-            return await self.create(
-                command, card=card, caller=caller, rights=rights
-            )  # somebody made the board just now
+        if found is not None:
+            return (write,)
+        made = BoardCreated(board=command.board, title="Board", by=by)
+        return (write, Write(board_stream(command.board), (made,), expect=0))
 
     async def tell_board(self, name: str, command: BoardCommand, caller: Caller) -> Appended:
         """A command about a board as it is now."""
-        known = await self._store.find_command(caller.key)
-        if known is not None:
-            return known
         name = command.board if isinstance(command, CreateBoard) else name
-        row = next((row for row in await self._store.cards.boards() if row["id"] == name), None)
-        runs = any(run["board"] == name for run in await self._store.cards.running())
-        event = decide_board(name, row, command, by=caller.by, runs=runs)
-        expect = 0 if row is None else int(str(row["version"]))
-        write = Write(board_stream(name), (event,), expect=expect)
-        return await self._store.append(Append((write,), self._clock.now(), command=caller.key))
+
+        async def writes() -> tuple[Write, ...]:
+            row = next((row for row in await self._store.cards.boards() if row["id"] == name), None)
+            runs = any(run["board"] == name for run in await self._store.cards.running())
+            event = decide_board(name, row, command, by=caller.by, runs=runs)
+            return (Write(board_stream(name), (event,), expect=0 if row is None else int(str(row["version"]))),)
+
+        return await transact(self._store, self._clock, writes, command=caller.key)
 
     async def execute(self, card: str, command: CardCommand, caller: Caller) -> Appended:
         """Decide on the card as it is now, and append with all that follows from it."""
@@ -158,57 +164,46 @@ class Cards:
     async def _execute(self, card: str, command: CardCommand, caller: Caller) -> Appended:
         if isinstance(command, EditCard) and command.workspace is not None:
             workspace.check(command.workspace)
-        for _ in range(TRIES):
+
+        async def change() -> CardChange:
             state = await self.get(card)
-            try:
-                events = decide_card(state, command, id=caller.key.id, by=caller.by, now=self._clock.now())
-            except (Conflict, Rejected):  # by the state that its first try made, if it is a retry
-                known = await self._store.find_command(caller.key)
-                if known is None:
-                    raise
-                return known
-            appended = await self.write(state, events, decided_on=state.version, by=caller.by, command=caller.key)
-            if appended is not None:
-                return appended
-        raise Conflict("The card changed too often in between.", hint="Try again.")
+            events = decide_card(state, command, id=caller.key.id, by=caller.by, now=self._clock.now())
+            return CardChange(state, events, caller.by)
 
-    async def write(
-        self,
-        card: Card,
-        events: list[CardEvent],
-        *,
-        decided_on: int,
-        by: Actor,
-        command: CommandKey | None = None,
-        also: tuple[Write, ...] = (),
-    ) -> Appended | None:
-        """These events and all that follows from them, all or nothing; None when something came between.
+        return await self.transact(change, command=caller.key)
 
-        `decided_on` is the version of the card at which its caller began to look: it changes at every await.
-        """
-        run = card.run
+    async def transact(self, decide: Callable[[], Awaitable[CardChange]], *, command: CommandKey) -> Appended:
+        """Write what `decide` returns and all that follows from it; decide anew when something came between."""
+
+        async def writes() -> tuple[Write, ...]:
+            return await self._writes(await decide())
+
+        return self._written(await transact(self._store, self._clock, writes, command=command))
+
+    async def write(self, change: CardChange, *also: Write) -> bool:
+        """Write the change and all that follows from it, all or nothing; False when something came between."""
+        writes = await self._writes(change)
+        try:
+            self._written(await self._store.append(Append((*writes, *also), self._clock.now())))
+        except VersionConflict:
+            return False
+        return True
+
+    async def _writes(self, change: CardChange) -> tuple[Write, ...]:
+        card, run = change.card, change.card.run
         session = await self._sessions.get(run.started.session) if run is not None else None
         if session is not None and not session.exists:
             session = None
-        if card.version != decided_on:
-            return None
-        events = [self._completed(card, event, session) for event in events]
-        writes = [Write(card_stream(card.id), tuple(events), expect=decided_on), *also]
+        events = [self._completed(card, event, session) for event in change.events]
+        writes = [Write(card_stream(card.id), tuple(events), expect=card.version)]
         if session is not None:
-            writes += self._to_worker(card, events, session, by)
+            writes += self._to_worker(card, events, session, change.by)
         writes += await self._notices(card, events, None if session is None else session.id)
-        processes = await self._processes(card, events, by)
-        writes += processes
-        try:
-            appended = await self._store.append(Append(tuple(writes), self._clock.now(), command=command))
-        except Conflict:
-            if command is not None and (known := await self._store.find_command(command)) is not None:
-                return known
-            await self.get(card.id)
-            return None
+        return (*writes, *await self._processes(card, events, change.by))
+
+    def _written(self, appended: Appended) -> Appended:
         self._sessions.apply(appended.records)
-        await self.get(card.id)
-        self._running.signal(processes)
+        self._running.signal(appended.records)
         return appended
 
     def _completed(self, card: Card, event: CardEvent, session: Session | None) -> CardEvent:
@@ -298,9 +293,8 @@ class Cards:
         """Have the commands of its workers ended, if that is not under way; whether none is left."""
         writes = await self._stop_processes(card, by=THE_BOARD, reason=reason)
         if writes:
-            with contextlib.suppress(Conflict):  # one of them has just ended by itself
-                await self._store.append(Append(writes, self._clock.now()))
-                self._running.signal(writes)
+            with contextlib.suppress(VersionConflict):  # one of them has just ended by itself
+                self._running.signal((await self._store.append(Append(writes, self._clock.now()))).records)
         return not await self._processes_of(card)
 
     async def not_gone(self, card: Card) -> str:
@@ -327,7 +321,7 @@ class Cards:
         self.untidy.discard(card.id)
         try:
             lost = await asyncio.to_thread(workspace.lost_with, card, self.root)
-            if not lost and card.status == "archived":
+            if not lost and (await self.get(card.id)).status == "archived":
                 await asyncio.to_thread(workspace.remove, card, self.root)
         except (workspace.Unusable, OSError) as error:
             return str(error)

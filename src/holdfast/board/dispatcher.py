@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from holdfast.board.cards import Cards
+from holdfast.board.cards import CardChange, Cards
 from holdfast.board.inbox import InboxReader
 from holdfast.board.run_timer import RunTimer
 from holdfast.board.starter import Starter
@@ -42,11 +42,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A card with its open run, and the version at which that was seen: the card changes at every await."""
+    """A card with its open run."""
 
     card: Card
     run: Run
-    version: int
 
 
 class Dispatcher:
@@ -144,7 +143,7 @@ class Dispatcher:
         run = card.run
         if run is None:
             return
-        seen = _Open(card, run, card.version)
+        seen = _Open(card, run)
         session = await self._sessions.get(run.started.session)
         if not session.exists:
             lost = f"its session {session.id} was deleted"
@@ -192,9 +191,9 @@ class Dispatcher:
         asked = InputReceived(
             input=f"nudge-{card}-{run}", text=NUDGE, mode="queue", by=THE_BOARD, source="reminder", ref=card
         )
-        also = (Write(session_stream(session.id), (asked,), expect=session.version),)
+        also = Write(session_stream(session.id), (asked,), expect=session.version)
         nudged = RunReminded(card=card, run=run)
-        await self._cards.write(seen.card, [nudged], decided_on=seen.version, by=THE_BOARD, also=also)
+        await self._cards.write(CardChange(seen.card, [nudged], THE_BOARD), also)
 
     async def _end(self, seen: _Open, found: RunVerdict, *, outcome: RunOutcome) -> None:
         card, run = seen.card.id, seen.run.number
@@ -211,5 +210,5 @@ class Dispatcher:
         ]
         if found.block is not None:
             events.append(CardBlocked(card=card, block_kind=found.block, reason=found.reason, by=THE_BOARD, run=run))
-        if await self._cards.write(seen.card, events, decided_on=seen.version, by=THE_BOARD) is not None:
+        if await self._cards.write(CardChange(seen.card, events, THE_BOARD)):
             log.info("card %s: run %d ended as %s: %s", card, run, outcome, found.reason)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from holdfast.board import workspace
-from holdfast.board.cards import Cards
+from holdfast.board.cards import CardChange, Cards
 from holdfast.clock import Clock
 from holdfast.domain.card import Card, Run
 from holdfast.domain.card_advice import Advice, Parent, advice
@@ -27,7 +27,7 @@ from holdfast.domain.dispatch import (
     not_startable_reason,
     resumable,
 )
-from holdfast.domain.errors import Conflict
+from holdfast.domain.errors import VersionConflict
 from holdfast.domain.events import AnyEvent, card_stream, session_stream
 from holdfast.domain.events.actor import THE_BOARD
 from holdfast.domain.events.card import CardBlocked, CardMoved, ResumePolicy, RunStarted
@@ -192,7 +192,6 @@ class Starter:
     async def promote(self, id: str) -> None:
         """It waits for nothing any more, or its time has come."""
         card, now = await self._cards.get(id), self._clock.now()
-        version = card.version
         if card.status == "scheduled" and card.scheduled_at is not None and card.scheduled_at <= now:
             reason = "its time has come"
         elif card.status == "todo" and not await self._waits_for(card):
@@ -200,7 +199,7 @@ class Starter:
         else:
             return  # it was changed just now
         moved = CardMoved(card=id, status="ready", reason=reason, by=THE_BOARD)
-        await self._cards.write(card, [moved], decided_on=version, by=THE_BOARD)
+        await self._cards.write(CardChange(card, [moved], THE_BOARD))
 
     async def consider(self, id: str, room: Capacity) -> None:
         """Start it, unless something stands in its way after all."""
@@ -209,10 +208,9 @@ class Starter:
             await self._start(card)
 
     async def _start(self, card: Card) -> None:
-        version = card.version
         choice, hand_over = await self._choose(card)
         if choice.refused:
-            await self._block(card, version, f"its policy is `resume`, and that cannot be: {choice.refused}")
+            await self._block(card, f"its policy is `resume`, and that cannot be: {choice.refused}")
             return
         if choice.resumes is None and not await self._cards.end_processes(card, reason="a fresh start of its card"):
             return  # the end of the last of them wakes the dispatcher
@@ -222,17 +220,16 @@ class Starter:
                     workspace.prepare, card, self._cards.root, anew=choice.resumes is None or card.workspace_removed
                 )
         except (workspace.Unusable, OSError) as error:
-            await self._block(card, version, f"its workspace cannot be used: {error}")
+            await self._block(card, f"its workspace cannot be used: {error}")
             return
         said = first_input(card, choice, found=found.words, hand_over=hand_over, now=self._clock.now())
-        if card.version == version:
-            await self.claim(card, choice, found, said)
+        await self.claim(card, choice, found, said)
 
     async def claim(self, card: Card, choice: SessionChoice, found: workspace.WorkspaceState, said: FirstInput) -> bool:
         """The run, its session, its task and its first words in one append: whoever is second is not it."""
         if card.run is not None:
             return False
-        number, version = len(card.runs) + 1, card.version
+        number = len(card.runs) + 1
         session = secrets.token_hex(8) if choice.resumes is None else choice.resumes.started.session
         state = Session(session) if choice.resumes is None else await self._sessions.get(session)
         if state.turn is not None:
@@ -253,13 +250,13 @@ class Starter:
         )
         begins = _first_events(card, run, state, said)
         writes = (
-            Write(card_stream(card.id), (run,), expect=version),
+            Write(card_stream(card.id), (run,), expect=card.version),
             Write(session_stream(session), tuple(begins), expect=state.version),
             run_started(card, task=task, session=session, cwd=str(found.path)),
         )
         try:
             await self._store.append(Append(writes, self._clock.now()))
-        except Conflict as error:
+        except VersionConflict as error:
             log.info("card %s is not started now: %s", card.id, error)
             self._wake()
             return False
@@ -284,9 +281,9 @@ class Starter:
             return f"session {state.id} was reset since run {run.number}"
         return ""
 
-    async def _block(self, card: Card, version: int, reason: str) -> None:
+    async def _block(self, card: Card, reason: str) -> None:
         block = CardBlocked(card=card.id, block_kind="capability", reason=reason, by=THE_BOARD)
-        await self._cards.write(card, [block], decided_on=version, by=THE_BOARD)
+        await self._cards.write(CardChange(card, [block], THE_BOARD))
 
 
 def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput) -> list[AnyEvent]:

@@ -14,7 +14,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from holdfast.board.cards import TRIES, Cards
+from holdfast.board.cards import CardChange, Cards
 from holdfast.domain.card import Card, Run
 from holdfast.domain.card_commands import Body, CommentCard, CreateCard, LinkCard, UnblockCard
 from holdfast.domain.command import Name, Text, Title
@@ -108,7 +108,6 @@ class _Own:
     session: Session
     card: Card
     run: Run
-    version: int
 
 
 class WorkerTools:
@@ -173,23 +172,27 @@ class WorkerTools:
             raise ToolFailed(
                 f"This was asked for before run {run.number} of card {card.id} began; nothing was changed."
             )
-        return _Own(session, card, run, card.version)
+        return _Own(session, card, run)
 
     async def _finish(
         self, context: ToolContext, arguments: msgspec.Struct, ends: Callable[[_Own], list[CardEvent]]
     ) -> ToolOutput:
         """End the run and say what becomes of the card, once: a call that is made again finds what it did."""
         key = _key(context, arguments)
-        for _ in range(TRIES):
-            if await self._store.find_command(key) is not None:
-                return ToolOutput("It was written down; your run is over.")
-            own = await self._own(context)
-            if await self._write(own, ends(own), key) is not None:
-                return ToolOutput(f"Card {own.card.id} is {own.card.status}. Your run is over; say a last word.")
-        raise ToolFailed("The card changed too often in between; try again.")
+        if await self._store.find_command(key) is not None:
+            return ToolOutput("It was written down; your run is over.")
+        appended = await self._write(context, ends, key)
+        card = await self._cards.get(appended.stream.removeprefix("card/"))
+        return ToolOutput(f"Card {card.id} is {card.status}. Your run is over; say a last word.")
 
-    async def _write(self, own: _Own, events: list[CardEvent], key: CommandKey) -> Appended | None:
-        return await self._cards.write(own.card, events, decided_on=own.version, by=_worker(own), command=key)
+    async def _write(
+        self, context: ToolContext, decide: Callable[[_Own], list[CardEvent]], key: CommandKey
+    ) -> Appended:
+        async def change() -> CardChange:
+            own = await self._own(context)
+            return CardChange(own.card, decide(own), _worker(own))
+
+        return await self._cards.transact(change, command=key)
 
     async def _complete(self, context: ToolContext, arguments: CompleteArguments) -> ToolOutput:
         def ends(own: _Own) -> list[CardEvent]:
@@ -222,12 +225,11 @@ class WorkerTools:
         return await self._finish(context, arguments, ends)
 
     async def _heartbeat(self, context: ToolContext, arguments: NoteArguments) -> ToolOutput:
-        for _ in range(TRIES):
-            own = await self._own(context)
-            noted = RunHeartbeat(card=own.card.id, run=own.run.number, note=context.mask(arguments.note))
-            if await self._write(own, [noted], _key(context, arguments)) is not None:
-                return ToolOutput("Noted.")
-        raise ToolFailed("The card changed too often in between; try again.")
+        def noted(own: _Own) -> list[CardEvent]:
+            return [RunHeartbeat(card=own.card.id, run=own.run.number, note=context.mask(arguments.note))]
+
+        await self._write(context, noted, _key(context, arguments))
+        return ToolOutput("Noted.")
 
     async def _comment(self, context: ToolContext, arguments: CommentArguments) -> ToolOutput:
         own = await self._own(context)

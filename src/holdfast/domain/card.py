@@ -6,11 +6,13 @@ or a new one. Rules: `card_rules.py` (what people may ask), `dispatch.py` (what 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import assert_never
 
 import msgspec
+from msgspec.structs import replace
 
+from holdfast.domain.events import Record
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.card import (
     CardBlocked,
@@ -60,15 +62,14 @@ class Comment(msgspec.Struct, frozen=True, gc=False):
     happened: EventRef
 
 
-@dataclass(slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """One attempt."""
 
     started: RunStarted
     at: EventRef
     finished: RunFinished | None = None
     ended: EventRef | None = None
-    nudged: bool = False
+    reminded: bool = False
     note: str = ""
 
     @property
@@ -77,9 +78,8 @@ class Run:
         return self.started.run
 
 
-@dataclass(slots=True)
-class Card:
-    """All that the rules need to know of one card."""
+class Card(msgspec.Struct, frozen=True):
+    """All that the rules need to know of one card, at one version."""
 
     id: str
     version: int = 0
@@ -95,16 +95,16 @@ class Card:
     resume: ResumePolicy | None = None
     max_runtime_ms: int | None = None
     max_attempts: int | None = None
-    parents: list[str] = field(default_factory=list)
-    followers: list[str] = field(default_factory=list)
+    parents: tuple[str, ...] = ()
+    followers: tuple[str, ...] = ()
     status: CardStatus = "triage"
     moved: EventRef = NEVER
     reason: str = ""
     """Why it stands where it stands."""
     block: CardBlocked | None = None
     scheduled_at: int | None = None
-    comments: list[Comment] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    comments: tuple[Comment, ...] = ()
+    runs: tuple[Run, ...] = ()
     fresh_next: bool = False
     """Somebody wants a fresh worker."""
     attempts: int = 0
@@ -133,73 +133,91 @@ class Card:
         return last if last is not None and last.finished is None else None
 
 
-def evolve_card(card: Card, event: CardEvent, happened: EventRef) -> None:
-    """Apply one event, in place like every fold."""
-    card.version, card.updated_at = happened.version, happened.at
+def fold_card(card: Card, records: Iterable[Record]) -> Card:
+    """Return the card after these records."""
+    for record in records:
+        if record.version != card.version + 1:
+            raise ValueError(f"{record.stream}: version {record.version} does not follow {card.version}")
+        card = evolve_card(card, record.event, EventRef(record.version, record.at))  # type: ignore[arg-type]
+    return card
+
+
+def evolve_card(card: Card, event: CardEvent, happened: EventRef) -> Card:
+    """Return the card after one event; the snapshot before stays as it is."""
+    card = replace(card, version=happened.version, updated_at=happened.at)
     match event:
         case CardCreated():
-            card.created, card.created_at = event, happened.at
-            card.board, card.title, card.body, card.profile = event.board, event.title, event.body, event.profile
-            card.workspace, card.priority, card.resume = event.workspace, event.priority, event.resume
-            card.max_runtime_ms, card.max_attempts = event.max_runtime_ms, event.max_attempts
-            card.parents, card.followers = list(event.parents), [event.session] if event.session else []
-            _stands(card, event.status, "", happened)
+            return _created(card, event, happened)
         case CardEdited():
-            for name in EDITABLE:
-                if (value := getattr(event, name)) is not None:
-                    setattr(card, name, value)
+            changes = {name: value for name in EDITABLE if (value := getattr(event, name)) is not None}
+            return replace(card, **changes)
         case CardCommented():
-            card.comments.append(Comment(event.comment, event.text, event.by, happened))
+            comment = Comment(event.comment, event.text, event.by, happened)
+            return replace(card, comments=(*card.comments, comment))
         case CardLinked(parent=parent):
-            card.parents.append(parent)
+            return replace(card, parents=(*card.parents, parent))
         case CardUnlinked(parent=parent):
-            card.parents = [known for known in card.parents if known != parent]
+            return replace(card, parents=_without(card.parents, parent))
         case CardFollowed(session=session, following=following):
-            card.followers = [known for known in card.followers if known != session] + [session] * following
-        case CardMoved():
-            _stands(card, event.status, event.reason, happened)
-            card.scheduled_at = event.at if event.status == "scheduled" else None
-            card.workspace_removed |= event.status == "archived"
+            return replace(card, followers=_without(card.followers, session) + (session,) * following)
+        case CardMoved(status=status):
+            removed = card.workspace_removed or status == "archived"
+            at = event.at if status == "scheduled" else None
+            return replace(_moved(card, status, event.reason, happened), scheduled_at=at, workspace_removed=removed)
         case CardBlocked():
-            _stands(card, "blocked", event.reason, happened)
-            card.block = event
+            return replace(_moved(card, "blocked", event.reason, happened), block=event)
         case CardUnblocked():
-            _stands(card, "ready", event.reason, happened)
-            card.fresh_next = event.fresh
-            card.attempts = card.failures = 0
-            card.again_at = None
+            unblocked = _moved(card, "ready", event.reason, happened)
+            return replace(unblocked, fresh_next=event.fresh, attempts=0, failures=0, again_at=None)
         case CardCompleted():
-            _stands(card, "done", event.summary, happened)
-            card.completed = event
+            return replace(_moved(card, "done", event.summary, happened), completed=event)
         case RunStarted():
-            _stands(card, "running", "", happened)
-            card.runs.append(Run(event, happened))
-            card.fresh_next = card.workspace_removed = False
+            running = _moved(card, "running", "", happened)
+            runs = (*card.runs, Run(event, happened))
+            return replace(running, runs=runs, fresh_next=False, workspace_removed=False)
         case RunReminded():
-            _open(card).nudged = True
+            return _with_open_run(card, replace(_open_run(card), reminded=True))
         case RunHeartbeat(note=note):
-            _open(card).note = note
+            return _with_open_run(card, replace(_open_run(card), note=note))
         case RunFinished():
-            run = _open(card)
-            run.finished, run.ended = event, happened
-            card.attempts += event.uses_attempt
-            infrastructure = event.retry_at is not None
-            card.failures = card.failures + 1 if infrastructure and not event.progress else int(infrastructure)
-            card.again_at = event.retry_at
-            if card.status == "running":
-                _stands(card, "ready", event.reason, happened)
+            return _run_finished(card, event, happened)
         case _ as never:
             assert_never(never)
 
 
-def _stands(card: Card, status: CardStatus, reason: str, happened: EventRef) -> None:
-    card.status, card.reason, card.moved = status, reason, happened
-    if status != "blocked":
-        card.block = None
+def _created(card: Card, event: CardCreated, happened: EventRef) -> Card:
+    changes = {name: getattr(event, name) for name in EDITABLE}
+    card = replace(card, created=event, created_at=happened.at, board=event.board, **changes)
+    followers = (event.session,) if event.session else ()
+    return _moved(replace(card, parents=tuple(event.parents), followers=followers), event.status, "", happened)
 
 
-def _open(card: Card) -> Run:
+def _run_finished(card: Card, event: RunFinished, happened: EventRef) -> Card:
+    infrastructure = event.retry_at is not None
+    ended = replace(
+        _with_open_run(card, replace(_open_run(card), finished=event, ended=happened)),
+        attempts=card.attempts + event.uses_attempt,
+        failures=card.failures + 1 if infrastructure and not event.progress else int(infrastructure),
+        again_at=event.retry_at,
+    )
+    return _moved(ended, "ready", event.reason, happened) if card.status == "running" else ended
+
+
+def _moved(card: Card, status: CardStatus, reason: str, happened: EventRef) -> Card:
+    block = card.block if status == "blocked" else None
+    return replace(card, status=status, reason=reason, moved=happened, block=block)
+
+
+def _open_run(card: Card) -> Run:
     run = card.run
     if run is None:
         raise ValueError(f"card {card.id}: an event of a run, but no run is open")
     return run
+
+
+def _with_open_run(card: Card, run: Run) -> Card:
+    return replace(card, runs=(*card.runs[:-1], run))
+
+
+def _without(names: tuple[str, ...], name: str) -> tuple[str, ...]:
+    return tuple(known for known in names if known != name)

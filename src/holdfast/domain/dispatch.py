@@ -6,6 +6,7 @@ words     →  what the worker is told first                  verdict →  what 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -200,7 +201,7 @@ def unread_comments(card: Card, last: Run) -> list[Comment]:
     return [one for one in card.comments if one.comment in missed or one.happened.version > since]
 
 
-def _quoted(comments: list[Comment]) -> str:
+def _quoted(comments: Iterable[Comment]) -> str:
     return "\n".join(f"[{one.by} wrote:]\n{one.text}" for one in comments)
 
 
@@ -238,7 +239,7 @@ def run_verdict(card: Card, *, outcome: str, reason: str, problem: Problem | Non
     if outcome == "stopped":
         return RunVerdict("", reason, block="needs_input")
     if outcome == "done":
-        if run is not None and not run.nudged:
+        if run is not None and not run.reminded:
             return RunVerdict(
                 "left_without_a_word", "its worker ended its turn without a word about the card", nudge=True
             )

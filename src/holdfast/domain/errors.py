@@ -7,6 +7,7 @@ HoldfastError
 │   ├── TooLarge    over a stated limit
 │   └── Unauthorized  the credential does not count, or not any more
 ├── Conflict        lost a race or contradicts an earlier command
+│   ├── VersionConflict  a stream has moved on since it was read: read it again and decide anew
 │   └── Fenced      a later worker holds the lease: stop working
 ├── Unavailable     may be retried: disk full, shutting down
 │   └── NotReady    for a moment: it is starting, or another program keeps the database locked
@@ -47,6 +48,10 @@ class Unauthorized(Rejected):
 
 class Conflict(HoldfastError):
     """Somebody else was first, or an earlier command says otherwise."""
+
+
+class VersionConflict(Conflict):
+    """A stream does not end at the version that the write was decided on."""
 
 
 class Fenced(Conflict):

@@ -7,11 +7,12 @@ meanwhile. A message lands before it or after it, and nowhere else.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from datetime import datetime
 
 from holdfast.clock import Clock
 from holdfast.domain.commands import ResetSession
-from holdfast.domain.errors import Conflict
+from holdfast.domain.errors import VersionConflict
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.actor import THE_RESET_CLOCK, Actor
 from holdfast.domain.events.chapter import ChapterOpened, NoteFrom, ResetPostponed
@@ -27,11 +28,12 @@ from holdfast.domain.reset import (
     split_running,
 )
 from holdfast.domain.session import Session
-from holdfast.lifecycle.running_tasks import TRIES, RunningTasks, running_tasks
+from holdfast.lifecycle.running_tasks import RunningTasks, running_tasks
 from holdfast.runtime.compaction import hand_over
 from holdfast.runtime.profiles import Profiles
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, Store, Write
+from holdfast.store.transact import transact
 
 log = logging.getLogger(__name__)
 
@@ -50,89 +52,79 @@ class ResetService:
 
     async def by_person(self, session: str, command: ResetSession, caller: Caller) -> Appended:
         """Because somebody asked for it."""
-        for _ in range(TRIES):
-            known = await self._store.find_command(caller.key)
-            if known is not None:
-                return known
+
+        async def writes() -> tuple[Write, ...]:
             state = await self._sessions.get(session)
-            version = state.version
             check_at_rest(state, self._clock.now())
             running = await self._running.of_session(session)
             if running and command.running is None:
                 raise running_tasks(running)
             note = await self._note(state) if command.note else ("", "")
-            if state.version != version:
-                continue  # something was said, and perhaps started: the note and the list are old
             kept, stopped = split_running(running, "keep" if command.running == "keep" else "stop all")
             reset = Reset("person", None, f"{caller.by} asked for it", kept, stopped)
             opened = open_chapter(state, reset, by=caller.by, now=self._clock.now(), hand_over=note)
-            done = await self._open(state, opened, version, by=caller.by, caller=caller)
-            if done is not None:
-                return done
-        raise Conflict("The session changed too often in between.", hint="Try again.")
+            return await self._writes(state, opened, by=caller.by)
+
+        known = await self._store.find_command(caller.key)  # else a note would be written in vain
+        return known or self._opened(await transact(self._store, self._clock, writes, command=caller.key))
 
     async def by_rule(
         self, session: str, rules: ResetRules, moment: ResetClockReading
     ) -> NotDue | ResetPostponed | Reset:
         """Look at one whose time has come; what was decided."""
         state = await self._sessions.get(session)
-        version = state.version
-        running = await self._running.of_session(session)
-        decision = decide_reset(state, rules, moment, running)
+        decision = decide_reset(state, rules, moment, await self._running.of_session(session))
         if isinstance(decision, ResetPostponed):
             before = state.postponed
             if before is None or not same_reason(before[0], decision):
-                await self._postpone(state, decision, version)
+                await self._postpone(state, decision)
         elif isinstance(decision, Reset):
             note = await self._note(state) if rules.hand_over_note else ("", "")
-            if state.version == version:  # else somebody came back: decide anew
-                opened = open_chapter(
-                    state, decision, by=THE_RESET_CLOCK, now=moment.now, notify=rules.notify, hand_over=note
-                )
-                await self._open(state, opened, version, by=THE_RESET_CLOCK)
+            opened = open_chapter(
+                state, decision, by=THE_RESET_CLOCK, now=moment.now, notify=rules.notify, hand_over=note
+            )
+            writes = await self._writes(state, opened, by=THE_RESET_CLOCK)
+            with suppress(VersionConflict):  # somebody came back: the next look decides anew
+                self._opened(await self._store.append(Append(writes, self._clock.now())))
         return decision
 
     async def _note(self, session: Session) -> tuple[str, NoteFrom]:
         text, own = await hand_over(session, self._profiles.agent(session))
         return text, "model" if own else "digest"
 
-    async def _postpone(self, session: Session, postponed: ResetPostponed, version: int) -> None:
-        write = Write(session_stream(session.id), (postponed,), expect=version)
+    async def _postpone(self, session: Session, postponed: ResetPostponed) -> None:
+        write = Write(session_stream(session.id), (postponed,), expect=session.version)
         try:
             appended = await self._store.append(Append((write,), self._clock.now()))
-        except Conflict:
+        except VersionConflict:
             return  # something was said: the next look decides anew
         self._sessions.apply(appended.records)
         left = "" if postponed.until is None else f" until {_local(postponed.until)}"
         reasons = "; ".join(blocker.reason for blocker in postponed.blockers)
         log.info("reset of %s postponed%s: %s", session.id, left, reasons)
 
-    async def _open(
-        self, session: Session, opened: ChapterOpened, version: int, *, by: Actor, caller: Caller | None = None
-    ) -> Appended | None:
-        """The boundary and what ends with the old chapter, all or nothing; None when something came between."""
-        of = f"a reset of session {session.id}"
+    async def _writes(self, session: Session, opened: ChapterOpened, *, by: Actor) -> tuple[Write, ...]:
+        """The boundary, and what ends with the old chapter or outlives it."""
         also = await self._running.stop_writes(
-            {one.task: f"{of}: {one.rule}" for one in opened.stopped},
+            {one.task: f"a reset of session {session.id}: {one.rule}" for one in opened.stopped},
             [one.task for one in opened.kept] if opened.rule == "person" else [],
             by=by,
         )
-        write = Write(session_stream(session.id), (opened,), expect=version)
-        command = None if caller is None else caller.key
-        try:
-            appended = await self._store.append(Append((write, *also), self._clock.now(), command=command))
-        except Conflict:
-            return None
+        return (Write(session_stream(session.id), (opened,), expect=session.version), *also)
+
+    def _opened(self, appended: Appended) -> Appended:
         self._sessions.apply(appended.records)
-        self._running.signal(also)
-        log.info(
-            "session %s: chapter %d, %s; %d handed over, %d stopped",
-            session.id,
-            opened.chapter,
-            opened.reason,
-            len(opened.kept),
-            len(opened.stopped),
-        )
+        self._running.signal(appended.records)
+        for record in appended.records:
+            if isinstance(opened := record.event, ChapterOpened):
+                log.info(
+                    "%s: chapter %d, %s; %d handed over, %d stopped",
+                    record.stream,
+                    opened.chapter,
+                    opened.reason,
+                    len(opened.kept),
+                    len(opened.stopped),
+                )
         return appended
 
 

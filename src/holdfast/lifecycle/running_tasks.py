@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from holdfast.domain.commands import WhatRuns
 from holdfast.domain.errors import Conflict
-from holdfast.domain.events import AnyEvent, task_stream
+from holdfast.domain.events import AnyEvent, Record, task_stream
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.task import TaskStopRequested
 from holdfast.domain.reset import RunningTask
 from holdfast.lifecycle.awake_clock import AwakeClock
-from holdfast.store.contract import Appended, Row, Store, Write
+from holdfast.store.contract import Row, Store, Write
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.log import lifetime_set, stop_requested
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.views import TaskView, age
-
-TRIES = 100
 
 
 class RunningTasks:
@@ -68,39 +64,13 @@ class RunningTasks:
             return []
         return [Write(task_stream(str(row["id"])), (event,), expect=int(str(row["version"])))]
 
-    def signal(self, writes: tuple[Write, ...]) -> None:
-        """After these were written: end those whose end is wanted."""
-        for write in writes:
-            if any(isinstance(event, TaskStopRequested) for event in write.events):
-                self._tasks.signal(write.stream.removeprefix("task/"))
+    def signal(self, records: tuple[Record, ...]) -> None:
+        """After these were written: end those whose end is requested."""
+        for record in records:
+            if isinstance(record.event, TaskStopRequested):
+                self._tasks.signal(record.event.task)
 
-    async def execute_with_running(
-        self,
-        session: str,
-        choice: WhatRuns | None,
-        *,
-        by: Actor,
-        what: str,
-        append: Callable[[tuple[Write, ...]], Awaitable[Appended]],
-    ) -> Appended:
-        """Do something to a session and, in the same append, what the choice means for what runs for it."""
-        for _ in range(TRIES):
-            also = await self._chosen(session, choice, by=by, what=what)
-            try:
-                appended = await append(also)
-            except Conflict:
-                if not await self._changed(also):
-                    raise
-                continue  # one of them has just ended
-            self.signal(also)
-            return appended
-        raise Conflict("What runs changed too often in between.", hint="Try again.")
-
-    async def _changed(self, writes: tuple[Write, ...]) -> bool:
-        rows = [await self._store.task(write.stream.removeprefix("task/")) for write in writes]
-        return any(row["version"] != write.expect for row, write in zip(rows, writes, strict=True))
-
-    async def _chosen(self, session: str, choice: WhatRuns | None, *, by: Actor, what: str) -> tuple[Write, ...]:
+    async def chosen_writes(self, session: str, choice: WhatRuns | None, *, by: Actor, what: str) -> tuple[Write, ...]:
         """What a person's choice means for what runs; without a choice, and with something running, a question."""
         running = await self.of_session(session)
         if not running:

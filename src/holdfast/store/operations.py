@@ -11,7 +11,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
-from holdfast.domain.errors import Conflict, Fenced
+from holdfast.domain.errors import Conflict, Fenced, VersionConflict
 from holdfast.domain.events import AnyEvent, Record, encode, session_stream, task_stream
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
@@ -169,9 +169,9 @@ class DoAppend:
             if earlier.stream == write.stream:
                 raise ValueError(f"two writes to {write.stream} in one append")
         if write.expect is not None and head != write.expect:
-            raise Conflict(f"{write.stream} stands at version {head}, not at {write.expect}.")
+            raise VersionConflict(f"{write.stream} stands at version {head}, not at {write.expect}.")
         if head == 0 and tx.run("deleted_at", {"stream": write.stream}).fetchone() is not None:
-            raise Conflict(f"{write.stream} was deleted.")
+            raise VersionConflict(f"{write.stream} was deleted.")
         return head
 
 

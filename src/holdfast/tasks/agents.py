@@ -18,8 +18,9 @@ from holdfast.domain.events.parts import Delegated, Rights
 from holdfast.domain.events.session import SessionCreated, TurnBackgrounded
 from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.session_rules import create
-from holdfast.sessions import TRIES, Caller, Sessions
-from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
+from holdfast.sessions import Caller, Sessions
+from holdfast.store.contract import Appended, CommandKey, Store, Write
+from holdfast.store.transact import transact
 from holdfast.tasks.log import TaskLog, turn_backgrounded
 
 MOST_AGENTS = 32
@@ -62,29 +63,22 @@ class AgentTasks:
 
     async def background(self, session: str, *, task: str, caller: Caller) -> Appended:
         """The running turn becomes a task; nothing else changes for it."""
-        for _ in range(TRIES):
+
+        async def writes() -> tuple[Write, ...]:
             await self._task_log.changes.take(task, Path((await self._sessions.get(session)).cwd))
             state = await self._sessions.get(session)
-            version, turn = state.version, state.turn
+            turn = state.turn
             if state.run:
                 raise Conflict(f"It works on card {state.card}, and that is a task already.")
-            if turn is None or turn.task:
-                known = await self._store.find_command(caller.key)
-                if known is not None:
-                    return known
-                raise Conflict("No turn is running." if turn is None else f"It is a task already: {turn.task}.")
+            if turn is None:
+                raise Conflict("No turn is running.")
+            if turn.task:
+                raise Conflict(f"It is a task already: {turn.task}.")
             started = turn_backgrounded(state, turn, task=task, by=caller.by)
-            writes = (
+            backgrounded = TurnBackgrounded(turn=turn.number, task=task, by=caller.by)
+            return (
                 Write(task_stream(task), (started,), expect=0),
-                Write(
-                    session_stream(session),
-                    (TurnBackgrounded(turn=turn.number, task=task, by=caller.by),),
-                    expect=version,
-                ),
+                Write(session_stream(session), (backgrounded,), expect=state.version),
             )
-            try:
-                return await self._store.append(Append(writes, self._clock.now(), command=caller.key))
-            except Conflict:
-                if (await self._sessions.get(session)).version == version:
-                    raise
-        raise Conflict("The session changed too often in between.", hint="Try again.")
+
+        return await transact(self._store, self._clock, writes, command=caller.key)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.clock import Clock
-from holdfast.domain.errors import Conflict, NotFound, Rejected
+from holdfast.domain.errors import Conflict, NotFound, Rejected, VersionConflict
 from holdfast.domain.events import SYSTEM, task_stream
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.task import TaskOutcome
@@ -108,11 +108,8 @@ class Pruning:
             write = Write(SYSTEM, tuple(pruned(row, bytes=kept_bytes(row), by=by) for row in rows))
             try:
                 appended = await self._store.append(Append((write, *guards), self._clock.now(), command=command))
-            except Conflict:
-                same = [row for row in rows if await self._unchanged(row)]
-                if len(same) == len(rows):
-                    raise  # not a lost race: the command id belongs to something else
-                rows = same
+            except VersionConflict:
+                rows = [row for row in rows if await self._unchanged(row)]
                 continue
             if appended.duplicate:  # these are not those that went then
                 raise _before()

@@ -199,7 +199,7 @@ async def _detail(at: Gateway, id: str) -> CardDetail:
         ],
         parents=[_view(one) for one in await at.store.cards.parents(card.id)],
         children=[_view(one) for one in await at.store.cards.children(card.id)],
-        followers=card.followers,
+        followers=list(card.followers),
         runs=runs,
         why=await at.dispatcher.starter.why_not(card),
         kept=await at.cards.kept(card) if card.status == "archived" else "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -264,13 +265,11 @@ async def archive_session(at: GatewayDep, id: str, request: Request) -> Response
     """Take it out of the default list. While something runs, the command says what becomes of it."""
     session = str((await find(at, id))["id"])
     command, caller = await parse_command(request, ArchiveSession, subject=session)
-    appended = await at.running_tasks.execute_with_running(
-        session,
-        command.running,
-        by=caller.by,
-        what="its session was archived",
-        append=lambda also: at.sessions.execute(session, command, caller, also=also),
+    what_runs = partial(
+        at.running_tasks.chosen_writes, session, command.running, by=caller.by, what="its session was archived"
     )
+    appended = await at.sessions.execute(session, command, caller, also=what_runs)
+    at.running_tasks.signal(appended.records)
     return accepted(session, appended, caller, message=False)
 
 
@@ -297,13 +296,11 @@ async def delete_session(at: GatewayDep, id: str, request: Request) -> Response:
         assert isinstance(event, SessionDeleted)
         return accepted(event.session, known, caller, message=False)
     session = str((await find(at, id))["id"])
-    appended = await at.running_tasks.execute_with_running(
-        session,
-        command.running,
-        by=caller.by,
-        what="its session was deleted",
-        append=lambda also: at.sessions.delete(session, caller, also=also),
+    what_runs = partial(
+        at.running_tasks.chosen_writes, session, command.running, by=caller.by, what="its session was deleted"
     )
+    appended = await at.sessions.delete(session, caller, also=what_runs)
+    at.running_tasks.signal(appended.records)
     return accepted(session, appended, caller, message=False)
 
 
