@@ -9,9 +9,10 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from holdfast.domain.errors import Conflict, NotFound
+from holdfast.domain.errors import NotFound
 from holdfast.domain.events import session_stream
 from holdfast.store.contract import Row
+from holdfast.store.decisions import check_seen
 from holdfast.store.device_contract import DeviceRow, SinceSummary
 from holdfast.store.operations import Transaction
 from holdfast.store.writer import Writer
@@ -91,11 +92,7 @@ class DoSeen:
 
     def run(self, tx: Transaction) -> int:
         """Where it stands now: never before where it stood."""
-        head = tx.head(session_stream(self.session)).version
-        if head == 0:
-            raise NotFound(f"There is no session {self.session}.")
-        if self.version > head:
-            raise Conflict(f"The session ends at version {head}; {self.version} cannot have been seen.")
+        check_seen(tx, session_stream(self.session), self.version)
         where = {"device": self.device, "session": self.session}
         if not tx.run("save_last_session", where | {"at": self.at}).fetchall():
             raise NotFound("There is no such device any more.")

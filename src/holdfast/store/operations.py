@@ -1,21 +1,26 @@
 """What is done inside a transaction of the one writer: append, claim, release, save a text so far.
 
-An operation checks everything before its first statement that changes anything, so that a refused one leaves
-its neighbours in the same transaction untouched.
+What an operation means is decided in `decisions.py`; here SQLite answers its questions and writes the outcome.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
-from holdfast.domain.errors import Conflict, Fenced, VersionConflict
-from holdfast.domain.events import AnyEvent, Record, encode, session_stream, task_stream
+from holdfast.domain.events import Record, encode, session_stream, task_stream
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
-from holdfast.store.contract import Append, Appended, CommandKey, Lease, PartialText
+from holdfast.store.contract import Append, Appended, Lease, PartialText
+from holdfast.store.decisions import (
+    AppendDecision,
+    NewEvent,
+    StoredCommand,
+    check_lease,
+    decide_append,
+    decide_claim,
+)
 from holdfast.store.projections import project
 from holdfast.store.queries import queries, statements
 
@@ -40,13 +45,28 @@ class Operation(Protocol[T]):  # type: ignore[misc]
 
 
 @dataclass(slots=True)
+class Known:
+    """What the one writer knows without asking the database. It is forgotten when a transaction fails."""
+
+    heads: dict[str, Head] = field(default_factory=dict)
+    leases: dict[str, int] = field(default_factory=dict)
+    """The token of each lease; what is not here may still be in the database."""
+    last_seq: int | None = None
+    last_token: int | None = None
+
+    def forget(self) -> None:
+        """The database has to be asked again."""
+        self.heads.clear()
+        self.leases.clear()
+        self.last_seq = self.last_token = None
+
+
+@dataclass(slots=True)
 class Transaction:
-    """The open transaction of a batch."""
+    """The open transaction of a batch; it answers the questions of `decisions.Facts`."""
 
     connection: sqlite3.Connection
-    last_seq: int
-    heads: dict[str, Head]
-    """Where streams end, as far as is known: one connection writes, so it need not be asked twice."""
+    known: Known
     records: list[Record] = field(default_factory=list)
 
     def run(self, query: str, parameters: dict[str, object] | None = None) -> sqlite3.Cursor:
@@ -54,60 +74,113 @@ class Transaction:
         statement, places = statements()[query]
         return self.connection.execute(statement, places(parameters or {}))
 
-    def value(self, query: str, parameters: dict[str, object]) -> int:
-        """The single number that a query answers."""
-        return int(self.run(query, parameters).fetchone()[0])
+    # --- what is known --------------------------------------------------------------------------
 
-    def head(self, stream: str) -> Head:
-        """Where a stream ends; at 0 if it has no events."""
-        head = self.heads.get(stream)
+    @property
+    def last_seq(self) -> int:
+        """The seq of the last event."""
+        if self.known.last_seq is None:
+            self.known.last_seq = int(self.run("last_seq").fetchone()[0])
+        return self.known.last_seq
+
+    @property
+    def last_token(self) -> int:
+        """The last fencing token."""
+        if self.known.last_token is None:
+            self.known.last_token = int(self.run("last_token").fetchone()[0])
+        return self.known.last_token
+
+    def version(self, stream: str) -> int:
+        """The version of the last event of a stream; 0 if it has none."""
+        return self._head(stream).version
+
+    def is_deleted(self, stream: str) -> bool:
+        """Whether a stream was deleted on request."""
+        return self.run("deleted_at", {"stream": stream}).fetchone() is not None
+
+    def lease_token(self, stream: str) -> int | None:
+        """The token of whoever holds the lease of a stream."""
+        token = self.known.leases.get(stream)
+        if token is None and (row := self.run("lease_token", {"stream": stream}).fetchone()) is not None:
+            token = self.known.leases[stream] = int(row[0])
+        return token
+
+    def command(self, id: str) -> StoredCommand | None:
+        """The command that was accepted under this id."""
+        return stored_command(self.connection, id)
+
+    def _head(self, stream: str) -> Head:
+        head = self.known.heads.get(stream)
         if head is None:
-            head = self.heads[stream] = head_of(self.connection, stream)
+            head = self.known.heads[stream] = head_of(self.connection, stream)
         return head
 
-    def insert(self, stream: str, version: int, at: int, event: AnyEvent, body: bytes, command: str | None) -> Record:
-        """One event, and what it does to the projections."""
-        seq = self.last_seq + 1
-        span = self._span(stream, version, seq)
-        data = b'{"seq":%d,"stream":"%b","version":%d,"at":%d,"event":%b}' % (seq, stream.encode(), version, at, body)
+    # --- what is written ------------------------------------------------------------------------
+
+    def write(self, decision: AppendDecision, holder: str, at: int) -> None:
+        """Store what an append comes to."""
+        appended, key = decision.appended, decision.command
+        if key is not None:
+            row = {"id": key.id, "digest": key.digest, "seq": appended.seq, "stream": appended.stream}
+            self.run("insert_command", row | {"version": appended.version, "at": at})
+        if appended.lease is not None:
+            self.grant(appended.lease, holder)
+        for new in decision.events:
+            self._insert(new, None if key is None else key.id)
+        for step in decision.ended_steps:
+            self.run("drop_partial", step._asdict())
+        self.records += appended.records
+
+    def grant(self, lease: Lease, holder: str) -> None:
+        """Give a lease to a new holder."""
+        self.run("set_last_token", {"token": lease.token})
+        self.run("grant_lease", {"stream": lease.stream, "token": lease.token, "holder": holder})
+        self.known.last_token = self.known.leases[lease.stream] = lease.token
+
+    def release(self, lease: Lease) -> None:
+        """Take a lease back if nobody else has it by now."""
+        self.run("release_lease", {"stream": lease.stream, "token": lease.token})
+        if self.known.leases.get(lease.stream) == lease.token:
+            del self.known.leases[lease.stream]
+
+    def _insert(self, new: NewEvent, command: str | None) -> None:
+        record = new.record
+        stream, version = record.stream, record.version
+        span = self._span(stream, version, record.seq)
         row = {
-            "seq": seq,
+            "seq": record.seq,
             "stream": stream,
             "version": version,
-            "at": at,
-            "kind": type(event).__name__,
-            "data": data,
-            "crc": zlib.crc32(data),
+            "at": record.at,
+            "kind": type(record.event).__name__,
+            "data": new.data,
+            "crc": new.crc,
             "command_id": command,
             "span": span,
         }
         self.run("insert_event", row)
-        self.last_seq, self.heads[stream] = seq, Head(version, span)
-        record = Record(seq=seq, stream=stream, version=version, at=at, event=event)
+        self.known.last_seq, self.known.heads[stream] = record.seq, Head(version, span)
         for query, parameters in project(record):
             self.run(query, parameters)
-        match event:
+        match record.event:
             case SessionDeleted(session=gone):
-                self.heads.pop(session_stream(gone), None)
+                self._forget_stream(session_stream(gone))
             case TaskPruned(task=gone):
-                self.heads.pop(task_stream(gone), None)
+                self._forget_stream(task_stream(gone))
             case _:
                 ...
-        return record
+
+    def _forget_stream(self, stream: str) -> None:
+        self.known.heads.pop(stream, None)
+        self.known.leases.pop(stream, None)
 
     def _span(self, stream: str, version: int, seq: int) -> int:
         """The span of an event; one that begins with it is written down."""
         number, place = divmod(version - 1, SPAN)
         if place:
-            return self.head(stream).span
+            return self._head(stream).span
         self.run("begin_span", {"stream": stream, "number": number, "span": seq})
         return seq
-
-    def check(self, lease: Lease) -> None:
-        """Promise 2: only the holder of the lease writes what is done."""
-        row = self.run("lease_token", {"stream": lease.stream}).fetchone()
-        if row is None or row[0] != lease.token:
-            raise Fenced(f"Another worker has {lease.stream}, or it was deleted.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,60 +192,10 @@ class DoAppend:
 
     def run(self, tx: Transaction) -> Appended:
         """Check, then insert."""
-        append = self.append
-        if not append.writes:
-            raise ValueError("an append without writes")
-        try:
-            if append.lease is not None:
-                tx.check(append.lease)
-            heads = [self._head(tx, index) for index in range(len(append.writes))]
-        except Conflict:
-            known = accepted(tx.connection, append.command) if append.command is not None else None
-            if known is None:
-                raise
-            return known
-        if append.command is not None and (known := self._remember(tx, append.command, heads[0])) is not None:
-            return known
-        stream, count = append.writes[0].stream, len(append.writes[0].events)
-        lease = DoClaim(stream, append.claim).run(tx) if append.claim else None
-        command = append.command.id if append.command is not None else None
-        records: list[Record] = []
-        ends: list[int] = []
-        for write, encoded, head in zip(append.writes, self.encoded, heads, strict=True):
-            for index, (event, data) in enumerate(zip(write.events, encoded, strict=True)):
-                at = write.times[index] if write.times else append.at
-                records.append(tx.insert(write.stream, head + 1 + index, at, event, data, command))
-            ends.append(tx.last_seq)
-        tx.records += records
-        return Appended(stream, heads[0] + count, ends[0], tuple(records), lease=lease)
-
-    def _remember(self, tx: Transaction, key: CommandKey, head: int) -> Appended | None:
-        """Write the command down; what it came to before, if it is known."""
-        write = self.append.writes[0]
-        count = len(write.events)
-        row = {
-            "id": key.id,
-            "digest": key.digest,
-            "seq": tx.last_seq + count,
-            "stream": write.stream,
-            "version": head + count,
-            "at": self.append.at,
-        }
-        if tx.run("insert_command", row).rowcount:
-            return None
-        return accepted(tx.connection, key)
-
-    def _head(self, tx: Transaction, index: int) -> int:
-        write = self.append.writes[index]
-        head = tx.head(write.stream).version
-        for earlier in self.append.writes[:index]:
-            if earlier.stream == write.stream:
-                raise ValueError(f"two writes to {write.stream} in one append")
-        if write.expect is not None and head != write.expect:
-            raise VersionConflict(f"{write.stream} stands at version {head}, not at {write.expect}.")
-        if head == 0 and tx.run("deleted_at", {"stream": write.stream}).fetchone() is not None:
-            raise VersionConflict(f"{write.stream} was deleted.")
-        return head
+        decision = decide_append(tx, self.append, self.encoded)
+        if not decision.appended.duplicate:
+            tx.write(decision, self.append.claim, self.append.at)
+        return decision.appended
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +206,10 @@ class DoClaim:
     holder: str
 
     def run(self, tx: Transaction) -> Lease:
-        """Raise the fence and grant."""
-        token = tx.value("raise_fence", {})
-        tx.run("grant_lease", {"stream": self.stream, "token": token, "holder": self.holder})
-        return Lease(self.stream, token)
+        """Grant it with the next token."""
+        lease = decide_claim(tx, self.stream)
+        tx.grant(lease, self.holder)
+        return lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +220,7 @@ class DoRelease:
 
     def run(self, tx: Transaction) -> None:
         """Delete it if it is still ours."""
-        tx.run("release_lease", {"stream": self.lease.stream, "token": self.lease.token})
+        tx.release(self.lease)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +232,7 @@ class DoPartial:
 
     def run(self, tx: Transaction) -> None:
         """Fenced like any other work."""
-        tx.check(self.lease)
+        check_lease(tx, self.lease)
         partial = self.partial
         row = {"turn": partial.turn, "step": partial.step, "text": partial.text, "thinking": partial.thinking}
         tx.run("save_partial", row | {"stream": self.lease.stream, "at": partial.at})
@@ -219,9 +242,10 @@ class DoPartial:
 class DoProbe:
     """Write something that means nothing."""
 
-    def run(self, tx: Transaction) -> object:
-        """The fence may skip a number."""
-        return tx.run("probe")
+    def run(self, tx: Transaction) -> None:
+        """Skip a token: a row that stays as it is would not reach the disk."""
+        tx.run("set_last_token", {"token": tx.last_token + 1})
+        tx.known.last_token = None
 
 
 def head_of(connection: sqlite3.Connection, stream: str) -> Head:
@@ -230,18 +254,10 @@ def head_of(connection: sqlite3.Connection, stream: str) -> Head:
     return Head(0, 0) if row is None else Head(*row)
 
 
-def accepted(connection: sqlite3.Connection, key: CommandKey) -> Appended | None:
-    """What a command came to, if it was accepted before."""
-    row = connection.execute(queries()["find_command"], {"id": key.id}).fetchone()
-    if row is None:
-        return None
-    digest, seq, stream, version = row
-    if digest != key.digest:
-        raise Conflict(
-            f"The command id {key.id} was used before for something else.",
-            hint="Mint a new id for each new command.",
-        )
-    return Appended(stream, version, seq, duplicate=True)
+def stored_command(connection: sqlite3.Connection, id: str) -> StoredCommand | None:
+    """The command that was accepted under this id."""
+    row = connection.execute(queries()["find_command"], {"id": id}).fetchone()
+    return None if row is None else StoredCommand(*row)
 
 
 def weight(operation: Operation[object]) -> int:

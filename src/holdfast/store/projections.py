@@ -76,8 +76,6 @@ from holdfast.domain.session_rules import title_from
 from holdfast.domain.task import end_evidence
 from holdfast.store.card_projections import Change, of_board, of_card
 
-NOT_REBUILT = frozenset({"drop_partial"})
-"""The text so far is not in the log, so replaying the log must not touch it."""
 REBUILT = (
     "clear_sessions",
     "clear_turns",
@@ -116,11 +114,7 @@ def project(record: Record) -> list[Change]:
                 *spoken,
                 ("agent_said", base | said),
                 ("turn_step", cost),
-                ("drop_partial", {"stream": record.stream, "turn": e.turn, "step": e.step}),
             ]
-        case ModelInterrupted() | ModelFailed() as e:
-            partial = {"stream": record.stream, "turn": e.turn, "step": e.step}
-            return [("touch_session", base), ("drop_partial", partial)]
         case InputReceived() as e:
             said = {"title": title_from(e.text), "by_person": is_person(e.by)}
             return [("input_received", base | said)]
@@ -201,6 +195,8 @@ def project(record: Record) -> list[Change]:
             return [(step, gone) for step in steps]
         case (
             ModelRequested()
+            | ModelInterrupted()
+            | ModelFailed()
             | ToolCallStarted()
             | ToolCallFinished()
             | NoteReceived()

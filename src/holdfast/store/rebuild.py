@@ -7,7 +7,7 @@ import sqlite3
 from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import decode
 from holdfast.domain.location import location
-from holdfast.store.projections import NOT_REBUILT, REBUILT, project
+from holdfast.store.projections import REBUILT, project
 from holdfast.store.queries import queries
 from holdfast.store.stored_lines import checked
 
@@ -45,6 +45,5 @@ def _replay(db: sqlite3.Connection) -> tuple[int, set[str]]:
                 continue
             count += 1
             for query, parameters in project(record):
-                if query not in NOT_REBUILT:
-                    db.execute(queries()[query], parameters)
+                db.execute(queries()[query], parameters)
     return count, stopped

@@ -34,9 +34,18 @@ from holdfast.store.contract import (
     Subscription,
     TaskFilter,
 )
+from holdfast.store.decisions import accepted
 from holdfast.store.device_contract import DeviceStore
 from holdfast.store.devices import SqliteDevices
-from holdfast.store.operations import DoAppend, DoClaim, DoPartial, DoRelease, accepted, encode_writes, head_of
+from holdfast.store.operations import (
+    DoAppend,
+    DoClaim,
+    DoPartial,
+    DoRelease,
+    encode_writes,
+    head_of,
+    stored_command,
+)
 from holdfast.store.queries import queries
 from holdfast.store.readers import Readers
 from holdfast.store.search import SearchIndex
@@ -84,7 +93,7 @@ class SqliteStore:
 
     async def find_command(self, key: CommandKey) -> Appended | None:
         """What a command came to, if it was accepted before."""
-        return await self._readers.read(lambda db: accepted(db, key))
+        return await self._readers.read(lambda db: accepted(stored_command(db, key.id), key))
 
     # --- read, tail -----------------------------------------------------------------------------
 

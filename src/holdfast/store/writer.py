@@ -24,7 +24,7 @@ from typing import Generic, TypeVar
 from holdfast.domain.errors import HoldfastError, NotReady, Unavailable
 from holdfast.domain.events import Record
 from holdfast.store.contract import StoreHealth
-from holdfast.store.operations import DoProbe, Head, Operation, Transaction, weight
+from holdfast.store.operations import DoProbe, Known, Operation, Transaction, weight
 from holdfast.store.queries import queries
 from holdfast.store.subscriptions import Subscriptions
 
@@ -84,14 +84,13 @@ class Writer:
         self._idle = asyncio.Event()
         self._prober: asyncio.TimerHandle | None = None
         self.health = StoreHealth()
-        self._heads: dict[str, Head] = {}
+        self._known = Known()
         self.commits = 0
         self.commit_seconds = 0.0
         self._sync_seconds = SLOW
         self._fenced = False
         """Whether every lease of an earlier process is gone."""
         self._connection = connect()
-        self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
 
     async def do(self, operation: Operation[T]) -> T:
         """Run an operation in the next transaction; return when it is durable."""
@@ -108,12 +107,12 @@ class Writer:
 
         While a transaction is open what is known is ahead of what is committed, never behind it.
         """
-        head = self._heads.get(stream)
+        head = self._known.heads.get(stream)
         return head is not None and 0 < head.version == version
 
     def is_near_head(self, stream: str, version: int) -> bool:
         """Whether only a few events can be behind this version of a stream."""
-        head = self._heads.get(stream)
+        head = self._known.heads.get(stream)
         return head is not None and head.version - version <= NEAR
 
     async def close(self) -> None:
@@ -187,7 +186,7 @@ class Writer:
     def _commit(self, batch: list[_Request[object]]) -> list[Record]:
         """Run a batch in one transaction; what it wrote. It never raises: every request gets its answer."""
         started = time.perf_counter()
-        tx = Transaction(self._connection, self._last_seq, self._heads)
+        tx = Transaction(self._connection, self._known)
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             if not self._fenced:  # with the first write and not at the start, where the disk may be full
@@ -208,9 +207,8 @@ class Writer:
                 return self._refuse(batch, worse)
         ended = time.perf_counter()
         self._fenced = True
-        self._last_seq = tx.last_seq
-        if len(self._heads) > KNOWN_HEADS:
-            self._heads.clear()
+        if len(self._known.heads) > KNOWN_HEADS:
+            self._known.forget()
         self.commits += 1
         self.commit_seconds += ended - started
         self._sync_seconds += (min(ended - written, SLOW) - self._sync_seconds) / 4
@@ -219,7 +217,7 @@ class Writer:
 
     def _failed(self, batch: list[_Request[object]], error: Exception) -> list[Record]:
         """Nobody is told "done". A sick database fails all; a sick operation fails alone."""
-        self._heads.clear()
+        self._known.forget()
         for request in batch:
             request.result, request.error, request.again = None, None, False
         trouble = self._trouble(error)
@@ -275,7 +273,7 @@ class Writer:
         try:
             self._connection.close()
             self._connection = self._connect()
-            self._last_seq = int(self._connection.execute(queries()["last_seq"]).fetchone()[0])
+            self._connection.execute(queries()["last_seq"])  # whether it can be read
         except Exception:
             with suppress(sqlite3.Error):
                 self._connection.close()  # stays unhealthy: the next batch or probe opens it again

@@ -34,16 +34,19 @@ SELECT at FROM deleted WHERE stream = :stream;
 
 -- name: find_command
 -- The first acceptance of a command id.
-SELECT digest, seq, stream, version FROM commands WHERE id = :id;
+SELECT digest, stream, version, seq FROM commands WHERE id = :id;
 
 -- name: insert_command
--- Remember that this command was accepted, in the transaction of its events; no row when it is known.
-INSERT INTO commands (id, digest, seq, stream, version, at) VALUES (:id, :digest, :seq, :stream, :version, :at)
-ON CONFLICT (id) DO NOTHING;
+-- Remember that this command was accepted, in the transaction of its events.
+INSERT INTO commands (id, digest, seq, stream, version, at) VALUES (:id, :digest, :seq, :stream, :version, :at);
 
--- name: raise_fence
--- The next fencing token; it only grows.
-UPDATE counters SET value = value + 1 WHERE name = 'fence' RETURNING value;
+-- name: last_token
+-- The last fencing token that was given out.
+SELECT value FROM counters WHERE name = 'fence';
+
+-- name: set_last_token
+-- The same after one more; it only grows.
+UPDATE counters SET value = :token WHERE name = 'fence';
 
 -- name: grant_lease
 -- Give a stream to a new holder; whoever held it before is fenced from now on.
@@ -77,7 +80,3 @@ DELETE FROM partials WHERE stream = :stream AND turn = :turn AND step = :step;
 -- name: find_partial
 -- The text so far of a stream.
 SELECT turn, step, text, thinking, at FROM partials WHERE stream = :stream;
-
--- name: probe
--- A write that changes nothing, to learn whether the disk takes writes again.
-UPDATE counters SET value = value + 1 WHERE name = 'fence';
