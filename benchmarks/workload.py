@@ -128,6 +128,6 @@ async def fill(store: SqliteStore, session: str, events: Iterable[AnyEvent], *, 
 
 async def rest(store: SqliteStore) -> None:
     """Wait until the search index has followed, so that it does not run beside what is measured next."""
-    events = (await store.counts())["events"]
+    events = (await store.counts()).events
     while await store.indexed() != events:
         await asyncio.sleep(0.05)

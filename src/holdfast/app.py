@@ -337,7 +337,7 @@ async def _remove_left_tmp(store: Store, sandbox: SandboxBuilder) -> None:
     running = {str(row["session"]) for row in await store.running_tasks()}
     for session in sessions_with_tmp(sandbox.tmp):
         try:
-            gone = bool((await store.session(session))["archived"])
+            gone = (await store.session(session)).archived
         except (NotFound, Gone):
             gone = True
         if gone and session not in running:

@@ -96,7 +96,7 @@ async def quiet(rig: BoardRig) -> None:
             changes.drain()
             at_work = await rig.store.unfinished_sessions()
             tasks = [row for row in await rig.store.running_tasks() if row["kind"] != "process"]
-            waiting = {row["turn_state"] for row in at_work} - {"running"}
+            waiting = {row.turn_state for row in at_work} - {"running"}
             assert "waiting" not in waiting, "nobody is there to be asked"
             counts = await rig.store.cards.counts()
             if not at_work and not tasks and not (counts.get("ready", 0) or counts.get("running", 0)):

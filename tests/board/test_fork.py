@@ -21,7 +21,7 @@ async def test_a_fork_of_a_workers_session_works_in_its_workspace_and_costs_noth
     await rig.sessions.fork(worker.id, ForkSession(), session=FORK, caller=rig.caller())
     await rig.sessions.fork(FORK, ForkSession(), session=AGAIN, caller=rig.caller())
 
-    spent = {id: [row["output_tokens"] for row in await rig.store.turns(id)] for id in (worker.id, FORK)}
+    spent = {id: [row.output_tokens for row in await rig.store.turns(id)] for id in (worker.id, FORK)}
     assert spent[worker.id][0] and spent[FORK] == [0]
     assert (await rig.sessions.get(FORK)).size > 0, "what the model will see is not nothing"
 

@@ -180,7 +180,7 @@ async def test_auto_goes_fresh_when_the_session_was_given_to_another_agent(rig: 
 async def test_retention_leaves_the_session_that_a_card_will_go_on_with(rig: BoardRig) -> None:
     async def unused() -> list[object]:
         rows = await rig.store.unused_sessions(archived=False, before=rig.clock.now() + 1)
-        return [row["id"] for row in rows]
+        return [row.id for row in rows]
 
     hand = await blocked(rig)
     await rig.new_session("00000000000000aa")
@@ -206,7 +206,7 @@ async def test_a_session_that_was_put_away_is_back_when_it_is_worked_in(rig: Boa
     card, _ = await next_run(rig)
     assert card.run is not None and card.run.started.session == hand.session
     assert not (await hand.state()).archived
-    assert (await rig.store.session(hand.session))["archived"] == 0
+    assert not (await rig.store.session(hand.session)).archived
 
 
 async def test_no_run_begins_in_a_session_in_which_a_person_has_a_turn(rig: BoardRig) -> None:
@@ -313,7 +313,7 @@ async def test_a_resumed_session_works_in_the_workspace_of_now(rig: BoardRig, tm
     card, _ = await next_run(rig)
     assert card.run is not None and card.run.started.session == hand.session
     assert (await hand.state()).cwd == str(tmp_path)
-    assert (await rig.store.session(hand.session))["cwd"] == str(tmp_path)
+    assert (await rig.store.session(hand.session)).cwd == str(tmp_path)
 
 
 async def test_a_crash_of_the_gateway_ends_no_run(rig: BoardRig, home: Path) -> None:

@@ -14,7 +14,7 @@ from holdfast.domain.errors import Unavailable
 from holdfast.domain.events.chapter import ChapterOpened, ResetPolicy
 from holdfast.domain.reset import NotDue, ResetRules
 from holdfast.runtime.profiles import Profiles
-from holdfast.store.contract import Row
+from holdfast.store.rows import ResettableSession
 from tests.lifecycle.house import DAY, HOUR, MINUTE, House
 from tests.runtime.rig import ID, StoppedClock, only
 
@@ -145,15 +145,15 @@ async def test_with_mode_none_only_sessions_with_a_policy_of_their_own_are_read(
     def rules(profile: str, policy: ResetPolicy) -> ResetRules:
         return Profiles.reset_rules(house.profiles, profile, policy)
 
-    read, sizes = house.store._rows, list[int]()
+    read, sizes = house.store.resettable_sessions, list[int]()
 
-    async def reading(name: str, values: dict[str, object]) -> list[Row]:
-        found = await read(name, values)
+    async def reading(*, own_policy: bool) -> list[ResettableSession]:
+        found = await read(own_policy=own_policy)
         sizes.append(len(found))
         return found
 
     monkeypatch.setattr(house.profiles, "reset_rules", rules)
-    monkeypatch.setattr(house.store, "_rows", reading)
+    monkeypatch.setattr(house.store, "resettable_sessions", reading)
     await house.reset_scheduler.run_once()
     assert sizes == [0]
     await house.tell(SetResetPolicy(policy=ResetPolicy(mode="idle", idle_minutes=60, hand_over_note=False)), "p1")
@@ -165,7 +165,7 @@ async def test_a_look_that_failed_forgets_nobody(house: House, monkeypatch: pyte
     house.profiles.rules = IDLE
     await house.wait(50 * MINUTE)
 
-    async def sick(*, own_policy: bool) -> list[Row]:
+    async def sick(*, own_policy: bool) -> list[ResettableSession]:
         raise Unavailable("The disk does not answer.")
 
     with monkeypatch.context() as broken:

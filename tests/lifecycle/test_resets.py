@@ -120,10 +120,10 @@ async def test_an_undo_leads_back_to_when_that_chapter_began(house: House) -> No
     await house.reset("r2")
     await house.tell(UndoReset(), "u1")
     row = await house.store.session(ID)
-    assert second is not None and (row["chapter"], row["chapter_at"]) == (2, second.at)
+    assert second is not None and (row.chapter, row.chapter_at) == (2, second.at)
     await house.tell(UndoReset(), "u2")
     row = await house.store.session(ID)
-    assert (row["chapter"], row["chapter_at"]) == (1, 0)
+    assert (row.chapter, row.chapter_at) == (1, 0)
 
 
 async def test_a_turn_of_another_chapter_is_not_undone(house: House) -> None:

@@ -57,7 +57,7 @@ class Attic:
         await self.make(NEW)
 
     async def goes(self) -> dict[str, list[object]]:
-        return {rule: [row["id"] for row in rows] for rule, rows in (await self.retention.sessions()).items()}
+        return {rule: [row.id for row in rows] for rule, rows in (await self.retention.sessions()).items()}
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ async def test_what_nobody_used_is_archived_and_nothing_else(attic: Attic) -> No
 async def test_what_was_archived_long_ago_is_deleted_and_nothing_else(attic: Attic) -> None:
     attic.rules = RetentionSettings(sessions_delete_days=9)
     gone = await attic.retention.apply_to_sessions(asked_by=person("ann"))
-    assert [row["id"] for row in gone["sessions_delete_days = 9"]] == [ARCHIVED]
+    assert [row.id for row in gone["sessions_delete_days = 9"]] == [ARCHIVED]
     with pytest.raises(Gone):
         await attic.house.store.session(ARCHIVED)
     deleted = [one.event for one in await attic.house.store.load(SYSTEM, after=0)][-1]
@@ -100,7 +100,7 @@ async def test_what_was_archived_long_ago_is_deleted_and_nothing_else(attic: Att
 async def test_a_session_that_was_just_archived_is_not_deleted_in_the_same_round(attic: Attic) -> None:
     attic.rules = RetentionSettings(sessions_archive_days=1, sessions_delete_days=1)
     await attic.retention.apply_to_sessions()
-    assert (await attic.house.store.session(OLD))["archived"], "its days begin now"
+    assert (await attic.house.store.session(OLD)).archived, "its days begin now"
 
 
 async def test_a_command_that_runs_keeps_its_session(attic: Attic) -> None:

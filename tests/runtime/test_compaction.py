@@ -330,7 +330,7 @@ async def test_a_reset_or_its_undo_in_the_moment_in_which_a_summary_begins(
     assert raced and only(records, SummaryStarted) == [] == only(records, SummaryWritten)
     check_context(records)
     assert len(only(records, SummaryRequested)) == 1
-    assert (await house.store.session(ID))["compacting"] == 0, "the wish went with its chapter"
+    assert not (await house.store.session(ID)).compaction_requested, "the wish went with its chapter"
     assert (await house.sessions.get(ID)).activity == "idle"
 
 

@@ -46,7 +46,7 @@ async def test_promise_1_a_goodbye_keeps_the_text_so_far_and_the_next_start_goes
     partial = await rig.store.partial(STREAM)
     assert partial is not None
     assert partial.text == "the whole answer"
-    assert (await rig.store.session(ID))["turn_state"] == "suspended"
+    assert (await rig.store.session(ID)).turn_state == "suspended"
     rig.model.go.set()
     await rig.start()
     records = await rig.rest()
@@ -135,7 +135,7 @@ async def test_old_work_waits_for_a_person_and_a_message_wakes_it(tmp_path: Path
     clock.move(10 * HOUR)
     rig = await Rig(tmp_path, clock=clock).start()
     await rig.until(seen(WaitOpened))
-    assert (await rig.store.session(ID))["turn_state"] == "waiting"
+    assert (await rig.store.session(ID)).turn_state == "waiting"
     rig.model.go.set()
     await rig.say("say and this", "m2")
     turns = check_ended(await rig.rest()).turns

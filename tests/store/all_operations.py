@@ -61,7 +61,7 @@ async def life(home: Home, id: str) -> None:
     create = CreateSession(text="say hi\nwrite a.txt hello\nread a.txt")
     with store.subscribe(stream) as changes:
         await sessions.create(create, session=id, profile="demo", cwd=str(home.path), caller=Caller(key, person("t")))
-        while not await store.turns(id) or (await store.turns(id))[0]["finished_at"] is None:
+        while not await store.turns(id) or (await store.turns(id))[0].finished_at is None:
             await changes.wait()
             changes.drain()
     await runner.stop()
@@ -73,10 +73,10 @@ async def life(home: Home, id: str) -> None:
     assert (await store.read(stream, after=0, limit=100)).lines
     assert (await store.read_all(after=0, limit=100)).lines
     assert await store.load(stream, after=0)
-    assert (await store.session(id[:4]))["turn_state"] == "done"
+    assert (await store.session(id[:4])).turn_state == "done"
     assert await store.sessions(archived=False, before=SessionCursor(), limit=10)
     assert not await store.unfinished_sessions()
-    assert await store.counts()
+    assert (await store.counts()).sessions
     while not await store.search("hello", limit=10):
         await asyncio.sleep(0.01)
     await sessions.delete(id, Caller(CommandKey(f"delete {id}", "digest"), person("t")))

@@ -56,6 +56,7 @@ from holdfast.store.contract import (
     Write,
 )
 from holdfast.store.device_contract import DeviceRow
+from holdfast.store.rows import StoreCounts
 from tests.actors import person
 from tests.eventually import eventually
 
@@ -535,7 +536,7 @@ class StoreContract:
     async def test_a_session_is_found_by_its_id_and_by_a_unique_prefix(self, store: Store) -> None:
         for id in (A, B, C):
             await session(store, id)
-        assert [(await store.session(prefix))["id"] for prefix in (A, "aa", "b", "abc")] == [A, A, B, C]
+        assert [(await store.session(prefix)).id for prefix in (A, "aa", "b", "abc")] == [A, A, B, C]
         with pytest.raises(Conflict, match=f"fits several sessions: {A}, {C}"):
             await store.session("a")
         for unknown in ("c", A + "0", "zz", "%", "'"):
@@ -545,7 +546,7 @@ class StoreContract:
     async def test_a_whole_id_that_is_also_a_prefix_is_no_ambiguity(self, store: Store) -> None:
         await session(store, "abcd")
         await session(store, "abcdef")
-        assert (await store.session("abcd"))["id"] == "abcd"
+        assert (await store.session("abcd")).id == "abcd"
 
     async def test_a_deleted_session_is_gone_by_prefix_too(self, store: Store) -> None:
         await session(store, A)
@@ -561,32 +562,32 @@ class StoreContract:
         seen: list[str] = []
         cursor = SessionCursor()
         while page := await store.sessions(archived=False, before=cursor, limit=3):
-            seen += [str(row["id"]) for row in page]
-            cursor = SessionCursor(int(str(page[-1]["updated_at"])), str(page[-1]["id"]), pinned=False)
+            seen += [row.id for row in page]
+            cursor = SessionCursor(page[-1].updated_at, page[-1].id, pinned=False)
         assert [int(id, 16) for id in seen] == [8, 9, 6, 7, 4, 5, 2, 0, 1]
         archived = await store.sessions(archived=True, before=SessionCursor(), limit=3)
-        assert [row["id"] for row in archived] == [f"{3:016x}"]
+        assert [row.id for row in archived] == [f"{3:016x}"]
 
     async def test_titles_are_found_in_either_case_of_any_alphabet(self, store: Store) -> None:
         await session(store, A, "Übergabe der Straße")
         await session(store, B, "something else")
         for text, found in {"übergabe": [A], "STRASSE": [A], "thing": [B], "": [A, B], "nowhere": []}.items():
             page = await store.sessions(archived=False, before=SessionCursor(), limit=9, text=text)
-            assert sorted(str(row["id"]) for row in page) == found
+            assert sorted(row.id for row in page) == found
 
     async def test_the_projections_follow_the_events(self, store: Store) -> None:
         await session(store, A, "first line\nsecond", "another")
-        assert [row["id"] for row in await store.unfinished_sessions()] == [A]
+        assert [row.id for row in await store.unfinished_sessions()] == [A]
         await write(store, STREAM, started(1, "i"), asked(), responded("the answer"))
         row = await store.session(A)
-        assert (row["title"], row["queued"], row["turn"], row["turn_state"]) == ("first line", 1, 1, "running")
-        assert (row["preview"], row["message_count"], row["version"]) == ("the answer", 3, 6)
+        assert (row.title, row.queued, row.turn, row.turn_state) == ("first line", 1, 1, "running")
+        assert (row.preview, row.message_count, row.version) == ("the answer", 3, 6)
         await write(store, STREAM, finished(1), started(2, "j"), finished(2), SessionRenamed(title="x", by=person("t")))
         assert await store.unfinished_sessions() == []
-        assert (await store.session(A))["title"] == "x"
+        assert (await store.session(A)).title == "x"
         first, second = await store.turns(A)
-        assert (first["state"], first["steps"], first["input_tokens"], first["output_tokens"]) == ("done", 1, 2, 3)
-        assert second["finished_at"] == AT
+        assert (first.state, first.steps, first.input_tokens, first.output_tokens) == ("done", 1, 2, 3)
+        assert second.finished_at == AT
 
     async def test_the_count_of_messages_equals_the_stored_messages(self, store: Store) -> None:
         await session(store, A, "one", "two")
@@ -596,13 +597,13 @@ class StoreContract:
             for event in await events(store, STREAM)
             if isinstance(event, InputReceived) or (isinstance(event, ModelResponded) and event.text)
         ]
-        assert (await store.session(A))["message_count"] == len(stored) == 3
+        assert (await store.session(A)).message_count == len(stored) == 3
         counts = await store.counts()
-        assert counts == {"sessions": 1, "archived": 0, "messages": 3, "events": 8, "seq": 8}
+        assert counts == StoreCounts(sessions=1, archived=0, messages=3, events=8, seq=8)
 
     async def test_the_count_of_events_follows_what_is_written_and_what_is_deleted(self, store: Store) -> None:
         async def counted() -> bool:
-            return (await store.counts())["events"] == len((await store.read_all(after=0, limit=100)).lines)
+            return (await store.counts()).events == len((await store.read_all(after=0, limit=100)).lines)
 
         assert await counted()
         await session(store, A, "one")

@@ -6,17 +6,14 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-import msgspec
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import invariant, rule
 
 from holdfast.domain.events import AnyEvent, Record, session_stream
-from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
-from holdfast.gateway.routes.sessions import session_of
-from holdfast.store.contract import Append, CommandKey, Lease, Row, Write
-from holdfast.store.projections import TRYING, WANTED
+from holdfast.store.contract import Append, CommandKey, Lease, Write
+from holdfast.store.rows import SessionRow
 from holdfast.store.sqlite import SqliteStore
 from tests.domain.book import ID
 from tests.domain.machine import Log, SessionMachine
@@ -53,8 +50,11 @@ class StoreLog:
     def records(self) -> list[Record]:
         return self._loop.run(self._store.load(STREAM, after=0))
 
-    def row(self) -> Row:
+    def row(self) -> SessionRow:
         return self._loop.run(self._store.session(ID))
+
+    def unfinished(self) -> list[SessionRow]:
+        return self._loop.run(self._store.unfinished_sessions())
 
     def close(self) -> None:
         check_projections(self.path)
@@ -84,15 +84,15 @@ class StoreMachine(SessionMachine):
         assert isinstance(self.log, StoreLog)
         session, row = fold(Session(ID), self.log.records()), self.log.row()
         chapter = session.chapter
-        assert row["begun_at"] == (session.first_input.at if session.first_input is not None else 0)
-        assert row["fresh_at"] == (session.last_active.at if session.last_active is not None else 0)
-        assert row["chapter"] == chapter.number
-        assert row["chapter_at"] == (chapter.opened_at.at if chapter.opened_at is not None else 0)
-        assert row["compacting"] == WANTED * (chapter.requested is not None) + TRYING * (
-            chapter.in_progress is not None
-        )
-        assert msgspec.json.decode(str(row["reset_policy"]), type=ResetPolicy) == session.policy
-        assert session_of(row, 0).state == session.activity
+        assert row.first_input_at == (session.first_input.at if session.first_input is not None else 0)
+        assert row.last_active_at == (session.last_active.at if session.last_active is not None else 0)
+        assert row.chapter == chapter.number
+        assert row.chapter_at == (chapter.opened_at.at if chapter.opened_at is not None else 0)
+        assert row.compaction_requested == (chapter.requested is not None)
+        assert row.compaction_running == (chapter.in_progress is not None)
+        assert row.reset_policy == session.policy
+        assert row.state == session.activity
+        assert self.log.unfinished() == ([row] if row.state != "idle" else [])
 
 
 TestStoreSession = StoreMachine.TestCase

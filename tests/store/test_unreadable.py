@@ -50,7 +50,7 @@ async def test_one_unreadable_event_stops_its_own_stream_only(tmp_path: Path, ch
         await store.load(f"session/{A}", after=0)
     assert len(await store.load(f"session/{B}", after=0)) == 2
     listed = await store.sessions(archived=False, before=SessionCursor(), limit=10)
-    assert {row["id"] for row in listed} == {A, B}
+    assert {row.id for row in listed} == {A, B}
 
     async def found() -> set[str]:
         return {hit.snippet for hit in await store.search("zebra", limit=10)}
@@ -67,7 +67,7 @@ async def test_one_unreadable_event_stops_its_own_stream_only(tmp_path: Path, ch
     assert f"session/{A}" in events.detail
     assert f"session/{A}" in rebuild(home)
     store = SqliteStore(home.database)
-    assert (await store.session(B))["message_count"] == 1
+    assert (await store.session(B)).message_count == 1
     await store.close()
 
 

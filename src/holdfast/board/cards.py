@@ -265,7 +265,7 @@ class Cards:
                 row = await self._store.session(session)
             except HoldfastError:
                 continue
-            if row["id"] == session and session != worker:
+            if row.id == session and session != worker:
                 found.append(Write(session_stream(session), (NoteReceived(text="\n".join(told), task=""),)))
         return found
 

@@ -10,19 +10,18 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from holdfast.gateway.state import Gateway
-from holdfast.store.contract import Row
+from holdfast.store.rows import StoreCounts
 
 
 class _Figures(Collector):
-    def __init__(self, at: Gateway, counts: Row) -> None:
+    def __init__(self, at: Gateway, counts: StoreCounts) -> None:
         self._at = at
         self._counts = counts
 
     def collect(self) -> Iterator[Metric]:
         at, counts = self._at, self._counts
         for name in ("sessions", "messages", "events"):
-            value = float(str(counts[name]))
-            yield GaugeMetricFamily(f"holdfast_{name}", f"Stored {name}.", value=value)
+            yield GaugeMetricFamily(f"holdfast_{name}", f"Stored {name}.", value=getattr(counts, name))
         yield GaugeMetricFamily("holdfast_turns_running", "Sessions with a worker.", value=len(at.runner.working))
         yield GaugeMetricFamily("holdfast_followers", "Open event streams.", value=at.streams.open)
         yield GaugeMetricFamily("holdfast_writable", "1 while the disk takes writes.", value=at.store.health.writable)

@@ -10,8 +10,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-import msgspec
-
 from holdfast.clock import Clock
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events.chapter import ResetPolicy
@@ -26,7 +24,6 @@ from holdfast.store.contract import Store
 
 LOOK_SECONDS = 10.0
 AT_ONCE = 4
-_policy = msgspec.json.Decoder(ResetPolicy).decode
 log = logging.getLogger(__name__)
 
 
@@ -58,11 +55,11 @@ class ResetScheduler:
         self._awake.tick(self._clock.now())
         fallen: list[tuple[str, ResetRules, ResetClockReading]] = []
         for row in rows:
-            rules = self._profiles.reset_rules(str(row["profile"]), _policy(str(row["reset_policy"])))
+            rules = self._profiles.reset_rules(row.profile, row.reset_policy)
             if rules.mode != "none":
-                moment = self._moment(rules, str(row["id"]), int(str(row["fresh_at"])), self._awake.age)
-                if isinstance(next_reset(int(str(row["begun_at"])), rules, moment), Due):
-                    fallen.append((str(row["id"]), rules, moment))
+                moment = self._moment(rules, row.id, row.last_active_at, self._awake.age)
+                if isinstance(next_reset(row.first_input_at, rules, moment), Due):
+                    fallen.append((row.id, rules, moment))
         await asyncio.gather(*(self._one(*one) for one in fallen))
 
     def _any_rule(self) -> bool:

@@ -17,6 +17,7 @@ from holdfast.periodic import PeriodicTask
 from holdfast.sessions import Caller, Sessions
 from holdfast.settings import RetentionSettings
 from holdfast.store.contract import CommandKey, Row, Store
+from holdfast.store.rows import SessionRow
 from holdfast.tasks.prune import Pruning, kept_bytes
 
 EVERY_SECONDS = 3600.0
@@ -94,10 +95,10 @@ class Retention:
             gone[rule] = await self._pruning.remove(rows, by=by)
         return gone
 
-    async def sessions(self) -> dict[str, list[Row]]:
+    async def sessions(self) -> dict[str, list[SessionRow]]:
         """What the rules would archive or delete now, by rule: nothing at work, pinned or with work running."""
         rules, now = self._rules(), self._clock.now()
-        found: dict[str, list[Row]] = {}
+        found: dict[str, list[SessionRow]] = {}
         for name, archived in ((ARCHIVE, False), (DELETE, True)):
             days = int(getattr(rules, name))
             if days:
@@ -105,14 +106,14 @@ class Retention:
                 found |= {f"{name} = {days}": rows} if rows else {}
         return found
 
-    async def apply_to_sessions(self, *, asked_by: PersonActor | None = None) -> dict[str, list[Row]]:
+    async def apply_to_sessions(self, *, asked_by: PersonActor | None = None) -> dict[str, list[SessionRow]]:
         """Archive and delete what the rules say; what went, by rule. What is used in this very moment stays."""
-        gone: dict[str, list[Row]] = {}
+        gone: dict[str, list[SessionRow]] = {}
         for rule, rows in (await self.sessions()).items():
             by = ServiceActor(name="retention", rule=rule, asked_by=asked_by)
             log.info("retention: %s lets %d sessions go", rule, len(rows))
             for row in rows:
-                id = str(row["id"])
+                id = row.id
                 caller = Caller(CommandKey(f"retention-{secrets.token_hex(12)}", ""), by)
                 try:
                     if rule.startswith(DELETE):

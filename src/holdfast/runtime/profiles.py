@@ -46,7 +46,7 @@ from holdfast.settings import (
     Settings,
     span_ms,
 )
-from holdfast.store.contract import Row
+from holdfast.store.rows import SessionRow
 from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy
 
 SHOWN = 5
@@ -225,10 +225,9 @@ class Profiles:
         """Whether its workers on the board go on with the session of the last; None leaves it to [board]."""
         return self.settings.profiles.get(profile, ProfileSettings()).resume
 
-    def process_max_age_ms(self, session: Row) -> int:
+    def process_max_age_ms(self, session: SessionRow) -> int:
         """How old a command of this session may become before nobody believes in it."""
-        policy = msgspec.json.decode(str(session["reset_policy"]), type=ResetPolicy)
-        return self.reset_rules(str(session["profile"]), policy).process_max_age_ms
+        return self.reset_rules(session.profile, session.reset_policy).process_max_age_ms
 
     def reset_rules(self, profile: str, policy: ResetPolicy) -> ResetRules:
         """What holds for a session: its own word, then its profile's, then the one for all."""

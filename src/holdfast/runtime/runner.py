@@ -150,7 +150,7 @@ class Runner:
     async def sweep(self) -> None:
         """Find sessions that are open and that nobody works on."""
         rows = await self._store.unfinished_sessions()
-        versions = {str(row["id"]): int(str(row["version"])) for row in rows}
+        versions = {row.id: row.version for row in rows}
         self._at_rest = {id: seen for id, seen in self._at_rest.items() if versions.get(id) == seen}
         for id in versions:
             if not (id in self._workers or id in self._at_rest or id in self._troubles):

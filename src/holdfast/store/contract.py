@@ -13,6 +13,7 @@ from holdfast.domain.events import AnyEvent, Record
 from holdfast.follower_state import FollowerState
 from holdfast.store.card_contract import CardReads
 from holdfast.store.device_contract import DeviceStore
+from holdfast.store.rows import ResettableSession, SessionRow, StoreCounts, TurnRow
 
 PAGE_BYTES = 1_048_576
 
@@ -216,29 +217,29 @@ class Store(Protocol):
         """The text so far, if a step is running or was cut."""
         ...
 
-    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int, text: str = "") -> list[Row]:
+    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int, text: str = "") -> list[SessionRow]:
         """A page of the list, newest first; with a text, only those that have it in their title."""
         ...
 
-    async def sessions_in(self, cwd: str, *, limit: int) -> list[Row]:
+    async def sessions_in(self, cwd: str, *, limit: int) -> list[SessionRow]:
         """The sessions of a directory without those of cards, newest first."""
         ...
 
-    async def session(self, prefix: str) -> Row:
+    async def session(self, prefix: str) -> SessionRow:
         """One session by id or unique prefix. NotFound, Gone, or Conflict if it fits several."""
         ...
 
-    async def unfinished_sessions(self) -> list[Row]:
+    async def unfinished_sessions(self) -> list[SessionRow]:
         """Every session that is not at rest."""
         ...
 
-    async def resettable_sessions(self, *, own_policy: bool) -> list[Row]:
+    async def resettable_sessions(self, *, own_policy: bool) -> list[ResettableSession]:
         """Every session that a reset could be about: not archived, with something in its chapter. With `own_policy`
-        only those that have a reset policy of their own. What is needed to decide, not whole rows.
+        only those that have a reset policy of their own.
         """
         ...
 
-    async def unused_sessions(self, *, archived: bool, before: int) -> list[Row]:
+    async def unused_sessions(self, *, archived: bool, before: int) -> list[SessionRow]:
         """Sessions at rest, not pinned, with nothing running and not touched since a moment, oldest first."""
         ...
 
@@ -290,11 +291,11 @@ class Store(Protocol):
         """One task by id or unique prefix. NotFound, Gone, or Conflict if it fits several."""
         ...
 
-    async def turns(self, session: str) -> list[Row]:
+    async def turns(self, session: str) -> list[TurnRow]:
         """The turns of a session."""
         ...
 
-    async def counts(self) -> Row:
+    async def counts(self) -> StoreCounts:
         """Sessions, archived ones, messages, events, and the last seq."""
         ...
 

@@ -288,12 +288,16 @@ class WorkSlot(msgspec.Struct, frozen=True, gc=False):
     waits: int = 0
 
 
-class SessionCounts(msgspec.Struct, frozen=True, gc=False):
-    """How many sessions there are."""
+class StoreCounts(msgspec.Struct, frozen=True, gc=False):
+    """How much is stored."""
 
     sessions: int
     archived: int
+    """Of the sessions."""
     messages: int
+    events: int
+    seq: int
+    """Where the log ends; larger than the number of events once something was deleted."""
 
 
 # --- the decoder --------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from holdfast.store.contract import (
 from holdfast.store.decisions import accepted
 from holdfast.store.device_contract import DeviceStore
 from holdfast.store.devices import SqliteDevices
+from holdfast.store.fetch import SESSION, Fetch
 from holdfast.store.operations import (
     DoAppend,
     DoClaim,
@@ -48,6 +49,7 @@ from holdfast.store.operations import (
 )
 from holdfast.store.queries import queries
 from holdfast.store.readers import Readers
+from holdfast.store.rows import ResettableSession, SessionRow, StoreCounts, TurnRow
 from holdfast.store.search import SearchIndex
 from holdfast.store.stored_lines import checked
 from holdfast.store.subscriptions import Subscriptions
@@ -65,6 +67,7 @@ class SqliteStore:
         self._path = path
         self._tail = Subscriptions()
         self._readers = Readers(lambda: connect_reader(path))
+        self._fetch = Fetch(self._readers)
         self._counted = (0, 1 << 62, -1)  # events, up to which seq, by which version of the stream of deletions
         with explained(path):
             self.writer = Writer(lambda: connect_impatient_writer(path), self._tail, asyncio.get_running_loop())
@@ -128,7 +131,7 @@ class SqliteStore:
 
     # --- projections ----------------------------------------------------------------------------
 
-    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int, text: str = "") -> list[Row]:
+    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int, text: str = "") -> list[SessionRow]:
         """A page of the list, newest first."""
         where: dict[str, object] = {
             "text": text.casefold(),
@@ -138,15 +141,15 @@ class SqliteStore:
             "before_id": before.id,
             "limit": limit,
         }
-        return await self._rows("list_sessions", where)
+        return await self._fetch.rows("list_sessions", where, SessionRow)
 
-    async def sessions_in(self, cwd: str, *, limit: int) -> list[Row]:
+    async def sessions_in(self, cwd: str, *, limit: int) -> list[SessionRow]:
         """The sessions of a directory without those of cards, newest first."""
-        return await self._rows("sessions_in", {"cwd": cwd, "limit": limit})
+        return await self._fetch.rows("sessions_in", {"cwd": cwd, "limit": limit}, SessionRow)
 
-    async def session(self, prefix: str) -> Row:
+    async def session(self, prefix: str) -> SessionRow:
         """One session by id or unique prefix."""
-        return await self._by_prefix("session", prefix, get="get_session", find="find_sessions")
+        return await self._fetch.by_prefix(SESSION, prefix)
 
     async def _by_prefix(self, noun: str, prefix: str, *, get: str, find: str) -> Row:
         row = self._one(get, {noun: prefix})
@@ -212,17 +215,19 @@ class SqliteStore:
         """One task by id or unique prefix."""
         return await self._by_prefix("task", prefix, get="get_task", find="find_tasks")
 
-    async def unfinished_sessions(self) -> list[Row]:
+    async def unfinished_sessions(self) -> list[SessionRow]:
         """Every session that is not at rest."""
-        return await self._rows("unfinished_sessions", {})
+        return await self._fetch.rows("unfinished_sessions", {}, SessionRow)
 
-    async def resettable_sessions(self, *, own_policy: bool) -> list[Row]:
+    async def resettable_sessions(self, *, own_policy: bool) -> list[ResettableSession]:
         """Every session that a reset could be about."""
-        return await self._rows("resettable_sessions_with_policy" if own_policy else "resettable_sessions", {})
+        query = "resettable_sessions_with_policy" if own_policy else "resettable_sessions"
+        return await self._fetch.rows(query, {}, ResettableSession)
 
-    async def unused_sessions(self, *, archived: bool, before: int) -> list[Row]:
+    async def unused_sessions(self, *, archived: bool, before: int) -> list[SessionRow]:
         """What a retention rule could be about."""
-        return await self._rows("sessions_unused", {"archived": int(archived), "before": before})
+        where: dict[str, object] = {"archived": int(archived), "before": before}
+        return await self._fetch.rows("sessions_unused", where, SessionRow)
 
     async def waits(self) -> list[Row]:
         """The inbox: everything that waits for a person, oldest first."""
@@ -243,13 +248,13 @@ class SqliteStore:
             raise Conflict(f"{prefix} fits several: {listed}.", hint="Give more characters.")
         return open_ones[0]
 
-    async def turns(self, session: str) -> list[Row]:
+    async def turns(self, session: str) -> list[TurnRow]:
         """The turns of a session."""
-        return await self._rows("list_turns", {"session": session})
+        return await self._fetch.rows("list_turns", {"session": session}, TurnRow)
 
-    async def counts(self) -> Row:
+    async def counts(self) -> StoreCounts:
         """Sessions, archived ones, messages, events, and the last seq."""
-        return await self._readers.read(lambda db: fetch(db, "count_sessions", {})[0] | self._count_events(db))
+        return await self._readers.read(self._count_all)
 
     async def work_since(self, since: int, *, step: int) -> list[Row]:
         """What ended and what began to wait, in slots of so many milliseconds."""
@@ -330,15 +335,16 @@ class SqliteStore:
             _not_ahead("the log", after, db.execute(queries()["last_seq"]).fetchone()[0])
         return page
 
-    def _count_events(self, db: sqlite3.Connection) -> Row:
-        """All of them once, then those that are new; and all again when something was deleted."""
+    def _count_all(self, db: sqlite3.Connection) -> StoreCounts:
+        """All events once, then those that are new; and all again when something was deleted."""
         counted, seen, known = self._counted
         events, seen, deletions = db.execute(queries()["count_new_events"], {"seen": seen}).fetchone()
         if deletions == known:
             self._counted = (counted + events, seen, known)
         else:
             self._counted = db.execute(queries()["count_events"]).fetchone()
-        return {"events": self._counted[0], "seq": self._counted[1]}
+        sessions, archived, messages = db.execute(queries()["count_sessions"]).fetchone()
+        return StoreCounts(sessions, archived, messages, events=self._counted[0], seq=self._counted[1])
 
     def _read_log(self, after: int, limit: int) -> Page:
         """For the search index, which goes on after a damaged line."""

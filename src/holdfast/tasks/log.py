@@ -50,6 +50,7 @@ from holdfast.processes.kill import Member
 from holdfast.processes.spool import Output
 from holdfast.secrets import NO_SECRETS, Mask
 from holdfast.store.contract import Append, Appended, CommandKey, Row, Store, Write
+from holdfast.store.rows import SessionRow
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.results import command_result, summarise_output
 
@@ -156,20 +157,20 @@ class TaskLog:
         kind: TaskKind = "agent" if row["kind"] == "agent" else "process"
         text = end_note(finished.task, str(row["title"]), finished, of=kind)
         told: AnyEvent = NoteReceived(text=text, task=finished.task)
-        room = int(str(parent["queued"])) < QUEUE_LIMIT
-        if row["notify"] and room and not parent["archived"]:  # what was put away does not wake up by itself
+        room = parent.queued < QUEUE_LIMIT
+        if row["notify"] and room and not parent.archived:  # what was put away does not wake up by itself
             input = f"task-{finished.task}-{int(str(row['version'])) + 1}"
             told = InputReceived(
                 input=input, text=text, mode="queue", by=TaskActor(task=finished.task), source="task", ref=finished.task
             )
         return (end, Write(session_stream(session), (told,)))
 
-    async def _session(self, session: str) -> Row | None:
+    async def _session(self, session: str) -> SessionRow | None:
         try:
             row = await self._store.session(session)
         except HoldfastError:
             return None
-        return row if row["id"] == session else None
+        return row if row.id == session else None
 
 
 # --- beginnings -----------------------------------------------------------------------------------

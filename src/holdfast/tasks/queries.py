@@ -10,8 +10,6 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 
-import msgspec
-
 from holdfast.clock import Clock
 from holdfast.domain.commands import StopTurn
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected
@@ -23,6 +21,7 @@ from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import Output, Window
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Appended, CommandKey, OutputFound, Row, SessionCursor, Store, TaskFilter
+from holdfast.store.rows import SessionRow
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.plain_text import plain
 from holdfast.tasks.sandbox import explain_failure
@@ -40,7 +39,7 @@ class TaskQueries:
     """Every task, whatever its kind."""
 
     def __init__(
-        self, store: Store, *, tasks: Tasks, sessions: Sessions, clock: Clock, max_age_ms: Callable[[Row], int]
+        self, store: Store, *, tasks: Tasks, sessions: Sessions, clock: Clock, max_age_ms: Callable[[SessionRow], int]
     ) -> None:
         self._store = store
         self._tasks = tasks
@@ -69,8 +68,7 @@ class TaskQueries:
             if id == session:
                 return True
             with suppress(NotFound, Gone):
-                ancestors = msgspec.json.decode(str((await self._store.session(id))["ancestors"]), type=list[str])
-                if session in ancestors:
+                if session in (await self._store.session(id)).ancestors:
                     return True
         return False
 
@@ -101,8 +99,7 @@ class TaskQueries:
             row = await self._store.session(session)
         except Rejected:
             return Owner(gone=True)
-        chapter_at = int(str(row["chapter_at"]))
-        return Owner(archived=bool(row["archived"]), chapter_at=chapter_at, max_age_ms=self._max_age_ms(row))
+        return Owner(archived=row.archived, chapter_at=row.chapter_at, max_age_ms=self._max_age_ms(row))
 
     def _sizes(self, rows: list[Row]) -> dict[str, int]:
         """How much each running command has written so far."""

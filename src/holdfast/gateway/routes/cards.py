@@ -53,7 +53,7 @@ from holdfast.gateway.card_shapes import (
     RunView,
 )
 from holdfast.gateway.contract import parse_command, returns, takes
-from holdfast.gateway.routes.sessions import find
+from holdfast.gateway.paths import find_session
 from holdfast.gateway.shapes import Statement, Why
 from holdfast.gateway.state import Gateway, GatewayDep
 from holdfast.store.card_contract import CardFilter
@@ -158,7 +158,7 @@ async def create_card(at: GatewayDep, request: Request) -> Response:
     if command.profile not in at.profiles.names:
         raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
     if command.session is not None:
-        command = msgspec.structs.replace(command, session=str((await find(at, command.session))["id"]))
+        command = msgspec.structs.replace(command, session=(await find_session(at, command.session)).id)
     done = await at.cards.create(command, card=secrets.token_hex(4), caller=caller)
     card = done.stream.removeprefix("card/")
     shown = CardAccepted(card=card, stream=done.stream, version=done.version, seq=done.seq, duplicate=done.duplicate)
@@ -255,7 +255,7 @@ async def _execute(at: Gateway, id: str, request: Request, shape: type[CardComma
     if isinstance(command, EditCard) and command.profile is not None and command.profile not in at.profiles.names:
         raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
     if isinstance(command, FollowCard):
-        command = msgspec.structs.replace(command, session=str((await find(at, command.session))["id"]))
+        command = msgspec.structs.replace(command, session=(await find_session(at, command.session)).id)
     done = await at.cards.execute(card, command, caller)
     kept = await at.cards.tidy(await at.cards.get(card)) if isinstance(command, ArchiveCard) else ""
     shown = CardAccepted(

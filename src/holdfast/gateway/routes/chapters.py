@@ -13,7 +13,8 @@ from holdfast.domain.reset import still_postponed
 from holdfast.gateway.answers import answer
 from holdfast.gateway.chapter_shapes import ChapterShape, Outlook, Rules, RunningTask
 from holdfast.gateway.contract import parse_command, returns, takes
-from holdfast.gateway.routes.sessions import accepted, find, tell
+from holdfast.gateway.paths import SessionDep
+from holdfast.gateway.routes.sessions import accepted, tell
 from holdfast.gateway.state import GatewayDep
 from holdfast.settings import ResetSettings, reset_problem
 
@@ -21,40 +22,38 @@ router = APIRouter(prefix="/v1", tags=["chapters"])
 
 
 @router.post("/sessions/{id}/reset", **takes(ResetSession))
-async def reset_session(at: GatewayDep, id: str, request: Request) -> Response:
+async def reset_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Open a new chapter. While something runs, the command says what becomes of it."""
-    session = str((await find(at, id))["id"])
-    command, caller = await parse_command(request, ResetSession, subject=session)
-    return accepted(session, await at.reset_service.by_person(session, command, caller), caller, message=False)
+    command, caller = await parse_command(request, ResetSession, subject=row.id)
+    return accepted(row.id, await at.reset_service.by_person(row.id, command, caller), caller, message=False)
 
 
 @router.post("/sessions/{id}/reset/undo", **takes(UndoReset))
-async def undo_reset(at: GatewayDep, id: str, request: Request) -> Response:
+async def undo_reset(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Let the model see the chapter before again."""
-    return await tell(at, id, request, UndoReset)
+    return await tell(at, row.id, request, UndoReset)
 
 
 @router.post("/sessions/{id}/reset/policy", **takes(SetResetPolicy))
-async def set_reset_policy(at: GatewayDep, id: str, request: Request) -> Response:
+async def set_reset_policy(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """When this session is reset by itself."""
-    session = str((await find(at, id))["id"])
-    command, caller = await parse_command(request, SetResetPolicy, subject=session)
+    command, caller = await parse_command(request, SetResetPolicy, subject=row.id)
     given = msgspec.convert(msgspec.structs.asdict(command.policy), ResetSettings)
     if problem := reset_problem(given):
         raise Rejected(f"{problem[0]} {problem[1]}")
-    return accepted(session, await at.sessions.execute(session, command, caller), caller, message=False)
+    return accepted(row.id, await at.sessions.execute(row.id, command, caller), caller, message=False)
 
 
 @router.post("/sessions/{id}/compact", **takes(CompactSession))
-async def compact_session(at: GatewayDep, id: str, request: Request) -> Response:
+async def compact_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Make its context shorter; the originals stay in the log and in the search."""
-    return await tell(at, id, request, CompactSession)
+    return await tell(at, row.id, request, CompactSession)
 
 
 @router.get("/sessions/{id}/reset", **returns(Outlook))
-async def reset_outlook(at: GatewayDep, id: str) -> Response:
+async def reset_outlook(at: GatewayDep, row: SessionDep) -> Response:
     """When it is reset by itself, what postpones that, and what runs."""
-    session = await at.sessions.get(str((await find(at, id))["id"]))
+    session = await at.sessions.get(row.id)
     rules = at.profiles.reset_rules(session.profile, session.policy)
     coming = at.reset_scheduler.outlook(session)
     chapter = session.chapter

@@ -25,7 +25,7 @@ from holdfast.gateway.door_shapes import (
     Seen,
     SignInCode,
 )
-from holdfast.gateway.routes.sessions import find
+from holdfast.gateway.paths import SessionDep, find_session
 from holdfast.gateway.state import Gateway, GatewayDep, address_of, device_of
 from holdfast.store.device_contract import DeviceRow
 
@@ -111,7 +111,7 @@ async def seen(at: GatewayDep, request: Request) -> Response:
     """How far this device has read. The cursor only grows; it is not in the log."""
     given = await body(request, Seen)
     device = at.devices.get(device_of(request)).id
-    session = str((await find(at, given.session))["id"])
+    session = (await find_session(at, given.session)).id
     version = await at.store.devices.mark_seen(device, session, given.version, at=at.clock.now())
     return answer(Seen(session=session, version=version), status=202)
 
@@ -119,22 +119,20 @@ async def seen(at: GatewayDep, request: Request) -> Response:
 @router.get("/sessions/{id}/away", **returns(Away))
 async def while_away(
     at: GatewayDep,
-    id: str,
+    row: SessionDep,
     request: Request,
     after: Annotated[int | None, Query(ge=0, le=MAX_CURSOR, description="By default the device's own cursor.")] = None,
 ) -> Response:
     """What happened after a version, in numbers."""
-    row = await find(at, id)
-    session, version = str(row["id"]), int(str(row["version"]))
     if after is None:
         device = device_of(request)
-        after = min(version, await at.store.devices.cursor(device, session)) if device else 0
-    if after > version:
-        raise Conflict(f"The cursor {after} is ahead of the session, which ends at {version}.")
-    found = await at.store.devices.since(session, after=after, upto=version)
+        after = min(row.version, await at.store.devices.cursor(device, row.id)) if device else 0
+    if after > row.version:
+        raise Conflict(f"The cursor {after} is ahead of the session, which ends at {row.version}.")
+    found = await at.store.devices.since(row.id, after=after, upto=row.version)
     shape = Away(
         after=after,
-        version=version,
+        version=row.version,
         messages=found.messages,
         first=found.first,
         since=found.since,

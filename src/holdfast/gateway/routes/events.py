@@ -16,7 +16,7 @@ from holdfast.domain.errors import HoldfastError, Rejected, Unauthorized
 from holdfast.domain.events import task_stream
 from holdfast.gateway.answers import of_error
 from holdfast.gateway.contract import returns
-from holdfast.gateway.routes.sessions import find
+from holdfast.gateway.paths import SessionDep, find_session
 from holdfast.gateway.routes.tasks import find_task
 from holdfast.gateway.shapes import EventPage
 from holdfast.gateway.state import Gateway, GatewayDep, follower_of, gateway_of
@@ -32,10 +32,11 @@ Limit = Annotated[int, Query(ge=1, le=2000)]
 
 
 @router.get("/sessions/{id}/events", **returns(EventPage, media=(EVENT_STREAM,)))
-async def session_events(at: GatewayDep, id: str, request: Request, after: After = 0, limit: Limit = 500) -> Response:
+async def session_events(
+    at: GatewayDep, row: SessionDep, request: Request, after: After = 0, limit: Limit = 500
+) -> Response:
     """The events of a session after a version; as an event stream it goes on with what comes."""
-    session = str((await find(at, id))["id"])
-    return await _events(at, session, request, after, limit)
+    return await _events(at, row.id, request, after, limit)
 
 
 @router.get("/events", **returns(EventPage, media=(EVENT_STREAM,)))
@@ -114,7 +115,7 @@ async def event_socket(socket: WebSocket) -> None:
         try:
             after = _cursor(socket.query_params.get("after", "0"))
             id = socket.path_params.get("id")
-            session = None if id is None else str((await find(at, id))["id"])
+            session = None if id is None else (await find_session(at, id)).id
             await _socket(socket, at, session, after)
         except HoldfastError as error:
             await _refuse(socket, error)

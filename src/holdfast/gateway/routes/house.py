@@ -25,7 +25,7 @@ from holdfast.gateway.house_shapes import (
 from holdfast.gateway.state import Gateway, GatewayDep
 from holdfast.lifecycle.doctor import examine
 from holdfast.store.contract import Row
-from holdfast.store.rows import TaskCount
+from holdfast.store.rows import SessionRow, TaskCount
 from holdfast.tasks.prune import kept_bytes
 
 STEP_MS = 30 * 60_000
@@ -76,7 +76,7 @@ async def apply_retention(at: GatewayDep, request: Request) -> Response:
 
 
 async def _retention(
-    at: Gateway, found: dict[str, list[Row]], sessions: dict[str, list[Row]], *, pruned: bool
+    at: Gateway, found: dict[str, list[Row]], sessions: dict[str, list[SessionRow]], *, pruned: bool
 ) -> RetentionView:
     rules = at.retention.rules
     parts = []
@@ -90,7 +90,7 @@ async def _retention(
         sessions_archive_days=rules.sessions_archive_days,
         sessions_delete_days=rules.sessions_delete_days,
         sessions=[
-            LetGoSessions(rule=rule, count=len(rows), titles=[str(row["title"]) for row in rows[:SHOWN]])
+            LetGoSessions(rule=rule, count=len(rows), titles=[row.title for row in rows[:SHOWN]])
             for rule, rows in sessions.items()
         ],
         pruned=pruned,

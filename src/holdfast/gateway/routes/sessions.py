@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 from functools import partial
 from pathlib import Path
@@ -30,7 +29,7 @@ from holdfast.domain.commands import (
     StopTurn,
     UndoTurn,
 )
-from holdfast.domain.errors import Conflict, NotFound, Rejected
+from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import decode, session_stream
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.why.chapter import why_chapter
@@ -39,6 +38,7 @@ from holdfast.gateway.answers import answer
 from holdfast.gateway.context import context
 from holdfast.gateway.contract import parse_command, returns, takes
 from holdfast.gateway.export import as_jsonl, as_markdown
+from holdfast.gateway.paths import SessionDep, find_session
 from holdfast.gateway.shapes import (
     Accepted,
     ModelContext,
@@ -54,35 +54,20 @@ from holdfast.gateway.shapes import (
 )
 from holdfast.gateway.state import Gateway, GatewayDep, device_of
 from holdfast.sessions import Caller
-from holdfast.store.contract import Appended, Row, SessionCursor
+from holdfast.store.contract import Appended, SessionCursor
+from holdfast.store.rows import SessionRow
 
-SESSION_ID = re.compile(r"[0-9a-f]{4,32}\Z")
 CURSOR = r"^(\d{1,18}-[0-9a-f]{1,32})?$"
 PINNED_CURSOR = CURSOR.replace("(", "(p?", 1)
 router = APIRouter(prefix="/v1", tags=["sessions"])
 
 
-async def find(at: Gateway, prefix: str) -> Row:
-    """The session that an id or a unique prefix of it names."""
-    if not SESSION_ID.match(prefix):
-        raise NotFound(f"{prefix[:80]!r} is not the id of a session.", hint="`holdfast sessions` lists them.")
-    return await at.store.session(prefix)
-
-
-def session_of(row: Row, unread: int) -> Session:
-    """A row as its wire shape."""
-    open_turn = row["turn_state"] in ("running", "waiting", "suspended")
-    resting = "compacting" if row["compacting"] else "idle"
-    state = row["turn_state"] if open_turn else ("queued" if row["queued"] else resting)
-    flags = {"archived": bool(row["archived"]), "pinned": bool(row["pinned"])}
-    return msgspec.convert(row | flags | {"state": state, "unread": unread}, Session)
-
-
-async def shown(at: Gateway, rows: list[Row], request: Request) -> list[Session]:
+async def shown(at: Gateway, rows: list[SessionRow], request: Request) -> list[Session]:
     """Rows as their wire shape, with what the device that asks has not read."""
     device = device_of(request)
-    unread = await at.store.devices.unread(device, [str(row["id"]) for row in rows]) if device else {}
-    return [session_of(row, unread.get(str(row["id"]), 0)) for row in rows]
+    unread = await at.store.devices.unread(device, [row.id for row in rows]) if device else {}
+    shapes = [msgspec.convert(row, Session, from_attributes=True) for row in rows]
+    return [msgspec.structs.replace(shape, unread=unread.get(shape.id, 0)) for shape in shapes]
 
 
 def accepted(session: str, appended: Appended, caller: Caller, *, message: bool, warning: str = "") -> Response:
@@ -102,9 +87,8 @@ def accepted(session: str, appended: Appended, caller: Caller, *, message: bool,
     return answer(shape, status=202)
 
 
-async def tell(at: Gateway, id: str, request: Request, shape: type[SessionCommand]) -> Response:
+async def tell(at: Gateway, session: str, request: Request, shape: type[SessionCommand]) -> Response:
     """Any command to a session."""
-    session = str((await find(at, id))["id"])
     command, caller = await parse_command(request, shape, subject=session)
     appended = await at.sessions.execute(session, command, caller)
     return accepted(session, appended, caller, message=isinstance(command, SendMessage))
@@ -159,17 +143,15 @@ async def list_sessions(  # noqa: PLR0913, PLR0917 (one for each parameter of th
     following = None
     if len(rows) == limit:
         last = rows[-1]
-        following = f"{'p' if last['pinned'] else ''}{last['updated_at']}-{last['id']}"
+        following = f"{'p' if last.pinned else ''}{last.updated_at}-{last.id}"
     return answer(SessionPage(await shown(at, rows, request), following))
 
 
 @router.get("/sessions/{id}", **returns(SessionDetail))
-async def show_session(at: GatewayDep, id: str, request: Request) -> Response:
+async def show_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """One session with its turns and its queue."""
-    row = await find(at, id)
-    session = str(row["id"])
-    turns = [msgspec.convert(turn, Turn) for turn in await at.store.turns(session)]
-    state = await at.sessions.get(session)
+    turns = [msgspec.convert(turn, Turn, from_attributes=True) for turn in await at.store.turns(row.id)]
+    state = await at.sessions.get(row.id)
     queue = [
         Queued(
             input=q.event.input,
@@ -186,73 +168,72 @@ async def show_session(at: GatewayDep, id: str, request: Request) -> Response:
 
 
 @router.patch("/sessions/{id}", **takes(RenameSession))
-async def rename_session(at: GatewayDep, id: str, request: Request) -> Response:
+async def rename_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Give it another title."""
-    return await tell(at, id, request, RenameSession)
+    return await tell(at, row.id, request, RenameSession)
 
 
 @router.post("/sessions/{id}/messages", **takes(SendMessage))
-async def send_message(at: GatewayDep, id: str, request: Request) -> Response:
+async def send_message(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Say something; while a turn runs it waits, joins or interrupts. To a card's worker it is a comment."""
-    session = str((await find(at, id))["id"])
-    command, caller = await parse_command(request, SendMessage, subject=session)
-    while (run := await at.store.cards.run_of(session)) is None:
+    command, caller = await parse_command(request, SendMessage, subject=row.id)
+    while (run := await at.store.cards.run_of(row.id)) is None:
         try:
-            return accepted(session, await at.sessions.execute(session, command, caller), caller, message=True)
+            return accepted(row.id, await at.sessions.execute(row.id, command, caller), caller, message=True)
         except Conflict:
-            if not (await at.sessions.get(session)).run:
+            if not (await at.sessions.get(row.id)).run:
                 raise  # else a run began in this very moment
     return accepted(
-        session, await at.cards.execute(str(run["card"]), CommentCard(text=command.text), caller), caller, message=True
+        row.id, await at.cards.execute(str(run["card"]), CommentCard(text=command.text), caller), caller, message=True
     )
 
 
 @router.post("/sessions/{id}/stop", **takes(StopTurn))
-async def stop_turn(at: GatewayDep, id: str, request: Request) -> Response:
+async def stop_turn(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """End the running turn; queued messages stay."""
-    return await tell(at, id, request, StopTurn)
+    return await tell(at, row.id, request, StopTurn)
 
 
 @router.post("/sessions/{id}/agent", **takes(ChooseAgent))
-async def choose_agent(at: GatewayDep, id: str, request: Request) -> Response:
+async def choose_agent(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Go on with another profile or model."""
-    session = str((await find(at, id))["id"])
-    command, caller = await parse_command(request, ChooseAgent, subject=session)
+    command, caller = await parse_command(request, ChooseAgent, subject=row.id)
     if command.profile is not None and command.profile not in at.profiles.names:
         raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
     if command.model:
         at.profiles.check_model(command.model)
-    appended = await at.sessions.execute(session, command, caller)
-    return accepted(session, appended, caller, message=False)
+    appended = await at.sessions.execute(row.id, command, caller)
+    return accepted(row.id, appended, caller, message=False)
 
 
 @router.post("/sessions/{id}/undo", **takes(UndoTurn))
-async def undo_turn(at: GatewayDep, id: str, request: Request) -> Response:
+async def undo_turn(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Take the last turn out of what the model sees; it stays in the log."""
-    return await tell(at, id, request, UndoTurn)
+    return await tell(at, row.id, request, UndoTurn)
 
 
 @router.post("/sessions/{id}/dismiss", **takes(DismissFailure))
-async def dismiss_failure(at: GatewayDep, id: str, request: Request) -> Response:
+async def dismiss_failure(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Take the failed turn of a session out of the inbox."""
-    return await tell(at, id, request, DismissFailure)
+    return await tell(at, row.id, request, DismissFailure)
 
 
 @router.post("/sessions/{id}/fork", **takes(ForkSession))
-async def fork_session(at: GatewayDep, id: str, request: Request) -> Response:
+async def fork_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Begin a new session with everything up to a version of this one."""
-    parent = str((await find(at, id))["id"])
-    command, caller = await parse_command(request, ForkSession, subject=parent)
-    appended = await at.sessions.fork(parent, command, session=secrets.token_hex(8), caller=caller)
+    command, caller = await parse_command(request, ForkSession, subject=row.id)
+    appended = await at.sessions.fork(row.id, command, session=secrets.token_hex(8), caller=caller)
     return accepted(appended.stream.removeprefix("session/"), appended, caller, message=False)
 
 
 @router.get("/sessions/{id}/context", **returns(ModelContext))
 async def session_context(
-    at: GatewayDep, id: str, texts: Annotated[bool, Query(description="Without them only the figures are told.")] = True
+    at: GatewayDep,
+    row: SessionDep,
+    texts: Annotated[bool, Query(description="Without them only the figures are told.")] = True,
 ) -> Response:
     """What the model sees, and about how large it is."""
-    session = await at.sessions.get(str((await find(at, id))["id"]))
+    session = await at.sessions.get(row.id)
     agent = at.profiles.agent(session)
     tools = [tool.spec for tool in (await agent.tools()).values()]
     window = await asyncio.to_thread(lambda: agent.model.window)
@@ -261,28 +242,27 @@ async def session_context(
 
 
 @router.post("/sessions/{id}/archive", **takes(ArchiveSession))
-async def archive_session(at: GatewayDep, id: str, request: Request) -> Response:
+async def archive_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Take it out of the default list. While something runs, the command says what becomes of it."""
-    session = str((await find(at, id))["id"])
-    command, caller = await parse_command(request, ArchiveSession, subject=session)
+    command, caller = await parse_command(request, ArchiveSession, subject=row.id)
     what_runs = partial(
-        at.running_tasks.chosen_writes, session, command.running, by=caller.by, what="its session was archived"
+        at.running_tasks.chosen_writes, row.id, command.running, by=caller.by, what="its session was archived"
     )
-    appended = await at.sessions.execute(session, command, caller, also=what_runs)
+    appended = await at.sessions.execute(row.id, command, caller, also=what_runs)
     at.running_tasks.signal(appended.records)
-    return accepted(session, appended, caller, message=False)
+    return accepted(row.id, appended, caller, message=False)
 
 
 @router.post("/sessions/{id}/restore", **takes(RestoreSession))
-async def restore_session(at: GatewayDep, id: str, request: Request) -> Response:
+async def restore_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Bring it back."""
-    return await tell(at, id, request, RestoreSession)
+    return await tell(at, row.id, request, RestoreSession)
 
 
 @router.post("/sessions/{id}/pin", **takes(PinSession))
-async def pin_session(at: GatewayDep, id: str, request: Request) -> Response:
+async def pin_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Keep it on top of the list, or not any more."""
-    return await tell(at, id, request, PinSession)
+    return await tell(at, row.id, request, PinSession)
 
 
 @router.delete("/sessions/{id}", **takes(DeleteSession))
@@ -295,7 +275,7 @@ async def delete_session(at: GatewayDep, id: str, request: Request) -> Response:
         event = decode(line).event
         assert isinstance(event, SessionDeleted)
         return accepted(event.session, known, caller, message=False)
-    session = str((await find(at, id))["id"])
+    session = (await find_session(at, id)).id
     what_runs = partial(
         at.running_tasks.chosen_writes, session, command.running, by=caller.by, what="its session was deleted"
     )
@@ -305,10 +285,9 @@ async def delete_session(at: GatewayDep, id: str, request: Request) -> Response:
 
 
 @router.get("/sessions/{id}/why", **returns(Why))
-async def why_session(at: GatewayDep, id: str) -> Response:
+async def why_session(at: GatewayDep, row: SessionDep) -> Response:
     """What it is doing or waiting for, since when, and what woke or stopped it."""
-    session = str((await find(at, id))["id"])
-    return answer(Why(f"session {session}", await statements(at, session)))
+    return answer(Why(f"session {row.id}", await statements(at, row.id)))
 
 
 async def statements(at: Gateway, session: str) -> list[Statement]:
@@ -324,13 +303,13 @@ async def statements(at: Gateway, session: str) -> list[Statement]:
 
 
 @router.get("/sessions/{id}/export", **returns(Why, media=("text/markdown", "application/jsonl")))
-async def export_session(at: GatewayDep, id: str, format: Literal["markdown", "jsonl"] = "markdown") -> Response:
+async def export_session(
+    at: GatewayDep, row: SessionDep, format: Literal["markdown", "jsonl"] = "markdown"
+) -> Response:
     """The conversation as a file."""
-    row = await find(at, id)
-    session = str(row["id"])
     if format == "jsonl":
-        return await as_jsonl(at.store, session)
-    return await as_markdown(at.store, session, title=str(row["title"]))
+        return await as_jsonl(at.store, row.id)
+    return await as_markdown(at.store, row.id, title=row.title)
 
 
 @router.get("/search", **returns(SearchPage))
@@ -345,7 +324,7 @@ async def search(
     for hit in hits:
         if hit.session not in titles:
             try:
-                titles[hit.session] = str((await at.store.session(hit.session))["title"])
+                titles[hit.session] = (await at.store.session(hit.session)).title
             except Rejected:  # deleted, and the index has not come so far yet
                 continue
     shown = [

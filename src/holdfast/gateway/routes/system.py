@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -60,7 +61,7 @@ async def status(at: GatewayDep) -> Response:
         working=at.runner.working,
         inbox=Counter(entry.kind for entry in await at.dispatcher.inbox.entries()),
         tasks=sum(not row["foreground"] for row in await at.store.running_tasks()),
-        **{name: int(str(counts[name])) for name in ("sessions", "archived", "messages", "events", "seq")},
+        **msgspec.structs.asdict(counts),
     )
     return answer(shape)
 
@@ -72,21 +73,20 @@ async def why(at: GatewayDep) -> Response:
     found = at.store.health
     if not found.writable:
         sentences.append(Statement(text=found.problem, stream=SYSTEM, version=0, at=found.since))
-    now, parse_command = at.clock.now(), set[str]()
+    now, listed = at.clock.now(), set[str]()
     for entry in await at.dispatcher.inbox.entries():
-        parse_command.add(entry.stream)
+        listed.add(entry.stream)
         text = in_words(entry, now=now)
         sentences.append(Statement(text=text, stream=entry.stream, version=entry.version, at=entry.since))
     for row in await at.store.unfinished_sessions():
-        session = str(row["id"])
-        if session_stream(session) in parse_command:
+        if session_stream(row.id) in listed:
             continue
         try:
-            first = (await statements(at, session))[:1]
+            first = (await statements(at, row.id))[:1]
         except Corrupt as error:  # its stream stops; the others are told all the same
-            first = [Statement(text=error.message, stream=session_stream(session), version=0, at=0)]
+            first = [Statement(text=error.message, stream=session_stream(row.id), version=0, at=0)]
         sentences += [
-            Statement(text=f"{session} “{row['title']}”: {s.text}", stream=s.stream, version=s.version, at=s.at)
+            Statement(text=f"{row.id} “{row.title}”: {s.text}", stream=s.stream, version=s.version, at=s.at)
             for s in first
         ]
     for view in await at.task_queries.running():

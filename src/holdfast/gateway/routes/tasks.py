@@ -28,7 +28,8 @@ from holdfast.domain.events import task_stream
 from holdfast.domain.why.task import why_task
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import parse_command, returns, takes
-from holdfast.gateway.routes.sessions import CURSOR, find, is_directory
+from holdfast.gateway.paths import SessionDep, find_session
+from holdfast.gateway.routes.sessions import CURSOR, is_directory
 from holdfast.gateway.shapes import (
     Dropped,
     OutputHit,
@@ -86,7 +87,7 @@ def accepted(task: str, appended: Appended, *, session: str = "") -> Response:
 
 
 async def _parent(at: Gateway, given: str | None) -> str:
-    return str((await find(at, given))["id"]) if given is not None else ""
+    return (await find_session(at, given)).id if given is not None else ""
 
 
 def _cwd(given: str | None) -> str:
@@ -126,12 +127,11 @@ async def start_agent(at: GatewayDep, request: Request) -> Response:
 
 
 @router.post("/sessions/{id}/detach", **takes(DetachTurn, TaskAccepted))
-async def detach_turn(at: GatewayDep, id: str, request: Request) -> Response:
+async def detach_turn(at: GatewayDep, row: SessionDep, request: Request) -> Response:
     """Make the running turn a task of its own."""
-    session = str((await find(at, id))["id"])
-    _, caller = await parse_command(request, DetachTurn, subject=session)
-    appended = await at.agent_tasks.background(session, task=secrets.token_hex(8), caller=caller)
-    return accepted(appended.stream.removeprefix("task/"), appended, session=session)
+    _, caller = await parse_command(request, DetachTurn, subject=row.id)
+    appended = await at.agent_tasks.background(row.id, task=secrets.token_hex(8), caller=caller)
+    return accepted(appended.stream.removeprefix("task/"), appended, session=row.id)
 
 
 async def _wanted(

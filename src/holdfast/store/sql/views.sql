@@ -17,11 +17,11 @@ ORDER BY updated_at DESC, id LIMIT :limit;
 
 -- name: get_session
 -- One session.
-SELECT * FROM sessions WHERE id = :session;
+SELECT * FROM sessions WHERE id = :id;
 
 -- name: find_sessions
 -- Ids by prefix; two are enough to know that it is ambiguous, ten make a helpful message.
-SELECT id, title FROM sessions WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
+SELECT id FROM sessions WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
 
 -- name: find_deleted
 -- Deleted streams by prefix.

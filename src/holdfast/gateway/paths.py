@@ -1,0 +1,33 @@
+"""From the id in a path, or a unique prefix of it, to the row that it names."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import Depends
+from starlette.requests import HTTPConnection
+
+from holdfast.domain.errors import NotFound
+from holdfast.gateway.state import Gateway, gateway_of
+from holdfast.store.rows import SessionRow
+
+_ID = re.compile(r"[0-9a-f]{4,32}\Z")
+
+
+def _checked(prefix: str, noun: str, *, hint: str) -> str:
+    if not _ID.match(prefix):
+        raise NotFound(f"{prefix[:80]!r} is not the id of a {noun}.", hint=hint)
+    return prefix
+
+
+async def find_session(at: Gateway, prefix: str) -> SessionRow:
+    """The session that is named outside of a path."""
+    return await at.store.session(_checked(prefix, "session", hint="`holdfast sessions` lists them."))
+
+
+async def _session(connection: HTTPConnection, id: str) -> SessionRow:
+    return await find_session(gateway_of(connection), id)
+
+
+SessionDep = Annotated[SessionRow, Depends(_session)]
