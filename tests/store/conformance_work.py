@@ -320,7 +320,7 @@ class WorkContract:
 
     async def test_only_people_make_a_session_resettable_and_keep_it_fresh(self, store: Store) -> None:
         async def fresh() -> tuple[object, ...]:
-            return values(await store.session(A), "begun_at", "fresh_at")
+            return values(await store.session(A), "first_input_at", "last_active_at")
 
         def input(by: Actor) -> InputReceived:
             return InputReceived(input="i", text="x", mode="queue", by=by)
@@ -347,7 +347,7 @@ class WorkContract:
         assert await store.resettable_sessions(own_policy=False) == []
 
     async def test_a_new_chapter_is_empty_and_one_that_is_rejoined_begins_now(self, store: Store) -> None:
-        names = ("chapter", "chapter_at", "begun_at", "fresh_at")
+        names = ("chapter", "chapter_at", "first_input_at", "last_active_at")
         await session(store, A, "one")
         await write(store, STREAM, ChapterOpened(chapter=2, rule="idle", reason="idle", by=THE_CLOCK), at=AT + 1)
         assert values(await store.session(A), *names) == (2, AT + 1, 0, 0)
