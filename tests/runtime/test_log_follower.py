@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.errors import Gone, Unavailable
+from holdfast.domain.events.session import SessionPinned
 from holdfast.store.contract import Append, Subscription, Write
 from holdfast.store.log_follower import LogFollower, growing_pause
 from holdfast.store.sqlite import SqliteStore
+from tests.actors import person
 from tests.eventually import eventually
 from tests.store.conformance import created
 
@@ -36,7 +38,12 @@ class Listener:
         self.heard: list[tuple[str, set[str]]] = []
         self.swept = 0
         self.errors: dict[str, list[Exception]] = {}
-        self.follower = LogFollower(store, self.handle, name="the listener", sweep=self.sweep, sweep_seconds=3600)
+        self.follower = LogFollower(
+            store, self.handle, wanted=self.wanted, name="the listener", sweep=self.sweep, sweep_seconds=3600
+        )
+
+    def wanted(self, stream: str, kind: str) -> bool:
+        return kind != "SessionPinned"
 
     async def handle(self, stream: str, kinds: set[str]) -> None:
         if errors := self.errors.get(stream):
@@ -87,6 +94,19 @@ async def test_the_problem_is_named_while_it_lasts(store: SqliteStore, monkeypat
     await create(store, A)
     await eventually(lambda: listener.has_heard(A))
     assert listener.follower.state.problem
+    await listener.follower.stop()
+
+
+async def test_it_is_called_only_for_what_it_wants(store: SqliteStore) -> None:
+    listener = Listener(store)
+    await listener.follower.start()
+    await create(store, A)
+    await eventually(lambda: listener.has_heard(A))
+    pinned = SessionPinned(pinned=True, by=person("ann"))
+    await store.append(Append((Write(f"session/{A}", (pinned,)),), 1))
+    await create(store, B)
+    await eventually(lambda: listener.has_heard(B))
+    assert [stream for stream, _ in listener.heard].count(f"session/{A}") == 1
     await listener.follower.stop()
 
 

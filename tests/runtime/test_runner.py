@@ -19,7 +19,7 @@ from holdfast.domain.events.session import (
     WaitOpened,
 )
 from holdfast.domain.next_step import TurnLimits
-from holdfast.store.contract import Append, Lease, Subscription, Write
+from holdfast.store.contract import Append, Lease, Subscription, Wanted, Write
 from holdfast.store.sqlite import SqliteStore
 from tests.domain.history import check, check_ended
 from tests.eventually import PATIENCE, eventually
@@ -220,11 +220,11 @@ class Flaky(SqliteStore):
         super().__init__(path)
         self.errors = [error]
 
-    def subscribe(self, stream: str | None) -> Subscription:
+    def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
         task = asyncio.current_task()
         if self.errors and task is not None and task.get_name() == f"worker {ID}":
             raise self.errors.pop()
-        return super().subscribe(stream)
+        return super().subscribe(stream, wanted)
 
 
 @pytest.mark.parametrize(

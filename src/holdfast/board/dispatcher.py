@@ -74,7 +74,7 @@ class Dispatcher:
         self.inbox = InboxReader(store, cards=cards, starter=self.starter, profiles=profiles, clock=clock)
         self._looking = asyncio.Lock()
         self._follower = LogFollower(
-            store, self._react, name="the board", sweep=self._wake, sweep_seconds=SWEEP_SECONDS
+            store, self._react, wanted=_concerns, name="the board", sweep=self._wake, sweep_seconds=SWEEP_SECONDS
         )
 
     async def start(self) -> None:
@@ -92,10 +92,10 @@ class Dispatcher:
         """How the following of the log goes, and the looking."""
         return [self._follower.state, self._rounds.state]
 
-    async def _react(self, stream: str, kinds: set[str]) -> None:
+    async def _react(self, stream: str, _kinds: set[str]) -> None:
         if stream.startswith(("card/", "board/")):
             self._rounds.wake()
-        elif kinds & ENDS:
+        else:
             session = stream.removeprefix("session/")
             if session == stream or (await self._sessions.get(session)).card:  # a chat is no matter of the board
                 self._rounds.wake()
@@ -212,3 +212,8 @@ class Dispatcher:
             events.append(CardBlocked(card=card, block_kind=found.block, reason=found.reason, by=THE_BOARD, run=run))
         if await self._cards.write(CardChange(seen.card, events, THE_BOARD)):
             log.info("card %s: run %d ended as %s: %s", card, run, outcome, found.reason)
+
+
+def _concerns(stream: str, kind: str) -> bool:
+    """Whether it may have ended a run, or made another one possible."""
+    return kind in ENDS or stream.startswith(("card/", "board/"))

@@ -85,7 +85,7 @@ class Runner:
         """Open sessions that nobody works on yet, in order."""
         self._resuming: asyncio.Task[None] | None = None
         self._follower = LogFollower(
-            store, self._hear, name="the runner", sweep=self.sweep, sweep_seconds=SWEEP_SECONDS
+            store, self._hear, wanted=_wakes, name="the runner", sweep=self.sweep, sweep_seconds=SWEEP_SECONDS
         )
         self._leaving = asyncio.Event()
 
@@ -143,9 +143,8 @@ class Runner:
             self._again.discard(session)
             self.wake(session)
 
-    async def _hear(self, stream: str, kinds: set[str]) -> None:
-        if stream.startswith("session/") and kinds & WAKING:
-            self.wake(stream.removeprefix("session/"))
+    async def _hear(self, stream: str, _kinds: set[str]) -> None:
+        self.wake(stream.removeprefix("session/"))
 
     async def sweep(self) -> None:
         """Find sessions that are open and that nobody works on."""
@@ -293,3 +292,7 @@ class Runner:
 
 def _is_there(pid: object) -> bool:
     return Path(f"/proc/{pid}").exists()
+
+
+def _wakes(stream: str, kind: str) -> bool:
+    return kind in WAKING and stream.startswith("session/")

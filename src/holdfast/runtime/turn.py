@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import Any
 
 from holdfast.clock import Clock, until
 from holdfast.domain.events.actor import THE_CLOCK
@@ -109,19 +110,15 @@ class Worker:
 
     async def _plan_in_time(self, facts: Events, at: int) -> Plan | None:
         """Plan; if that takes long (a server that does not answer), store the facts first and return None."""
-        if not facts:
-            return await self._plan(facts, at)
-        planning = asyncio.create_task(self._plan(facts, at))
         try:
-            done, _ = await asyncio.wait({planning}, timeout=PLAN_SECONDS)
-            if done and planning.exception() is None:
-                return planning.result()
+            async with asyncio.timeout(PLAN_SECONDS if facts else None):
+                return await self._plan(facts, at)
+        except TimeoutError:
             await self._writer.commit(facts, at=at)
-            if done:
-                planning.result()  # a bug: raised now that the facts are stored
             return None
-        finally:
-            planning.cancel()
+        except Exception:
+            await self._writer.commit(facts, at=at)  # a bug in the plan loses no fact
+            raise
 
     async def _plan(self, facts: Events, at: int) -> Plan:
         session, decisions = after(self._writer.session, facts.session, at=at), Events()
@@ -171,11 +168,8 @@ class Worker:
             effect = asyncio.create_task(self._effect(plan))
             try:
                 while not effect.done():
-                    change = asyncio.create_task(self._changes.wait())
-                    try:
-                        await asyncio.wait({effect, change}, return_when=asyncio.FIRST_COMPLETED)
-                    finally:
-                        change.cancel()
+                    either: list[asyncio.Future[Any]] = [effect, self._changes.next()]
+                    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
                     if not effect.done() and (heard := await self._is_heard(before)):
                         break
             finally:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
@@ -148,11 +150,18 @@ class StoreHealth:
     since: int = 0
 
 
+Wanted = Callable[[str, str], bool]
+"""Whether an event is worth waking up for: its stream, and the name of its kind."""
+
+
 class Subscription(Protocol):
     """Wakes up when something was committed. It says which streams; the log says what."""
 
+    def next(self) -> asyncio.Future[None]:
+        """A future that is done when something was committed since the last `drain`; the same one until then."""
+
     async def wait(self) -> None:
-        """Return when something was committed since the last `take`."""
+        """Return when something was committed since the last `drain`."""
 
     def drain(self) -> dict[str, set[str]]:
         """The streams that changed since the last call, each with the kinds of its new events.
@@ -193,8 +202,8 @@ class Store(Protocol):
         """Decoded records of a stream, to the end."""
         ...
 
-    def subscribe(self, stream: str | None) -> Subscription:
-        """Follow one stream, or with None all of them."""
+    def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
+        """Follow one stream, or with None all of them; with `wanted` only the events for which it returns true."""
         ...
 
     def hint(self, stream: str) -> None:

@@ -16,7 +16,7 @@ from typing import NoReturn
 from holdfast.clock import SystemClock
 from holdfast.domain.errors import Corrupt, HoldfastError, Rejected
 from holdfast.follower_state import FollowerState
-from holdfast.store.contract import Store, Subscription
+from holdfast.store.contract import Store, Subscription, Wanted
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 60.0
@@ -38,12 +38,15 @@ class _Retry:
 
 
 class LogFollower:
-    """Calls `handle` with each stream that changed and the kinds of its new events."""
+    """Calls `handle` with each stream that has new events which are wanted, and with their kinds."""
 
-    def __init__(self, store: Store, handle: Handle, *, name: str, sweep: Sweep, sweep_seconds: float) -> None:
+    def __init__(
+        self, store: Store, handle: Handle, *, wanted: Wanted, name: str, sweep: Sweep, sweep_seconds: float
+    ) -> None:
         self.state = FollowerState(name)
         self._store = store
         self._handle = handle
+        self._wanted = wanted
         self._sweep = sweep
         self._sweep_seconds = sweep_seconds
         self._retries: dict[str, _Retry] = {}
@@ -67,7 +70,7 @@ class LogFollower:
         failures = 0
         while True:
             try:
-                with self._store.subscribe(None) as changes:
+                with self._store.subscribe(None, self._wanted) as changes:
                     self._subscribed.set()
                     self._next_sweep = 0.0
                     while True:

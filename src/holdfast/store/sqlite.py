@@ -33,6 +33,7 @@ from holdfast.store.contract import (
     StoreHealth,
     Subscription,
     TaskFilter,
+    Wanted,
 )
 from holdfast.store.decisions import accepted
 from holdfast.store.device_contract import DeviceStore
@@ -116,9 +117,9 @@ class SqliteStore:
             return []
         return await self._read_stream(stream, after, lambda db: self._load(db, stream, after))
 
-    def subscribe(self, stream: str | None) -> Subscription:
-        """Follow one stream, or with None all of them."""
-        return self._tail.follow(stream)
+    def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
+        """Follow one stream, or with None all of them; with `wanted` only the events for which it returns true."""
+        return self._tail.follow(stream, wanted)
 
     def hint(self, stream: str) -> None:
         """Wake the followers of a stream for a frame that is no fact."""

@@ -12,33 +12,48 @@ from types import TracebackType
 from typing import Self
 
 from holdfast.domain.events import Record
+from holdfast.store.contract import Wanted
 
 
 class LogSubscription:
     """One subscription; `None` follows every stream."""
 
-    def __init__(self, tail: Subscriptions, stream: str | None) -> None:
+    def __init__(self, tail: Subscriptions, stream: str | None, wanted: Wanted | None) -> None:
         self._tail = tail
         self._stream = stream
-        self._event = asyncio.Event()
+        self._wanted = wanted
+        self._next: asyncio.Future[None] | None = None
         self._changed: dict[str, set[str]] = {}
 
+    def next(self) -> asyncio.Future[None]:
+        """A future that is done when something was committed since the last `drain`; the same one until then."""
+        if self._next is None or self._next.cancelled():
+            self._next = asyncio.get_running_loop().create_future()
+            if self._changed:
+                self._next.set_result(None)
+        return self._next
+
     async def wait(self) -> None:
-        """Return when something was committed since the last `take`."""
-        await self._event.wait()
+        """Return when something was committed since the last `drain`."""
+        if not self._changed:
+            await asyncio.shield(self.next())
 
     def drain(self) -> dict[str, set[str]]:
         """The streams that changed since the last call, with the kinds of their new events."""
         changed, self._changed = self._changed, {}
-        self._event.clear()
+        if changed:
+            self._next = None
         return changed
 
     def notice(self, stream: str, kind: str | None) -> None:
         """Called by the tail; None is a nudge."""
+        if self._wanted is not None and kind is not None and not self._wanted(stream, kind):
+            return
         kinds = self._changed.setdefault(stream, set())
         if kind is not None:
             kinds.add(kind)
-        self._event.set()
+        if self._next is not None and not self._next.done():
+            self._next.set_result(None)
 
     def __enter__(self) -> Self:
         self._tail.followers[self._stream].add(self)
@@ -61,9 +76,9 @@ class Subscriptions:
         self.ticked = threading.Event()
         """For the search index, which follows from a thread of its own."""
 
-    def follow(self, stream: str | None) -> LogSubscription:
+    def follow(self, stream: str | None, wanted: Wanted | None = None) -> LogSubscription:
         """A subscription that begins when it is entered."""
-        return LogSubscription(self, stream)
+        return LogSubscription(self, stream, wanted)
 
     def committed(self, records: list[Record]) -> None:
         """Wake whoever follows these streams."""

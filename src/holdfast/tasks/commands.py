@@ -35,7 +35,7 @@ from holdfast.store.log_follower import LogFollower
 from holdfast.tasks.cleanup import clear_left_over, remove_if_in_the_log
 from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.environments import Environments
-from holdfast.tasks.lifetimes import TaskLifetimes
+from holdfast.tasks.lifetimes import TaskLifetimes, may_end_commands
 from holdfast.tasks.log import (
     TaskLog,
     backgrounded,
@@ -84,7 +84,9 @@ class Tasks:
         self._to_begin: set[str] = set()
         """Those being looked up that are to begin if they have not."""
         self._environments, sweep = Environments(defaults.root), self._stop_orphans
-        self._follower = LogFollower(store, self._react, name="the tasks", sweep=sweep, sweep_seconds=SWEEP_SECONDS)
+        self._follower = LogFollower(
+            store, self._react, wanted=may_end_commands, name="the tasks", sweep=sweep, sweep_seconds=SWEEP_SECONDS
+        )
         self._remembered = task_log.changes.remembered()  # before anybody can start something new
 
     @property
@@ -379,10 +381,7 @@ class Tasks:
 
     async def _react(self, stream: str, kinds: set[str]) -> None:
         """A turn that ended takes the command with it that it waited for; a session its own ones."""
-        if "TurnFinished" in kinds:
-            await self._stop_orphans(stream.removeprefix("session/"))
-        if kinds & {"SessionArchived", "SessionDeleted"}:
-            await self._stop_orphans()
+        await self._stop_orphans(stream.removeprefix("session/") if kinds == {"TurnFinished"} else "")
 
     async def _stop_orphans(self, session: str = "") -> None:
         """Of one session or of all: which was put away or deleted matters less than that none is missed."""

@@ -28,6 +28,7 @@ SWEEP_SECONDS = 600.0
 RECENT = 50
 WRITTEN = frozenset({"ModelResponded", "ModelInterrupted", "ModelFailed", "ToolCallStarted", "ToolCallFinished"})
 """The kinds of events that `log.jsonl` holds."""
+BOUNDS = frozenset({"TaskStarted", "TaskResumed", "TaskFinished"})
 LOG, SUMMARY = "log.jsonl", "summary.txt"
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,12 @@ class TaskFileExporter:
         self._written: dict[str, int] = {}
         """Up to which version of its session the file of a running task is; else the file itself says it."""
         self._follower = LogFollower(
-            store, self._react, name="the task files", sweep=self._catch_up, sweep_seconds=SWEEP_SECONDS
+            store,
+            self._react,
+            wanted=self._is_written,
+            name="the task files",
+            sweep=self._catch_up,
+            sweep_seconds=SWEEP_SECONDS,
         )
 
     @property
@@ -64,12 +70,15 @@ class TaskFileExporter:
         """Stop following; what is missing is added at the next start."""
         await self._follower.stop()
 
-    async def _react(self, stream: str, kinds: set[str]) -> None:
+    def _is_written(self, stream: str, kind: str) -> bool:
+        return kind in BOUNDS or (kind in WRITTEN and stream.removeprefix("session/") in self._workers)
+
+    async def _react(self, stream: str, _kinds: set[str]) -> None:
         noun, _, id = stream.partition("/")
-        if noun == "session" and id in self._workers and kinds & WRITTEN:
-            await self._write(self._workers[id], id)
-        elif noun == "task" and kinds & {"TaskStarted", "TaskResumed", "TaskFinished"}:
+        if noun == "task":
             await self._look(await self._store.task(id))
+        elif id in self._workers:
+            await self._write(self._workers[id], id)
 
     async def _catch_up(self) -> None:
         recent = await self._store.tasks(TaskFilter(kind="agent"), before=SessionCursor(), limit=RECENT)

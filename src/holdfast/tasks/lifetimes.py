@@ -48,3 +48,8 @@ class TaskLifetimes:
         if row["until"] is not None and self._clock.now() >= int(str(row["until"])):
             return "its time was over"
         return await self.why_over(row, begun=False)
+
+
+def may_end_commands(_stream: str, kind: str) -> bool:
+    """Whether an event of this kind may leave a command behind that nobody needs any more."""
+    return kind in ("TurnFinished", "SessionArchived", "SessionDeleted")
