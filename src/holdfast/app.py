@@ -334,7 +334,7 @@ async def _note(gateway: Gateway, event: AnyEvent) -> None:
 
 async def _remove_left_tmp(store: Store, sandbox: SandboxBuilder) -> None:
     """The `/tmp` of a session goes with it; what runs keeps its own."""
-    running = {str(row["session"]) for row in await store.running_tasks()}
+    running = {row.session for row in await store.running_tasks()}
     for session in sessions_with_tmp(sandbox.tmp):
         try:
             gone = (await store.session(session)).archived

@@ -95,7 +95,7 @@ async def quiet(rig: BoardRig) -> None:
         while True:
             changes.drain()
             at_work = await rig.store.unfinished_sessions()
-            tasks = [row for row in await rig.store.running_tasks() if row["kind"] != "process"]
+            tasks = [row for row in await rig.store.running_tasks() if row.kind != "process"]
             waiting = {row.turn_state for row in at_work} - {"running"}
             assert "waiting" not in waiting, "nobody is there to be asked"
             counts = await rig.store.cards.counts()

@@ -220,7 +220,7 @@ async def test_agents_create_only_so_many(rig: BoardRig) -> None:
 async def test_tasks_of_other_sessions_are_out_of_reach(rig: BoardRig) -> None:
     await start(rig, called("terminal", command="echo secret; exec sleep 60", background=True), "builder")
     [row] = await rig.store.running_tasks()
-    task = str(row["id"])
+    task = row.id
     calls = [called("process", action=action, task=task) for action in ("log", "poll", "kill")]
     calls += [called("process", action="write", task=task, text="x"), called("process", action="list")]
     settings = rig.home / "config.toml"
@@ -231,7 +231,7 @@ async def test_tasks_of_other_sessions_are_out_of_reach(rig: BoardRig) -> None:
     found = await results(rig, session.id)
     assert all("belongs to another session" in one for one in found[:4])
     assert task not in found[4] and "1 more run in other sessions" in found[4]
-    assert (await rig.store.task(task))["state"] == "running"
+    assert (await rig.store.task(task)).state == "running"
 
 
 async def test_nobody_types_into_a_shell_that_it_may_not_start(rig: BoardRig) -> None:

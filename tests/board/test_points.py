@@ -124,7 +124,7 @@ class Life:
             f"Card {CARD} (card {CARD}) is done: it is blue",
         ]
         runs = await rig.store.tasks(TaskFilter(kind="card"), before=SessionCursor(), limit=10)
-        tasks = {str(row["id"]): row["state"] for row in runs}
+        tasks = {row.id: row.state for row in runs}
         assert tasks == {card.runs[0].started.task: "stopped", card.runs[1].started.task: "done"}
         assert await rig.store.running_tasks() == []
         await rig.close()

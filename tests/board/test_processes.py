@@ -18,9 +18,9 @@ async def with_a_server(home: Path) -> tuple[BoardRig, int]:
     await rig.create(CARD, "bg exec sleep 1000\nblock which colour?")
     card = await rig.until(CARD, lambda card: card.status == "blocked")
     await rig.rest(card.runs[0].started.session)
-    (row,) = [row for row in await rig.store.running_tasks() if row["kind"] == "process"]
-    assert alive(int(str(row["pid"])))
-    return rig, int(str(row["pid"]))
+    (row,) = [row for row in await rig.store.running_tasks() if row.kind == "process"]
+    assert row.pid is not None and alive(row.pid)
+    return rig, row.pid
 
 
 def alive(pid: int) -> bool:
@@ -56,10 +56,11 @@ async def test_it_ends_before_a_fresh_start(home: Path) -> None:
     assert not alive(pid), "it was gone before the new worker began"
     card = await rig.until(CARD, lambda card: card.status == "blocked")
     assert card.runs[1].started.session != card.runs[0].started.session
-    tasks = [row for row in await rig.store.running_tasks() if row["kind"] == "process"]
-    (row,) = [row for row in tasks if row["pid"] != pid]
+    tasks = [row for row in await rig.store.running_tasks() if row.kind == "process"]
+    (row,) = [row for row in tasks if row.pid != pid]
     await rig.tell(CARD, ArchiveCard())
-    await gone(int(str(row["pid"])))
+    assert row.pid is not None
+    await gone(row.pid)
     await rig.close()
 
 
@@ -68,16 +69,17 @@ async def test_a_fresh_start_waits_for_a_command_that_does_not_want_to_end(home:
     await rig.create(CARD, "bg trap '' TERM; while :; do sleep 0.1; done\nblock which colour?")
     card = await rig.until(CARD, lambda card: card.status == "blocked")
     await rig.rest(card.runs[0].started.session)
-    (row,) = [row for row in await rig.store.running_tasks() if row["kind"] == "process"]
+    (row,) = [row for row in await rig.store.running_tasks() if row.kind == "process"]
+    assert row.pid is not None
     await rig.tell(CARD, UnblockCard(fresh=True))
     async with asyncio.timeout(30):
-        while not (await rig.store.task(str(row["id"])))["stop_by"]:
+        while not (await rig.store.task(row.id)).stop_by:
             await asyncio.sleep(0.01)
     why = await rig.dispatcher.starter.why_not(await rig.card(CARD))
-    if alive(int(str(row["pid"]))):  # it is given some seconds before it is killed
-        assert f"The old worker is not gone yet: its command (task {row['id']}) is being ended." in why
+    if alive(row.pid):  # it is given some seconds before it is killed
+        assert f"The old worker is not gone yet: its command (task {row.id}) is being ended." in why
     await rig.until(CARD, lambda card: len(card.runs) == 2)
-    assert not alive(int(str(row["pid"])))
+    assert not alive(row.pid)
     await rig.tell(CARD, ArchiveCard())
     await rig.close()
 

@@ -19,7 +19,8 @@ from holdfast.lifecycle.reset_service import ResetService
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.processes.supervisor import Supervisor
 from holdfast.sessions import Caller
-from holdfast.store.contract import Appended, CommandKey, Row
+from holdfast.store.contract import Appended, CommandKey
+from holdfast.store.rows import TaskRow
 from holdfast.store.sqlite import SqliteStore
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.defaults import CommandDefaults
@@ -102,7 +103,7 @@ class House(Rig):
     async def end_all(self) -> None:
         """Every command that still runs."""
         for row in await self.store.running_tasks():
-            await self.tasks.supervisor.kill(str(row["id"]), grace=0)
+            await self.tasks.supervisor.kill(row.id, grace=0)
 
     # --- time -----------------------------------------------------------------------------------
 
@@ -126,7 +127,9 @@ class House(Rig):
         caller = Caller(CommandKey(id, "d"), person("ann"))
         return await self.reset_service.by_person(ID, ResetSession(running=running, note=note), caller)
 
-    async def background(self, command: str, *, task: str, lifetime: Lifetime = "session", session: str = ID) -> Row:
+    async def background(
+        self, command: str, *, task: str, lifetime: Lifetime = "session", session: str = ID
+    ) -> TaskRow:
         """A command that the agent leaves in the background."""
         started = TaskStarted(
             task=task,

@@ -149,7 +149,7 @@ async def test_what_runs_is_asked_about_handed_over_or_stopped(house: House) -> 
     await house.reset("r3", running="stop")
     for task in (ONE, TWO):
         row = await house.tasks.wait_ended(task)
-        assert row["state"] == "stopped" and "a person wants it stopped" in str(row["stop_reason"])
+        assert row.state == "stopped" and "a person wants it stopped" in row.stop_reason
 
 
 async def test_a_command_started_while_the_note_is_written_is_not_passed_over(house: House) -> None:
@@ -210,7 +210,7 @@ async def test_an_archive_and_the_end_of_a_command(
 
     await house.sessions.execute(ID, ArchiveSession(), caller, also=what_runs)
     assert ends.raced and (await house.sessions.get(ID)).archived
-    assert (await house.store.task(ONE))["state"] != "running"
+    assert (await house.store.task(ONE)).state != "running"
 
 
 async def test_a_message_after_a_reset_is_heard_in_the_new_chapter(house: House) -> None:

@@ -77,7 +77,7 @@ async def test_a_turn_that_is_detached_in_the_moment_of_its_end_is_a_task_that_e
     await rig.create("say done at last")
     await rig.rest()
     row = await rig.store.task(ONE)
-    assert (row["state"], row["summary"]) == ("done", "done at last")
+    assert (row.state, row.summary) == ("done", "done at last")
 
 
 async def test_a_start_that_is_told_twice_is_no_second_agent_and_is_not_refused(
@@ -158,5 +158,5 @@ async def test_an_agent_ends_an_agent_that_it_started(tmp_path: Path) -> None:
         ("failed", f"Task {worker} ended already"),
     ]
     row = await rig.store.task(worker)
-    assert row["state"] == "stopped" and f"the agent of session {ID}" in str(row["reason"])
+    assert row.state == "stopped" and f"the agent of session {ID}" in row.reason
     await rig.close()

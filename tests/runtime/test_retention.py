@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.domain.events.task import TaskOutcome
 from holdfast.lifecycle.retention import DAY_MS, outlived
 from holdfast.settings import RetentionSettings
-from holdfast.store.contract import Row
-from holdfast.tasks.prune import Rule, chosen
+from holdfast.store.rows import EndedTask
+from holdfast.tasks.prune import Prunable, Rule, chosen
 
 NOW = 1_000 * DAY_MS
 
 
-def ended(days: int, megabytes: int = 0, state: str = "done", dropped: int = 0) -> Row:
-    return {
-        "id": f"{days:016x}",
-        "state": state,
-        "finished_at": NOW - days * DAY_MS,
-        "output_bytes": (megabytes + dropped) * 1_000_000,
-        "dropped_bytes": dropped * 1_000_000,
-        "takes": megabytes * 1_000_000,
-    }
+def ended(days: int, megabytes: int = 0, state: TaskOutcome = "done", dropped: int = 0) -> Prunable:
+    row = EndedTask(
+        id=f"{days:016x}",
+        title="",
+        state=state,
+        version=2,
+        finished_at=NOW - days * DAY_MS,
+        output_bytes=(megabytes + dropped) * 1_000_000,
+        dropped_bytes=dropped * 1_000_000,
+    )
+    return Prunable(row, megabytes * 1_000_000)
 
 
-ROWS = [ended(1, 5), ended(2, 50, "failed"), ended(10, 1, dropped=900), ended(40, 30)]
+TASKS = [ended(1, 5), ended(2, 50, "failed"), ended(10, 1, dropped=900), ended(40, 30)]
 
 
 @pytest.mark.parametrize(
@@ -37,8 +40,8 @@ ROWS = [ended(1, 5), ended(2, 50, "failed"), ended(10, 1, dropped=900), ended(40
     ],
 )
 def test_each_goes_by_the_first_rule_that_lets_it_go(rules: RetentionSettings, gone: dict[str, list[int]]) -> None:
-    found = outlived(ROWS, rules, now=NOW)
-    assert {rule: [int(str(row["id"]), 16) for row in rows] for rule, rows in found.items()} == gone
+    found = outlived(TASKS, rules, now=NOW)
+    assert {rule: [int(task.ended.id, 16) for task in tasks] for rule, tasks in found.items()} == gone
 
 
 @pytest.mark.parametrize(
@@ -54,4 +57,4 @@ def test_each_goes_by_the_first_rule_that_lets_it_go(rules: RetentionSettings, g
     ],
 )
 def test_all_conditions_of_a_prune_must_hold(rule: Rule, gone: list[int]) -> None:
-    assert [int(str(row["id"]), 16) for row in chosen(ROWS, rule, now=NOW)] == gone
+    assert [int(task.ended.id, 16) for task in chosen(TASKS, rule, now=NOW)] == gone

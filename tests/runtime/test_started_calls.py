@@ -110,4 +110,4 @@ async def test_an_agent_that_has_not_begun_can_be_stopped(rig: BoardRig) -> None
     stopping = asyncio.create_task(rig.task_queries.stop(row, by=person("ann"), reason="", force=False))
     await rig.runner.start()
     await stopping
-    assert (await rig.task_queries.wait_ended(task))["state"] == "stopped"
+    assert (await rig.task_queries.wait_ended(task)).state == "stopped"

@@ -49,14 +49,13 @@ from holdfast.store.contract import (
     Hit,
     Lease,
     PartialText,
-    Row,
     SessionCursor,
     Store,
     TaskFilter,
     Write,
 )
 from holdfast.store.device_contract import DeviceRow
-from holdfast.store.rows import StoreCounts
+from holdfast.store.rows import StoreCounts, TaskRow
 from tests.actors import person
 from tests.eventually import eventually
 
@@ -803,12 +802,12 @@ class StoreContract:
     async def test_the_row_of_a_task_follows_its_events(self, store: Store) -> None:
         await write(store, task_stream(A), task(A, session=B, foreground=True, notify=True))
         row = await store.task(A)
-        assert (row["state"], row["foreground"], row["started_at"], row["pid"]) == ("running", 1, AT, None)
+        assert (row.state, row.foreground, row.started_at, row.pid) == ("running", 1, AT, None)
         await write(store, task_stream(A), ProcessStarted(task=A, pid=7), TaskBackgrounded(task=A, reason="slow"))
         await write(store, task_stream(A), TaskStopRequested(task=A, by=person("me"), reason="enough", force=False))
         row = await store.task(A)
-        assert (row["pid"], row["foreground"], row["stop_by"], row["version"]) == (7, 0, "me", 4)
-        assert [row["id"] for row in await store.running_tasks()] == [A]
+        assert (row.pid, row.foreground, row.stop_by, row.version) == (7, 0, "me", 4)
+        assert [row.id for row in await store.running_tasks()] == [A]
         await write(
             store,
             task_stream(A),
@@ -816,7 +815,7 @@ class StoreContract:
             at=AT + 9,
         )
         row = await store.task(A)
-        assert (row["state"], row["signal"], row["finished_at"], row["exit_code"]) == (
+        assert (row.state, row.signal, row.finished_at, row.exit_code) == (
             "stopped",
             "SIGTERM",
             AT + 5,
@@ -824,13 +823,13 @@ class StoreContract:
         )
         assert await store.running_tasks() == []
         await write(store, task_stream(A), TaskStopRequested(task=A, by=person("other"), reason="", force=True))
-        assert (await store.task(A))["stop_by"] == "me", "who ended it does not change afterwards"
+        assert (await store.task(A)).stop_by == "me", "who ended it does not change afterwards"
         await write(store, task_stream(A), TaskResumed(task=A, turn=2))
         row = await store.task(A)
-        assert (row["state"], row["finished_at"], row["stop_by"]) == ("running", None, "")
+        assert (row.state, row.finished_at, row.stop_by) == ("running", None, "")
         for said in ("something", ""):
             await write(store, task_stream(A), ended(A, summary=said))
-            assert (await store.task(A))["summary"] == "something", "what it said last"
+            assert (await store.task(A)).summary == "something", "what it said last"
 
     async def test_the_archive_is_newest_first_filtered_and_pages_without_a_gap(self, store: Store) -> None:
         for number in range(7):
@@ -845,11 +844,11 @@ class StoreContract:
                 await write(store, task_stream(id), ended(id, "failed" if number == 1 else "done"), at=AT + 10)
 
         async def found(wanted: TaskFilter = EVERYTHING, limit: int = 10) -> list[int]:
-            rows, cursor = list[Row](), SessionCursor()
+            rows, cursor = list[TaskRow](), SessionCursor()
             while page := await store.tasks(wanted, before=cursor, limit=limit):
                 rows += page
-                cursor = SessionCursor(int(str(page[-1]["started_at"])), str(page[-1]["id"]))
-            return [int(str(row["id"]), 16) for row in rows]
+                cursor = SessionCursor(page[-1].started_at, page[-1].id)
+            return [int(row.id, 16) for row in rows]
 
         assert await found() == await found(limit=2) == [6, 4, 5, 2, 0, 1]
         assert await found(TaskFilter(foreground=True), limit=3) == [6, 4, 5, 2, 3, 0, 1]
@@ -859,7 +858,7 @@ class StoreContract:
         assert await found(TaskFilter(session=A)) == [5, 1]
         assert await found(TaskFilter(since=AT + 2)) == [6, 4, 5]
         assert await found(TaskFilter(text="BUILD 0000000000000004")) == [4]
-        assert [int(str(row["id"]), 16) for row in await store.ended_tasks()] == [0, 1, 2, 3, 4]
+        assert [int(row.id, 16) for row in await store.ended_tasks()] == [0, 1, 2, 3, 4]
         over = [id for id, left in (await store.task_ids()).items() if left]
         assert over == [f"{3:016x}"]
 
@@ -867,7 +866,7 @@ class StoreContract:
         for id in (A, B):
             await write(store, task_stream(id), task(id), ended(id, output=f"the output of {id}"))
         await write(store, task_stream(B), TaskPinned(task=B, pinned=True, by=person("me")))
-        assert [row["id"] for row in await store.ended_tasks()] == [A], "what is pinned may not be pruned"
+        assert [row.id for row in await store.ended_tasks()] == [A], "what is pinned may not be pruned"
 
         async def hits(count: int) -> bool:
             return len(await store.search_outputs("the output of", limit=SEARCH_LIMIT)) == count
@@ -882,7 +881,7 @@ class StoreContract:
             await store.read(task_stream(A), after=0, limit=1)
         with pytest.raises(Conflict):
             await write(store, task_stream(A), task(A))
-        assert (await store.task(B[:5]))["id"] == B
+        assert (await store.task(B[:5])).id == B
         await eventually(lambda: hits(1))
         with pytest.raises(NotFound):
             await store.task("ffff")

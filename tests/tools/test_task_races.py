@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import json
 import subprocess
 from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
@@ -30,7 +29,8 @@ from holdfast.domain.events.session import (
 from holdfast.domain.events.task import TaskBackgrounded, TaskFinished, TaskStarted, TaskStopRequested
 from holdfast.processes.command import Command, Running
 from holdfast.sessions import Caller
-from holdfast.store.contract import Append, Appended, CommandKey, Row, Write
+from holdfast.store.contract import Append, Appended, CommandKey, Write
+from holdfast.store.rows import TaskRow
 from holdfast.tasks import prune
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.prune import Pruning, Rule
@@ -94,7 +94,7 @@ async def test_a_stop_by_force_on_top_of_a_patient_one_does_not_lose_the_end(
     waiting = asyncio.create_task(desk.task_queries.wait_ended(task))
     await asyncio.sleep(0)
     await desk.task_queries.stop(await desk.task_queries.find(task), by=person("me"), reason="by force", force=True)
-    assert (await waiting)["state"] == "stopped"
+    assert (await waiting).state == "stopped"
     assert not await desk.tasks.supervisor.members(task)
 
 
@@ -150,7 +150,7 @@ async def test_a_session_that_was_put_away_is_not_woken_by_the_end_that_this_cau
     task = (await desk.call("terminal", command="sleep 60", background=True, notify=True)).task
     await desk.sessions.execute(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), person("me")))
     row = await desk.task_queries.wait_ended(task)
-    assert (row["state"], row["stop_reason"]) == ("stopped", "its session was archived")
+    assert (row.state, row.stop_reason) == ("stopped", "its session was archived")
     records = await desk.store.load(session_stream(SESSION), after=0)
     assert not [record for record in records if isinstance(record.event, InputReceived)]
     assert [note.task for note in await desk.notes()] == [task]
@@ -172,7 +172,7 @@ async def test_a_stop_that_the_disk_refused_is_tried_again(desk: Desk, monkeypat
     task = started.task
     await desk.sessions.execute(SESSION, ArchiveSession(), Caller(CommandKey("archive-it", "digest"), person("me")))
     row = await desk.task_queries.wait_ended(task)
-    assert (row["state"], row["stop_reason"], troubles) == ("stopped", "its session was archived", [])
+    assert (row.state, row.stop_reason, troubles) == ("stopped", "its session was archived", [])
 
 
 async def test_a_time_that_passed_while_the_machine_slept_is_noticed_soon_after(
@@ -183,10 +183,10 @@ async def test_a_time_that_passed_while_the_machine_slept_is_noticed_soon_after(
     now = SystemClock().now()
     started = intent(desk, "sleep 60", until=now + DAY_MS)
     await desk.tasks.start_command(started)
-    assert (await desk.task_queries.find(started.task))["stop_by"] == ""
+    assert (await desk.task_queries.find(started.task)).stop_by == ""
     monkeypatch.setattr(SystemClock, "now", lambda _: now + DAY_MS)
     row = await desk.task_queries.wait_ended(started.task)
-    assert (row["state"], row["stop_reason"]) == ("stopped", "its time was over")
+    assert (row.state, row.stop_reason) == ("stopped", "its time was over")
 
 
 async def test_the_timer_of_a_command_that_has_ended_is_dropped(desk: Desk) -> None:
@@ -206,14 +206,14 @@ async def test_promise_7_a_command_whose_claim_is_damaged_is_lost_and_does_not_h
     assert [view.id for view in await desk.task_queries.running()] == [task]
     desk.tasks.recover(await desk.task_queries.find(task))
     row = await desk.task_queries.wait_ended(task)
-    assert row["state"] == "lost" and "cannot be read" in str(row["reason"])
+    assert row.state == "lost" and "cannot be read" in row.reason
 
 
 async def test_a_file_whose_name_is_no_text_does_not_keep_an_end_from_being_written(desk: Desk) -> None:
     subprocess.run(["git", "init", "-q", desk.context.cwd], check=True)
     task = (await desk.call("terminal", command=r"touch $(printf 'odd\377')", background=True)).task
     row = await desk.task_queries.wait_ended(task)
-    assert (row["state"], json.loads(str(row["files"]))) == ("done", ["odd\ufffd"])
+    assert (row.state, row.files) == ("done", ["odd\ufffd"])
 
 
 # --- beginnings -------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ async def test_a_turn_that_is_stopped_while_its_command_starts_leaves_none_behin
     go.set()
     (task,) = await desk.store.task_ids()
     row = await desk.tasks.wait_ended(task)
-    assert (row["state"], row["stop_reason"]) == ("stopped", "its turn ended")
+    assert (row.state, row.stop_reason) == ("stopped", "its turn ended")
 
 
 async def test_a_command_starts_also_when_nobody_can_remember_what_was_there_before(
@@ -252,7 +252,7 @@ async def test_a_command_starts_also_when_nobody_can_remember_what_was_there_bef
     monkeypatch.setattr(Path, "write_text", full)
     task = (await desk.call("terminal", command="true", background=True)).task
     row = await desk.task_queries.wait_ended(task)
-    assert (row["state"], row["files"]) == ("done", None)
+    assert (row.state, row.files) == ("done", None)
 
 
 async def test_an_intent_that_nobody_carried_out_is_found_by_the_retry(desk: Desk) -> None:
@@ -263,7 +263,7 @@ async def test_an_intent_that_nobody_carried_out_is_found_by_the_retry(desk: Des
     retry = msgspec.structs.replace(started, task="cd" * 8)
     assert (await desk.tasks.start_command(retry, command=key)).duplicate
     row = await desk.tasks.wait_ended(started.task)
-    assert (row["state"], row["reason"]) == ("done", "exit code 0")
+    assert (row.state, row.reason) == ("done", "exit code 0")
 
 
 async def test_promise_7_a_command_that_began_before_that_was_written_is_said_to_run(desk: Desk) -> None:
@@ -274,7 +274,7 @@ async def test_promise_7_a_command_that_began_before_that_was_written_is_said_to
     with desk.store.subscribe(task_stream(task)) as changes:
         desk.tasks.recover(await desk.task_queries.find(task))
         await changes.wait()
-    assert (await desk.task_queries.find(task))["pid"] == running.pid
+    assert (await desk.task_queries.find(task)).pid == running.pid
 
 
 async def test_a_call_whose_task_was_pruned_says_so_and_does_not_run_again(desk: Desk) -> None:
@@ -341,9 +341,9 @@ async def end_turn(desk: Desk, turn: int) -> None:
 
 async def begun(desk: Desk) -> str:
     """The command that runs, once it does."""
-    while not (rows := [row for row in await desk.store.running_tasks() if row["pid"] is not None]):
+    while not (rows := [row for row in await desk.store.running_tasks() if row.pid is not None]):
         await asyncio.sleep(0.01)
-    return str(rows[-1]["id"])
+    return rows[-1].id
 
 
 async def test_the_end_of_a_turn_that_is_heard_late_does_not_end_the_command_of_the_next_turn(
@@ -366,11 +366,11 @@ async def test_the_end_of_a_turn_that_is_heard_late_does_not_end_the_command_of_
         await asyncio.sleep(0.01)
     go.set()
     await heard.wait()
-    assert (await desk.task_queries.find(task))["stop_by"] == ""
+    assert (await desk.task_queries.find(task)).stop_by == ""
     call.cancel()
     await end_turn(desk, 2)
     row = await desk.tasks.wait_ended(task)
-    assert (row["state"], row["stop_reason"]) == ("stopped", "its turn ended")
+    assert (row.state, row.stop_reason) == ("stopped", "its turn ended")
 
 
 # --- commands that a killed gateway had accepted ----------------------------------------------------
@@ -420,7 +420,7 @@ async def test_promise_1_a_command_that_was_accepted_is_started_by_the_next_gate
     await desk.tasks.wait_started(started.task)
     await desk.tasks.supervisor.write(started.task, b"given\n")
     row = await desk.tasks.wait_ended(started.task)
-    assert (row["state"], row["exit_code"]) == ("done", 0)
+    assert (row.state, row.exit_code) == ("done", 0)
     output = (await desk.task_queries.window(row, offset=0, limit=1000)).data.decode()
     assert output == f"given {SECRET}\n{desk.context.cwd}\n"
     assert (desk.context.cwd / "ran").read_text() == "x\n"
@@ -438,7 +438,7 @@ async def test_promise_7_a_command_is_not_started_with_another_environment_than_
     (desk.context.cwd.parent / "home" / "tasks" / ".environments" / started.task).unlink()
     await killed.follow()
     row = await desk.tasks.wait_ended(started.task)
-    assert row["state"] == "failed" and "its environment is lost" in str(row["reason"])
+    assert row.state == "failed" and "its environment is lost" in row.reason
     assert not (desk.context.cwd / "ran").exists()
 
 
@@ -450,7 +450,7 @@ async def test_an_accepted_command_that_was_cancelled_is_not_started_by_the_next
     await desk.tasks.task_log.add(TaskStopRequested(task=started.task, by=person("ann"), reason="", force=False))
     await killed.follow()
     row = await desk.tasks.wait_ended(started.task)
-    assert (row["state"], row["reason"]) == ("stopped", "never started: stopped by ann")
+    assert (row.state, row.reason) == ("stopped", "never started: stopped by ann")
     assert not (desk.context.cwd / "ran").exists()
 
 
@@ -461,7 +461,7 @@ async def test_an_accepted_command_whose_time_is_over_is_not_started(desk: Desk,
         await asyncio.sleep(0.01)
     await killed.follow()
     row = await desk.tasks.wait_ended(started.task)
-    assert (row["state"], row["reason"]) == ("stopped", "never started: its time was over")
+    assert (row.state, row.reason) == ("stopped", "never started: its time was over")
 
 
 @pytest.mark.parametrize("background", [False, True])
@@ -478,7 +478,7 @@ async def test_the_command_of_a_call_begins_when_the_call_is_carried_out_again(
     assert not (desk.context.cwd / "ran").exists(), "its turn may wait for a person first"
     result = await desk.call_as(call, "terminal", **arguments)
     row = await desk.tasks.wait_ended(result.task)
-    assert (row["id"], row["exit_code"]) == (waiting["id"], 5)
+    assert (row.id, row.exit_code) == (waiting.id, 5)
     assert (desk.context.cwd / "ran").read_text() == "x\n"
 
 
@@ -491,8 +491,8 @@ async def test_the_command_of_a_call_whose_turn_was_stopped_before_it_began_neve
     (waiting,) = await desk.store.running_tasks()
     await killed.follow()
     await end_turn(desk, 1)
-    row = await desk.tasks.wait_ended(str(waiting["id"]))
-    assert (row["state"], "never started" in str(row["reason"])) == ("stopped", True), row["reason"]
+    row = await desk.tasks.wait_ended(waiting.id)
+    assert (row.state, "never started" in row.reason) == ("stopped", True), row.reason
     assert not (desk.context.cwd / "ran").exists()
 
 
@@ -503,7 +503,7 @@ async def test_promise_6_a_prune_that_is_sent_twice_takes_nothing_the_second_tim
     pruning, key = Pruning(desk.store, desk.tasks.supervisor, SystemClock()), CommandKey("prune-it", "digest")
     first = (await desk.call("terminal", command="echo one", background=True)).task
     await desk.task_queries.wait_ended(first)
-    assert [row["id"] for row in await pruning.prune(Rule(), by=person("me"), command=key)] == [first]
+    assert [one.ended.id for one in await pruning.prune(Rule(), by=person("me"), command=key)] == [first]
     second = (await desk.call("terminal", command="echo two", background=True)).task
     row = await desk.task_queries.wait_ended(second)
     with pytest.raises(Conflict, match="carried out before"):
@@ -518,8 +518,8 @@ async def test_promise_6_what_is_pinned_while_a_prune_is_under_way_stays(desk: D
         await desk.task_queries.wait_ended(task)
     seen = await pruning.preview(Rule())
     await desk.tasks.pin(await desk.task_queries.find(tasks[0]), pinned=True, by=person("me"))
-    assert [row["id"] for row in await pruning.remove(seen, by=person("me"))] == [tasks[1]]
-    assert [row["id"] for row in await pruning.remove(seen, by=person("me"))] == [], "nor is anything pruned twice"
+    assert [one.ended.id for one in await pruning.remove(seen, by=person("me"))] == [tasks[1]]
+    assert [one.ended.id for one in await pruning.remove(seen, by=person("me"))] == [], "nor is anything pruned twice"
     kept = await desk.task_queries.find(tasks[0])
     assert (await desk.task_queries.window(kept, offset=0, limit=100)).data == b"kept\n"
 
@@ -530,17 +530,17 @@ async def test_every_column_is_read_only_of_the_tasks_that_a_prune_shows(
     tasks = [(await desk.call("terminal", command=f"echo {n}", background=True)).task for n in range(3)]
     for task in tasks:
         await desk.task_queries.wait_ended(task)
-    read, whole = desk.store._rows, list[object]()
+    read, whole = desk.store.tasks_by_id, list[str]()
 
-    async def reading(name: str, values: dict[str, object]) -> list[Row]:
-        found = await read(name, values)
-        whole.extend(row["id"] for row in found if "preview" in row)
-        return found
+    async def reading(tasks: list[str]) -> dict[str, TaskRow]:
+        whole.extend(tasks)
+        return await read(tasks)
 
     monkeypatch.setattr(prune, "SHOWN", 1)
-    monkeypatch.setattr(desk.store, "_rows", reading)
+    monkeypatch.setattr(desk.store, "tasks_by_id", reading)
     pruning = Pruning(desk.store, desk.tasks.supervisor, SystemClock())
     seen = await pruning.preview(Rule())
-    assert {row["id"] for row in seen} == set(tasks) and whole == [seen[0]["id"]]
+    assert {one.ended.id for one in seen} == set(tasks) and whole == [seen[0].ended.id]
+    assert [one.row is not None for one in seen] == [True, False, False]
     await pruning.remove(seen, by=person("me"))
     assert await desk.store.ended_tasks() == []

@@ -88,7 +88,7 @@ class Desk:
 
     async def close(self) -> None:
         for row in await self.store.running_tasks():
-            await self.tasks.supervisor.kill(str(row["id"]), grace=0)
+            await self.tasks.supervisor.kill(row.id, grace=0)
         await self.tasks.stop()
         await self.store.close()
 
@@ -130,7 +130,7 @@ async def test_past_its_timeout_a_command_goes_on_in_the_background_and_is_told_
     assert result.outcome == "done" and f"in the background as task {result.task}" in result.output
     assert result.output.endswith("So far it printed:\nfirst\n")
     row = await desk.task_queries.find(result.task)
-    assert (row["state"], row["foreground"]) == ("running", 0)
+    assert (row.state, row.foreground) == ("running", 0)
     assert not await desk.notes()
     (desk.context.cwd / "go").touch()
     await desk.task_queries.wait_ended(result.task)
@@ -213,8 +213,8 @@ async def test_promise_7_an_output_that_is_replaced_while_it_is_read_is_not_show
         assert "output.log is no regular file any more, so nothing of it is shown" in logged.output
         await desk.call("process", action="write", task=task, text="go\n")
         row = await desk.task_queries.wait_ended(task)
-    assert (row["state"], row["exit_code"], row["output_bytes"]) == ("failed", 3, 0)
-    assert "output.log is no regular file any more" in str(row["evidence"]), "its end is known, its output is not"
+    assert (row.state, row.exit_code, row.output_bytes) == ("failed", 3, 0)
+    assert "output.log is no regular file any more" in row.evidence, "its end is known, its output is not"
 
 
 @pytest.mark.parametrize(
@@ -272,9 +272,9 @@ async def test_the_middle_of_a_very_long_output_is_dropped_and_said_to_be(desk: 
     desk.context = replace(desk.context, kept_output=(4096, 8192))
     result = await desk.call("terminal", command="seq -f %019.0f 1 1000000", timeout=60)
     row = await desk.task_queries.find(result.task)
-    assert row["output_bytes"] == 20_000_000
+    assert row.output_bytes == 20_000_000
     window = await desk.task_queries.window(row, offset=4096, limit=100)
-    assert window.dropped == row["dropped_bytes"] and window.dropped > 10_000_000
+    assert window.dropped == row.dropped_bytes and window.dropped > 10_000_000
     assert result.output.startswith("0000000000000000001\n") and "0000000000001000000\n[done" in result.output
     assert "of 20000000 bytes left out" in result.output
 
@@ -325,10 +325,10 @@ async def test_what_a_command_left_behind_ends_by_itself_with_its_code(desk: Des
     started = await desk.call("terminal", command="(setsid sh -c 'read line <go; exit 3' &)", background=True)
     row = await desk.task_queries.wait_ended(started.task)
     (view,) = await desk.task_queries.running()
-    assert (row["state"], view.left_by, len(json.loads(str(row["survivors"])))) == ("done", started.task, 1)
+    assert (row.state, view.left_by, len(row.survivors)) == ("done", started.task, 1)
     (desk.context.cwd / "go").write_text("\n")
     ended = await desk.task_queries.wait_ended(view.id)
-    assert (ended["state"], ended["exit_code"], ended["evidence"]) == ("failed", 3, "recorded by its keeper")
+    assert (ended.state, ended.exit_code, ended.evidence) == ("failed", 3, "recorded by its keeper")
     assert [note.task for note in await desk.notes()] == [started.task, view.id]
 
 
@@ -343,7 +343,7 @@ async def test_promise_7_when_a_gateway_has_started_no_ended_command_is_called_r
     await desk.store.close()
     again = Desk(home, tmp_path)
     await again.tasks.start()
-    assert {str((await again.store.task(task))["state"]) for task in tasks} == {"failed"}
+    assert {(await again.store.task(task)).state for task in tasks} == {"failed"}
     await again.close()
 
 
@@ -352,7 +352,7 @@ async def test_stopping_a_command_that_has_ended_ends_what_it_left_behind(desk: 
     row = await desk.task_queries.wait_ended(started.task)
     (view,) = await desk.task_queries.running()
     await desk.task_queries.stop(row, by=person("me"), reason="", force=True)
-    assert (await desk.task_queries.wait_ended(view.id))["state"] == "stopped"
+    assert (await desk.task_queries.wait_ended(view.id)).state == "stopped"
     with pytest.raises(Conflict):
         await desk.task_queries.stop(row, by=person("me"), reason="", force=True)
 
@@ -387,7 +387,7 @@ async def test_a_known_secret_that_a_command_prints_stands_in_no_event_and_its_o
     woken = await desk.call("terminal", **printing, background=True, notify=True)
     for task in (waited.task, left.task, woken.task):
         row = await desk.task_queries.wait_ended(task)
-        assert row["preview"] == "so\n[hidden]"
+        assert row.preview == "so\n[hidden]"
         assert (await desk.task_queries.window(row, offset=0, limit=100)).data == f"so\n{SECRET}".encode(), (
             "its own file"
         )

@@ -42,7 +42,8 @@ from holdfast.domain.queue import QueuedInput
 from holdfast.domain.session import Session
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.sessions import Caller, Sessions
-from holdfast.store.contract import Append, Appended, CommandKey, Row, Store, Write
+from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
+from holdfast.store.rows import TaskRow
 from holdfast.store.transact import transact
 from holdfast.tasks.log import run_finished
 
@@ -276,18 +277,18 @@ class Cards:
         )
         return await self._stop_processes(card, by=by, reason=f"card {card.id} ended") if over else ()
 
-    async def _processes_of(self, card: Card) -> list[Row]:
+    async def _processes_of(self, card: Card) -> list[TaskRow]:
         """The commands that its workers started and that run."""
         if not card.runs:
             return []
         sessions = {run.started.session for run in card.runs}
         running = await self._store.running_tasks()
-        return [row for row in running if row["kind"] == "process" and row["session"] in sessions]
+        return [row for row in running if row.kind == "process" and row.session in sessions]
 
     async def _stop_processes(self, card: Card, *, by: Actor, reason: str) -> tuple[Write, ...]:
         """A worker's commands stay over a block and a crash; they end with the card, and before a fresh start."""
-        left = [row for row in await self._processes_of(card) if not (row["stop_by"] or row["foreground"])]
-        return await self._running.stop_writes({str(row["id"]): reason for row in left}, [], by=by)
+        left = [row for row in await self._processes_of(card) if not (row.stop_by or row.foreground)]
+        return await self._running.stop_writes({row.id: reason for row in left}, [], by=by)
 
     async def end_processes(self, card: Card, *, reason: str) -> bool:
         """Have the commands of its workers ended, if that is not under way; whether none is left."""
@@ -304,13 +305,13 @@ class Cards:
             turn = (await self._sessions.get(session)).turn
             if turn is not None:
                 return f"turn {turn.number} of session {session} has not ended"
-        ends = [str(row["id"]) for row in await self._processes_of(card) if row["stop_by"]]
+        ends = [row.id for row in await self._processes_of(card) if row.stop_by]
         return f"its command (task {ends[0]}) is being ended" if ends else ""
 
     async def _still_there(self, card: Card) -> str:
         """Who may still write into its workspace."""
         left = await self._processes_of(card)
-        return f"task {left[0]['id']} runs" if left else await self.not_gone(card)
+        return f"task {left[0].id} runs" if left else await self.not_gone(card)
 
     async def tidy(self, card: Card) -> str:
         """Remove the workspace of an archived card, if nothing is lost with it; else what would be."""

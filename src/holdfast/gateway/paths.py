@@ -6,13 +6,23 @@ import re
 from typing import Annotated
 
 from fastapi import Depends
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.requests import HTTPConnection
 
 from holdfast.domain.errors import NotFound
 from holdfast.gateway.state import Gateway, gateway_of
-from holdfast.store.rows import SessionRow
+from holdfast.store.rows import SessionRow, TaskRow
 
 _ID = re.compile(r"[0-9a-f]{4,32}\Z")
+
+
+class TaskConvertor(StringConvertor):
+    """What may be the id of a task; the nouns beside it are not."""
+
+    regex = r"(?!(?:agents|prune|search|stale)(?:/|$))[^/]+"
+
+
+register_url_convertor("task", TaskConvertor())
 
 
 def _checked(prefix: str, noun: str, *, hint: str) -> str:
@@ -30,4 +40,9 @@ async def _session(connection: HTTPConnection, id: str) -> SessionRow:
     return await find_session(gateway_of(connection), id)
 
 
+async def _task(connection: HTTPConnection, id: str) -> TaskRow:
+    return await gateway_of(connection).store.task(_checked(id, "task", hint="`holdfast tasks` lists them."))
+
+
 SessionDep = Annotated[SessionRow, Depends(_session)]
+TaskDep = Annotated[TaskRow, Depends(_task)]

@@ -16,9 +16,9 @@ from holdfast.domain.events.actor import PersonActor, ServiceActor
 from holdfast.periodic import PeriodicTask
 from holdfast.sessions import Caller, Sessions
 from holdfast.settings import RetentionSettings
-from holdfast.store.contract import CommandKey, Row, Store
+from holdfast.store.contract import CommandKey, Store
 from holdfast.store.rows import SessionRow
-from holdfast.tasks.prune import Pruning, kept_bytes
+from holdfast.tasks.prune import Prunable, Pruning
 
 EVERY_SECONDS = 3600.0
 FIRST_SECONDS = 60.0
@@ -28,13 +28,13 @@ ARCHIVE, DELETE = "sessions_archive_days", "sessions_delete_days"
 log = logging.getLogger(__name__)
 
 
-def outlived(rows: list[Row], rules: RetentionSettings, *, now: int) -> dict[str, list[Row]]:
+def outlived(tasks: list[Prunable], rules: RetentionSettings, *, now: int) -> dict[str, list[Prunable]]:
     """The ended tasks, given newest first, that a rule lets go; by the first rule that does."""
-    gone: dict[str, list[Row]] = {}
+    gone: dict[str, list[Prunable]] = {}
     size = 0
-    for place, row in enumerate(rows):
-        size += kept_bytes(row)
-        if rules.tasks_days and now - int(str(row["finished_at"])) >= rules.tasks_days * DAY_MS:
+    for place, task in enumerate(tasks):
+        size += task.bytes
+        if rules.tasks_days and now - task.ended.finished_at >= rules.tasks_days * DAY_MS:
             rule = f"tasks_days = {rules.tasks_days}"
         elif rules.tasks_count and place >= rules.tasks_count:
             rule = f"tasks_count = {rules.tasks_count}"
@@ -42,7 +42,7 @@ def outlived(rows: list[Row], rules: RetentionSettings, *, now: int) -> dict[str
             rule = f"tasks_megabytes = {rules.tasks_megabytes}"
         else:
             continue
-        gone.setdefault(rule, []).append(row)
+        gone.setdefault(rule, []).append(task)
     return gone
 
 
@@ -78,7 +78,7 @@ class Retention:
         """What is set now."""
         return self._rules()
 
-    async def preview(self) -> dict[str, list[Row]]:
+    async def preview(self) -> dict[str, list[Prunable]]:
         """What the rules would let go now, by rule."""
         rules = self._rules()
         if not (rules.tasks_days or rules.tasks_count or rules.tasks_megabytes):
@@ -86,9 +86,9 @@ class Retention:
         gone = outlived(await self._pruning.ended(), rules, now=self._clock.now())
         return {rule: await self._pruning.detailed(rows) for rule, rows in gone.items()}
 
-    async def apply(self, *, asked_by: PersonActor | None = None) -> dict[str, list[Row]]:
+    async def apply(self, *, asked_by: PersonActor | None = None) -> dict[str, list[Prunable]]:
         """Let go what the rules say, at its hour or because somebody wants it now; what went, by rule."""
-        gone: dict[str, list[Row]] = {}
+        gone: dict[str, list[Prunable]] = {}
         for rule, rows in (await self.preview()).items():
             log.info("retention: %s lets %d tasks go", rule, len(rows))
             by = ServiceActor(name="retention", rule=rule, asked_by=asked_by)

@@ -9,7 +9,8 @@ from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.task import TaskStopRequested
 from holdfast.domain.reset import RunningTask
 from holdfast.lifecycle.awake_clock import AwakeClock
-from holdfast.store.contract import Row, Store, Write
+from holdfast.store.contract import Store, Write
+from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.log import lifetime_set, stop_requested
 from holdfast.tasks.queries import TaskQueries
@@ -55,14 +56,14 @@ class RunningTasks:
             found += self._if_running(await self._store.task(task), request)
         for task in keep:
             row = await self._store.task(task)
-            if row["lifetime"] in ("chapter", "session"):
+            if row.lifetime in ("chapter", "session"):
                 found += self._if_running(row, lifetime_set(task, "persist", by=by))
         return tuple(found)
 
-    def _if_running(self, row: Row, event: AnyEvent) -> list[Write]:
-        if row["state"] != "running":
+    def _if_running(self, row: TaskRow, event: AnyEvent) -> list[Write]:
+        if row.state != "running":
             return []
-        return [Write(task_stream(str(row["id"])), (event,), expect=int(str(row["version"])))]
+        return [Write(task_stream(row.id), (event,), expect=row.version)]
 
     def signal(self, records: tuple[Record, ...]) -> None:
         """After these were written: end those whose end is requested."""

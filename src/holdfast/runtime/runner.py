@@ -186,9 +186,9 @@ class Runner:
         """When the commands that the turn waits for ended, or now: they work on while no gateway is there."""
         of_session = TaskFilter(session=session.id, foreground=True)
         rows = await self._store.tasks(of_session, before=SessionCursor(), limit=len(turn.open_calls))
-        rows = [row for row in rows if str(row["call"]) in turn.open_calls]
-        ended = [int(str(row["finished_at"])) for row in rows if row["finished_at"] is not None]
-        alive = [self._clock.now() for row in rows if row["state"] == "running" and _is_there(row["pid"])]
+        rows = [row for row in rows if row.call in turn.open_calls]
+        ended = [row.finished_at for row in rows if row.finished_at is not None]
+        alive = [self._clock.now() for row in rows if row.state == "running" and _is_there(row.pid)]
         return ended + alive
 
     async def _work(self, session_id: str) -> None:
@@ -290,7 +290,7 @@ class Runner:
         return found
 
 
-def _is_there(pid: object) -> bool:
+def _is_there(pid: int | None) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 

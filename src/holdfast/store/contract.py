@@ -15,7 +15,16 @@ from holdfast.domain.events import AnyEvent, Record
 from holdfast.follower_state import FollowerState
 from holdfast.store.card_contract import CardReads
 from holdfast.store.device_contract import DeviceStore
-from holdfast.store.rows import ResettableSession, SessionRow, StoreCounts, TurnRow
+from holdfast.store.rows import (
+    EndedTask,
+    ResettableSession,
+    SessionRow,
+    StoreCounts,
+    TaskCount,
+    TaskRow,
+    TurnRow,
+    WorkSlot,
+)
 
 PAGE_BYTES = 1_048_576
 
@@ -264,11 +273,11 @@ class Store(Protocol):
         """One wait by id or unique prefix. NotFound, or Conflict if it fits several."""
         ...
 
-    async def tasks(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[Row]:
+    async def tasks(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[TaskRow]:
         """A page of the archive, newest first."""
         ...
 
-    async def running_tasks(self) -> list[Row]:
+    async def running_tasks(self) -> list[TaskRow]:
         """Everything that runs, oldest first, also what a turn waits for."""
         ...
 
@@ -276,11 +285,11 @@ class Store(Protocol):
         """How many agents at work and cards not yet done descend from a session."""
         ...
 
-    async def ended_tasks(self) -> list[Row]:
-        """What may be pruned, newest first: ended and not pinned. Without the columns that only a reader needs."""
+    async def ended_tasks(self) -> list[EndedTask]:
+        """What may be pruned, newest first: ended and not pinned."""
         ...
 
-    async def tasks_by_id(self, tasks: list[str]) -> dict[str, Row]:
+    async def tasks_by_id(self, tasks: list[str]) -> dict[str, TaskRow]:
         """Those of these tasks that are there."""
         ...
 
@@ -296,7 +305,7 @@ class Store(Protocol):
         """All of them; true for an ended command that a turn waited for."""
         ...
 
-    async def task(self, prefix: str) -> Row:
+    async def task(self, prefix: str) -> TaskRow:
         """One task by id or unique prefix. NotFound, Gone, or Conflict if it fits several."""
         ...
 
@@ -308,11 +317,11 @@ class Store(Protocol):
         """Sessions, archived ones, messages, events, and the last seq."""
         ...
 
-    async def work_since(self, since: int, *, step: int) -> list[Row]:
+    async def work_since(self, since: int, *, step: int) -> list[WorkSlot]:
         """What ended and what began to wait, in slots of so many milliseconds; slots without anything are left out."""
         ...
 
-    async def count_tasks(self) -> list[Row]:
+    async def count_tasks(self) -> list[TaskCount]:
         """How many tasks there are in each state, and what their outputs take."""
         ...
 

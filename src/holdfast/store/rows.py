@@ -20,7 +20,7 @@ from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.events.parts import ShownArgument
 from holdfast.domain.events.problem import Failure
 from holdfast.domain.events.session import Purpose
-from holdfast.domain.events.task import Lifetime, TaskKind, TaskState
+from holdfast.domain.events.task import Lifetime, TaskKind, TaskOutcome, TaskState
 from holdfast.domain.session import SessionActivity, TurnState, session_activity
 
 WaitState = Literal["open", "answered", "closed"]
@@ -254,7 +254,7 @@ class EndedTask(msgspec.Struct, frozen=True, gc=False):
 
     id: str
     title: str
-    state: TaskState
+    state: TaskOutcome
     version: int
     finished_at: int
     output_bytes: int

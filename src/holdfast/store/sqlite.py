@@ -38,7 +38,7 @@ from holdfast.store.contract import (
 from holdfast.store.decisions import accepted
 from holdfast.store.device_contract import DeviceStore
 from holdfast.store.devices import SqliteDevices
-from holdfast.store.fetch import SESSION, Fetch
+from holdfast.store.fetch import SESSION, TASK, Fetch
 from holdfast.store.operations import (
     DoAppend,
     DoClaim,
@@ -50,7 +50,16 @@ from holdfast.store.operations import (
 )
 from holdfast.store.queries import queries
 from holdfast.store.readers import Readers
-from holdfast.store.rows import ResettableSession, SessionRow, StoreCounts, TurnRow
+from holdfast.store.rows import (
+    EndedTask,
+    ResettableSession,
+    SessionRow,
+    StoreCounts,
+    TaskCount,
+    TaskRow,
+    TurnRow,
+    WorkSlot,
+)
 from holdfast.store.search import SearchIndex
 from holdfast.store.stored_lines import checked
 from holdfast.store.subscriptions import Subscriptions
@@ -152,22 +161,7 @@ class SqliteStore:
         """One session by id or unique prefix."""
         return await self._fetch.by_prefix(SESSION, prefix)
 
-    async def _by_prefix(self, noun: str, prefix: str, *, get: str, find: str) -> Row:
-        row = self._one(get, {noun: prefix})
-        if row is not None:
-            return row
-        found = await self._rows(find, {"prefix": prefix, "beyond": prefix + "g"})
-        if len(found) == 1:
-            return await self._by_prefix(noun, str(found[0]["id"]), get=get, find=find)
-        if found:
-            listed = ", ".join(str(row["id"]) for row in found)
-            raise Conflict(f"{prefix} fits several {noun}s: {listed}.", hint="Give more characters.")
-        stream = f"{noun}/{prefix}"
-        if await self._rows("find_deleted", {"prefix": stream, "beyond": stream + "g"}):
-            raise Gone(f"{noun.capitalize()} {prefix} was deleted.", hint=f"`holdfast {noun}s` lists the others.")
-        raise NotFound(f"There is no {noun} {prefix}.", hint=f"`holdfast {noun}s` lists them.")
-
-    async def tasks(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[Row]:
+    async def tasks(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[TaskRow]:
         """A page of the archive, newest first."""
         where: dict[str, object] = {
             "kind": wanted.kind,
@@ -180,41 +174,41 @@ class SqliteStore:
             "before_id": before.id,
             "limit": limit,
         }
-        return await self._rows("list_all_tasks" if wanted.foreground else "list_tasks", where)
+        return await self._fetch.rows("list_all_tasks" if wanted.foreground else "list_tasks", where, TaskRow)
 
-    async def running_tasks(self) -> list[Row]:
+    async def running_tasks(self) -> list[TaskRow]:
         """Everything that runs, oldest first."""
-        return await self._rows("running_tasks", {})
+        return await self._fetch.rows("running_tasks", {}, TaskRow)
 
     async def count_descendants(self, root: str) -> int:
         """How many agents at work and cards not yet done descend from a session."""
-        return int(str((await self._rows("count_descendants", {"root": root}))[0]["open"]))
+        ((count,),) = await self._fetch.values("count_descendants", {"root": root})
+        return int(count)
 
-    async def ended_tasks(self) -> list[Row]:
+    async def ended_tasks(self) -> list[EndedTask]:
         """What may be pruned."""
-        return await self._rows("ended_tasks", {})
+        return await self._fetch.rows("ended_tasks", {}, EndedTask)
 
-    async def tasks_by_id(self, tasks: list[str]) -> dict[str, Row]:
+    async def tasks_by_id(self, tasks: list[str]) -> dict[str, TaskRow]:
         """Those of these tasks that are there."""
-        return {str(row["id"]): row for row in await self._rows("tasks_by_id", {"tasks": json.dumps(tasks)})}
+        rows = await self._fetch.rows("tasks_by_id", {"tasks": json.dumps(tasks)}, TaskRow)
+        return {row.id: row for row in rows}
 
     async def tasks_of_workers(self, sessions: list[str]) -> dict[str, str]:
         """The newest task of each of these sessions in which an agent works."""
-        rows = await self._rows("tasks_of_workers", {"workers": json.dumps(sessions)})
-        return {str(row["worker"]): str(row["id"]) for row in rows}
+        return dict(await self._fetch.values("tasks_of_workers", {"workers": json.dumps(sessions)}))
 
     async def task_event_bytes(self, tasks: list[str]) -> dict[str, int]:
         """What the events of each task take."""
-        rows = await self._rows("task_event_bytes", {"tasks": json.dumps(tasks)})
-        return {str(row["id"]): int(str(row["bytes"])) for row in rows}
+        return dict(await self._fetch.values("task_event_bytes", {"tasks": json.dumps(tasks)}))
 
     async def task_ids(self) -> dict[str, bool]:
         """All of them; true for an ended command that a turn waited for."""
-        return {str(row["id"]): bool(row["over"]) for row in await self._rows("task_ids", {})}
+        return {id: bool(over) for id, over in await self._fetch.values("task_ids", {})}
 
-    async def task(self, prefix: str) -> Row:
+    async def task(self, prefix: str) -> TaskRow:
         """One task by id or unique prefix."""
-        return await self._by_prefix("task", prefix, get="get_task", find="find_tasks")
+        return await self._fetch.by_prefix(TASK, prefix)
 
     async def unfinished_sessions(self) -> list[SessionRow]:
         """Every session that is not at rest."""
@@ -257,13 +251,13 @@ class SqliteStore:
         """Sessions, archived ones, messages, events, and the last seq."""
         return await self._readers.read(self._count_all)
 
-    async def work_since(self, since: int, *, step: int) -> list[Row]:
+    async def work_since(self, since: int, *, step: int) -> list[WorkSlot]:
         """What ended and what began to wait, in slots of so many milliseconds."""
-        return await self._rows("work_since", {"since": since, "step": step})
+        return await self._fetch.rows("work_since", {"since": since, "step": step}, WorkSlot)
 
-    async def count_tasks(self) -> list[Row]:
+    async def count_tasks(self) -> list[TaskCount]:
         """How many tasks there are in each state, and what their outputs take."""
-        return await self._rows("count_tasks", {})
+        return await self._fetch.rows("count_tasks", {}, TaskCount)
 
     async def search(self, text: str, *, limit: int) -> list[Hit]:
         """Where a text occurs, newest first."""

@@ -43,7 +43,7 @@ class AgentTasks:
         known = await self._store.find_command(caller.key)
         if known is not None:  # it works already, and how its directory looked before is not now
             return known
-        running = [row for row in await self._store.running_tasks() if row["kind"] == "agent"]
+        running = [row for row in await self._store.running_tasks() if row.kind == "agent"]
         if len(running) >= MOST_AGENTS:
             raise Unavailable(f"{len(running)} agents work in the background, which is the limit.")
         command = CreateSession(text=started.command, title=started.title)

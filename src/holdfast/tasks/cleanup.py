@@ -27,14 +27,14 @@ async def clear_left_over(
     root: Path,
 ) -> None:
     """Outputs of pruned tasks and those that are in the log, and what is needed only until a start or an end."""
-    running = {str(row["id"]): row for row in await store.running_tasks()}
+    running = {row.id: row for row in await store.running_tasks()}
     for task in remembered - running.keys():
         task_log.changes.forget(task)
     for task in environments.kept():
-        if task not in running or running[task]["pid"] is not None:
+        if task not in running or running[task].pid is not None:
             environments.drop(task)
     known = await store.task_ids()
-    needed = {str(row["left_by"]) for row in running.values()}
+    needed = {row.left_by for row in running.values()}
     for name in await asyncio.to_thread(_names, root):
         if name in needed:
             continue  # its keepers look after what it left behind

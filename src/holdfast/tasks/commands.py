@@ -30,8 +30,9 @@ from holdfast.processes.command import Command, CommandState, NeverStarted, Runn
 from holdfast.processes.kill import KillReport
 from holdfast.processes.supervisor import Supervisor
 from holdfast.sessions import Sessions
-from holdfast.store.contract import Appended, CommandKey, Row, Store, Write
+from holdfast.store.contract import Appended, CommandKey, Store, Write
 from holdfast.store.log_follower import LogFollower
+from holdfast.store.rows import TaskRow
 from holdfast.tasks.cleanup import clear_left_over, remove_if_in_the_log
 from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.environments import Environments
@@ -107,9 +108,9 @@ class Tasks:
         )
         known: list[asyncio.Event] = []
         for row in await self._store.running_tasks():
-            if row["kind"] == "process" and row["id"] not in {*self._starting, *self._watched}:  # somebody was quick
+            if row.kind == "process" and row.id not in {*self._starting, *self._watched}:  # somebody was quick
                 # whether it should have ended meanwhile is the follower's first question
-                known.append(self._watch(row, begin=not row["call"]))
+                known.append(self._watch(row, begin=not row.call))
         await asyncio.gather(*(wait_for_event(event, within=KNOWN_SECONDS) for event in known))
 
     async def stop(self) -> None:
@@ -177,10 +178,10 @@ class Tasks:
         except OSError as error:
             raise Unavailable(f"Its environment could not be kept for the start: {error.strerror}.") from error
 
-    def recover(self, row: Row) -> None:
+    def recover(self, row: TaskRow) -> None:
         """Find out what became of one that is called running, unless somebody does; if it has not begun, start it."""
-        task = str(row["id"])
-        if row["state"] != "running" or task in self._starting:
+        task = row.id
+        if row.state != "running" or task in self._starting:
             return
         watch = self._watched.get(task)
         if watch is None or watch.done():
@@ -205,9 +206,9 @@ class Tasks:
         await self._write(lambda: self.task_log.add(process_started(running.id, running.pid)))
         self._environments.drop(running.id)
 
-    async def _start_late(self, row: Row) -> CommandState:
+    async def _start_late(self, row: TaskRow) -> CommandState:
         """Start one whose intent was all that a gateway had written when it was killed."""
-        task = str(row["id"])
+        task = row.id
         started = await self.task_log.started(task)
         env = await asyncio.to_thread(self._environments.read, task) if started.own_environment else None
         if started.own_environment and env is None:
@@ -220,51 +221,51 @@ class Tasks:
         except HoldfastError as error:
             return NeverStarted(task, f"{error.message} {error.hint}".strip().rstrip("."))
 
-    async def wait_started(self, task: str) -> Row:
+    async def wait_started(self, task: str) -> TaskRow:
         """The task, once its command has begun or never will."""
         with self._store.subscribe(task_stream(task)) as changes:
-            while (row := await self._store.task(task))["state"] == "running" and row["pid"] is None:
+            while (row := await self._store.task(task)).state == "running" and row.pid is None:
                 await changes.wait()
                 changes.drain()
         return row
 
-    async def wait_ended(self, task: str) -> Row:
+    async def wait_ended(self, task: str) -> TaskRow:
         """The task, once it has ended and that is in the log."""
         with self._store.subscribe(task_stream(task)) as changes:
             while True:
                 if (watch := self._watched.get(task)) is not None:
                     await asyncio.wait({watch})
-                if (row := await self._store.task(task))["state"] != "running":
+                if (row := await self._store.task(task)).state != "running":
                     return row
                 await changes.wait()
                 changes.drain()
 
-    async def background(self, task: str, reason: str) -> Row:
+    async def background(self, task: str, reason: str) -> TaskRow:
         """Nobody waits for it any more; how it stands then. One that has ended in this very moment has ended."""
-        while (row := await self._store.task(task))["state"] == "running" and row["foreground"]:
+        while (row := await self._store.task(task)).state == "running" and row.foreground:
             with suppress(Conflict):  # something happened to it: look again
-                await self.task_log.add(backgrounded(task, reason), expect=int(str(row["version"])))
+                await self.task_log.add(backgrounded(task, reason), expect=row.version)
         return row
 
     async def request_stop(
-        self, row: Row, *, by: Actor, reason: str, force: bool, command: CommandKey | None = None
+        self, row: TaskRow, *, by: Actor, reason: str, force: bool, command: CommandKey | None = None
     ) -> Appended:
         """Want its end: written first, then signalled, then by force."""
-        task = str(row["id"])
-        if row["state"] != "running":
+        task = row.id
+        if row.state != "running":
             left = await self.task_log.find(task_of_left(task))  # what it left behind goes on in its place
-            if left is None or left["state"] != "running":
-                raise Conflict(f"Task {task} ended already: {row['state']}, {row['reason']}.")
-            task, row = str(left["id"]), left
+            if left is None or left.state != "running":
+                raise Conflict(f"Task {task} ended already: {row.state}, {row.reason}.")
+            task, row = left.id, left
         event = stop_requested(task, by=by, reason=reason, force=force)
         appended = await self.task_log.add(event, command=command)
         self.signal(task, force=force)
         self.recover(row)  # one that has not begun has nobody yet who writes its end
         return appended
 
-    async def pin(self, row: Row, *, pinned: bool, by: Actor, command: CommandKey | None = None) -> Appended:
+    async def pin(self, row: TaskRow, *, pinned: bool, by: Actor, command: CommandKey | None = None) -> Appended:
         """Keep it whatever is pruned, or not any more."""
-        return await self.task_log.add(pin_set(str(row["id"]), pinned=pinned, by=by), command=command)
+        return await self.task_log.add(pin_set(row.id, pinned=pinned, by=by), command=command)
 
     def signal(self, task: str, *, force: bool = False) -> None:
         """Its end is wanted in the log: see to it."""
@@ -277,17 +278,17 @@ class Tasks:
         kill = self._kills[task] = asyncio.create_task(self.supervisor.kill(task, grace=grace))
         kill.add_done_callback(lambda _: self._kills.pop(task) if self._kills.get(task) is kill else None)
 
-    def _watch(self, row: Row, *, begin: bool = True) -> asyncio.Event:
+    def _watch(self, row: TaskRow, *, begin: bool = True) -> asyncio.Event:
         """Follow it to its end; return what is set when it is known to run or to be over. `begin`: also start it."""
-        task, known = str(row["id"]), asyncio.Event()
+        task, known = row.id, asyncio.Event()
         following = self._follow_task(row, begin=begin, known=known)
         watch = self._watched[task] = asyncio.create_task(following, name=f"task {task}")
         watch.add_done_callback(lambda _: self._forget(task, watch))
         watch.add_done_callback(lambda _: known.set())
-        if row["stop_by"]:
+        if row.stop_by:
             self.signal(task, force=False)
-        if row["until"] is not None:
-            its_time = self._at_its_time(task, int(str(row["until"])))
+        if row.until is not None:
+            its_time = self._at_its_time(task, row.until)
             timer = asyncio.create_task(its_time, name=f"the time of task {task}")
             watch.add_done_callback(lambda _: timer.cancel())
         return known
@@ -313,22 +314,21 @@ class Tasks:
         except HoldfastError as error:
             log.info("task %s was not stopped: %s", task, error)
 
-    async def _follow_task(self, row: Row, *, begin: bool, known: asyncio.Event) -> None:
+    async def _follow_task(self, row: TaskRow, *, begin: bool, known: asyncio.Event) -> None:
         """Whatever goes wrong, it is not called running for ever."""
-        task = str(row["id"])
         while True:
             try:
                 return await self._until_over(row, begin=begin, known=known)
             except Corrupt as error:
-                return await self._finish(lost(task, error.message))
+                return await self._finish(lost(row.id, error.message))
             except (Unavailable, OSError) as error:
-                log.error("task %s cannot be followed now: %s", row["id"], error)
+                log.error("task %s cannot be followed now: %s", row.id, error)
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _until_over(self, row: Row, *, begin: bool, known: asyncio.Event) -> None:
-        task = str(row["id"])
-        if row["left_by"]:
-            await self.supervisor.take_over(task, str(row["left_by"]))
+    async def _until_over(self, row: TaskRow, *, begin: bool, known: asyncio.Event) -> None:
+        task = row.id
+        if row.left_by:
+            await self.supervisor.take_over(task, row.left_by)
         found = await self.supervisor.attach(task)
         if isinstance(found, NeverStarted) and found.cancelled:
             row = await self._store.task(task)
@@ -338,7 +338,7 @@ class Tasks:
                 return None
             found = await self._start_late(row)
         if isinstance(found, Running):
-            if row["pid"] is None:  # we were killed before this was written
+            if row.pid is None:  # we were killed before this was written
                 await self._began(found)
             known.set()
             found = await self.supervisor.wait(task)
@@ -356,8 +356,8 @@ class Tasks:
             self.recover(await self._store.task(task_of_left(task)))
         elif finished.output is not None:  # then the log has all of it
             await self.supervisor.remove(task)
-        if row["left_by"]:
-            await remove_if_in_the_log(self.task_log, self.supervisor, str(row["left_by"]))
+        if row.left_by:
+            await remove_if_in_the_log(self.task_log, self.supervisor, row.left_by)
         return None
 
     async def _finish(self, finished: TaskFinished, *also: Write) -> None:
@@ -386,14 +386,13 @@ class Tasks:
     async def _stop_orphans(self, session: str = "") -> None:
         """Of one session or of all: which was put away or deleted matters less than that none is missed."""
         for row in await self._store.running_tasks():
-            if row["kind"] == "process" and session in ("", row["session"]):
+            if row.kind == "process" and session in ("", row.session):
                 await self._stop_if_over(row)
 
-    async def _stop_if_over(self, row: Row) -> None:
+    async def _stop_if_over(self, row: TaskRow) -> None:
         """What should have ended while nobody was there to end it."""
-        task = str(row["id"])
-        if row["stop_by"]:
+        if row.stop_by:
             return  # its end is wanted already: on whose word stays
-        waiting = row["pid"] is None and task not in self._starting and task not in self._watched
+        waiting = row.pid is None and row.id not in self._starting and row.id not in self._watched
         if reason := await self._lifetimes.why_over(row, begun=not waiting):
-            await self._end_by_rule(task, reason)
+            await self._end_by_rule(row.id, reason)

@@ -19,8 +19,9 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import decode, session_stream
 from holdfast.follower_state import FollowerState
 from holdfast.sessions import Sessions
-from holdfast.store.contract import Row, SessionCursor, Store, TaskFilter
+from holdfast.store.contract import SessionCursor, Store, TaskFilter
 from holdfast.store.log_follower import LogFollower
+from holdfast.store.rows import TaskRow
 from holdfast.tasks.git_snapshots import GitSnapshots
 
 PAGE = 500
@@ -82,24 +83,22 @@ class TaskFileExporter:
 
     async def _catch_up(self) -> None:
         recent = await self._store.tasks(TaskFilter(kind="agent"), before=SessionCursor(), limit=RECENT)
-        for row in {str(row["id"]): row for row in (*recent, *await self._store.running_tasks())}.values():
-            if row["kind"] == "agent" and (
-                row["state"] == "running" or not (self._root / str(row["id"]) / SUMMARY).exists()
-            ):
-                with _going_on(str(row["id"])):
+        for row in {row.id: row for row in (*recent, *await self._store.running_tasks())}.values():
+            if row.kind == "agent" and (row.state == "running" or not (self._root / row.id / SUMMARY).exists()):
+                with _going_on(row.id):
                     await self._look(row)
 
-    async def _look(self, row: Row) -> None:
-        task, worker = str(row["id"]), str(row["worker"])
-        if row["kind"] != "agent":
+    async def _look(self, row: TaskRow) -> None:
+        task, worker = row.id, row.worker
+        if row.kind != "agent":
             return
-        if row["state"] == "running":
+        if row.state == "running":
             self._workers[worker] = task
         await self._write(task, worker)
-        if row["state"] != "running":
+        if row.state != "running":
             self._workers.pop(worker, None)
             self._written.pop(task, None)
-            await asyncio.to_thread(_replace, self._root / task / SUMMARY, str(row["summary"]))
+            await asyncio.to_thread(_replace, self._root / task / SUMMARY, row.summary)
             GitSnapshots(self._root).forget(task)
 
     async def _write(self, task: str, worker: str) -> None:

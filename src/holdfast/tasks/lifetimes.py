@@ -7,7 +7,7 @@ import logging
 from holdfast.clock import Clock
 from holdfast.domain.errors import Corrupt
 from holdfast.sessions import Sessions
-from holdfast.store.contract import Row
+from holdfast.store.rows import TaskRow
 from holdfast.tasks.views import stopper
 
 log = logging.getLogger(__name__)
@@ -20,20 +20,20 @@ class TaskLifetimes:
         self._sessions = sessions
         self._clock = clock
 
-    async def why_over(self, row: Row, *, begun: bool) -> str:
+    async def why_over(self, row: TaskRow, *, begun: bool) -> str:
         """Why it should end; empty while it should not.
 
         A command that a turn waits for ends with its call, whatever its lifetime is, and so does one that has not begun
         for its call. That is all that a turn ends: the command of the next turn has a call of its own.
         """
-        session, call = str(row["session"]), str(row["call"])
-        belongs_to_call = bool(row["foreground"]) or (bool(call) and not begun)
-        if not session or (row["lifetime"] in ("persist", "until") and not belongs_to_call):
+        session, call = row.session, row.call
+        belongs_to_call = row.foreground or (bool(call) and not begun)
+        if not session or (row.lifetime in ("persist", "until") and not belongs_to_call):
             return ""
         try:
             state = await self._sessions.get(session)
         except Corrupt as error:  # nothing is known of its session, so nothing ends because of it
-            log.warning("task %s runs on: %s", row["id"], error)
+            log.warning("task %s runs on: %s", row.id, error)
             return ""
         if not state.exists:
             return "its session was deleted"
@@ -41,11 +41,11 @@ class TaskLifetimes:
             return "its session was archived"
         return "its turn ended" if belongs_to_call and state.open_call(call) is None else ""
 
-    async def why_not_begin(self, row: Row) -> str:
+    async def why_not_begin(self, row: TaskRow) -> str:
         """Why a command that has not begun never should; empty if nobody cancelled it."""
-        if row["stop_by"]:
+        if row.stop_by:
             return f"stopped by {stopper(row)}"
-        if row["until"] is not None and self._clock.now() >= int(str(row["until"])):
+        if row.until is not None and self._clock.now() >= row.until:
             return "its time was over"
         return await self.why_over(row, begun=False)
 

@@ -11,8 +11,6 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 from holdfast.clock import Clock
 from holdfast.domain.card import Card, Run
 from holdfast.domain.commands import StartAgent, StartCommand
@@ -49,8 +47,8 @@ from holdfast.processes.command import CommandOutcome, NeverStarted
 from holdfast.processes.kill import Member
 from holdfast.processes.spool import Output
 from holdfast.secrets import NO_SECRETS, Mask
-from holdfast.store.contract import Append, Appended, CommandKey, Row, Store, Write
-from holdfast.store.rows import SessionRow
+from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
+from holdfast.store.rows import EndedTask, SessionRow, TaskRow
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.results import command_result, summarise_output
 
@@ -68,7 +66,7 @@ class TaskLog:
         self._mask = mask
         self.changes = changes
 
-    async def find(self, task: str) -> Row | None:
+    async def find(self, task: str) -> TaskRow | None:
         """The task of exactly this id, if there is one."""
         try:
             return await self._store.task(task)
@@ -103,7 +101,7 @@ class TaskLog:
         """Write the end down, and tell whoever started it. Once: a commit that was in doubt may have happened."""
         while True:
             row = await self.find(finished.task)
-            if row is None or row["state"] != "running":
+            if row is None or row.state != "running":
                 return
             with suppress(Conflict):  # it was detached or its session deleted in this very moment: look again
                 writes = (*await self._ending(finished, row), *also)
@@ -115,7 +113,7 @@ class TaskLog:
     async def turn_started(self, session: Session, event: TurnStarted) -> list[Write]:
         """What is written with the start of a turn: the session's task goes on, if it had ended."""
         row = await self.find(session.task) if session.task else None
-        if row is None or row["state"] == "running":
+        if row is None or row.state == "running":
             return []
         await self.changes.take(session.task, Path(session.cwd))
         return [Write(task_stream(session.task), (TaskResumed(task=session.task, turn=event.turn),))]
@@ -147,19 +145,19 @@ class TaskLog:
             return None
         return sorted({*turn.files, *(seen or ())})
 
-    async def _ending(self, finished: TaskFinished, row: Row) -> tuple[Write, ...]:
+    async def _ending(self, finished: TaskFinished, row: TaskRow) -> tuple[Write, ...]:
         """The end, and the note. Only if nothing happened to the task since: who is told depends on that."""
-        end = Write(task_stream(finished.task), (finished,), expect=int(str(row["version"])))
-        session = str(row["session"])
-        parent = await self._session(session) if session and not row["foreground"] else None
+        end = Write(task_stream(finished.task), (finished,), expect=row.version)
+        session = row.session
+        parent = await self._session(session) if session and not row.foreground else None
         if parent is None:
             return (end,)
-        kind: TaskKind = "agent" if row["kind"] == "agent" else "process"
-        text = end_note(finished.task, str(row["title"]), finished, of=kind)
+        kind: TaskKind = "agent" if row.kind == "agent" else "process"
+        text = end_note(finished.task, row.title, finished, of=kind)
         told: AnyEvent = NoteReceived(text=text, task=finished.task)
         room = parent.queued < QUEUE_LIMIT
-        if row["notify"] and room and not parent.archived:  # what was put away does not wake up by itself
-            input = f"task-{finished.task}-{int(str(row['version'])) + 1}"
+        if row.notify and room and not parent.archived:  # what was put away does not wake up by itself
+            input = f"task-{finished.task}-{row.version + 1}"
             told = InputReceived(
                 input=input, text=text, mode="queue", by=TaskActor(task=finished.task), source="task", ref=finished.task
             )
@@ -254,23 +252,23 @@ def run_started(card: Card, *, task: str, session: str, cwd: str) -> Write:
     return Write(task_stream(task), (started,), expect=0)
 
 
-def left_behind(row: Row, left: tuple[Member, ...], *, by: Actor) -> tuple[Write, ...]:
+def left_behind(row: TaskRow, left: tuple[Member, ...], *, by: Actor) -> tuple[Write, ...]:
     """What a command left behind is a task of its own with the lifetime of that command; nothing if nobody is left."""
-    if not left or row["left_by"]:
+    if not left or row.left_by:
         return ()
-    task = task_of_left(str(row["id"]))
+    task = task_of_left(row.id)
     started = TaskStarted(
         task=task,
         task_kind="process",
-        title=task_title(f"left by {row['title']}"),
-        command=str(row["command"]),
-        argv=msgspec.json.decode(str(row["argv"]), type=list[str]),
-        cwd=str(row["cwd"]),
+        title=task_title(f"left by {row.title}"),
+        command=row.command,
+        argv=row.argv,
+        cwd=row.cwd,
         by=by,
-        session=str(row["session"]),
-        lifetime=msgspec.convert(row["lifetime"], Lifetime),
-        until=None if row["until"] is None else int(str(row["until"])),
-        left_by=str(row["id"]),
+        session=row.session,
+        lifetime=row.lifetime,
+        until=row.until,
+        left_by=row.id,
     )
     return (Write(task_stream(task), (started, process_started(task, left[0].pid)), expect=0),)
 
@@ -303,20 +301,19 @@ def pin_set(task: str, *, pinned: bool, by: Actor) -> TaskPinned:
     return TaskPinned(task=task, pinned=pinned, by=by)
 
 
-def pruned(row: Row, *, bytes: int, by: Actor) -> TaskPruned:
+def pruned(row: EndedTask, *, bytes: int, by: Actor) -> TaskPruned:
     """It is deleted; only this stays."""
-    state = msgspec.convert(row["state"], TaskOutcome)
-    return TaskPruned(task=str(row["id"]), title=str(row["title"]), state=state, bytes=bytes, by=by)
+    return TaskPruned(task=row.id, title=row.title, state=row.state, bytes=bytes, by=by)
 
 
 # --- ends -----------------------------------------------------------------------------------------
 
 
 def process_finished(
-    row: Row, end: CommandOutcome, *, output: Output, left: tuple[Member, ...], changes: GitSnapshots, mask: Mask
+    row: TaskRow, end: CommandOutcome, *, output: Output, left: tuple[Member, ...], changes: GitSnapshots, mask: Mask
 ) -> TaskFinished:
     """A command is over. `left` are its processes that are still there. Call it in a thread: it reads files."""
-    task = str(row["id"])
+    task = row.id
     if isinstance(end, NeverStarted):
         return never_started(task, end.reason)
     result, summary = command_result(row, end, output_problem=output.problem), summarise_output(output, mask)
@@ -329,8 +326,8 @@ def process_finished(
         output_bytes=summary.size,
         dropped_bytes=summary.dropped,
         preview=summary.preview,
-        output=summary.text if row["foreground"] else None,
-        files=None if row["foreground"] or row["left_by"] else changes.changes_since(task, Path(str(row["cwd"]))),
+        output=summary.text if row.foreground else None,
+        files=None if row.foreground or row.left_by else changes.changes_since(task, Path(row.cwd)),
         survivors=[f"{one.pid} {one.name}" for one in left],
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.clock import Clock
@@ -18,13 +18,13 @@ from holdfast.domain.events import SYSTEM, task_stream
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.task import TaskOutcome
 from holdfast.processes.supervisor import Supervisor
-from holdfast.store.contract import Append, CommandKey, Row, Store, Write
+from holdfast.store.contract import Append, CommandKey, Store, Write
+from holdfast.store.rows import EndedTask, TaskRow
 from holdfast.tasks.log import pruned
 
 AT_ONCE = 100
 SHOWN = 500
 """So many of the tasks that go are shown one by one."""
-TAKES = "takes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,25 +37,28 @@ class Rule:
     state: TaskOutcome | None = None
 
 
-def chosen(rows: list[Row], rule: Rule, *, now: int) -> list[Row]:
+@dataclass(frozen=True, slots=True)
+class Prunable:
+    """An ended task that may go."""
+
+    ended: EndedTask
+    bytes: int
+    """What it takes: its files and its events. What search keeps of it is not counted."""
+    row: TaskRow | None = None
+    """All that is known of it, for those that are shown."""
+
+
+def chosen(tasks: list[Prunable], rule: Rule, *, now: int) -> list[Prunable]:
     """Which of the ended tasks, given newest first, a rule takes."""
     found = []
-    for place, row in enumerate(rows):
-        old = rule.older_than_ms is None or now - int(str(row["finished_at"])) >= rule.older_than_ms
-        large = rule.larger_than is None or _output_bytes(row) > rule.larger_than
+    for place, task in enumerate(tasks):
+        ended = task.ended
+        old = rule.older_than_ms is None or now - ended.finished_at >= rule.older_than_ms
+        large = rule.larger_than is None or ended.output_bytes - ended.dropped_bytes > rule.larger_than
         late = rule.keep_last is None or place >= rule.keep_last
-        if old and large and late and rule.state in (None, row["state"]):
-            found.append(row)
+        if old and large and late and rule.state in (None, ended.state):
+            found.append(task)
     return found
-
-
-def _output_bytes(row: Row) -> int:
-    return int(str(row["output_bytes"])) - int(str(row["dropped_bytes"]))
-
-
-def kept_bytes(row: Row) -> int:
-    """What a task takes: its files and its events, as `Pruning.ended` measured them."""
-    return int(str(row[TAKES]))
 
 
 class Pruning:
@@ -66,59 +69,59 @@ class Pruning:
         self._supervisor = supervisor
         self._clock = clock
 
-    async def preview(self, rule: Rule) -> list[Row]:
+    async def preview(self, rule: Rule) -> list[Prunable]:
         """What would go; the first ones as they are shown."""
         return await self.detailed(chosen(await self.ended(), rule, now=self._clock.now()))
 
-    async def detailed(self, rows: list[Row]) -> list[Row]:
-        """The same, the first ones with every column."""
-        known = await self._store.tasks_by_id([str(row["id"]) for row in rows[:SHOWN]])
-        first = [known[str(row["id"])] | row for row in rows[:SHOWN] if str(row["id"]) in known]
-        return first + rows[SHOWN:]
+    async def detailed(self, tasks: list[Prunable]) -> list[Prunable]:
+        """The same, the first ones with their rows."""
+        rows = await self._store.tasks_by_id([task.ended.id for task in tasks[:SHOWN]])
+        first = [replace(task, row=rows[task.ended.id]) for task in tasks[:SHOWN] if task.ended.id in rows]
+        return first + tasks[SHOWN:]
 
-    async def ended(self) -> list[Row]:
-        """What may be pruned, newest first, each with what it takes. What search keeps of it is not counted."""
+    async def ended(self) -> list[Prunable]:
+        """What may be pruned, newest first."""
         rows = await self._store.ended_tasks()
-        tasks = [str(row["id"]) for row in rows]
+        tasks = [row.id for row in rows]
         events = await self._store.task_event_bytes(tasks)
         files = await asyncio.to_thread(lambda: {task: _on_disk(self._supervisor.root / task) for task in tasks})
-        return [row | {TAKES: events[str(row["id"])] + files[str(row["id"])]} for row in rows]
+        return [Prunable(row, events[row.id] + files[row.id]) for row in rows]
 
-    async def prune(self, rule: Rule, *, by: Actor, command: CommandKey | None = None) -> list[Row]:
+    async def prune(self, rule: Rule, *, by: Actor, command: CommandKey | None = None) -> list[Prunable]:
         """Let it go; what went."""
         if command is not None and await self._store.find_command(command) is not None:
             raise _before()
         return await self.remove(await self.preview(rule), by=by, command=command)
 
-    async def remove(self, rows: list[Row], *, by: Actor, command: CommandKey | None = None) -> list[Row]:
+    async def remove(self, tasks: list[Prunable], *, by: Actor, command: CommandKey | None = None) -> list[Prunable]:
         """These very tasks, some at a time; those that went. One that was pinned or continued meanwhile stays."""
-        gone: list[Row] = []
-        for start in range(0, len(rows), AT_ONCE):
-            some = await self._take(rows[start : start + AT_ONCE], by=by, command=None if gone else command)
-            for row in some:
+        gone: list[Prunable] = []
+        for start in range(0, len(tasks), AT_ONCE):
+            some = await self._take(tasks[start : start + AT_ONCE], by=by, command=None if gone else command)
+            for task in some:
                 with suppress(NotFound):
-                    await self._supervisor.remove(str(row["id"]))
+                    await self._supervisor.remove(task.ended.id)
             gone += some
         return gone
 
-    async def _take(self, rows: list[Row], *, by: Actor, command: CommandKey | None) -> list[Row]:
+    async def _take(self, tasks: list[Prunable], *, by: Actor, command: CommandKey | None) -> list[Prunable]:
         """Write down that they go, if they still are as they were seen; which of them."""
-        while rows:
-            guards = [Write(task_stream(str(row["id"])), (), expect=int(str(row["version"]))) for row in rows]
-            write = Write(SYSTEM, tuple(pruned(row, bytes=kept_bytes(row), by=by) for row in rows))
+        while tasks:
+            guards = [Write(task_stream(task.ended.id), (), expect=task.ended.version) for task in tasks]
+            write = Write(SYSTEM, tuple(pruned(task.ended, bytes=task.bytes, by=by) for task in tasks))
             try:
                 appended = await self._store.append(Append((write, *guards), self._clock.now(), command=command))
             except VersionConflict:
-                rows = [row for row in rows if await self._unchanged(row)]
+                tasks = [task for task in tasks if await self._unchanged(task.ended)]
                 continue
             if appended.duplicate:  # these are not those that went then
                 raise _before()
-            return rows
+            return tasks
         return []
 
-    async def _unchanged(self, row: Row) -> bool:
+    async def _unchanged(self, row: EndedTask) -> bool:
         try:
-            return (await self._store.task(str(row["id"])))["version"] == row["version"]
+            return (await self._store.task(row.id)).version == row.version
         except Rejected:  # somebody else has pruned it
             return False
 

@@ -20,8 +20,8 @@ from holdfast.domain.task import task_of_left
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import Output, Window
 from holdfast.sessions import Caller, Sessions
-from holdfast.store.contract import Appended, CommandKey, OutputFound, Row, SessionCursor, Store, TaskFilter
-from holdfast.store.rows import SessionRow
+from holdfast.store.contract import Appended, CommandKey, OutputFound, SessionCursor, Store, TaskFilter
+from holdfast.store.rows import SessionRow, TaskRow
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.plain_text import plain
 from holdfast.tasks.sandbox import explain_failure
@@ -53,18 +53,18 @@ class TaskQueries:
 
     # --- looking --------------------------------------------------------------------------------
 
-    async def find(self, prefix: str) -> Row:
+    async def find(self, prefix: str) -> TaskRow:
         """One task by id or unique prefix."""
         return await self._store.task(prefix)
 
     async def running(self, *, foreground: bool = False, within: str = "") -> list[TaskView]:
         """Everything that runs now, oldest first; with `within` only what that session and its descendants started."""
-        rows = [row for row in await self._store.running_tasks() if foreground or not row["foreground"]]
+        rows = [row for row in await self._store.running_tasks() if foreground or not row.foreground]
         return await self.views([row for row in rows if not within or await self.belongs_to(row, within)])
 
-    async def belongs_to(self, row: Row, session: str) -> bool:
+    async def belongs_to(self, row: TaskRow, session: str) -> bool:
         """Whether a session, or one that descends from it, started the task or works on it."""
-        for id in {str(row["session"]), str(row["worker"])} - {""}:
+        for id in {row.session, row.worker} - {""}:
             if id == session:
                 return True
             with suppress(NotFound, Gone):
@@ -76,20 +76,20 @@ class TaskQueries:
         """A page of the archive, newest first."""
         return await self.views(await self._store.tasks(wanted, before=before, limit=limit))
 
-    async def view(self, row: Row) -> TaskView:
+    async def view(self, row: TaskRow) -> TaskView:
         """One of them."""
         return (await self.views([row]))[0]
 
-    async def views(self, rows: list[Row]) -> list[TaskView]:
+    async def views(self, rows: list[TaskRow]) -> list[TaskView]:
         """Rows with what is known right now."""
-        alive = any(row["state"] == "running" and row["kind"] == "process" for row in rows)
+        alive = any(row.state == "running" and row.kind == "process" for row in rows)
         activities = await self._activities() if alive else {}
         sizes = await asyncio.to_thread(self._sizes, rows) if alive else {}
         now = self._clock.now()
         shown = []
         for row in rows:
-            task, running = str(row["id"]), row["state"] == "running"
-            owner = await self._owner(str(row["session"])) if running and row["session"] else None
+            task, running = row.id, row.state == "running"
+            owner = await self._owner(row.session) if running and row.session else None
             activity = activities.get(task) if running else None
             shown.append(view(row, now=now, output_bytes=sizes.get(task), activity=activity, owner=owner))
         return shown
@@ -101,9 +101,9 @@ class TaskQueries:
             return Owner(gone=True)
         return Owner(archived=row.archived, chapter_at=row.chapter_at, max_age_ms=self._max_age_ms(row))
 
-    def _sizes(self, rows: list[Row]) -> dict[str, int]:
+    def _sizes(self, rows: list[TaskRow]) -> dict[str, int]:
         """How much each running command has written so far."""
-        running = [str(row["id"]) for row in rows if row["state"] == "running" and row["kind"] == "process"]
+        running = [row.id for row in rows if row.state == "running" and row.kind == "process"]
         return {task: self._tasks.supervisor.output(task).size() for task in running}
 
     async def _activities(self) -> dict[str, Activity | NotYet]:
@@ -118,29 +118,29 @@ class TaskQueries:
 
     # --- reading --------------------------------------------------------------------------------
 
-    async def window(self, row: Row, *, offset: int, limit: int) -> Window:
+    async def window(self, row: TaskRow, *, offset: int, limit: int) -> Window:
         """A piece of its output, as it was written."""
         kept = await self._kept(row)
         if kept is not None:
             return Window(offset, 0, kept[offset : offset + limit], len(kept))
         return await asyncio.to_thread(lambda: self._readable(row).read(offset, limit))
 
-    async def wait_window(self, row: Row, *, offset: int, limit: int, seconds: float) -> Window:
+    async def wait_window(self, row: TaskRow, *, offset: int, limit: int, seconds: float) -> Window:
         """The same, but when there is nothing behind the offset yet, wait a while for it."""
         loop = asyncio.get_running_loop()
         patience = loop.time() + seconds
         while True:
             window = await self.window(row, offset=offset, limit=limit)
-            if window.next > offset or row["state"] != "running" or loop.time() >= patience:
+            if window.next > offset or row.state != "running" or loop.time() >= patience:
                 return window
             await asyncio.sleep(FOLLOW_SECONDS)
-            row = await self._store.task(str(row["id"]))
+            row = await self._store.task(row.id)
 
     async def search(self, text: str, *, limit: int) -> list[OutputFound]:
         """Where a text occurs in an output, of what runs in its last bytes, of what ended in what is indexed; or in
         what the agent of a task said.
         """
-        running = [str(row["id"]) for row in await self._store.running_tasks() if row["kind"] == "process"]
+        running = [row.id for row in await self._store.running_tasks() if row.kind == "process"]
         found = await asyncio.to_thread(self._search_running, running[::-1], text.casefold())
         indexed = await self._store.search_outputs(text, limit=limit)
         said = await self._agent_answers(text, limit=limit)
@@ -162,7 +162,7 @@ class TaskQueries:
                 found.append(OutputFound(task, " ".join(clean[max(0, at - 60) : at + 120].split())))
         return found
 
-    async def tail(self, row: Row, *, lines: int, limit: int) -> Window:
+    async def tail(self, row: TaskRow, *, lines: int, limit: int) -> Window:
         """Its last lines."""
         kept = await self._kept(row)
         if kept is None:
@@ -170,30 +170,30 @@ class TaskQueries:
         last = b"".join(kept.splitlines(keepends=True)[-lines:])[-limit:]
         return Window(len(kept) - len(last), 0, last, len(kept))
 
-    def _readable(self, row: Row) -> Output:
+    def _readable(self, row: TaskRow) -> Output:
         """Its file. `Corrupt` if a command has put something else in its place."""
-        output = self._tasks.supervisor.output(str(row["id"]))
+        output = self._tasks.supervisor.output(row.id)
         if output.problem:
-            raise Corrupt(f"The output of task {row['id']} is lost: {output.problem}.")
+            raise Corrupt(f"The output of task {row.id} is lost: {output.problem}.")
         return output
 
-    async def _kept(self, row: Row) -> bytes | None:
+    async def _kept(self, row: TaskRow) -> bytes | None:
         """The output that is in the log itself; for an agent, what it said last."""
-        if row["state"] == "running":
-            return None if row["kind"] == "process" else b""
-        if row["kind"] != "process":
-            return str(row["summary"]).encode()
-        output = await self._tasks.task_log.output(str(row["id"]))
+        if row.state == "running":
+            return None if row.kind == "process" else b""
+        if row.kind != "process":
+            return row.summary.encode()
+        output = await self._tasks.task_log.output(row.id)
         return None if output is None else output.encode()
 
-    async def excerpt(self, row: Row, *, offset: int | None = None, lines: int = 0) -> str:
+    async def excerpt(self, row: TaskRow, *, offset: int | None = None, lines: int = 0) -> str:
         """Its output for a model: bounded, plain, with the total stated."""
         try:
             return await self._text(row, offset=offset, lines=lines)
         except Corrupt as error:
             return f"[{error.message}]"
 
-    async def _text(self, row: Row, *, offset: int | None, lines: int) -> str:
+    async def _text(self, row: TaskRow, *, offset: int | None, lines: int) -> str:
         if lines:
             found = await self.tail(row, lines=lines, limit=2 * HALF)
             return f"{self._shown(found)}[{found.size} bytes in all]"
@@ -214,51 +214,51 @@ class TaskQueries:
         """Without keys, also where it was cut in the middle of one."""
         return self._tasks.mask(plain(window.data))
 
-    async def result_text(self, row: Row) -> str:
+    async def result_text(self, row: TaskRow) -> str:
         """How it ended and what it printed, for a model."""
         text = await self.excerpt(row)
         lead = text if text.endswith("\n") or not text else text + "\n"
         left, hint = await self._left_by(row), await self._sandbox_hint(row, text)
-        return f"{lead}[{row['state']}: {row['reason']}]{left}{hint}"
+        return f"{lead}[{row.state}: {row.reason}]{left}{hint}"
 
-    async def _left_by(self, row: Row) -> str:
-        left = await self._tasks.task_log.find(task_of_left(str(row["id"])))
-        if left is None or left["state"] != "running":
+    async def _left_by(self, row: TaskRow) -> str:
+        left = await self._tasks.task_log.find(task_of_left(row.id))
+        if left is None or left.state != "running":
             return ""
-        return f"\n[It left processes behind, which run on as task {left['id']}, pid {left['pid']}.]"
+        return f"\n[It left processes behind, which run on as task {left.id}, pid {left.pid}.]"
 
-    async def _sandbox_hint(self, row: Row, text: str) -> str:
-        if row["state"] != "failed" or row["kind"] != "process":
+    async def _sandbox_hint(self, row: TaskRow, text: str) -> str:
+        if row.state != "failed" or row.kind != "process":
             return ""
-        spec = (await self._tasks.task_log.started(str(row["id"]))).sandbox
+        spec = (await self._tasks.task_log.started(row.id)).sandbox
         hint = "" if spec is None else explain_failure(text, spec)
         return f"\n{hint}" if hint else ""
 
     # --- waiting and ending ---------------------------------------------------------------------
 
-    async def wait_ended(self, task: str) -> Row:
+    async def wait_ended(self, task: str) -> TaskRow:
         """The task, once it has ended."""
         row = await self._store.task(task)
-        if row["kind"] == "process":
-            return await self._tasks.wait_ended(str(row["id"]))
-        with self._store.subscribe(task_stream(str(row["id"]))) as changes:
-            while (row := await self._store.task(task))["state"] == "running":
+        if row.kind == "process":
+            return await self._tasks.wait_ended(row.id)
+        with self._store.subscribe(task_stream(row.id)) as changes:
+            while (row := await self._store.task(task)).state == "running":
                 await changes.wait()
                 changes.drain()
         return row
 
     async def stop(
-        self, row: Row, *, by: Actor, reason: str, force: bool, command: CommandKey | None = None
+        self, row: TaskRow, *, by: Actor, reason: str, force: bool, command: CommandKey | None = None
     ) -> Appended:
         """Want its end. An agent's turn is stopped; what it had started in the background goes on."""
-        if row["kind"] == "process":
+        if row.kind == "process":
             return await self._tasks.request_stop(row, by=by, reason=reason, force=force, command=command)
-        if row["state"] != "running":
-            raise Conflict(f"Task {row['id']} ended already: {row['state']}, {row['reason']}.")
+        if row.state != "running":
+            raise Conflict(f"Task {row.id} ended already: {row.state}, {row.reason}.")
         if command is None:  # an agent ends one that it started; asked again, it is the same stop
-            command = CommandKey(f"stop-{row['id']}-{row['version']}", str(row["id"]))
-        await self._begun(str(row["worker"]))
-        return await self._sessions.execute(str(row["worker"]), StopTurn(), Caller(command, by))
+            command = CommandKey(f"stop-{row.id}-{row.version}", row.id)
+        await self._begun(row.worker)
+        return await self._sessions.execute(row.worker, StopTurn(), Caller(command, by))
 
     async def _begun(self, session: str) -> None:
         """Wait for the turn of an agent that was given work and has not begun: there is nothing to stop before."""

@@ -14,7 +14,7 @@ from holdfast.domain.task import INLINE, PREVIEW, command_outcome
 from holdfast.processes.command import Ended, Lost
 from holdfast.processes.spool import Output
 from holdfast.secrets import Mask
-from holdfast.store.contract import Row
+from holdfast.store.rows import TaskRow
 from holdfast.tasks.plain_text import plain
 from holdfast.tasks.views import signal_name, stopper
 
@@ -32,9 +32,9 @@ class CommandResult:
     """None when nobody recorded it."""
 
 
-def command_result(row: Row, end: Ended | Lost, *, output_problem: str) -> CommandResult:
+def command_result(row: TaskRow, end: Ended | Lost, *, output_problem: str) -> CommandResult:
     """Judge the end of a command that had begun."""
-    stopped = f"stopped by {stopper(row)}" if row["stop_by"] else ""
+    stopped = f"stopped by {stopper(row)}" if row.stop_by else ""
     code, name, at, lost, evidence = None, "", None, "", ""
     match end:
         case Ended():

@@ -9,9 +9,8 @@ import msgspec
 from holdfast.domain.stale import Owner, stale
 from holdfast.domain.text import duration
 from holdfast.processes.activity import Activity, NotYet
-from holdfast.store.contract import Row
+from holdfast.store.rows import TaskRow
 
-_list = msgspec.json.Decoder(list[str]).decode
 BLOCKED = "blocked ("
 """How the reason of a run begins that ended by blocking its card."""
 NOT_SEEN = ("unknown", "", "it began after the last look")
@@ -71,33 +70,21 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def view(
-    row: Row, *, now: int, output_bytes: int | None, activity: Activity | NotYet | None, owner: Owner | None = None
+    row: TaskRow, *, now: int, output_bytes: int | None, activity: Activity | NotYet | None, owner: Owner | None = None
 ) -> TaskView:
     """A row of the archive, with what is known of it right now."""
-    started, finished = int(str(row["started_at"])), row["finished_at"]
-    end = now if finished is None else int(str(finished))
-    alive = finished is None and row["kind"] == "process"
+    age_ms = (now if row.finished_at is None else row.finished_at) - row.started_at
+    alive = row.finished_at is None and row.kind == "process"
     word, detail, evidence = NOT_SEEN if alive and activity is None else seen(activity)
-    shown = row | {
-        "argv": _list(str(row["argv"])),
-        "files": None if row["files"] is None else _list(str(row["files"])),
-        "survivors": _list(str(row["survivors"])),
-        "foreground": bool(row["foreground"]),
-        "notify": bool(row["notify"]),
-        "pinned": bool(row["pinned"]),
-        "blocked": row["kind"] == "card" and str(row["reason"]).startswith(BLOCKED),
-        "duration_ms": max(0, end - started),
+    shown = msgspec.structs.asdict(row) | {
+        "blocked": row.kind == "card" and row.reason.startswith(BLOCKED),
+        "duration_ms": max(0, age_ms),
         "ended_by": stopper(row),
         "activity": word,
         "activity_detail": detail,
         "activity_evidence": evidence,
         "stale": stale(
-            started_at=started,
-            age_ms=end - started,
-            activity=word,
-            detail=detail,
-            pinned=bool(row["pinned"]),
-            owner=owner,
+            started_at=row.started_at, age_ms=age_ms, activity=word, detail=detail, pinned=row.pinned, owner=owner
         ),
         "quiet_looks": activity.quiet_looks if isinstance(activity, Activity) else 0,
         "ports": list(activity.evidence.ports) if isinstance(activity, Activity) else [],
@@ -107,14 +94,14 @@ def view(
     if output_bytes is not None:
         shown["output_bytes"] = output_bytes
     processes = activity.evidence.pids if isinstance(activity, Activity) else ()
-    if row["left_by"] and processes and row["pid"] not in processes:
+    if row.left_by and processes and row.pid not in processes:
         shown["pid"] = processes[0]  # the one that was named first is gone
     return msgspec.convert(shown, TaskView)
 
 
-def stopper(row: Row) -> str:
+def stopper(row: TaskRow) -> str:
     """On whose word it was ended, and why if that is known; empty when it ended by itself."""
-    return f"{row['stop_by']} ({row['stop_reason']})" if row["stop_reason"] else str(row["stop_by"])
+    return f"{row.stop_by} ({row.stop_reason})" if row.stop_reason else row.stop_by
 
 
 def seen(activity: Activity | NotYet | None) -> tuple[str, str, str]:

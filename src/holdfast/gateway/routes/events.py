@@ -16,8 +16,7 @@ from holdfast.domain.errors import HoldfastError, Rejected, Unauthorized
 from holdfast.domain.events import task_stream
 from holdfast.gateway.answers import of_error
 from holdfast.gateway.contract import returns
-from holdfast.gateway.paths import SessionDep, find_session
-from holdfast.gateway.routes.tasks import find_task
+from holdfast.gateway.paths import SessionDep, TaskDep, find_session
 from holdfast.gateway.shapes import EventPage
 from holdfast.gateway.state import Gateway, GatewayDep, follower_of, gateway_of
 from holdfast.gateway.stream import PIECE_BYTES, Follower, Frame, Streams, as_message, as_sse, seq_of
@@ -46,9 +45,9 @@ async def all_events(at: GatewayDep, request: Request, after: After = 0, limit: 
 
 
 @router.get("/tasks/{id:task}/events", **returns(EventPage))
-async def task_events(at: GatewayDep, id: str, after: After = 0, limit: Limit = 500) -> Response:
+async def task_events(at: GatewayDep, row: TaskDep, after: After = 0, limit: Limit = 500) -> Response:
     """The events of a task after a version: who did what when."""
-    page = await at.store.read(task_stream(str((await find_task(at, id))["id"])), after=after, limit=limit)
+    page = await at.store.read(task_stream(row.id), after=after, limit=limit)
     return _page(page, after + len(page.lines))
 
 

@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
@@ -24,9 +23,8 @@ from holdfast.gateway.house_shapes import (
 )
 from holdfast.gateway.state import Gateway, GatewayDep
 from holdfast.lifecycle.doctor import examine
-from holdfast.store.contract import Row
-from holdfast.store.rows import SessionRow, TaskCount
-from holdfast.tasks.prune import kept_bytes
+from holdfast.store.rows import SessionRow, WorkSlot
+from holdfast.tasks.prune import Prunable
 
 STEP_MS = 30 * 60_000
 SHOWN = 100
@@ -39,15 +37,13 @@ async def overview(at: GatewayDep, hours: Annotated[int, Query(ge=1, le=168)] = 
     end = at.clock.now() // STEP_MS * STEP_MS + STEP_MS
     count = hours * 3_600_000 // STEP_MS
     since = end - count * STEP_MS
-    rows = {int(str(row["slot"])): row for row in await at.store.work_since(since, step=STEP_MS)}
-    slots = [_slot(rows.get(place, {}), since + place * STEP_MS) for place in range(count)]
-    tasks = [msgspec.convert(row, TaskCount) for row in await at.store.count_tasks()]
-    return answer(Overview(step_ms=STEP_MS, slots=slots, tasks=tasks))
+    rows = {row.slot: row for row in await at.store.work_since(since, step=STEP_MS)}
+    slots = [_slot(rows.get(place, WorkSlot(place)), since + place * STEP_MS) for place in range(count)]
+    return answer(Overview(step_ms=STEP_MS, slots=slots, tasks=await at.store.count_tasks()))
 
 
-def _slot(row: Row, at: int) -> Slot:
-    turns, tasks, failed, waits = (int(str(row.get(name, 0))) for name in ("turns", "tasks", "failed", "waits"))
-    return Slot(at=at, turns=turns, tasks=tasks, failed=failed, waits=waits)
+def _slot(row: WorkSlot, at: int) -> Slot:
+    return Slot(at=at, turns=row.turns, tasks=row.tasks, failed=row.failed, waits=row.waits)
 
 
 @router.get("/doctor", **returns(Findings))
@@ -76,13 +72,13 @@ async def apply_retention(at: GatewayDep, request: Request) -> Response:
 
 
 async def _retention(
-    at: Gateway, found: dict[str, list[Row]], sessions: dict[str, list[SessionRow]], *, pruned: bool
+    at: Gateway, found: dict[str, list[Prunable]], sessions: dict[str, list[SessionRow]], *, pruned: bool
 ) -> RetentionView:
     rules = at.retention.rules
     parts = []
-    for rule, rows in found.items():
-        tasks = await at.task_queries.views(rows[:SHOWN])
-        parts.append(LetGo(rule=rule, count=len(rows), bytes=sum(map(kept_bytes, rows)), tasks=tasks))
+    for rule, tasks in found.items():
+        views = await at.task_queries.views([task.row for task in tasks[:SHOWN] if task.row is not None])
+        parts.append(LetGo(rule=rule, count=len(tasks), bytes=sum(task.bytes for task in tasks), tasks=views))
     return RetentionView(
         tasks_days=rules.tasks_days,
         tasks_count=rules.tasks_count,

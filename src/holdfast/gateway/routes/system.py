@@ -60,7 +60,7 @@ async def status(at: GatewayDep) -> Response:
         problem=found.problem,
         working=at.runner.working,
         inbox=Counter(entry.kind for entry in await at.dispatcher.inbox.entries()),
-        tasks=sum(not row["foreground"] for row in await at.store.running_tasks()),
+        tasks=sum(not row.foreground for row in await at.store.running_tasks()),
         **msgspec.structs.asdict(counts),
     )
     return answer(shape)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 from contextlib import suppress
 from dataclasses import replace
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
-from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
 from holdfast.domain.commands import (
@@ -23,12 +21,12 @@ from holdfast.domain.commands import (
     StopTask,
     WriteTask,
 )
-from holdfast.domain.errors import NotFound, Rejected
+from holdfast.domain.errors import Rejected
 from holdfast.domain.events import task_stream
 from holdfast.domain.why.task import why_task
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import parse_command, returns, takes
-from holdfast.gateway.paths import SessionDep, find_session
+from holdfast.gateway.paths import SessionDep, TaskDep, find_session
 from holdfast.gateway.routes.sessions import CURSOR, is_directory
 from holdfast.gateway.shapes import (
     Dropped,
@@ -43,34 +41,17 @@ from holdfast.gateway.shapes import (
     Why,
 )
 from holdfast.gateway.state import Gateway, GatewayDep
-from holdfast.store.contract import Appended, Row, SessionCursor, TaskFilter
+from holdfast.store.contract import Appended, SessionCursor, TaskFilter
 from holdfast.tasks.log import agent_started, command_started
 from holdfast.tasks.plain_text import coloured, whole
-from holdfast.tasks.prune import SHOWN, Rule, kept_bytes
+from holdfast.tasks.prune import SHOWN, Rule
 from holdfast.tasks.views import TaskView
 
-TASK_ID = re.compile(r"[0-9a-f]{4,32}\Z")
 LONGEST_WAIT = 60
 OUTPUT_LIMIT = 1 << 20
 BESIDE = 1 << 14
 """More bytes than that are cleaned beside the loop, which has others to serve."""
 router = APIRouter(prefix="/v1", tags=["tasks"])
-
-
-class TaskConvertor(StringConvertor):
-    """What may be the id of a task; the nouns beside it are not."""
-
-    regex = r"(?!(?:agents|prune|search|stale)(?:/|$))[^/]+"
-
-
-register_url_convertor("task", TaskConvertor())
-
-
-async def find_task(at: Gateway, prefix: str) -> Row:
-    """The task that an id or a unique prefix of it names."""
-    if not TASK_ID.match(prefix):
-        raise NotFound(f"{prefix[:80]!r} is not the id of a task.", hint="`holdfast tasks` lists them.")
-    return await at.task_queries.find(prefix)
 
 
 def accepted(task: str, appended: Appended, *, session: str = "") -> Response:
@@ -181,8 +162,7 @@ async def search_outputs(
             row = await at.task_queries.find(hit.task)
         except Rejected:  # pruned, and the index has not come so far yet
             continue
-        at_ms = int(str(row["started_at"]))
-        hits.append(OutputHit(task=hit.task, title=str(row["title"]), at=at_ms, snippet=hit.snippet))
+        hits.append(OutputHit(task=hit.task, title=row.title, at=row.started_at, snippet=hit.snippet))
     return answer(OutputHits(hits))
 
 
@@ -197,25 +177,24 @@ async def prune_tasks(at: GatewayDep, request: Request) -> Response:
         state=command.state,
     )
     if command.confirm:
-        rows = await at.pruning.prune(rule, by=caller.by, command=caller.key)
+        gone = await at.pruning.prune(rule, by=caller.by, command=caller.key)
     else:
-        rows = await at.pruning.preview(rule)
-    views = await at.task_queries.views(rows[:SHOWN])
-    shape = Pruned(pruned=command.confirm, count=len(rows), bytes=sum(map(kept_bytes, rows)), tasks=views)
+        gone = await at.pruning.preview(rule)
+    views = await at.task_queries.views([task.row for task in gone[:SHOWN] if task.row is not None])
+    shape = Pruned(pruned=command.confirm, count=len(gone), bytes=sum(task.bytes for task in gone), tasks=views)
     return answer(shape, status=202)
 
 
 @router.get("/tasks/{id:task}", **returns(TaskView))
-async def show_task(at: GatewayDep, id: str) -> Response:
+async def show_task(at: GatewayDep, row: TaskDep) -> Response:
     """One task."""
-    return answer(await at.task_queries.view(await find_task(at, id)))
+    return answer(await at.task_queries.view(row))
 
 
 @router.get("/tasks/{id:task}/why", **returns(Why))
-async def explain_task(at: GatewayDep, id: str) -> Response:
+async def explain_task(at: GatewayDep, row: TaskDep) -> Response:
     """What it is doing or how it ended, on whose word, and how that is known."""
-    row = await find_task(at, id)
-    return answer(Why(f"task {row['id']}", await task_statements(at, await at.task_queries.view(row))))
+    return answer(Why(f"task {row.id}", await task_statements(at, await at.task_queries.view(row))))
 
 
 async def task_statements(at: Gateway, view: TaskView) -> list[Statement]:
@@ -229,20 +208,19 @@ async def task_statements(at: Gateway, view: TaskView) -> list[Statement]:
 
 @router.get("/tasks/{id:task}/wait", **returns(TaskView))
 async def wait_for_task(
-    at: GatewayDep, id: str, seconds: Annotated[int, Query(ge=0, le=LONGEST_WAIT)] = 30
+    at: GatewayDep, row: TaskDep, seconds: Annotated[int, Query(ge=0, le=LONGEST_WAIT)] = 30
 ) -> Response:
     """The task when it has ended, or as it is after so many seconds."""
-    task = str((await find_task(at, id))["id"])
     with suppress(TimeoutError):  # then it is told as it is
         async with asyncio.timeout(seconds):
-            await at.task_queries.wait_ended(task)
-    return answer(await at.task_queries.view(await at.task_queries.find(task)))
+            await at.task_queries.wait_ended(row.id)
+    return answer(await at.task_queries.view(await at.task_queries.find(row.id)))
 
 
 @router.get("/tasks/{id:task}/output", **returns(OutputPage, media=("application/octet-stream",)))
 async def task_output(
     at: GatewayDep,
-    id: str,
+    row: TaskDep,
     offset: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=64, le=OUTPUT_LIMIT)] = 65_536,
     tail: Annotated[int, Query(ge=0, le=100_000, description="Only so many last lines, instead of an offset.")] = 0,
@@ -250,20 +228,19 @@ async def task_output(
     raw: Annotated[bool, Query(description="The bytes as they were written; what was dropped is left out.")] = False,
 ) -> Response:
     """A piece of the output: clean for a screen, or raw. Ask again from `next` on."""
-    row = await find_task(at, id)
     if tail:
         window = await at.task_queries.tail(row, lines=tail, limit=OUTPUT_LIMIT)
     else:
         window = await at.task_queries.wait_window(row, offset=offset, limit=limit, seconds=wait)
-    before, row = row["state"], await at.task_queries.find(str(row["id"]))
-    over = row["state"] != "running"
+    before, row = row.state, await at.task_queries.find(row.id)
+    over = row.state != "running"
     if over and before == "running" and not tail:  # what it wrote last may have come after that look
         window = await at.task_queries.window(row, offset=offset, limit=limit)
     if raw:
         headers = {
             "holdfast-next": str(window.next),
             "holdfast-size": str(window.size),
-            "holdfast-state": str(row["state"]),
+            "holdfast-state": row.state,
         }
         return Response(window.data, headers=headers, media_type="application/octet-stream")
     data = window.data if over and window.next >= window.size else whole(window.data) or window.data
@@ -272,7 +249,7 @@ async def task_output(
         offset=window.offset,
         next=start + len(data),
         size=window.size,
-        state=str(row["state"]),
+        state=row.state,
         dropped=Dropped(window.offset, start) if window.dropped else None,
         text=await asyncio.to_thread(coloured, data) if len(data) > BESIDE else coloured(data),
     )
@@ -280,27 +257,25 @@ async def task_output(
 
 
 @router.post("/tasks/{id:task}/stop", **takes(StopTask, TaskAccepted))
-async def stop_task(at: GatewayDep, id: str, request: Request) -> Response:
+async def stop_task(at: GatewayDep, row: TaskDep, request: Request) -> Response:
     """End it: ask, then force."""
-    row = await find_task(at, id)
-    command, caller = await parse_command(request, StopTask, subject=str(row["id"]))
+    command, caller = await parse_command(request, StopTask, subject=row.id)
     known = await at.store.find_command(caller.key)
     if known is not None:
-        return accepted(str(row["id"]), known, session=str(row["worker"]))
+        return accepted(row.id, known, session=row.worker)
     reason = "by force" if command.force else ""
     appended = await at.task_queries.stop(row, by=caller.by, reason=reason, force=command.force, command=caller.key)
-    return accepted(str(row["id"]), appended, session=str(row["worker"]))
+    return accepted(row.id, appended, session=row.worker)
 
 
 @router.post("/tasks/{id:task}/write", **takes(WriteTask, Taken))
-async def write_task(at: GatewayDep, id: str, request: Request) -> Response:
+async def write_task(at: GatewayDep, row: TaskDep, request: Request) -> Response:
     """Type something into its input, once: a retry under the same id gets the first answer.
 
     What is typed is not written down, so a gateway that was killed in between does not know of it any more.
     """
-    row = await find_task(at, id)
-    command, caller = await parse_command(request, WriteTask, subject=str(row["id"]))
-    return answer(await at.typed.once(caller.key, lambda: _type(at, str(row["id"]), command)), status=202)
+    command, caller = await parse_command(request, WriteTask, subject=row.id)
+    return answer(await at.typed.once(caller.key, lambda: _type(at, row.id, command)), status=202)
 
 
 async def _type(at: Gateway, task: str, command: WriteTask) -> Taken:
@@ -312,9 +287,8 @@ async def _type(at: Gateway, task: str, command: WriteTask) -> Taken:
 
 
 @router.post("/tasks/{id:task}/pin", **takes(PinTask, TaskAccepted))
-async def pin_task(at: GatewayDep, id: str, request: Request) -> Response:
+async def pin_task(at: GatewayDep, row: TaskDep, request: Request) -> Response:
     """Keep it whatever is pruned, or not any more."""
-    row = await find_task(at, id)
-    command, caller = await parse_command(request, PinTask, subject=str(row["id"]))
+    command, caller = await parse_command(request, PinTask, subject=row.id)
     appended = await at.tasks.pin(row, pinned=command.pinned, by=caller.by, command=caller.key)
-    return accepted(str(row["id"]), appended)
+    return accepted(row.id, appended)

@@ -65,7 +65,7 @@ class Delegate:
         except HoldfastError as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
         return ToolOutput(
-            f"Task {task} is {row['state']}: the agent {profile} works on it in the background.",
+            f"Task {task} is {row.state}: the agent {profile} works on it in the background.",
             task=task,
-            end=CommandEnd(running=row["state"] == "running"),
+            end=CommandEnd(running=row.state == "running"),
         )

@@ -22,7 +22,7 @@ from holdfast.domain.task import NEVER_STARTED, task_of_call
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Tool, ToolOutput
 from holdfast.settings import OTHERS_TASKS
-from holdfast.store.contract import Row
+from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.log import command_started
 from holdfast.tasks.queries import TaskQueries
@@ -117,8 +117,8 @@ class TerminalTools:
         if row is None:
             await self._start(task, context, arguments)
             row = await self._task_queries.find(task)
-        since = int(str(row["started_at"]))
-        if row["state"] == "running" and row["pid"] is None:  # a crash came before its beginning
+        since = row.started_at
+        if row.state == "running" and row.pid is None:  # a crash came before its beginning
             since = self._clock.now()
         self._tasks.recover(row)
         return await self._outcome(await self._tasks.wait_started(task), arguments, since=since)
@@ -148,12 +148,12 @@ class TerminalTools:
             text = f"It was started before, as task {task}, and that was pruned: what came of it is not known any more."
             raise ToolFailed(text) from error
 
-    async def _outcome(self, row: Row, arguments: TerminalArguments, *, since: int) -> ToolOutput:
-        task = str(row["id"])
+    async def _outcome(self, row: TaskRow, arguments: TerminalArguments, *, since: int) -> ToolOutput:
+        task = row.id
         if arguments.background:
-            if row["state"] != "running":
+            if row.state != "running":
                 return await self._ended(row)
-            text = f"It runs in the background as task {task}, pid {row['pid']}."
+            text = f"It runs in the background as task {task}, pid {row.pid}."
             return ToolOutput(text, task=task, end=CommandEnd(running=True))
         left = since / 1000 + arguments.timeout - self._clock.now() / 1000
         try:
@@ -161,20 +161,18 @@ class TerminalTools:
                 row = await self._tasks.wait_ended(task)
         except TimeoutError:
             row = await self._tasks.background(task, f"it took longer than {arguments.timeout} s")
-            if row["state"] == "running":
+            if row.state == "running":
                 so_far = await self._task_queries.excerpt(row)
                 text = f"It still runs after {arguments.timeout} s and goes on in the background as task {task}."
                 return ToolOutput(f"{text} So far it printed:\n{so_far}", task=task, end=CommandEnd(running=True))
-        if str(row["reason"]).startswith(NEVER_STARTED):
-            raise ToolFailed(f"{row['reason']}.")
+        if row.reason.startswith(NEVER_STARTED):
+            raise ToolFailed(f"{row.reason}.")
         return await self._ended(row)
 
-    async def _ended(self, row: Row) -> ToolOutput:
+    async def _ended(self, row: TaskRow) -> ToolOutput:
         """How it ended. Of one that was lost nobody knows that."""
-        outcome: CallOutcome = "unknown" if row["state"] == "lost" else "done"
-        return ToolOutput(
-            await self._task_queries.result_text(row), task=str(row["id"]), end=_end(row), outcome=outcome
-        )
+        outcome: CallOutcome = "unknown" if row.state == "lost" else "done"
+        return ToolOutput(await self._task_queries.result_text(row), task=row.id, end=_end(row), outcome=outcome)
 
 
 class ProcessTool:
@@ -194,13 +192,13 @@ class ProcessTool:
             row = await self._task_queries.find(arguments.task)
             if not context.other_sessions and not await self._task_queries.belongs_to(row, context.session):
                 raise ToolFailed(
-                    f"Task {row['id']} belongs to another session, and this profile sees only tasks of this session "
+                    f"Task {row.id} belongs to another session, and this profile sees only tasks of this session "
                     f'and of the agents that it started. The rule "{OTHERS_TASKS}" = "allow" would open it.'
                 )
             if arguments.action == "write":
-                started = await self._tasks.task_log.started(str(row["id"]))
+                started = await self._tasks.task_log.started(row.id)
                 _check_input(context, started)
-            return ToolOutput(await self._act(context, row, arguments), task=str(row["id"]))
+            return ToolOutput(await self._act(context, row, arguments), task=row.id)
         except HoldfastError as error:
             raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
 
@@ -213,8 +211,8 @@ class ProcessTool:
         note = f"\n({hidden} more run in other sessions; this profile does not see them.)" if hidden else ""
         return table(own, session=context.session) + note
 
-    async def _act(self, context: ToolContext, row: Row, arguments: ProcessArguments) -> str:
-        task = str(row["id"])
+    async def _act(self, context: ToolContext, row: TaskRow, arguments: ProcessArguments) -> str:
+        task = row.id
         match arguments.action:
             case "poll":
                 return (
@@ -236,10 +234,10 @@ class ProcessTool:
                 await self._task_queries.stop(row, by=by, reason="it asked for the end", force=False)
                 try:
                     async with asyncio.timeout(KILL_SECONDS):
-                        row = await self._task_queries.wait_ended(str(row["id"]))
+                        row = await self._task_queries.wait_ended(row.id)
                 except TimeoutError:
                     return f"Its end was asked for, and it still runs after {KILL_SECONDS} s; `list` shows it."
-                return f"{row['state']}: {row['reason']}"
+                return f"{row.state}: {row.reason}"
             case "write":
                 data = arguments.text.encode()
                 taken = await self._tasks.supervisor.write(task, data)
@@ -261,9 +259,8 @@ def _check_input(context: ToolContext, started: TaskStarted) -> None:
         )
 
 
-def _end(row: Row) -> CommandEnd:
-    code = row["exit_code"]
-    return CommandEnd(None if code is None else int(str(code)), str(row["signal"]), row["state"] == "stopped")
+def _end(row: TaskRow) -> CommandEnd:
+    return CommandEnd(row.exit_code, row.signal, row.state == "stopped")
 
 
 def _sentence(view: TaskView) -> str:

@@ -77,7 +77,7 @@ SELECT * FROM tasks WHERE state = 'running' ORDER BY started_at, id;
 
 -- name: get_task
 -- One task.
-SELECT * FROM tasks WHERE id = :task;
+SELECT * FROM tasks WHERE id = :id;
 
 -- name: tasks_by_id
 -- Those of these tasks that are there.
@@ -85,11 +85,11 @@ SELECT * FROM tasks WHERE id IN (SELECT value FROM json_each(:tasks));
 
 -- name: find_tasks
 -- Ids by prefix; two are enough to know that it is ambiguous, ten make a helpful message.
-SELECT id, title FROM tasks WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
+SELECT id FROM tasks WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
 
 -- name: tasks_of_workers
 -- The newest task of each of these sessions in which an agent works.
-SELECT id, worker FROM tasks WHERE worker IN (SELECT value FROM json_each(:workers)) ORDER BY started_at, id;
+SELECT worker, id FROM tasks WHERE worker IN (SELECT value FROM json_each(:workers)) ORDER BY started_at, id;
 
 -- name: task_event_bytes
 -- What the events of tasks take.
