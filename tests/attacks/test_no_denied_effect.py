@@ -38,7 +38,7 @@ class Agent:
 
 
 @dataclass
-class DispatchContext:
+class RandomRules:
     """The rules of every profile, and what is expected of every effect."""
 
     chance: random.Random
@@ -106,7 +106,7 @@ async def quiet(rig: BoardRig) -> None:
 
 async def grow(seed: int, trees: int) -> int:
     """Let trees of agents work; how many effects were allowed and seen."""
-    world = DispatchContext(random.Random(seed))
+    world = RandomRules(random.Random(seed))
     with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
         root = Path(directory)
         rig = await BoardRig(root / "home", config=world.config()).start()

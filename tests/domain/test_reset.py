@@ -72,7 +72,7 @@ class Process:
 
 
 @dataclass
-class DispatchContext:
+class Situation:
     """One session, its commands, a person, and a clock that looks every few seconds."""
 
     rules: ResetRules
@@ -241,7 +241,7 @@ rules = st.builds(
 def test_promise_5_a_reset_comes_once_on_time_and_is_postponed_only_by_what_may(
     mode: ResetMode, chosen: ResetRules, script: list[tuple[str, int]], look: int
 ) -> None:
-    world = DispatchContext(_with(chosen, mode=mode), look)
+    world = Situation(_with(chosen, mode=mode), look)
     for what, length in script:
         note(f"{world.now - START:>12} {what} {length}")
         world.do(what, length)
@@ -267,11 +267,11 @@ def _with(chosen: ResetRules, *, mode: ResetMode) -> ResetRules:
     )
 
 
-def _speakers(world: DispatchContext) -> list[Actor]:
+def _speakers(world: Situation) -> list[Actor]:
     return [record.event.by for record in world.book.records if isinstance(record.event, InputReceived)]
 
 
-def _people_acted(world: DispatchContext, after: int, until: int) -> bool:
+def _people_acted(world: Situation, after: int, until: int) -> bool:
     """Somebody said something, or undid the reset, between two moments."""
     return any(
         after <= record.at <= until and is_person(getattr(record.event, "by", THE_RESET_CLOCK))
@@ -279,17 +279,17 @@ def _people_acted(world: DispatchContext, after: int, until: int) -> bool:
     )
 
 
-def _begun_anew(world: DispatchContext, after: int, until: int) -> bool:
+def _begun_anew(world: Situation, after: int, until: int) -> bool:
     return any(after <= record.at <= until for record in world.book.records if isinstance(record.event, InputReceived))
 
 
 def test_the_script_reaches_all_of_it() -> None:
     """A property that never meets its case proves nothing."""
-    world = DispatchContext(ResetRules(mode="both", idle_ms=HOUR, max_postpone_ms=HOUR), MINUTE)
+    world = Situation(ResetRules(mode="both", idle_ms=HOUR, max_postpone_ms=HOUR), MINUTE)
     for what, length in [("say", 2 * HOUR), ("working", 0), ("wait", 5 * HOUR), ("queue", 0), ("wait", 2 * DAY)]:
         world.do(what, length)
     assert world.seen == {"not due", "reset idle", "postponed by a turn", "postponed by a process"}
-    daily = DispatchContext(ResetRules(mode="daily"), MINUTE)
+    daily = Situation(ResetRules(mode="daily"), MINUTE)
     for what, length in [("say", MINUTE), ("down", 3 * DAY), ("wait", 2 * DAY)]:
         daily.do(what, length)
     assert [reset.rule for _, reset in daily.reset_service] == ["daily"], "caught up once, and not for each day"
@@ -298,8 +298,8 @@ def test_the_script_reaches_all_of_it() -> None:
 # --- one by one ---------------------------------------------------------------------------------
 
 
-def idle_world(*processes: Process) -> DispatchContext:
-    world = DispatchContext(ResetRules(mode="idle", idle_ms=HOUR, max_postpone_ms=HOUR, process_max_age_ms=DAY), MINUTE)
+def idle_world(*processes: Process) -> Situation:
+    world = Situation(ResetRules(mode="idle", idle_ms=HOUR, max_postpone_ms=HOUR, process_max_age_ms=DAY), MINUTE)
     world.do("say", MINUTE)
     world.processes += processes
     return world
@@ -354,7 +354,7 @@ def test_what_postponed_is_forgotten_when_the_rules_say_that_nothing_is_due() ->
 
 def test_a_rule_is_not_about_the_time_before_it_was_set() -> None:
     """Whoever chooses `daily` at noon does not lose the morning at once."""
-    world = DispatchContext(ResetRules(), HOUR)
+    world = Situation(ResetRules(), HOUR)
     world.do("say", MINUTE)
     world.do("wait", 2 * DAY)
     world.do("policy", 0)
@@ -367,7 +367,7 @@ def test_a_rule_is_not_about_the_time_before_it_was_set() -> None:
 
 def test_a_fork_is_as_fresh_as_the_moment_of_its_making() -> None:
     """Else the daily hour that its parent has lived through would reset it at once."""
-    world = DispatchContext(ResetRules(mode="daily"), HOUR)
+    world = Situation(ResetRules(mode="daily"), HOUR)
     world.do("say", MINUTE)
     world.book.tell(SetResetPolicy(policy=ResetPolicy(mode="daily", at_hour=5)))
     world.book.tell(CompactSession())

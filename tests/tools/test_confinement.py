@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdfast.runtime.tools.context import ToolContext, ToolFailed
+from holdfast.runtime.tools.context import ToolContext, ToolFailed, real_path
 from holdfast.runtime.tools.files import EDIT, LIST, READ, SEARCH, WRITE
 from holdfast.runtime.tools.tool import AnyTool, Tool
 
@@ -27,7 +27,7 @@ PIECES = (
 )
 
 
-class DispatchContext:
+class LinkedTree:
     """A working directory full of links, and what lies around it."""
 
     def __init__(self, base: Path) -> None:
@@ -71,9 +71,9 @@ class DispatchContext:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DispatchContext]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LinkedTree]:
     base = tmp_path_factory.mktemp("confinement").resolve() / "base"
-    made = DispatchContext(base)
+    made = LinkedTree(base)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(base / "home"))
         yield made
@@ -93,14 +93,14 @@ def paths() -> st.SearchStrategy[str]:
 @example("dangling")
 @example("chain/file")
 @example("~/file")
-def test_what_is_called_inside_is_inside(world: DispatchContext, path: str) -> None:
+def test_what_is_called_inside_is_inside(world: LinkedTree, path: str) -> None:
     path = path.replace("CWD", world.cwd_path)
     try:
         target = ToolContext(world.cwd).resolve(path)
     except ToolFailed:
         return
     real = os.path.realpath(target)
-    assert real == str(target)
+    assert real == str(target) == real_path(target)
     assert real == world.cwd_path or real.startswith(world.cwd_path + "/")
 
 
@@ -114,7 +114,7 @@ def test_what_is_called_inside_is_inside(world: DispatchContext, path: str) -> N
 @example("up/secret")
 @example("~/file")
 @example("CWD/../secret")
-def test_no_tool_reaches_out(world: DispatchContext, path: str) -> None:
+def test_no_tool_reaches_out(world: LinkedTree, path: str) -> None:
     path = path.replace("CWD", world.cwd_path)
     before = world.outside()
 
@@ -137,7 +137,7 @@ def test_no_tool_reaches_out(world: DispatchContext, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["out", "up", "root", "chain", "file-out", "..", "/", "~", "a/link", "dangling"])
-async def test_a_search_does_not_reach_out(world: DispatchContext, path: str) -> None:
+async def test_a_search_does_not_reach_out(world: LinkedTree, path: str) -> None:
     world.build()
     result = await call(SEARCH, world.cwd, pattern="secret", path=path)
     assert result.outcome == "failed"
@@ -169,7 +169,7 @@ class Swapped(ToolContext):
     ids=lambda value: value.name if isinstance(value, Tool) else value["path"],
 )
 async def test_a_link_that_is_put_there_in_between_leads_nowhere(
-    world: DispatchContext, tool: AnyTool, arguments: dict[str, str]
+    world: LinkedTree, tool: AnyTool, arguments: dict[str, str]
 ) -> None:
     world.build()
     before = world.outside()
@@ -180,7 +180,7 @@ async def test_a_link_that_is_put_there_in_between_leads_nowhere(
     assert (world.cwd / "a-before" / "file").read_text() == "inside"
 
 
-async def test_what_is_closed_stays_closed_wherever_one_works(world: DispatchContext, tmp_path: Path) -> None:
+async def test_what_is_closed_stays_closed_wherever_one_works(world: LinkedTree, tmp_path: Path) -> None:
     world.build()
     context = ToolContext(world.cwd, closed=(world.cwd / "a",))
     arguments: list[tuple[AnyTool, dict[str, str]]] = [
@@ -198,7 +198,7 @@ async def test_what_is_closed_stays_closed_wherever_one_works(world: DispatchCon
         assert "is closed to tools" in (await READ.call(everything, json.dumps({"path": path}))).output
 
 
-async def test_a_hard_link_is_read_but_its_other_end_is_not_written(world: DispatchContext) -> None:
+async def test_a_hard_link_is_read_but_its_other_end_is_not_written(world: LinkedTree) -> None:
     world.build()
     (world.cwd / "hard").hardlink_to(world.around[2])
     await call(WRITE, world.cwd, path="hard", content="mine")

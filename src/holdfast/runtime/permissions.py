@@ -132,8 +132,8 @@ def rule_policy(
     """What one set of rules says of one call. `granted` are the patterns that a person allowed for the session."""
     if isinstance(tool, Tool) and tool.subject_field == "command":
         return _command_policy(tool, call, subject, rules, context=context, granted=granted)
-    fit_to_budget = [pattern for pattern, rule in rules.items() if fits(pattern, tool.name, subject, rule)]
-    policy = _longest(fit_to_budget, rules) if fit_to_budget else _usual(tool, call)
+    matching = [pattern for pattern, rule in rules.items() if fits(pattern, tool.name, subject, rule)]
+    policy = _longest(matching, rules) if matching else _usual(tool, call)
     if policy == "ask" and any(fits(pattern, tool.name, subject) for pattern in granted):
         return "allow"
     return policy
@@ -187,12 +187,12 @@ def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Po
         return False
     path = context.display(resolved)
     tool = "write" if found.writes else "read"
-    fit_to_budget = [pattern for pattern, rule in rules.items() if fits(pattern, tool, path, rule)]
-    return (_longest(fit_to_budget, rules) if fit_to_budget else "ask" if found.writes else "allow") == "allow"
+    matching = [pattern for pattern, rule in rules.items() if fits(pattern, tool, path, rule)]
+    return (_longest(matching, rules) if matching else "ask" if found.writes else "allow") == "allow"
 
 
-def _longest(fit_to_budget: list[str], rules: dict[str, Policy]) -> Policy:
-    return rules[max(fit_to_budget, key=lambda pattern: (":" in pattern, len(pattern)))]
+def _longest(matching: list[str], rules: dict[str, Policy]) -> Policy:
+    return rules[max(matching, key=lambda pattern: (":" in pattern, len(pattern)))]
 
 
 def _usual(tool: AnyTool, call: Call) -> Policy:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from holdfast.domain.events.parts import Call
 from holdfast.domain.events.session import ModelResponded
 from holdfast.domain.next_step import CallModel
@@ -25,6 +27,8 @@ def model_request(
 def _of_the_directory(context: ToolContext) -> str:
     """What the project tells every agent; a file that cannot be read is said to be so."""
     try:
+        if context.cwd.is_dir() and not os.path.lexists(context.cwd / AGENTS_FILE):
+            return ""
         path = context.resolve(AGENTS_FILE)
         if not path.exists():
             return ""
