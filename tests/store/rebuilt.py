@@ -9,8 +9,8 @@ from pathlib import Path
 
 from holdfast.config import Home
 from holdfast.lifecycle.doctor import rebuild
+from holdfast.store.projected_rows import PROJECTIONS
 
-PROJECTIONS = ("sessions", "turns", "waits", "tasks", "spoken", "deleted", "boards", "cards", "card_links", "runs")
 Tables = dict[str, list[tuple[object, ...]]]
 
 

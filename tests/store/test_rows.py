@@ -77,8 +77,8 @@ def test_flags_and_json_are_decoded() -> None:
     stored = {COLUMNS.get(field, field): 0 for field in SessionRow.__struct_fields__}
     values = stored | {
         "pinned": 1,
-        "begun_at": 7,
-        "compacting": 2,
+        "first_input_at": 7,
+        "compaction_running": 1,
         "reset_policy": '{"mode":"daily"}',
         "ancestors": '["a"]',
     }

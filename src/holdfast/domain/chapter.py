@@ -97,27 +97,49 @@ class Chapter(msgspec.Struct, frozen=True, gc=False):
         return self.summary is not None and self.summary.source == "digest"
 
 
+def compaction_after(event: SummaryEvent, *, requested: bool, running: bool) -> tuple[bool, bool]:
+    """Whether a shorter context is still requested after an event, and whether somebody is making it."""
+    match event:
+        case SummaryRequested():
+            return True, running
+        case SummaryStarted():
+            return requested, True
+        case SummaryFailed(problem=problem):
+            return requested and problem.code == INTERRUPTED, False
+        case SummaryWritten(source=source):
+            return requested and source == "digest", False
+        case _ as never:
+            assert_never(never)
+
+
 def evolve_compaction(chapter: Chapter, event: SummaryEvent, at: EventRef) -> Chapter:
     """Return the chapter after one event of a compaction."""
-    chapter = replace(chapter, last=at)
+    requested, running = compaction_after(
+        event, requested=chapter.requested is not None, running=chapter.in_progress is not None
+    )
+    chapter = replace(
+        chapter,
+        last=at,
+        requested=chapter.requested if requested else None,
+        in_progress=chapter.in_progress if running else None,
+    )
     match event:
         case SummaryRequested():
             return replace(chapter, requested=event, failed=None, ineffective=0)
         case SummaryStarted():
             return replace(chapter, in_progress=event)
         case SummaryFailed():
-            if event.problem.code == INTERRUPTED:  # what a person asked for is still wanted
-                return replace(chapter, in_progress=None, failed=None)
-            failures = chapter.failures + 1
-            return replace(chapter, in_progress=None, failed=event, requested=None, failures=failures)
+            if event.problem.code == INTERRUPTED:
+                return replace(chapter, failed=None)
+            return replace(chapter, failed=event, failures=chapter.failures + 1)
         case SummaryWritten(source="model"):
             ineffective = chapter.ineffective
             if not chapter.provisional:
                 helped = event.tokens_after <= HELPED * event.tokens_before
                 ineffective = 0 if helped else ineffective + 1
-            chapter = replace(chapter, requested=None, failures=0, ineffective=ineffective)
-            return replace(chapter, in_progress=None, failed=None, summary=event, summary_at=at)
+            chapter = replace(chapter, failures=0, ineffective=ineffective)
+            return replace(chapter, failed=None, summary=event, summary_at=at)
         case SummaryWritten():
-            return replace(chapter, in_progress=None, failed=None, summary=event, summary_at=at)
+            return replace(chapter, failed=None, summary=event, summary_at=at)
         case _ as never:
             assert_never(never)

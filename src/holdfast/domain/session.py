@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.domain.chapter import Chapter, chapter_note, summary_note
+from holdfast.domain.events.actor import Actor, is_person
 from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed
 from holdfast.domain.events.parts import Call, EventRef, Rights
 from holdfast.domain.events.problem import Problem
@@ -42,6 +43,13 @@ def session_activity(turn: TurnState | None, *, queued: bool, compacting: bool) 
             return turn
         case _:
             return "queued" if queued else "compacting" if compacting else "idle"
+
+
+def is_person_active(by: Actor, *, begun: bool) -> bool:
+    """Whether what somebody did postpones a reset: only a person's act does, and only once a person's message has
+    begun the chapter. What the runtime does in its own name does not count.
+    """
+    return begun and is_person(by)
 
 
 # --- the turn -----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from holdfast.domain.chapter import Chapter, evolve_compaction
 from holdfast.domain.events import AnyEvent, Record, session_stream
-from holdfast.domain.events.actor import Actor, is_person
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.card import BoardEvent, CardEvent
 from holdfast.domain.events.chapter import (
     ChapterEvent,
@@ -71,7 +71,7 @@ from holdfast.domain.history import (
 )
 from holdfast.domain.queue import QueuedInput, revise, take, withdraw
 from holdfast.domain.rights import NO_LIMITS, intersect
-from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
+from holdfast.domain.session import LastTurn, OpenCall, Session, Turn, is_person_active
 from holdfast.domain.text import duration
 
 DIGEST, TRY_AGAIN = "digest", "try again"
@@ -253,8 +253,8 @@ def _of_chapter(session: Session, event: ChapterEvent, here: EventRef) -> Sessio
 
 
 def _acted(session: Session, here: EventRef, by: Actor, *, begins: bool = False) -> Session:
-    """A person did something; what the runtime does in its own name does not count."""
-    if not is_person(by) or (session.first_input is None and not begins):
+    """Somebody did something; a message begins an empty chapter."""
+    if not is_person_active(by, begun=begins or session.first_input is not None):
         return session
     return replace(session, first_input=session.first_input or here, last_active=here, postponed=None)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.store.contract import Store
-from holdfast.store.rows import PartialText
+from holdfast.store.contract import PartialText, Store
 
 
 @dataclass(slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from holdfast.domain.card import Board
-from holdfast.store.rows import CardRow, OpenRun, RunRow, RunWithCost, StartableCard
+if TYPE_CHECKING:
+    from holdfast.store.contract import Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class StartQuery:
 class CardReads(Protocol):
     """The projections of boards, cards and runs."""
 
-    async def boards(self) -> list[Board]:
+    async def boards(self) -> list[Row]:
         """Every board, oldest first."""
         ...
 
@@ -42,15 +42,15 @@ class CardReads(Protocol):
         """How many cards stand on each board that has any."""
         ...
 
-    async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[CardRow]:
+    async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[Row]:
         """A page of cards, most urgent first."""
         ...
 
-    async def card(self, prefix: str) -> CardRow:
+    async def card(self, prefix: str) -> Row:
         """One card by id or unique prefix. NotFound, or Conflict if it fits several."""
         ...
 
-    async def for_people(self, profiles: list[str]) -> list[CardRow]:
+    async def for_people(self, profiles: list[str]) -> list[Row]:
         """Cards that only a person can move, longest waiting first: blocked, in review, or never started as they are.
 
         `profiles` are those that there are.
@@ -61,27 +61,27 @@ class CardReads(Protocol):
         """Whose time has come, and what waits for nothing any more."""
         ...
 
-    async def to_start(self, wanted: StartQuery, *, now: int) -> list[StartableCard]:
-        """What may be started, most urgent first."""
+    async def to_start(self, wanted: StartQuery, *, now: int) -> list[Row]:
+        """What may be started, most urgent first: id, board and profile of each."""
         ...
 
-    async def running(self) -> list[OpenRun]:
+    async def running(self) -> list[Row]:
         """Every open run, with the board of its card."""
         ...
 
-    async def run_of(self, session: str) -> RunRow | None:
+    async def run_of(self, session: str) -> Row | None:
         """The open run that works in a session."""
         ...
 
-    async def runs(self, card: str) -> list[RunWithCost]:
+    async def runs(self, card: str) -> list[Row]:
         """The runs of a card, with what they cost."""
         ...
 
-    async def parents(self, card: str) -> list[CardRow]:
+    async def parents(self, card: str) -> list[Row]:
         """What it waits for."""
         ...
 
-    async def children(self, card: str) -> list[CardRow]:
+    async def children(self, card: str) -> list[Row]:
         """What waits for it."""
         ...
 

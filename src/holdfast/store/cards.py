@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
-from holdfast.domain.card import Board
+from holdfast.domain.errors import Conflict, NotFound
 from holdfast.store.card_contract import CardFilter, StartQuery
-from holdfast.store.fetch import CARD, Fetch
-from holdfast.store.rows import CardRow, OpenRun, RunRow, RunWithCost, StartableCard
+from holdfast.store.contract import Row
+from holdfast.store.devices import Rows
 
 
 class SqliteCards:
     """Reads the projections."""
 
-    def __init__(self, fetch: Fetch) -> None:
-        self._fetch = fetch
+    def __init__(self, rows: Rows, one: Callable[[str, dict[str, object]], Row | None]) -> None:
+        self._rows = rows
+        self._one = one
 
-    async def boards(self) -> list[Board]:
+    async def boards(self) -> list[Row]:
         """Every board, oldest first."""
-        return await self._fetch.rows("list_boards", {}, Board)
+        return await self._rows("list_boards", {})
 
     async def counts(self) -> dict[str, int]:
         """How many cards stand on each board that has any."""
-        return dict(await self._fetch.values("count_cards", {}))
+        return {str(row["board"]): int(str(row["cards"])) for row in await self._rows("count_cards", {})}
 
-    async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[CardRow]:
+    async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[Row]:
         """A page of cards, most urgent first."""
         where: dict[str, object] = {
             "board": wanted.board,
@@ -33,21 +35,28 @@ class SqliteCards:
             "text": wanted.text.lower(),
             "archived": wanted.archived or wanted.status == "archived",
         }
-        return await self._fetch.rows("list_cards", where | {"offset": offset, "limit": limit}, CardRow)
+        return await self._rows("list_cards", where | {"offset": offset, "limit": limit})
 
-    async def card(self, prefix: str) -> CardRow:
+    async def card(self, prefix: str) -> Row:
         """One card by id or unique prefix."""
-        return await self._fetch.by_prefix(CARD, prefix)
+        found = await self._rows("find_cards", {"prefix": prefix, "beyond": prefix + "g"})
+        exact = [row for row in found if row["id"] == prefix] or found
+        if not exact:
+            raise NotFound(f"There is no card {prefix}.", hint="`holdfast card list` lists them.")
+        if len(exact) > 1:
+            listed = ", ".join(str(row["id"]) for row in exact)
+            raise Conflict(f"{prefix} fits several cards: {listed}.", hint="Give more characters.")
+        return exact[0]
 
-    async def for_people(self, profiles: list[str]) -> list[CardRow]:
+    async def for_people(self, profiles: list[str]) -> list[Row]:
         """Cards that only a person can move, longest waiting first."""
-        return await self._fetch.rows("cards_for_people", {"profiles": json.dumps(profiles)}, CardRow)
+        return await self._rows("cards_for_people", {"profiles": json.dumps(profiles)})
 
     async def to_promote(self, now: int) -> list[str]:
         """Whose time has come, and what waits for nothing any more."""
-        return [id for (id,) in await self._fetch.values("cards_to_promote", {"now": now})]
+        return [str(row["id"]) for row in await self._rows("cards_to_promote", {"now": now})]
 
-    async def to_start(self, wanted: StartQuery, *, now: int) -> list[StartableCard]:
+    async def to_start(self, wanted: StartQuery, *, now: int) -> list[Row]:
         """What may be started, most urgent first."""
         where: dict[str, object] = {
             "boards": json.dumps(wanted.boards),
@@ -55,28 +64,28 @@ class SqliteCards:
             "but": json.dumps(wanted.but),
             "limit": wanted.limit,
         }
-        return await self._fetch.rows("cards_to_start", where | {"now": now}, StartableCard)
+        return await self._rows("cards_to_start", where | {"now": now})
 
-    async def running(self) -> list[OpenRun]:
+    async def running(self) -> list[Row]:
         """Every open run, with the board of its card."""
-        return await self._fetch.rows("cards_running", {}, OpenRun)
+        return await self._rows("cards_running", {})
 
-    async def run_of(self, session: str) -> RunRow | None:
+    async def run_of(self, session: str) -> Row | None:
         """The open run that works in a session."""
-        return self._fetch.one("run_of_session", {"session": session}, RunRow)
+        return self._one("run_of_session", {"session": session})
 
-    async def runs(self, card: str) -> list[RunWithCost]:
+    async def runs(self, card: str) -> list[Row]:
         """The runs of a card, with what they cost."""
-        return await self._fetch.rows("list_runs", {"card": card}, RunWithCost)
+        return await self._rows("list_runs", {"card": card})
 
-    async def parents(self, card: str) -> list[CardRow]:
+    async def parents(self, card: str) -> list[Row]:
         """What it waits for."""
-        return await self._fetch.rows("parents_of", {"card": card}, CardRow)
+        return await self._rows("parents_of", {"card": card})
 
-    async def children(self, card: str) -> list[CardRow]:
+    async def children(self, card: str) -> list[Row]:
         """What waits for it."""
-        return await self._fetch.rows("children_of", {"card": card}, CardRow)
+        return await self._rows("children_of", {"card": card})
 
     async def links(self) -> list[tuple[str, str]]:
         """The whole graph: parent and child."""
-        return [(parent, child) for parent, child in await self._fetch.values("all_links", {})]
+        return [(str(row["parent"]), str(row["child"])) for row in await self._rows("all_links", {})]

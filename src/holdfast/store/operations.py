@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from holdfast.domain.events import Record, encode, session_stream, task_stream
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
-from holdfast.store.contract import Append, Appended, Lease
+from holdfast.store.contract import Append, Appended, Lease, PartialText
 from holdfast.store.decisions import (
     AppendDecision,
     NewEvent,
@@ -21,9 +21,9 @@ from holdfast.store.decisions import (
     decide_append,
     decide_claim,
 )
-from holdfast.store.projections import project
+from holdfast.store.projected_rows import RememberedRows, SqliteRows
+from holdfast.store.projection import project
 from holdfast.store.queries import queries, statements
-from holdfast.store.rows import PartialText
 
 SPAN = 16
 """Versions of a stream in one span; the queries know it, too."""
@@ -54,9 +54,11 @@ class Known:
     """The token of each lease; what is not here may still be in the database."""
     last_seq: int | None = None
     last_token: int | None = None
+    rows: RememberedRows = field(default_factory=RememberedRows)
 
     def forget(self) -> None:
         """The database has to be asked again."""
+        self.rows.forget()
         self.heads.clear()
         self.leases.clear()
         self.last_seq = self.last_token = None
@@ -69,6 +71,10 @@ class Transaction:
     connection: sqlite3.Connection
     known: Known
     records: list[Record] = field(default_factory=list)
+    rows: SqliteRows = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = SqliteRows(self.connection, self.known.rows)
 
     def run(self, query: str, parameters: dict[str, object] | None = None) -> sqlite3.Cursor:
         """Run a named query."""
@@ -161,8 +167,7 @@ class Transaction:
         }
         self.run("insert_event", row)
         self.known.last_seq, self.known.heads[stream] = record.seq, Head(version, span)
-        for query, parameters in project(record):
-            self.run(query, parameters)
+        project(record, self.rows)
         match record.event:
             case SessionDeleted(session=gone):
                 self._forget_stream(session_stream(gone))

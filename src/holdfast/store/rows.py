@@ -15,6 +15,7 @@ from typing import Literal, TypeVar, get_type_hints
 import msgspec
 from msgspec.inspect import BoolType, DictType, ListType, StructType, UnionType, type_info
 
+from holdfast.domain.card import Board
 from holdfast.domain.events.card import BlockKind, CardStatus, RunOutcome
 from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.events.parts import ShownArgument
@@ -66,6 +67,8 @@ class SessionRow(msgspec.Struct, frozen=True, gc=False):
     reset_policy: ResetPolicy = ResetPolicy()
     ancestors: list[str] = []
     """The sessions that it descends from, the first one first."""
+    node: str = "local"
+    """The machine on which its agent works."""
 
     @property
     def state(self) -> SessionActivity:
@@ -149,6 +152,8 @@ class TaskRow(msgspec.Struct, frozen=True, gc=False):
     pinned: bool = False
     left_by: str = ""
     """The task whose command ended and left these processes behind."""
+    node: str = "local"
+    """The machine on which it runs."""
 
 
 class CardRow(msgspec.Struct, frozen=True, gc=False):
@@ -203,6 +208,20 @@ class RunRow(msgspec.Struct, frozen=True, gc=False):
     """It used up one of the attempts of its card."""
     note: str = ""
     finished_at: int | None = None
+    node: str = "local"
+    """The machine on which its worker runs."""
+
+
+class AnswerRow(msgspec.Struct, frozen=True, gc=False):
+    """Where a finished text of the agent stands."""
+
+    session: str
+    version: int
+    at: int
+
+
+Row = SessionRow | TurnRow | WaitRow | AnswerRow | TaskRow | Board | CardRow | RunRow
+"""A row that is made of events (`projection.py`)."""
 
 
 # --- what single queries return -----------------------------------------------------------------
@@ -300,37 +319,13 @@ class StoreCounts(msgspec.Struct, frozen=True, gc=False):
     """Where the log ends; larger than the number of events once something was deleted."""
 
 
-class PartialText(msgspec.Struct, frozen=True, gc=False):
-    """The text so far of a running step."""
-
-    turn: int
-    step: int
-    text: str
-    thinking: str
-    at: int
-    """When it was saved."""
-
-
 # --- the decoder --------------------------------------------------------------------------------
 
 Conversion = Callable[[object], object]
 
 
-def _bit(mask: int) -> Conversion:
-    return lambda bits: isinstance(bits, int) and bits & mask != 0
-
-
-COLUMNS = {
-    "first_input_at": "begun_at",
-    "last_active_at": "fresh_at",
-    "person_turn": "asked_turn",
-    "compaction_requested": "compacting",
-    "compaction_running": "compacting",
-    "retry_at": "again_at",
-}
+COLUMNS = {"retry_at": "again_at"}
 """The columns that have another name than their field."""
-CONVERSIONS: dict[str, Conversion] = {"compaction_requested": _bit(1), "compaction_running": _bit(2)}
-"""The fields that are made of a part of their column."""
 
 
 def decode_rows(row_type: type[R], columns: Sequence[str], stored: Iterable[Sequence[object]]) -> list[R]:
@@ -352,18 +347,33 @@ def _plan(
     fields = row_type.__struct_fields__
     hints = get_type_hints(row_type)
     places = [columns.index(field if field in columns else COLUMNS[field]) for field in fields]
-    found = [(place, _conversion(field, hints[field])) for place, field in enumerate(fields)]
+    found = [(place, _conversion(hints[field])) for place, field in enumerate(fields)]
     return itemgetter(*places), [(place, convert) for place, convert in found if convert is not None]
 
 
-def _conversion(field: str, kind: type) -> Conversion | None:
-    if field in CONVERSIONS:
-        return CONVERSIONS[field]
-    info = type_info(kind)
-    if isinstance(info, BoolType):
+def _conversion(kind: type) -> Conversion | None:
+    if isinstance(type_info(kind), BoolType):
         return bool
-    parts = info.types if isinstance(info, UnionType) else (info,)
-    if not any(isinstance(part, ListType | DictType | StructType) for part in parts):
+    if not _is_json(kind):
         return None
     decode: Callable[[str], object] = msgspec.json.Decoder(kind).decode
     return lambda value: None if value is None else decode(str(value))
+
+
+def _is_json(kind: type) -> bool:
+    info = type_info(kind)
+    parts = info.types if isinstance(info, UnionType) else (info,)
+    return any(isinstance(part, ListType | DictType | StructType) for part in parts)
+
+
+# --- the encoder --------------------------------------------------------------------------------
+
+
+def field_encoders(row_type: type[msgspec.Struct]) -> dict[int, Conversion]:
+    """The fields that are stored in another form, by their number: lists and structs are JSON."""
+    hints = get_type_hints(row_type)
+    return {place: _to_json for place, field in enumerate(row_type.__struct_fields__) if _is_json(hints[field])}
+
+
+def _to_json(value: object) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()

@@ -55,17 +55,19 @@ CREATE TABLE sessions (
     pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
     chapter INTEGER NOT NULL DEFAULT 1,
     chapter_at INTEGER NOT NULL DEFAULT 0,
-    begun_at INTEGER NOT NULL DEFAULT 0,
-    fresh_at INTEGER NOT NULL DEFAULT 0,
-    asked_turn INTEGER NOT NULL DEFAULT 0,
-    compacting INTEGER NOT NULL DEFAULT 0 CHECK (compacting BETWEEN 0 AND 3),
+    first_input_at INTEGER NOT NULL DEFAULT 0,
+    last_active_at INTEGER NOT NULL DEFAULT 0,
+    person_turn INTEGER NOT NULL DEFAULT 0,
     reset_policy TEXT NOT NULL DEFAULT '{}',
     ancestors TEXT NOT NULL DEFAULT '[]',
-    failed_turn INTEGER NOT NULL DEFAULT 0
+    failed_turn INTEGER NOT NULL DEFAULT 0,
+    compaction_requested INTEGER NOT NULL DEFAULT 0 CHECK (compaction_requested IN (0, 1)),
+    compaction_running INTEGER NOT NULL DEFAULT 0 CHECK (compaction_running IN (0, 1)),
+    node TEXT NOT NULL DEFAULT 'local'
 ) WITHOUT ROWID;
 CREATE INDEX sessions_in_order ON sessions (archived, pinned DESC, updated_at DESC, id);
-CREATE INDEX sessions_begun ON sessions (id) WHERE begun_at > 0 AND archived = 0;
-CREATE INDEX sessions_with_policy ON sessions (id) WHERE begun_at > 0 AND archived = 0 AND reset_policy <> '{}';
+CREATE INDEX sessions_begun ON sessions (id) WHERE first_input_at > 0 AND archived = 0;
+CREATE INDEX sessions_with_policy ON sessions (id) WHERE first_input_at > 0 AND archived = 0 AND reset_policy <> '{}';
 CREATE INDEX sessions_failed ON sessions (id) WHERE failed_turn > 0;
 
 -- Projection: one row per turn. The partial index is promise 2 as the database sees it.
@@ -144,6 +146,7 @@ CREATE TABLE tasks (
     survivors TEXT NOT NULL DEFAULT '[]',
     pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
     left_by TEXT NOT NULL DEFAULT '',
+    node TEXT NOT NULL DEFAULT 'local',
     CHECK ((finished_at IS NULL) = (state = 'running')),
     CHECK ((until IS NOT NULL) = (lifetime = 'until'))
 );
@@ -276,6 +279,7 @@ CREATE TABLE runs (
     note TEXT NOT NULL DEFAULT '',
     started_at INTEGER NOT NULL,
     finished_at INTEGER,
+    node TEXT NOT NULL DEFAULT 'local',
     PRIMARY KEY (card, run)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX runs_open ON runs (card) WHERE finished_at IS NULL;

@@ -197,6 +197,7 @@ class Writer:
                     request.result = request.operation.run(tx)
                 except HoldfastError as refused:
                     request.error = refused
+            tx.rows.flush()
             written = time.perf_counter()
             self._connection.execute("COMMIT")
         except Exception as error:

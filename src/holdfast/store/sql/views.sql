@@ -30,21 +30,21 @@ SELECT stream FROM deleted WHERE stream >= :prefix AND stream < :beyond ORDER BY
 -- name: unfinished_sessions
 -- Everything that is not at rest: queued, running, waiting, suspended. Asked at a start and for `why`: an index would be
 -- one more page in the commit of every message, and saves 45 ms with 100,000 sessions.
-SELECT * FROM sessions WHERE queued > 0 OR compacting > 0 OR turn_state IN ('running', 'waiting', 'suspended') ORDER BY id;
+SELECT * FROM sessions WHERE queued > 0 OR compaction_requested OR compaction_running OR turn_state IN ('running', 'waiting', 'suspended') ORDER BY id;
 
 -- name: resettable_sessions
 -- Those whose chapter has something in it: what a reset could be about.
-SELECT id, profile, reset_policy, begun_at, fresh_at FROM sessions WHERE begun_at > 0 AND archived = 0 ORDER BY id;
+SELECT id, profile, reset_policy, first_input_at, last_active_at FROM sessions WHERE first_input_at > 0 AND archived = 0 ORDER BY id;
 
 -- name: resettable_sessions_with_policy
 -- Of those only the ones that have a reset policy of their own.
-SELECT id, profile, reset_policy, begun_at, fresh_at FROM sessions
-WHERE begun_at > 0 AND archived = 0 AND reset_policy <> '{}' ORDER BY id;
+SELECT id, profile, reset_policy, first_input_at, last_active_at FROM sessions
+WHERE first_input_at > 0 AND archived = 0 AND reset_policy <> '{}' ORDER BY id;
 
 -- name: sessions_unused
 -- At rest, not pinned, with nothing running, not touched since a moment, and no card will go on with it; oldest first.
 SELECT * FROM sessions s
-WHERE archived = :archived AND pinned = 0 AND updated_at < :before AND queued = 0 AND compacting = 0
+WHERE archived = :archived AND pinned = 0 AND updated_at < :before AND queued = 0 AND NOT compaction_requested AND NOT compaction_running
     AND (turn_state IS NULL OR turn_state NOT IN ('running', 'waiting', 'suspended'))
     AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.state = 'running' AND (t.session = s.id OR t.worker = s.id))
     AND id NOT IN (SELECT r.session FROM runs r JOIN cards c ON c.id = r.card WHERE c.status NOT IN ('done', 'archived'))
@@ -58,7 +58,7 @@ WHERE w.state = 'open' AND w.purpose <> 'retry' ORDER BY w.opened_at, w.id;
 -- name: failed_turns
 -- The inbox: sessions whose last turn failed and nobody has dealt with that, oldest first. Not those whose failure
 -- somebody else was told: the card of a run, the agent that had started an agent.
-SELECT s.id AS session, s.title, s.version, t.turn, t.reason, t.finished_at
+SELECT s.id, s.title, s.version, t.turn, t.reason, t.finished_at
 FROM sessions s JOIN turns t ON t.session = s.id AND t.turn = s.failed_turn
 WHERE s.failed_turn > 0
     AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.session = s.id AND s.failed_turn > r.after_turn
@@ -66,16 +66,10 @@ WHERE s.failed_turn > 0
     AND NOT EXISTS (SELECT 1 FROM tasks k WHERE k.id = s.task AND k.call <> '')
 ORDER BY t.finished_at, s.id;
 
--- name: get_wait
--- One wait.
-SELECT w.*, s.title FROM waits w JOIN sessions s ON s.id = w.session WHERE w.id = :id;
-
 -- name: find_waits
--- Ids by prefix: of the open ones, or where none is open of all.
-SELECT id FROM waits
-WHERE id >= :prefix AND id < :beyond AND (state = 'open' OR NOT EXISTS
-    (SELECT 1 FROM waits o WHERE o.id >= :prefix AND o.id < :beyond AND o.state = 'open'))
-ORDER BY id LIMIT 10;
+-- Waits by prefix of their id, open ones first.
+SELECT w.*, s.title FROM waits w JOIN sessions s ON s.id = w.session
+WHERE w.id >= :prefix AND w.id < :beyond ORDER BY w.state <> 'open', w.id LIMIT 10;
 
 -- name: list_turns
 -- The turns of a session, in order.
