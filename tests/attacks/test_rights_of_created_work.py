@@ -95,7 +95,7 @@ async def other_cards(rig: BoardRig) -> list[str]:
     from holdfast.store.card_contract import CardFilter
 
     rows = await rig.store.cards.cards(CardFilter(), offset=0, limit=50)
-    return [str(row["id"]) for row in rows if row["id"] != CARD]
+    return [row.id for row in rows if row.id != CARD]
 
 
 async def allow(rig: BoardRig, session: Session) -> Session:

@@ -153,9 +153,9 @@ class BoardRig:
     async def tell(self, card: str, command: CardCommand, *, id: str | None = None, by: str = "ann") -> Appended:
         return await self.cards.execute(card, command, self.caller(id, person(by)))
 
-    async def new_session(self, session: str) -> str:
+    async def new_session(self, session: str, cwd: Path | None = None) -> str:
         await self.sessions.create(
-            CreateSession(), session=session, profile="demo", cwd=str(self.home), caller=self.caller()
+            CreateSession(), session=session, profile="demo", cwd=str(cwd or self.home), caller=self.caller()
         )
         return session
 

@@ -147,7 +147,7 @@ async def test_auto_goes_fresh_with_reason_hand_over_and_warning_when_the_sessio
     assert f"session {hand.session} of run 1 was deleted" in why_fresh(card)
     assert text == "the body\n[ann wrote:]\nblue"
     row = await rig.store.cards.card(CARD)
-    assert "was deleted" in str(row["warning"])
+    assert "was deleted" in row.warning
     assert card.run is not None
     (note,) = [
         one.event.text

@@ -46,7 +46,7 @@ async def test_a_secret_is_masked_in_what_a_worker_says(home: Path, monkeypatch:
     await rig.rest(card.runs[0].started.session)
     said = [event for event in await rig.events(CARD) if not isinstance(event, CardCreated)]
     rows = await rig.store.cards.cards(CardFilter(), offset=0, limit=10)
-    [created] = [await rig.events(str(row["id"])) for row in rows if row["id"] != CARD]
+    [created] = [await rig.events(row.id) for row in rows if row.id != CARD]
     task = await rig.store.task(card.runs[0].started.task)
     assert KEY not in str((said, created, task.summary, task.preview, task.reason))
     assert str(said).count("[hidden: the value of TRACKER_KEY]") >= 3

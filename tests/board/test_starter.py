@@ -123,7 +123,7 @@ async def test_the_query_and_the_rule_agree(tmp_path: Path, config: str, seed: i
         room = await rig.dispatcher.starter.room()
         wanted = room.wanted(but=[])
         found = [] if wanted is None else await rig.store.cards.to_start(wanted, now=clock.now())
-        assert {row["id"] for row in found} <= startable
+        assert {row.id for row in found} <= startable
         assert len(found) == (0 if wanted is None else min(len(startable), wanted.limit))
         due = set(await rig.store.cards.to_promote(clock.now()))
         done = {card.id for card in cards if is_done(card)}
@@ -146,9 +146,9 @@ async def test_one_look_starts_all_that_fit_and_no_more(tmp_path: Path, config: 
         rules = rig.profiles.settings.board
         most = min(24, rules.max_running, rules.max_per_board or 24, 2 * rules.max_per_profile or 24)
         assert len(running) == most
-        assert not rules.max_per_profile or set(Counter(str(row["profile"]) for row in running).values()) == {3}
+        assert not rules.max_per_profile or set(Counter(row.profile for row in running).values()) == {3}
         if rules.max_running < 24 and not rules.max_per_profile:
-            assert {row["card"] for row in running} == {f"{23 - n:08x}" for n in range(most)}, "the most urgent ones"
+            assert {row.card for row in running} == {f"{23 - n:08x}" for n in range(most)}, "the most urgent ones"
         await rig.look()
         assert len(await rig.store.cards.running()) == most
     finally:

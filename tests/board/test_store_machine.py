@@ -123,7 +123,7 @@ class BoardMachine(RuleBasedStateMachine):
         running = self.do(self.rig.store.cards.running())
         assert len(running) <= 1, "max_running"
         if running and self.hand is None:
-            self.hand = self.do(self.rig.worker(str(running[0]["card"])))
+            self.hand = self.do(self.rig.worker(running[0].card))
         elif self.hand is not None and not self._is_at_work():
             self._leave()
 
@@ -250,7 +250,7 @@ class BoardMachine(RuleBasedStateMachine):
         if self.hand is not None and self.do(self.hand.state()).turn is not None:
             self.do(self.rig.look())
             now = self.do(self.rig.store.cards.running())
-            assert [row["run"] for row in now] == [row["run"] for row in open_runs], "nothing is reclaimed"
+            assert [row.run for row in now] == [row.run for row in open_runs], "nothing is reclaimed"
 
     # --- what must always be true ---------------------------------------------------------------
 

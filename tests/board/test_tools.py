@@ -108,8 +108,8 @@ async def test_a_card_that_is_written_down_twice_by_one_call_is_one_card(rig: Bo
     first, again = await hand.carry_out(call), await hand.carry_out(call)
     assert first.output == again.output
     rows = await rig.store.cards.children(CARD)
-    assert [(row["title"], row["status"], row["profile"]) for row in rows] == [("more work", "todo", "demo")]
-    (created,) = [e for e in await rig.events(str(rows[0]["id"])) if isinstance(e, CardCreated)]
+    assert [(row.title, row.status, row.profile) for row in rows] == [("more work", "todo", "demo")]
+    (created,) = [e for e in await rig.events(rows[0].id) if isinstance(e, CardCreated)]
     assert created.by == RunActor(card=CARD, run=1)
 
 

@@ -50,7 +50,7 @@ def told(*events: AnyEvent, activity: str = "") -> list[tuple[str, str]]:
 def test_before_and_while_it_runs() -> None:
     assert told(started())[0] == (
         "TaskStarted",
-        "Not started yet, for 5 s: the intent is written, no process so far.",
+        "It has been starting for 5 s: no process is known so far.",
     )
     running = told(started(), ProcessStarted(task=ID, pid=7), activity="working (cpu 99%)")
     assert running[0] == ("ProcessStarted", "It has been running for 5 s as pid 7 and is working (cpu 99%).")

@@ -11,7 +11,8 @@ import os
 import sys
 from pathlib import Path
 
-from holdfast.store.contract import Append, Appended, Lease, PartialText
+from holdfast.store.contract import Append, Appended, Lease
+from holdfast.store.rows import PartialText
 from holdfast.store.sqlite import SqliteStore
 from tests.e2e.serve import die_with_parent, set_constants
 

@@ -14,10 +14,13 @@ from holdfast.cli.actor import by
 from tests.e2e.gateway import GatewayProcess, Json, kinds, of_kind, until, wait_for
 from tests.e2e.tasks import home_with_commands, marked, output, start, task, tasks_of, until_over
 
+SLOW_TO_WRITE = {"holdfast.tasks.commands.SOON_SECONDS": 3600.0}
+"""The log does not know the process of a command that a turn waits for before its end."""
+
 
 @pytest.fixture
-def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
-    with home_with_commands(tmp_path / "home") as process:
+def gateway(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[GatewayProcess]:
+    with home_with_commands(tmp_path / "home", constants=getattr(request, "param", {})) as process:
         yield process.start()
 
 
@@ -29,7 +32,9 @@ def result(records: list[Json]) -> Json:
 # --- in the foreground ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("end", ["kill -9", "goodbye"])
+@pytest.mark.parametrize(
+    ("gateway", "end"), [(SLOW_TO_WRITE, "kill -9"), ({}, "goodbye")], indirect=["gateway"], ids=["kill -9", "goodbye"]
+)
 def test_promise_3_a_foreground_command_goes_on_and_the_turn_too(
     gateway: GatewayProcess, tmp_path: Path, end: str
 ) -> None:
@@ -40,6 +45,7 @@ def test_promise_3_a_foreground_command_goes_on_and_the_turn_too(
     (running,) = tasks_of(gateway, session)
     assert (running["state"], running["foreground"]) == ("running", True)
     if end == "kill -9":
+        assert (running["pid"], running["activity"]) == (None, "starting")
         gateway.kill9()
     else:
         assert gateway.terminate() == 0
@@ -53,10 +59,12 @@ def test_promise_3_a_foreground_command_goes_on_and_the_turn_too(
     assert result(records)["duration_ms"] >= ran, "counted from its beginning, not from the restart"
     (ended,) = tasks_of(gateway, session)
     assert (ended["exit_code"], ended["state"]) == (3, "failed")
+    assert ended["pid"] is not None
     assert (tmp_path / "marks").read_text() == "begun\n", "it ran once"
     assert "NoteReceived" not in kinds(records), "whoever waited for it needs no note"
 
 
+@pytest.mark.parametrize("gateway", [SLOW_TO_WRITE], indirect=True, ids=["slow to write"])
 def test_promise_3_it_ended_while_nobody_was_there(gateway: GatewayProcess, tmp_path: Path) -> None:
     go = tmp_path / "go"
     session = gateway.create(f"sh touch up; {wait_for(go)}; echo alone > alone; echo told; kill -9 $$", cwd=tmp_path)

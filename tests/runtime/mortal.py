@@ -10,7 +10,8 @@ from typing import Literal, TypeVar
 
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events import Record
-from holdfast.store.contract import Append, Appended, Lease, PartialText
+from holdfast.store.contract import Append, Appended, Lease
+from holdfast.store.rows import PartialText
 from holdfast.store.sqlite import SqliteStore
 
 T = TypeVar("T")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from holdfast.domain.commands import SendMessage
+from holdfast.domain.task import task_of_call
 from holdfast.store.contract import Append, Appended, Lease
 from holdfast.store.sqlite import SqliteStore
-from tests.runtime.rig import Rig, call
+from tests.board.rig import BoardRig
+from tests.runtime.rig import ID, Rig, call
 
 
 class CountingStore(SqliteStore):
@@ -48,3 +52,48 @@ async def test_a_turn_with_a_tool_call_takes_five_commits(tmp_path: Path, monkey
         ["ModelResponded", "TurnFinished"],
     ]
     await rig.close()
+
+
+@pytest.fixture
+async def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[BoardRig, CountingStore]]:
+    monkeypatch.setattr("holdfast.runtime.turn.PLAN_SECONDS", 60.0)
+    home, cwd = tmp_path / "home", tmp_path / "cwd"
+    home.mkdir()
+    cwd.mkdir()
+    store = CountingStore(home / "holdfast.db")
+    rig = await BoardRig(home, store=store, config='[profiles.demo.tools]\n"*" = "allow"\n').start()
+    await rig.new_session(ID, cwd=cwd)
+    store.commits.clear()
+    yield rig, store
+    await rig.close()
+
+
+async def test_a_turn_with_a_command_takes_six_commits(
+    commands: tuple[BoardRig, CountingStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.tasks.commands.SOON_SECONDS", 60.0)  # on a busy machine the command may take long
+    rig, store = commands
+    await rig.say(ID, SendMessage(text="sh exit 3"))
+    await rig.rest(ID)
+    assert store.commits == [
+        ["InputReceived"],
+        ["TurnStarted", "ModelRequested"],
+        ["ModelResponded", "ToolCallStarted", "TaskStarted"],
+        ["ProcessStarted", "TaskFinished"],
+        ["ToolCallFinished", "ModelRequested"],
+        ["ModelResponded", "TurnFinished"],
+    ]
+
+
+async def test_the_log_knows_the_process_of_a_command_that_does_not_end_soon(
+    commands: tuple[BoardRig, CountingStore],
+) -> None:
+    rig, store = commands
+    await rig.say(ID, SendMessage(text="sh until [ -e go ]; do sleep 0.02; done"))
+    task = task_of_call(ID, "1.1.0")
+    await rig.until_session(ID, lambda state: state.turn is not None and bool(state.turn.open_calls))
+    row = await rig.tasks.wait_started(task)
+    assert row.pid in [process.pid for process in await rig.tasks.supervisor.members(task)]
+    (rig.home.parent / "cwd" / "go").touch()
+    await rig.rest(ID)
+    assert store.commits[3:5] == [["ProcessStarted"], ["TaskFinished"]]

@@ -21,8 +21,9 @@ from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.sessions import Caller, Sessions
-from holdfast.store.contract import CommandKey, PartialText, SessionCursor
+from holdfast.store.contract import CommandKey, SessionCursor
 from holdfast.store.home_lock import HomeLock
+from holdfast.store.rows import PartialText
 from holdfast.store.sqlite import SqliteStore
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog

@@ -42,20 +42,9 @@ from holdfast.domain.events.task import (
     TaskStarted,
     TaskStopRequested,
 )
-from holdfast.store.contract import (
-    Append,
-    Appended,
-    CommandKey,
-    Hit,
-    Lease,
-    PartialText,
-    SessionCursor,
-    Store,
-    TaskFilter,
-    Write,
-)
+from holdfast.store.contract import Append, Appended, CommandKey, Hit, Lease, SessionCursor, Store, TaskFilter, Write
 from holdfast.store.device_contract import DeviceRow
-from holdfast.store.rows import StoreCounts, TaskRow
+from holdfast.store.rows import PartialText, StoreCounts, TaskRow
 from tests.actors import person
 from tests.eventually import eventually
 
@@ -139,7 +128,7 @@ async def let_in(store: Store, *ids: str, at: int = AT) -> None:
 
 def values(row: object, *names: str) -> tuple[object, ...]:
     """These fields of a row."""
-    return tuple(row[name] if isinstance(row, dict) else getattr(row, name) for name in names)
+    return tuple(getattr(row, name) for name in names)
 
 
 async def versions(store: Store, stream: str) -> list[int]:

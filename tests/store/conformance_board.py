@@ -286,8 +286,8 @@ class BoardContract:
         )
         assert await store.cards.running() == []
         assert await store.cards.run_of(B) is None
-        (row,) = await store.cards.runs(A)
-        assert values(row, "outcome", "failure", "reason", "counts", "note", "until_turn", "finished_at") == (
+        (ended,) = await store.cards.runs(A)
+        assert values(ended, "outcome", "failure", "reason", "counts", "note", "until_turn", "finished_at") == (
             "failed",
             "network",
             "the model is away",
@@ -296,7 +296,7 @@ class BoardContract:
             3,
             AT + 3,
         )
-        assert values(await store.cards.card(A), "status", "reason", "again_at", "updated_at", "version") == (
+        assert values(await store.cards.card(A), "status", "reason", "retry_at", "updated_at", "version") == (
             "ready",
             "the model is away",
             AT + 9,
@@ -308,7 +308,7 @@ class BoardContract:
         await put(store, card(A))
         await then(store, A, run(A), CardCompleted(card=A, summary="did it", by=THE_BOARD))
         await then(store, A, run_over(A, outcome="done", reason="it is done"))
-        assert values(await store.cards.card(A), "status", "done", "again_at") == ("done", True, None)
+        assert values(await store.cards.card(A), "status", "done", "retry_at") == ("done", True, None)
 
     async def test_a_run_costs_what_the_turns_of_its_session_cost_while_it_ran(self, store: Store) -> None:
         stream = session_stream(A)

@@ -46,7 +46,8 @@ from holdfast.domain.events.session import (
     WaitOpened,
 )
 from holdfast.domain.events.task import TaskLifetimeSet, TaskPinned
-from holdfast.store.contract import Append, CommandKey, Lease, PartialText, SessionCursor, Store, Write
+from holdfast.store.contract import Append, CommandKey, Lease, SessionCursor, Store, Write
+from holdfast.store.rows import PartialText
 from tests.actors import person
 from tests.store.conformance import (
     AT,
@@ -168,7 +169,7 @@ class WorkContract:
 
     async def test_a_failed_turn_is_in_the_inbox_until_a_person_deals_with_it(self, store: Store) -> None:
         async def failures() -> list[object]:
-            return [values(row, "id", "turn", "reason", "finished_at") for row in await store.failed_turns()]
+            return [values(row, "session", "turn", "reason", "finished_at") for row in await store.failed_turns()]
 
         endings: list[AnyEvent] = [
             FailureDismissed(turn=1, by=ME),

@@ -26,7 +26,7 @@ from holdfast.domain.events.session import (
     TurnFinished,
     TurnStarted,
 )
-from holdfast.domain.events.task import TaskBackgrounded, TaskFinished, TaskStarted, TaskStopRequested
+from holdfast.domain.events.task import ProcessStarted, TaskBackgrounded, TaskFinished, TaskStarted, TaskStopRequested
 from holdfast.processes.command import Command, Running
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey, Write
@@ -125,7 +125,7 @@ async def test_a_command_that_ends_while_it_is_detached_is_told_of(desk: Desk, m
         task = ends(wanted)
         if task and task not in raced:
             raced.add(task)
-            await desk.tasks.background(task, "it took too long")
+            await desk.tasks.task_log.background(task, "it took too long")
         return await append(wanted)
 
     monkeypatch.setattr(desk.store, "append", racing)
@@ -204,7 +204,7 @@ async def test_promise_7_a_command_whose_claim_is_damaged_is_lost_and_does_not_h
     directory.mkdir()
     (directory / "claim").write_text("what is this\n")
     assert [view.id for view in await desk.task_queries.running()] == [task]
-    desk.tasks.recover(await desk.task_queries.find(task))
+    desk.tasks.start_or_attach(await desk.task_queries.find(task))
     row = await desk.task_queries.wait_ended(task)
     assert row.state == "lost" and "cannot be read" in row.reason
 
@@ -231,10 +231,12 @@ async def test_a_turn_that_is_stopped_while_its_command_starts_leaves_none_behin
         return await start(command)
 
     monkeypatch.setattr(desk.tasks.supervisor, "start", slow)
-    call = asyncio.create_task(desk.call("terminal", command="sleep 60", lifetime=lifetime))
+    work = desk.call_as(await begin_turn(desk, 1), "terminal", command="sleep 60", lifetime=lifetime)
+    call = asyncio.create_task(work)
     await reached.wait()
     call.cancel()
     await asyncio.wait({call})
+    await end_turn(desk, 1)
     go.set()
     (task,) = await desk.store.task_ids()
     row = await desk.tasks.wait_ended(task)
@@ -272,9 +274,17 @@ async def test_promise_7_a_command_that_began_before_that_was_written_is_said_to
     environment = {"PATH": "/usr/bin:/bin"}
     running = await desk.tasks.supervisor.start(Command(id=task, run="sleep 60", cwd=desk.context.cwd, env=environment))
     with desk.store.subscribe(task_stream(task)) as changes:
-        desk.tasks.recover(await desk.task_queries.find(task))
+        desk.tasks.start_or_attach(await desk.task_queries.find(task))
         await changes.wait()
     assert (await desk.task_queries.find(task)).pid == running.pid
+
+
+async def test_promise_7_a_command_whose_directory_is_gone_is_lost_and_not_started_again(desk: Desk) -> None:
+    task = await intended(desk)
+    await desk.tasks.task_log.add(ProcessStarted(task=task, pid=1))
+    desk.tasks.start_or_attach(await desk.task_queries.find(task))
+    row = await desk.tasks.wait_ended(task)
+    assert (row.state, row.reason) == ("lost", "its directory is gone")
 
 
 async def test_a_call_whose_task_was_pruned_says_so_and_does_not_run_again(desk: Desk) -> None:
@@ -396,13 +406,14 @@ class Killed:
         await self._reached.wait()
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
-        self.desk.tasks._abandoned.clear()
 
-    async def follow(self) -> None:
+    async def follow(self, *, not_before: int = 0) -> None:
         """The next gateway begins."""
         await self.desk.tasks.stop()
         await self.desk.store.close()
         self._patch.undo()
+        while SystemClock().now() < not_before:
+            await asyncio.sleep(0.01)
         again = Desk(Home(self.desk.context.cwd.parent / "home"), self.desk.context.cwd)
         vars(self.desk).update(vars(again))
         await again.tasks.start()
@@ -455,11 +466,10 @@ async def test_an_accepted_command_that_was_cancelled_is_not_started_by_the_next
 
 
 async def test_an_accepted_command_whose_time_is_over_is_not_started(desk: Desk, killed: Killed) -> None:
-    started = intent(desk, "echo x >> ran", until=SystemClock().now() + 50)
+    until = SystemClock().now() + 1_000
+    started = intent(desk, "echo x >> ran", until=until)
     await killed.accepts(desk.tasks.start_command(started))
-    while SystemClock().now() < (started.until or 0):
-        await asyncio.sleep(0.01)
-    await killed.follow()
+    await killed.follow(not_before=until)
     row = await desk.tasks.wait_ended(started.task)
     assert (row.state, row.reason) == ("stopped", "never started: its time was over")
 
@@ -517,7 +527,7 @@ async def test_promise_6_what_is_pinned_while_a_prune_is_under_way_stays(desk: D
     for task in tasks:
         await desk.task_queries.wait_ended(task)
     seen = await pruning.preview(Rule())
-    await desk.tasks.pin(await desk.task_queries.find(tasks[0]), pinned=True, by=person("me"))
+    await desk.tasks.task_log.pin(tasks[0], pinned=True, by=person("me"))
     assert [one.ended.id for one in await pruning.remove(seen, by=person("me"))] == [tasks[1]]
     assert [one.ended.id for one in await pruning.remove(seen, by=person("me"))] == [], "nor is anything pruned twice"
     kept = await desk.task_queries.find(tasks[0])

@@ -104,7 +104,7 @@ class Cards:
         if at is not None and at <= now:
             raise Rejected("That time has passed.")
         parents = [await self._store.cards.card(parent) for parent in command.parents]
-        waits = not all(parent["done"] for parent in parents)
+        waits = not all(parent.done for parent in parents)
         status: CardStatus = (
             "triage" if command.triage else "scheduled" if at is not None else "todo" if waits else "ready"
         )
@@ -118,7 +118,7 @@ class Cards:
             profile=command.profile or "",
             workspace=command.workspace,
             priority=command.priority,
-            parents=[str(parent["id"]) for parent in parents],
+            parents=[parent.id for parent in parents],
             resume=command.resume,
             max_runtime_ms=command.max_runtime_ms,
             max_attempts=command.max_attempts,
@@ -128,11 +128,10 @@ class Cards:
         events: list[AnyEvent] = [created]
         if status == "scheduled":
             events.append(CardMoved(card=card, status="scheduled", reason="", by=by, at=at))
-        boards = {str(row["id"]): row for row in await self._store.cards.boards()}
-        found = boards.get(command.board)
+        found = next((board for board in await self._store.cards.boards() if board.id == command.board), None)
         if found is None and command.board != "default":
             raise Rejected(f"There is no board {command.board!r}.", hint=f"`holdfast board create {command.board}`")
-        if found is not None and found["archived"]:
+        if found is not None and found.archived:
             back = f"`holdfast board resume {command.board}` brings it back."
             raise Conflict(f"The board {command.board} is archived.", hint=back)
         write = Write(card_stream(card), tuple(events), expect=0)
@@ -146,17 +145,17 @@ class Cards:
         name = command.board if isinstance(command, CreateBoard) else name
 
         async def writes() -> tuple[Write, ...]:
-            row = next((row for row in await self._store.cards.boards() if row["id"] == name), None)
-            runs = any(run["board"] == name for run in await self._store.cards.running())
-            event = decide_board(name, row, command, by=caller.by, runs=runs)
-            return (Write(board_stream(name), (event,), expect=0 if row is None else int(str(row["version"]))),)
+            board = next((board for board in await self._store.cards.boards() if board.id == name), None)
+            runs = any(run.board == name for run in await self._store.cards.running())
+            event = decide_board(name, board, command, by=caller.by, runs=runs)
+            return (Write(board_stream(name), (event,), expect=0 if board is None else board.version),)
 
         return await transact(self._store, self._clock, writes, command=caller.key)
 
     async def execute(self, card: str, command: CardCommand, caller: Caller) -> Appended:
         """Decide on the card as it is now, and append with all that follows from it."""
         if isinstance(command, LinkCard):
-            parent = str((await self._store.cards.card(command.parent))["id"])
+            parent = (await self._store.cards.card(command.parent)).id
             async with self._linking:  # of two that together are a circle, the second sees the first
                 await self._no_cycle(card, parent)
                 return await self._execute(card, msgspec.structs.replace(command, parent=parent), caller)

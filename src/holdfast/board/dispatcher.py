@@ -107,9 +107,9 @@ class Dispatcher:
         """One round: settle what has ended, promote what became ready, start what can be started."""
         async with self._looking:  # the limits count on it
             running = await self._store.cards.running()
-            self._watch.only({(str(row["card"]), int(str(row["run"]))) for row in running})
+            self._watch.only({(row.card, row.run) for row in running})
             for row in running:
-                await self._one(str(row["card"]), self._settle)
+                await self._one(row.card, self._settle)
             for card in await self._store.cards.to_promote(self._clock.now()):
                 await self._one(card, self.starter.promote)
             await self._start()

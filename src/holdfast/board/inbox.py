@@ -17,11 +17,13 @@ from holdfast.clock import Clock
 from holdfast.domain.card_advice import Advice, NeedsPerson
 from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import card_stream, session_stream
+from holdfast.domain.events.session import Purpose
 from holdfast.domain.text import duration
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, bounded
-from holdfast.store.contract import Row, Store
+from holdfast.store.contract import Store
+from holdfast.store.rows import CardRow, FailedTurn, TitledWait
 
 EntryKind = NeedsPerson | Literal["approval", "question", "resume", "compaction", "failed_turn"]
 
@@ -63,7 +65,7 @@ class InboxReader:
         found += [_of_failed_turn(row) for row in await self._store.failed_turns()]
         for row in await self._store.cards.for_people(list(self._profiles.names)):
             try:
-                advice = await self._starter.advice(await self._cards.get(str(row["id"])))
+                advice = await self._starter.advice(await self._cards.get(row.id))
             except Corrupt as error:  # its stream stops; the others are told all the same
                 advice = Advice("card_not_startable", error.message, ["holdfast doctor"])
             if advice is not None:
@@ -110,29 +112,29 @@ def _subject(entry: InboxEntry) -> str:
     return f"{entry.stream.replace('/', ' ')} “{entry.title}”"
 
 
-def _of_wait(row: Row) -> InboxEntry:
-    wait, session, kind = str(row["id"]), str(row["session"]), _kind(str(row["purpose"]))
+def _of_wait(row: TitledWait) -> InboxEntry:
+    kind = _kind(row.purpose)
     answers = {
         "approval": ["--allow", "--deny"],
         "question": ["TEXT"],
         "compaction": ["'try again'", "digest"],
     }.get(kind, ["'go on'"])
-    commands = [f"holdfast answer {wait} {answer}" for answer in answers]
+    commands = [f"holdfast answer {row.id} {answer}" for answer in answers]
     return InboxEntry(
         kind=kind,
-        id=wait,
-        title=str(row["title"]),
-        what=str(row["reason"]),
-        since=int(str(row["opened_at"])),
-        commands=commands if kind != "resume" else [*commands, f"holdfast stop {session}"],
-        link=f"/s/{session}#{row['version']}",
-        stream=session_stream(session),
-        version=int(str(row["version"])),
-        session=session,
+        id=row.id,
+        title=row.title,
+        what=row.reason,
+        since=row.opened_at,
+        commands=commands if kind != "resume" else [*commands, f"holdfast stop {row.session}"],
+        link=f"/s/{row.session}#{row.version}",
+        stream=session_stream(row.session),
+        version=row.version,
+        session=row.session,
     )
 
 
-def _kind(purpose: str) -> EntryKind:
+def _kind(purpose: Purpose) -> EntryKind:
     match purpose:
         case "approval" | "question" | "compaction":
             return purpose
@@ -140,33 +142,31 @@ def _kind(purpose: str) -> EntryKind:
             return "resume"
 
 
-def _of_failed_turn(row: Row) -> InboxEntry:
-    session = str(row["id"])
+def _of_failed_turn(row: FailedTurn) -> InboxEntry:
     return InboxEntry(
         kind="failed_turn",
-        id=session,
-        title=str(row["title"]),
-        what=f"Turn {row['turn']} failed: {row['reason']}",
-        since=int(str(row["finished_at"])),
-        commands=[f"holdfast send {session} TEXT", f"holdfast inbox --dismiss {session}"],
-        link=f"/s/{session}",
-        stream=session_stream(session),
-        version=int(str(row["version"])),
-        session=session,
+        id=row.session,
+        title=row.title,
+        what=f"Turn {row.turn} failed: {row.reason}",
+        since=row.finished_at,
+        commands=[f"holdfast send {row.session} TEXT", f"holdfast inbox --dismiss {row.session}"],
+        link=f"/s/{row.session}",
+        stream=session_stream(row.session),
+        version=row.version,
+        session=row.session,
     )
 
 
-def _of_card(row: Row, advice: Advice) -> InboxEntry:
-    card = str(row["id"])
+def _of_card(row: CardRow, advice: Advice) -> InboxEntry:
     return InboxEntry(
         kind=advice.kind,
-        id=card,
-        title=str(row["title"]),
+        id=row.id,
+        title=row.title,
         what=advice.what,
-        since=int(str(row["moved_at"])),
+        since=row.moved_at,
         commands=advice.commands,
-        link=f"/board/{row['board']}/{card}",
-        stream=card_stream(card),
-        version=int(str(row["version"])),
-        session=str(row["session"]),
+        link=f"/board/{row.board}/{row.id}",
+        stream=card_stream(row.id),
+        version=row.version,
+        session=row.session,
     )

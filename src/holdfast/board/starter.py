@@ -14,7 +14,7 @@ from collections.abc import Callable
 from holdfast.board import workspace
 from holdfast.board.cards import CardChange, Cards
 from holdfast.clock import Clock
-from holdfast.domain.card import Card, Run
+from holdfast.domain.card import Board, Card, Run
 from holdfast.domain.card_advice import Advice, Parent, advice
 from holdfast.domain.compaction import digest
 from holdfast.domain.dispatch import (
@@ -38,7 +38,8 @@ from holdfast.domain.session_rules import title_from
 from holdfast.runtime.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.card_contract import StartQuery
-from holdfast.store.contract import Append, Row, Store, Write
+from holdfast.store.contract import Append, Store, Write
+from holdfast.store.rows import CardRow, OpenRun, StartableCard
 from holdfast.tasks.log import run_started
 
 log = logging.getLogger(__name__)
@@ -47,13 +48,13 @@ log = logging.getLogger(__name__)
 class Capacity:
     """What runs and how much more may: the same for every card of one look."""
 
-    def __init__(self, running: list[Row], boards: list[Row], profiles: Profiles) -> None:
+    def __init__(self, running: list[OpenRun], boards: list[Board], profiles: Profiles) -> None:
         self._rules = profiles.settings.board
-        self._boards = {str(row["id"]): row for row in boards}
+        self._boards = {board.id: board for board in boards}
         self._profiles = frozenset(profiles.names)
         self._running = len(running)
-        self._on_board = Counter(str(row["board"]) for row in running)
-        self._with_profile = Counter(str(row["profile"]) for row in running)
+        self._on_board = Counter(row.board for row in running)
+        self._with_profile = Counter(row.profile for row in running)
 
     def world(
         self, card: Card, *, waits_for: list[str], not_gone: str, policy: ResumePolicy, refused: str
@@ -61,8 +62,8 @@ class Capacity:
         """What a card stands in."""
         board = self._boards.get(card.board)
         return DispatchContext(
-            paused_by="" if board is None else str(board["paused_by"]),
-            board_gone=board is not None and bool(board["archived"]),
+            paused_by="" if board is None else board.paused_by,
+            board_gone=board is not None and board.archived,
             profiles=self._profiles,
             waits_for=waits_for,
             running=self._running,
@@ -81,8 +82,8 @@ class Capacity:
         on_board, with_profile = self._rules.max_per_board, self._rules.max_per_profile
         boards = [
             id
-            for id, row in self._boards.items()
-            if not (row["archived"] or row["paused_by"]) and not 0 < on_board <= self._on_board[id]
+            for id, board in self._boards.items()
+            if not (board.archived or board.paused_by) and not 0 < on_board <= self._on_board[id]
         ]
         profiles = [name for name in self._profiles if not 0 < with_profile <= self._with_profile[name]]
         left = self._rules.max_running - self._running
@@ -90,18 +91,18 @@ class Capacity:
             return None
         return StartQuery(boards=boards, profiles=profiles, limit=left, but=but)
 
-    def first(self, found: list[Row]) -> list[str]:
+    def first(self, found: list[StartableCard]) -> list[str]:
         """Those of the found ones that fit in together; the first always does."""
         on_board, with_profile = self._on_board.copy(), self._with_profile.copy()
         fit: list[str] = []
         for row in found:
-            board, profile = str(row["board"]), str(row["profile"])
+            board, profile = row.board, row.profile
             on_board[board] += 1
             with_profile[profile] += 1
             if not 0 < self._rules.max_per_board < on_board[board] and not (
                 0 < self._rules.max_per_profile < with_profile[profile]
             ):
-                fit.append(str(row["id"]))
+                fit.append(row.id)
         return fit
 
 
@@ -144,11 +145,7 @@ class Starter:
     async def advice(self, card: Card) -> Advice | None:
         """What a person can do about it; None for one that goes on by itself."""
         parents = await self._store.cards.parents(card.id)
-        dead = [
-            Parent(str(row["id"]), str(row["title"]))
-            for row in parents
-            if row["status"] == "archived" and not row["done"]
-        ]
+        dead = [Parent(row.id, row.title) for row in parents if row.status == "archived" and not row.done]
         profiles = frozenset(self._profiles.names)
         return advice(card, profiles=profiles, dead_parents=dead, refused=await self.refused(card))
 
@@ -163,7 +160,7 @@ class Starter:
 
     async def _waits_for(self, card: Card) -> list[str]:
         parents = await self._store.cards.parents(card.id)
-        return [_named(row, card) for row in parents if not row["done"]]
+        return [_named(row, card) for row in parents if not row.done]
 
     async def why_not(self, card: Card) -> str:
         """Why it is not started; nothing when it is about to be."""
@@ -312,9 +309,9 @@ def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput)
     ]
 
 
-def _named(parent: Row, card: Card) -> str:
+def _named(parent: CardRow, card: Card) -> str:
     """A card that another one waits for, and what can be done about one that nobody will end."""
-    named = f"card {parent['id']} “{parent['title']}”"
-    if parent["status"] == "archived":
-        return f"{named} (archived, never done) (`holdfast card unlink {card.id} {parent['id']}`)"
-    return f"{named} ({parent['status']})"
+    named = f"card {parent.id} “{parent.title}”"
+    if parent.status == "archived":
+        return f"{named} (archived, never done) (`holdfast card unlink {card.id} {parent.id}`)"
+    return f"{named} ({parent.status})"

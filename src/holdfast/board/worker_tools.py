@@ -250,7 +250,7 @@ class WorkerTools:
         if not arguments.card:
             return ""
         try:
-            card = await self._cards.get(str((await self._store.cards.card(arguments.card))["id"]))
+            card = await self._cards.get((await self._store.cards.card(arguments.card)).id)
         except HoldfastError as error:
             raise ToolFailed(error.message) from error
         limits = (await self._sessions.get(context.session)).rights
@@ -308,7 +308,7 @@ class WorkerTools:
         if not card:
             return own.card.id
         try:
-            return str((await self._store.cards.card(card))["id"])
+            return (await self._store.cards.card(card)).id
         except HoldfastError as error:
             raise ToolFailed(error.message) from error
 
@@ -326,7 +326,7 @@ class WorkerTools:
         own = await self._own(context)
         wanted = CardFilter(board=own.card.board, status=arguments.status)
         rows = await self._store.cards.cards(wanted, offset=0, limit=LISTED)
-        return ToolOutput("\n".join(f"{row['id']} [{row['status']}] {row['title']}" for row in rows) or "No such card.")
+        return ToolOutput("\n".join(f"{row.id} [{row.status}] {row.title}" for row in rows) or "No such card.")
 
 
 def _tool(

@@ -6,10 +6,9 @@ that the worker says about the card counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import assert_never
 
-from holdfast.domain.card import Card
+from holdfast.domain.card import Board, Card
 from holdfast.domain.card_commands import (
     ArchiveBoard,
     ArchiveCard,
@@ -114,27 +113,25 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: Actor, now: in
             assert_never(never)
 
 
-def decide_board(
-    name: str, row: Mapping[str, object] | None, command: BoardCommand, *, by: Actor, runs: bool
-) -> BoardEvent:
-    """The event that a command about a board causes; `row` is the board as it is, `runs` whether a card of it does."""
+def decide_board(name: str, board: Board | None, command: BoardCommand, *, by: Actor, runs: bool) -> BoardEvent:
+    """The event that a command about a board causes; `board` is as it is now, `runs` whether a card of it does."""
     if isinstance(command, CreateBoard):
-        if row is not None:
+        if board is not None:
             raise Conflict(f"There is a board {name} already.")
         return BoardCreated(board=name, title=command.title or name, by=by)
-    if row is None:
+    if board is None:
         raise NotFound(f"There is no board {name[:80]!r}.", hint="`holdfast board list` lists them.")
     match command:
         case PauseBoard():
-            if row["paused_by"]:
-                raise Conflict(f"It is paused already, by {row['paused_by']}.")
+            if board.paused_by:
+                raise Conflict(f"It is paused already, by {board.paused_by}.")
             return BoardPaused(board=name, by=by)
         case ResumeBoard():
-            if not (row["paused_by"] or row["archived"]):
+            if not (board.paused_by or board.archived):
                 raise Conflict("It is neither paused nor archived.")
             return BoardResumed(board=name, by=by)
         case ArchiveBoard():
-            if row["archived"]:
+            if board.archived:
                 raise Conflict("It is archived already.")
             if runs:
                 raise Conflict("Cards of it run.", hint="Stop them first.")

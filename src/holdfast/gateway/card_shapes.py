@@ -31,7 +31,7 @@ class BoardAccepted(msgspec.Struct, frozen=True, kw_only=True):
     duplicate: bool
 
 
-class CardView(msgspec.Struct, frozen=True, kw_only=True):
+class CardView(msgspec.Struct, frozen=True, kw_only=True, rename={"retry_at": "again_at"}):
     """A card as a board shows it."""
 
     id: str
@@ -44,7 +44,7 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     block_kind: str
     scheduled_at: int | None
-    again_at: int | None
+    retry_at: int | None
     run: int
     session: str
     comments: int

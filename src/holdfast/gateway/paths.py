@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 
 from holdfast.domain.errors import NotFound
 from holdfast.gateway.state import Gateway, gateway_of
-from holdfast.store.rows import SessionRow, TaskRow
+from holdfast.store.rows import CardRow, SessionRow, TaskRow, TitledWait
 
 _ID = re.compile(r"[0-9a-f]{4,32}\Z")
 
@@ -44,5 +44,20 @@ async def _task(connection: HTTPConnection, id: str) -> TaskRow:
     return await gateway_of(connection).store.task(_checked(id, "task", hint="`holdfast tasks` lists them."))
 
 
+async def find_card(at: Gateway, prefix: str) -> CardRow:
+    """The card that is named outside of a path."""
+    return await at.store.cards.card(_checked(prefix, "card", hint="`holdfast card list` lists them."))
+
+
+async def _card(connection: HTTPConnection, id: str) -> CardRow:
+    return await find_card(gateway_of(connection), id)
+
+
+async def find_wait(at: Gateway, prefix: str) -> TitledWait:
+    """The wait that is named in a path or in an answer to it."""
+    return await at.store.wait(_checked(prefix, "wait", hint="`holdfast inbox` lists what waits."))
+
+
 SessionDep = Annotated[SessionRow, Depends(_session)]
 TaskDep = Annotated[TaskRow, Depends(_task)]
+CardDep = Annotated[CardRow, Depends(_card)]

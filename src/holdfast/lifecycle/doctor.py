@@ -22,9 +22,8 @@ from holdfast.read_settings import load_settings
 from holdfast.settings import DEMO
 from holdfast.store.connection import connect_reader, connect_writer, prepare
 from holdfast.store.home_lock import HomeLock, owner
-from holdfast.store.queries import migrations
+from holdfast.store.queries import migrations, queries
 from holdfast.store.rebuild import rebuild_projections
-from holdfast.store.sqlite import fetch
 from holdfast.store.stored_lines import checked
 from holdfast.tasks.sandbox import SandboxBuilder
 
@@ -237,8 +236,8 @@ def _checksums(db: sqlite3.Connection) -> Finding:
 
 def _projections(db: sqlite3.Connection) -> Finding:
     """The counts that people see against the events that they come from."""
-    rows = fetch(db, "miscounted_sessions", {})
-    if rows:
-        detail = f"{len(rows)} sessions differ from their events, the first is {rows[0]['id']}"
+    found = [id for (id,) in db.execute(queries()["miscounted_sessions"])]
+    if found:
+        detail = f"{len(found)} sessions differ from their events, the first is {found[0]}"
         return Finding("projections", False, detail, "Stop the gateway, then: holdfast doctor --rebuild")
     return Finding("projections", True, "agree with the events")

@@ -161,6 +161,11 @@ class Supervisor:
             self._watch(spool, _claimed(spool))
         return found
 
+    def pid(self, id: str) -> int | None:
+        """The pid that it has or had, if it was started."""
+        claim = Spool(self.root, id).readable_claim()
+        return None if claim is None else claim.command.pid
+
     # --- ends -----------------------------------------------------------------------------------
 
     def live(self) -> list[str]:

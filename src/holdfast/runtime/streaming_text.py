@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.store.contract import PartialText, Store
+from holdfast.store.contract import Store
+from holdfast.store.rows import PartialText
 
 
 @dataclass(slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from holdfast.store.contract import Row
+from holdfast.domain.card import Board
+from holdfast.store.rows import CardRow, OpenRun, RunRow, RunWithCost, StartableCard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class StartQuery:
 class CardReads(Protocol):
     """The projections of boards, cards and runs."""
 
-    async def boards(self) -> list[Row]:
+    async def boards(self) -> list[Board]:
         """Every board, oldest first."""
         ...
 
@@ -42,15 +42,15 @@ class CardReads(Protocol):
         """How many cards stand on each board that has any."""
         ...
 
-    async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[Row]:
+    async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[CardRow]:
         """A page of cards, most urgent first."""
         ...
 
-    async def card(self, prefix: str) -> Row:
+    async def card(self, prefix: str) -> CardRow:
         """One card by id or unique prefix. NotFound, or Conflict if it fits several."""
         ...
 
-    async def for_people(self, profiles: list[str]) -> list[Row]:
+    async def for_people(self, profiles: list[str]) -> list[CardRow]:
         """Cards that only a person can move, longest waiting first: blocked, in review, or never started as they are.
 
         `profiles` are those that there are.
@@ -61,27 +61,27 @@ class CardReads(Protocol):
         """Whose time has come, and what waits for nothing any more."""
         ...
 
-    async def to_start(self, wanted: StartQuery, *, now: int) -> list[Row]:
-        """What may be started, most urgent first: id, board and profile of each."""
+    async def to_start(self, wanted: StartQuery, *, now: int) -> list[StartableCard]:
+        """What may be started, most urgent first."""
         ...
 
-    async def running(self) -> list[Row]:
+    async def running(self) -> list[OpenRun]:
         """Every open run, with the board of its card."""
         ...
 
-    async def run_of(self, session: str) -> Row | None:
+    async def run_of(self, session: str) -> RunRow | None:
         """The open run that works in a session."""
         ...
 
-    async def runs(self, card: str) -> list[Row]:
+    async def runs(self, card: str) -> list[RunWithCost]:
         """The runs of a card, with what they cost."""
         ...
 
-    async def parents(self, card: str) -> list[Row]:
+    async def parents(self, card: str) -> list[CardRow]:
         """What it waits for."""
         ...
 
-    async def children(self, card: str) -> list[Row]:
+    async def children(self, card: str) -> list[CardRow]:
         """What waits for it."""
         ...
 

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
-from holdfast.domain.errors import Conflict, NotFound
+from holdfast.domain.card import Board
 from holdfast.store.card_contract import CardFilter, StartQuery
-from holdfast.store.contract import Row
-from holdfast.store.devices import Rows
+from holdfast.store.fetch import CARD, Fetch
+from holdfast.store.rows import CardRow, OpenRun, RunRow, RunWithCost, StartableCard
 
 
 class SqliteCards:
     """Reads the projections."""
 
-    def __init__(self, rows: Rows, one: Callable[[str, dict[str, object]], Row | None]) -> None:
-        self._rows = rows
-        self._one = one
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
 
-    async def boards(self) -> list[Row]:
+    async def boards(self) -> list[Board]:
         """Every board, oldest first."""
-        return await self._rows("list_boards", {})
+        return await self._fetch.rows("list_boards", {}, Board)
 
     async def counts(self) -> dict[str, int]:
         """How many cards stand on each board that has any."""
-        return {str(row["board"]): int(str(row["cards"])) for row in await self._rows("count_cards", {})}
+        return dict(await self._fetch.values("count_cards", {}))
 
-    async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[Row]:
+    async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[CardRow]:
         """A page of cards, most urgent first."""
         where: dict[str, object] = {
             "board": wanted.board,
@@ -35,28 +33,21 @@ class SqliteCards:
             "text": wanted.text.lower(),
             "archived": wanted.archived or wanted.status == "archived",
         }
-        return await self._rows("list_cards", where | {"offset": offset, "limit": limit})
+        return await self._fetch.rows("list_cards", where | {"offset": offset, "limit": limit}, CardRow)
 
-    async def card(self, prefix: str) -> Row:
+    async def card(self, prefix: str) -> CardRow:
         """One card by id or unique prefix."""
-        found = await self._rows("find_cards", {"prefix": prefix, "beyond": prefix + "g"})
-        exact = [row for row in found if row["id"] == prefix] or found
-        if not exact:
-            raise NotFound(f"There is no card {prefix}.", hint="`holdfast card list` lists them.")
-        if len(exact) > 1:
-            listed = ", ".join(str(row["id"]) for row in exact)
-            raise Conflict(f"{prefix} fits several cards: {listed}.", hint="Give more characters.")
-        return exact[0]
+        return await self._fetch.by_prefix(CARD, prefix)
 
-    async def for_people(self, profiles: list[str]) -> list[Row]:
+    async def for_people(self, profiles: list[str]) -> list[CardRow]:
         """Cards that only a person can move, longest waiting first."""
-        return await self._rows("cards_for_people", {"profiles": json.dumps(profiles)})
+        return await self._fetch.rows("cards_for_people", {"profiles": json.dumps(profiles)}, CardRow)
 
     async def to_promote(self, now: int) -> list[str]:
         """Whose time has come, and what waits for nothing any more."""
-        return [str(row["id"]) for row in await self._rows("cards_to_promote", {"now": now})]
+        return [id for (id,) in await self._fetch.values("cards_to_promote", {"now": now})]
 
-    async def to_start(self, wanted: StartQuery, *, now: int) -> list[Row]:
+    async def to_start(self, wanted: StartQuery, *, now: int) -> list[StartableCard]:
         """What may be started, most urgent first."""
         where: dict[str, object] = {
             "boards": json.dumps(wanted.boards),
@@ -64,28 +55,28 @@ class SqliteCards:
             "but": json.dumps(wanted.but),
             "limit": wanted.limit,
         }
-        return await self._rows("cards_to_start", where | {"now": now})
+        return await self._fetch.rows("cards_to_start", where | {"now": now}, StartableCard)
 
-    async def running(self) -> list[Row]:
+    async def running(self) -> list[OpenRun]:
         """Every open run, with the board of its card."""
-        return await self._rows("cards_running", {})
+        return await self._fetch.rows("cards_running", {}, OpenRun)
 
-    async def run_of(self, session: str) -> Row | None:
+    async def run_of(self, session: str) -> RunRow | None:
         """The open run that works in a session."""
-        return self._one("run_of_session", {"session": session})
+        return self._fetch.one("run_of_session", {"session": session}, RunRow)
 
-    async def runs(self, card: str) -> list[Row]:
+    async def runs(self, card: str) -> list[RunWithCost]:
         """The runs of a card, with what they cost."""
-        return await self._rows("list_runs", {"card": card})
+        return await self._fetch.rows("list_runs", {"card": card}, RunWithCost)
 
-    async def parents(self, card: str) -> list[Row]:
+    async def parents(self, card: str) -> list[CardRow]:
         """What it waits for."""
-        return await self._rows("parents_of", {"card": card})
+        return await self._fetch.rows("parents_of", {"card": card}, CardRow)
 
-    async def children(self, card: str) -> list[Row]:
+    async def children(self, card: str) -> list[CardRow]:
         """What waits for it."""
-        return await self._rows("children_of", {"card": card})
+        return await self._fetch.rows("children_of", {"card": card}, CardRow)
 
     async def links(self) -> list[tuple[str, str]]:
         """The whole graph: parent and child."""
-        return [(str(row["parent"]), str(row["child"])) for row in await self._rows("all_links", {})]
+        return [(parent, child) for parent, child in await self._fetch.values("all_links", {})]

@@ -17,11 +17,14 @@ from holdfast.store.card_contract import CardReads
 from holdfast.store.device_contract import DeviceStore
 from holdfast.store.rows import (
     EndedTask,
+    FailedTurn,
+    PartialText,
     ResettableSession,
     SessionRow,
     StoreCounts,
     TaskCount,
     TaskRow,
+    TitledWait,
     TurnRow,
     WorkSlot,
 )
@@ -83,28 +86,12 @@ class Appended:
 
 
 @dataclass(frozen=True, slots=True)
-class PartialText:
-    """The text so far of a running step."""
-
-    turn: int
-    step: int
-    text: str
-    thinking: str
-    at: int
-    """When it was saved."""
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
     """Stored bytes, as they go over the wire, checked against their CRC."""
 
     lines: tuple[bytes, ...]
     more: bool = False
     """There may be more behind it: it ended at a limit."""
-
-
-Row = dict[str, object]
-"""A row of a projection, by column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,15 +248,15 @@ class Store(Protocol):
         """Sessions at rest, not pinned, with nothing running and not touched since a moment, oldest first."""
         ...
 
-    async def waits(self) -> list[Row]:
+    async def waits(self) -> list[TitledWait]:
         """The inbox: everything that waits for a person, oldest first."""
         ...
 
-    async def failed_turns(self) -> list[Row]:
+    async def failed_turns(self) -> list[FailedTurn]:
         """Sessions whose last turn failed and no person has dealt with that, oldest first."""
         ...
 
-    async def wait(self, prefix: str) -> Row:
+    async def wait(self, prefix: str) -> TitledWait:
         """One wait by id or unique prefix. NotFound, or Conflict if it fits several."""
         ...
 

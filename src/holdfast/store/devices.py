@@ -6,18 +6,16 @@ Not in the log, since they are no facts about the work: who may look in, and how
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from holdfast.domain.errors import NotFound
 from holdfast.domain.events import session_stream
-from holdfast.store.contract import Row
 from holdfast.store.decisions import check_seen
 from holdfast.store.device_contract import DeviceRow, SinceSummary
+from holdfast.store.fetch import Fetch
 from holdfast.store.operations import Transaction
 from holdfast.store.writer import Writer
 
-Rows = Callable[[str, dict[str, object]], Awaitable[list[Row]]]
 STATES = ("done", "failed", "stopped", "lost")
 
 
@@ -117,9 +115,9 @@ class DoLook:
 class SqliteDevices:
     """The `Devices` of `contract.py` beside a SQLite log."""
 
-    def __init__(self, writer: Writer, rows: Rows) -> None:
+    def __init__(self, writer: Writer, fetch: Fetch) -> None:
         self._writer = writer
-        self._rows = rows
+        self._values = fetch.values
 
     async def add_code(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:
         """Keep a one-time code, by its hash, with the device that created it."""
@@ -127,7 +125,7 @@ class SqliteDevices:
 
     async def codes(self, *, at: int) -> dict[str, int]:
         """The hash of every code that can still be used, with the time when it expires."""
-        return {str(row["hash"]): int(str(row["expires_at"])) for row in await self._rows("list_codes", {"at": at})}
+        return dict(await self._values("list_codes", {"at": at}))
 
     async def sign_in(self, code: str, device: DeviceRow, *, revoked: frozenset[str] = frozenset()) -> bool:
         """Use a code up and keep the device; False when the code is wrong, used, too old or of a revoked device."""
@@ -143,9 +141,7 @@ class SqliteDevices:
 
     async def all(self) -> list[DeviceRow]:
         """Every device, oldest first."""
-        rows = await self._rows("list_devices", {})
-        names = ("id", "hash", "name", "created_at", "seen_at")
-        return [DeviceRow(**{name: row[name] for name in names}) for row in rows]  # type: ignore[arg-type]
+        return [DeviceRow(*device) for device in await self._values("list_devices", {})]
 
     async def mark_seen(self, device: str, session: str, version: int, *, at: int) -> int:
         """Move its cursor forward, and remember that it looked there last. Where the cursor stands."""
@@ -153,8 +149,8 @@ class SqliteDevices:
 
     async def last_session(self, device: str) -> str:
         """Where it looked last."""
-        rows = await self._rows("last_session", {"device": device})
-        return str(rows[0]["last_session"]) if rows else ""
+        found = await self._values("last_session", {"device": device})
+        return str(found[0][0]) if found else ""
 
     async def mark_reviewed(self, device: str, *, at: int) -> int:
         """Somebody looked through what happened. Since when that counts."""
@@ -162,37 +158,36 @@ class SqliteDevices:
 
     async def reviewed_at(self, device: str) -> int:
         """When somebody last did; before the first time, when the device came in."""
-        rows = await self._rows("looked_at", {"device": device})
-        return int(str(rows[0]["looked_at"])) if rows else 0
+        found = await self._values("looked_at", {"device": device})
+        return int(found[0][0]) if found else 0
 
     async def cursors(self, device: str) -> dict[str, int]:
         """How far it has read, by session."""
-        rows = await self._rows("device_cursors", {"device": device})
-        return {str(row["session"]): int(str(row["version"])) for row in rows}
+        return dict(await self._values("device_cursors", {"device": device}))
 
     async def cursor(self, device: str, session: str) -> int:
         """How far it has read; of a session that it never opened, all from before it came in."""
         where: dict[str, object] = {"device": device, "session": session, "stream": session_stream(session)}
-        return int(str((await self._rows("device_cursor", where))[0]["version"]))
+        ((version,),) = await self._values("device_cursor", where)
+        return int(version)
 
     async def unread(self, device: str, sessions: list[str]) -> dict[str, int]:
         """How many finished texts of the agent it has not read, by session."""
-        rows = await self._rows("count_unread", {"device": device, "sessions": json.dumps(sessions)})
-        return {str(row["session"]): int(str(row["unread"])) for row in rows}
+        return dict(await self._values("count_unread", {"device": device, "sessions": json.dumps(sessions)}))
 
     async def since(self, session: str, *, after: int, upto: int) -> SinceSummary:
         """What happened in a session after a version, in numbers; what comes meanwhile is another time's."""
         where: dict[str, object] = {"session": session, "stream": session_stream(session), "after": after, "upto": upto}
-        (texts,) = await self._rows("away_texts", where)
-        (counts,) = await self._rows("away_counts", where)
-        tasks = {str(row["state"]): int(str(row["count"])) for row in await self._rows("away_tasks", where)}
-        since = await self._rows("event_time", where | {"version": max(1, after)})
+        ((messages, first),) = await self._values("away_texts", where)
+        ((tool_calls, questions, failures),) = await self._values("away_counts", where)
+        tasks = dict(await self._values("away_tasks", where))
+        since = await self._values("event_time", where | {"version": max(1, after)})
         return SinceSummary(
-            messages=int(str(texts["messages"])),
-            first=None if texts["first"] is None else int(str(texts["first"])),
-            since=int(str(since[0]["at"])) if since else 0,
-            tool_calls=int(str(counts["tool_calls"])),
-            questions=int(str(counts["questions"])),
-            failures=int(str(counts["failures"])),
+            messages=messages,
+            first=first,
+            since=since[0][0] if since else 0,
+            tool_calls=tool_calls,
+            questions=questions,
+            failures=failures,
             tasks={state: tasks.get(state, 0) for state in STATES},
         )

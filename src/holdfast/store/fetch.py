@@ -9,7 +9,7 @@ from typing import Any, Generic
 from holdfast.domain.errors import Conflict, Gone, NotFound
 from holdfast.store.queries import queries
 from holdfast.store.readers import Readers
-from holdfast.store.rows import R, SessionRow, TaskRow, decode_rows
+from holdfast.store.rows import CardRow, R, SessionRow, TaskRow, TitledWait, decode_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class Noun(Generic[R]):
 
 SESSION = Noun("session", SessionRow, "get_session", "find_sessions", "`holdfast sessions` lists them.")
 TASK = Noun("task", TaskRow, "get_task", "find_tasks", "`holdfast tasks` lists them.")
+CARD = Noun("card", CardRow, "get_card", "find_cards", "`holdfast card list` lists them.")
+WAIT = Noun("wait", TitledWait, "get_wait", "find_waits", "`holdfast inbox` lists what waits.")
 
 
 class Fetch:

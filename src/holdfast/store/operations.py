@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from holdfast.domain.events import Record, encode, session_stream, task_stream
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
-from holdfast.store.contract import Append, Appended, Lease, PartialText
+from holdfast.store.contract import Append, Appended, Lease
 from holdfast.store.decisions import (
     AppendDecision,
     NewEvent,
@@ -24,6 +24,7 @@ from holdfast.store.decisions import (
 from holdfast.store.projected_rows import RememberedRows, SqliteRows
 from holdfast.store.projection import project
 from holdfast.store.queries import queries, statements
+from holdfast.store.rows import PartialText
 
 SPAN = 16
 """Versions of a stream in one span; the queries know it, too."""

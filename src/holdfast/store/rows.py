@@ -319,6 +319,17 @@ class StoreCounts(msgspec.Struct, frozen=True, gc=False):
     """Where the log ends; larger than the number of events once something was deleted."""
 
 
+class PartialText(msgspec.Struct, frozen=True, gc=False):
+    """The text so far of a running step."""
+
+    turn: int
+    step: int
+    text: str
+    thinking: str
+    at: int
+    """When it was saved."""
+
+
 # --- the decoder --------------------------------------------------------------------------------
 
 Conversion = Callable[[object], object]

@@ -27,8 +27,6 @@ from holdfast.store.contract import (
     Lease,
     OutputFound,
     Page,
-    PartialText,
-    Row,
     SessionCursor,
     StoreHealth,
     Subscription,
@@ -38,7 +36,7 @@ from holdfast.store.contract import (
 from holdfast.store.decisions import accepted
 from holdfast.store.device_contract import DeviceStore
 from holdfast.store.devices import SqliteDevices
-from holdfast.store.fetch import SESSION, TASK, Fetch
+from holdfast.store.fetch import SESSION, TASK, WAIT, Fetch
 from holdfast.store.operations import (
     DoAppend,
     DoClaim,
@@ -52,11 +50,14 @@ from holdfast.store.queries import queries
 from holdfast.store.readers import Readers
 from holdfast.store.rows import (
     EndedTask,
+    FailedTurn,
+    PartialText,
     ResettableSession,
     SessionRow,
     StoreCounts,
     TaskCount,
     TaskRow,
+    TitledWait,
     TurnRow,
     WorkSlot,
 )
@@ -81,8 +82,8 @@ class SqliteStore:
         self._counted = (0, 1 << 62, -1)  # events, up to which seq, by which version of the stream of deletions
         with explained(path):
             self.writer = Writer(lambda: connect_impatient_writer(path), self._tail, asyncio.get_running_loop())
-            self._devices = SqliteDevices(self.writer, self._rows)
-            self.cards = SqliteCards(self._rows, self._one)
+            self._devices = SqliteDevices(self.writer, self._fetch)
+            self.cards = SqliteCards(self._fetch)
             self._followed = connect_reader(path)
             self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._tail)
 
@@ -136,8 +137,7 @@ class SqliteStore:
 
     async def partial(self, stream: str) -> PartialText | None:
         """The text so far, if a step is running or was cut."""
-        row = self._one("find_partial", {"stream": stream})
-        return None if row is None else PartialText(**row)  # type: ignore[arg-type]
+        return self._fetch.one("find_partial", {"stream": stream}, PartialText)
 
     # --- projections ----------------------------------------------------------------------------
 
@@ -224,24 +224,17 @@ class SqliteStore:
         where: dict[str, object] = {"archived": int(archived), "before": before}
         return await self._fetch.rows("sessions_unused", where, SessionRow)
 
-    async def waits(self) -> list[Row]:
+    async def waits(self) -> list[TitledWait]:
         """The inbox: everything that waits for a person, oldest first."""
-        return await self._rows("open_waits", {})
+        return await self._fetch.rows("open_waits", {}, TitledWait)
 
-    async def failed_turns(self) -> list[Row]:
+    async def failed_turns(self) -> list[FailedTurn]:
         """Sessions whose last turn failed, and nobody has dealt with that; oldest first."""
-        return await self._rows("failed_turns", {})
+        return await self._fetch.rows("failed_turns", {}, FailedTurn)
 
-    async def wait(self, prefix: str) -> Row:
+    async def wait(self, prefix: str) -> TitledWait:
         """One wait by id or unique prefix; an open one wins."""
-        found = await self._rows("find_waits", {"prefix": prefix, "beyond": prefix + "g"})
-        open_ones = [row for row in found if row["state"] == "open"] or found
-        if not open_ones:
-            raise NotFound(f"Nothing waits under {prefix}.", hint="`holdfast inbox` lists what waits.")
-        if len(open_ones) > 1:
-            listed = ", ".join(str(row["id"]) for row in open_ones)
-            raise Conflict(f"{prefix} fits several: {listed}.", hint="Give more characters.")
-        return open_ones[0]
+        return await self._fetch.by_prefix(WAIT, prefix)
 
     async def turns(self, session: str) -> list[TurnRow]:
         """The turns of a session."""
@@ -305,14 +298,6 @@ class SqliteStore:
         near = self.writer.is_near_head(stream, after)
         return self._readers.read_here(read) if near else await self._readers.read(read)
 
-    async def _rows(self, query: str, parameters: dict[str, object]) -> list[Row]:
-        return await self._readers.read(lambda db: fetch(db, query, parameters))
-
-    def _one(self, query: str, parameters: dict[str, object]) -> Row | None:
-        """The row with this key."""
-        rows = self._readers.read_here(lambda db: fetch(db, query, parameters))
-        return rows[0] if rows else None
-
     def _page(self, db: sqlite3.Connection, stream: str, after: int, limit: int, size: int) -> Page:
         page = checked(db, "read_stream", {"stream": stream, "after": after, "limit": limit}, enough=size)
         if not page.lines:
@@ -364,10 +349,3 @@ def _not_ahead(what: str, after: int, end: int) -> None:
     """A cursor from another life of this log would wait for ever, so it is refused."""
     if after > end:
         raise Conflict(f"The cursor {after} is ahead of {what}, which ends at {end}.", hint="Begin again with after=0.")
-
-
-def fetch(db: sqlite3.Connection, query: str, parameters: dict[str, object]) -> list[Row]:
-    """Rows as dictionaries."""
-    cursor = db.execute(queries()[query], parameters)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor]

@@ -2,6 +2,9 @@
 
     intent in the log → keeper → ProcessStarted … the command runs, whatever becomes of us … TaskFinished
 
+The intent names the task, and so the directory of its keepers: whatever happens from then on is found there. So the
+beginning of a command that a turn waits for need not be written at once; if it ends soon, both are one commit.
+
 After a restart every task that the log calls running is looked up: it is followed on, or its end is written down as it
 was found, or that it is lost. One that had not begun is started then: the intent holds all that a start needs, and the
 claim in its directory decides that it happens once. That of a tool call begins when its call is carried out again.
@@ -12,8 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +25,10 @@ from holdfast.clock import Clock, wait_for_event
 from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, Unavailable
 from holdfast.domain.events import task_stream
 from holdfast.domain.events.actor import THE_RUNTIME, Actor
-from holdfast.domain.events.task import TaskFinished, TaskStarted
+from holdfast.domain.events.task import ProcessStarted, TaskFinished, TaskStarted
 from holdfast.domain.task import task_of_left
 from holdfast.follower_state import FollowerState
-from holdfast.processes.command import Command, CommandState, NeverStarted, Running
+from holdfast.processes.command import Command, CommandState, Lost, NeverStarted, Running
 from holdfast.processes.kill import KillReport
 from holdfast.processes.supervisor import Supervisor
 from holdfast.sessions import Sessions
@@ -39,22 +41,21 @@ from holdfast.tasks.environments import Environments
 from holdfast.tasks.lifetimes import TaskLifetimes, may_end_commands
 from holdfast.tasks.log import (
     TaskLog,
-    backgrounded,
     left_behind,
     lost,
     never_started,
-    pin_set,
     process_finished,
     process_started,
     stop_requested,
 )
-from holdfast.tasks.sandbox import SandboxPolicy
 
 STOP_GRACE_SECONDS = 5.0
 RETRY_SECONDS = 2.0
 KNOWN_SECONDS = 5.0  # a start waits no longer to learn what became of each command
 CLOCK_SECONDS = 30.0
 SWEEP_SECONDS = 60.0
+SOON_SECONDS = 0.25
+"""A turn that waits for a command waits so long for its end before its beginning is a commit of its own."""
 log = logging.getLogger(__name__)
 
 
@@ -76,11 +77,9 @@ class Tasks:
         self._store = store
         self._lifetimes = TaskLifetimes(sessions, clock)
         self._clock = clock
-        self._defaults = defaults
+        self.defaults = defaults
         self._watched: dict[str, asyncio.Task[None]] = {}
         self._starting: dict[str, asyncio.Task[Appended]] = {}
-        self._abandoned: set[str] = set()
-        """Those being started whose caller has given up: a turn that was stopped, say."""
         self._kills: dict[str, asyncio.Task[KillReport]] = {}
         self._to_begin: set[str] = set()
         """Those being looked up that are to begin if they have not."""
@@ -104,7 +103,7 @@ class Tasks:
             self.supervisor,
             self._environments,
             remembered=self._remembered,
-            root=self._defaults.root,
+            root=self.defaults.root,
         )
         known: list[asyncio.Event] = []
         for row in await self._store.running_tasks():
@@ -131,46 +130,29 @@ class Tasks:
         `env` is by default the gateway's own, without its keys.
         """
         started = msgspec.structs.replace(started, own_environment=env is not None)
-        order = self._defaults.order(started, env)
+        order = self.defaults.order(started, env)
         order.check()
         starting = self._starting[order.id] = asyncio.create_task(self._begin(order, started, command))
         starting.add_done_callback(lambda _: self._starting.pop(order.id, None))
-        try:
-            return await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            if not starting.done():
-                self._abandoned.add(order.id)
-            raise
+        return await asyncio.shield(starting)
 
     async def _begin(self, order: Command, started: TaskStarted, command: CommandKey | None) -> Appended:
-        try:
-            if started.own_environment:
-                await self._keep_environment(order)
-            appended = await self.task_log.start(started, command=command)
-            if appended.duplicate:
-                self._environments.drop(order.id)
-                row = await self.task_log.find(appended.stream.removeprefix("task/"))
-                if row is not None:
-                    self.recover(row)
-                return appended
-            if not started.foreground:
-                await self.task_log.changes.take(started.task, Path(started.cwd))
-            await self._launch(order)
-            if order.id in self._abandoned:
-                await self._stop_if_over(await self._store.task(order.id))
-            return appended
-        finally:
-            self._abandoned.discard(order.id)
+        if started.own_environment:
+            await self._keep_environment(order)
+        appended = await self.task_log.start(started, command=command)
+        if appended.duplicate:
+            self._environments.drop(order.id)
+            row = await self.task_log.find(appended.stream.removeprefix("task/"))
+            if row is not None:
+                self.start_or_attach(row)
+        else:
+            await self._watch(await self._store.task(order.id)).wait()
+        return appended
 
-    def mask(self, text: str) -> str:
-        """A text without the secret values that are known."""
-        return self._defaults.mask(text)
-
-    async def confine(
-        self, started: TaskStarted, policy: SandboxPolicy, *, workspace: Path, own: Path | None
-    ) -> TaskStarted:
-        """The intent with the sandbox that a command of an agent gets, or why it has none. `Rejected` if it must."""
-        return await asyncio.to_thread(self._defaults.confine, started, policy, workspace=workspace, own=own)
+    def intent(self, started: TaskStarted) -> Write:
+        """Return what must be in the log before `start_or_attach`. `Rejected` if it could not be started anyway."""
+        self.defaults.order(started, None).check()
+        return Write(task_stream(started.task), (started,), expect=0)
 
     async def _keep_environment(self, order: Command) -> None:
         try:
@@ -178,8 +160,8 @@ class Tasks:
         except OSError as error:
             raise Unavailable(f"Its environment could not be kept for the start: {error.strerror}.") from error
 
-    def recover(self, row: TaskRow) -> None:
-        """Find out what became of one that is called running, unless somebody does; if it has not begun, start it."""
+    def start_or_attach(self, row: TaskRow) -> None:
+        """Follow a command that is called running to its end, unless somebody does; if it has not begun, start it."""
         task = row.id
         if row.state != "running" or task in self._starting:
             return
@@ -189,37 +171,45 @@ class Tasks:
         else:
             self._to_begin.add(task)  # it was only being looked up
 
-    async def _launch(self, command: Command) -> None:
-        task = command.id
-        try:
-            running = await self.supervisor.start(command)
-        except HoldfastError as error:
-            await self._finish(never_started(task, error.message.rstrip("."), hint=error.hint))
-            return
-        except OSError as error:  # it may run or not: that is found out as after a restart
-            log.error("the start of task %s was cut: %s", task, error)
-        else:
-            await self._began(running)
-        self._watch(await self._store.task(task))
+    async def _start_or_attach(self, row: TaskRow, *, begin: bool) -> CommandState | None:
+        """The state of a command, which is started if it has not begun; None if it never will, or not now."""
+        task = row.id
+        if row.left_by:
+            await self.supervisor.take_over(task, row.left_by)
+        if (self.defaults.root / task).exists():  # else nobody has tried to start it
+            found = await self.supervisor.attach(task)
+            if not (isinstance(found, NeverStarted) and found.cancelled):
+                return found
+        if row.pid is not None:
+            return Lost(task, "its directory is gone")
+        row = await self._store.task(task)
+        asked_for_now = task in self._starting
+        if not asked_for_now and (unwanted := await self._lifetimes.why_not_begin(row)):
+            await self._finish(never_started(task, unwanted, outcome="stopped"))
+            return None
+        if not begin and task not in self._to_begin:
+            return None
+        return await self._start(row)
 
-    async def _began(self, running: Running) -> None:
-        await self._write(lambda: self.task_log.add(process_started(running.id, running.pid)))
-        self._environments.drop(running.id)
-
-    async def _start_late(self, row: TaskRow) -> CommandState:
-        """Start one whose intent was all that a gateway had written when it was killed."""
+    async def _start(self, row: TaskRow) -> CommandState | None:
+        """Start a command whose intent is in the log; None if it cannot be started."""
         task = row.id
         started = await self.task_log.started(task)
         env = await asyncio.to_thread(self._environments.read, task) if started.own_environment else None
         if started.own_environment and env is None:
             return NeverStarted(task, "the gateway was killed before it began, and its environment is lost")
-        log.info("task %s begins now: the gateway was killed before it could", task)
+        if not started.foreground:
+            await self.task_log.changes.take(task, Path(started.cwd))
         try:
-            return await self.supervisor.start(self._defaults.order(started, env))
+            running: CommandState = await self.supervisor.start(self.defaults.order(started, env))
         except Conflict:
-            return await self.supervisor.attach(task)
+            running = await self.supervisor.attach(task)
         except HoldfastError as error:
-            return NeverStarted(task, f"{error.message} {error.hint}".strip().rstrip("."))
+            await self._finish(never_started(task, error.message.rstrip("."), hint=error.hint))
+            return None
+        if (await self._store.task(task)).stop_by:  # its end was wanted while there was nothing to signal
+            self.signal(task)
+        return running
 
     async def wait_started(self, task: str) -> TaskRow:
         """The task, once its command has begun or never will."""
@@ -240,13 +230,6 @@ class Tasks:
                 await changes.wait()
                 changes.drain()
 
-    async def background(self, task: str, reason: str) -> TaskRow:
-        """Nobody waits for it any more; how it stands then. One that has ended in this very moment has ended."""
-        while (row := await self._store.task(task)).state == "running" and row.foreground:
-            with suppress(Conflict):  # something happened to it: look again
-                await self.task_log.add(backgrounded(task, reason), expect=row.version)
-        return row
-
     async def request_stop(
         self, row: TaskRow, *, by: Actor, reason: str, force: bool, command: CommandKey | None = None
     ) -> Appended:
@@ -260,12 +243,8 @@ class Tasks:
         event = stop_requested(task, by=by, reason=reason, force=force)
         appended = await self.task_log.add(event, command=command)
         self.signal(task, force=force)
-        self.recover(row)  # one that has not begun has nobody yet who writes its end
+        self.start_or_attach(row)  # one that has not begun has nobody yet who writes its end
         return appended
-
-    async def pin(self, row: TaskRow, *, pinned: bool, by: Actor, command: CommandKey | None = None) -> Appended:
-        """Keep it whatever is pruned, or not any more."""
-        return await self.task_log.add(pin_set(row.id, pinned=pinned, by=by), command=command)
 
     def signal(self, task: str, *, force: bool = False) -> None:
         """Its end is wanted in the log: see to it."""
@@ -323,45 +302,58 @@ class Tasks:
                 return await self._finish(lost(row.id, error.message))
             except (Unavailable, OSError) as error:
                 log.error("task %s cannot be followed now: %s", row.id, error)
+                known.set()  # nobody waits for a disk that is out of order
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _until_over(self, row: TaskRow, *, begin: bool, known: asyncio.Event) -> None:
         task = row.id
-        if row.left_by:
-            await self.supervisor.take_over(task, row.left_by)
-        found = await self.supervisor.attach(task)
-        if isinstance(found, NeverStarted) and found.cancelled:
-            row = await self._store.task(task)
-            if unwanted := await self._lifetimes.why_not_begin(row):
-                return await self._finish(never_started(task, unwanted, outcome="stopped"))
-            if not begin and task not in self._to_begin:
-                return None
-            found = await self._start_late(row)
+        found = await self._start_or_attach(row, begin=begin)
+        if found is None:
+            return
+        began = self._process_started(row, found)
         if isinstance(found, Running):
-            if row.pid is None:  # we were killed before this was written
-                await self._began(found)
+            if began and not (row.foreground and await self._ends_soon(found)):
+                await self._write(lambda: self.task_log.add(*began))
+                self._environments.drop(task)
+                began = []
             known.set()
             found = await self.supervisor.wait(task)
         while (kill := self._kills.get(task)) is not None and not kill.done():
             await asyncio.wait({kill})  # one by force may have taken its place
         left = await self.supervisor.left_behind(task)
         row = await self._store.task(task)
-        output, changes, mask = self.supervisor.output(task), self.task_log.changes, self._defaults.mask
+        output, changes, mask = self.supervisor.output(task), self.task_log.changes, self.defaults.mask
         finished = await asyncio.to_thread(
             process_finished, row, found, output=output, left=left, changes=changes, mask=mask
         )
         rest = left_behind(row, left, by=(await self.task_log.started(task)).by) if left else ()
-        await self._finish(finished, *rest)
+        await self._finish(finished, *rest, began=began)
         if rest:
-            self.recover(await self._store.task(task_of_left(task)))
+            self.start_or_attach(await self._store.task(task_of_left(task)))
         elif finished.output is not None:  # then the log has all of it
             await self.supervisor.remove(task)
         if row.left_by:
             await remove_if_in_the_log(self.task_log, self.supervisor, row.left_by)
-        return None
 
-    async def _finish(self, finished: TaskFinished, *also: Write) -> None:
-        await self._write(lambda: self.task_log.finish(finished, *also))
+    def _process_started(self, row: TaskRow, found: CommandState) -> list[ProcessStarted]:
+        """The event that a command began, unless the log has it."""
+        if row.pid is not None or isinstance(found, NeverStarted):
+            return []
+        pid = found.pid if isinstance(found, Running) else self.supervisor.pid(found.id)
+        return [] if pid is None else [process_started(found.id, pid)]
+
+    async def _ends_soon(self, running: Running) -> bool:
+        """Whether it ends so soon that its beginning and its end are one commit. After a crash its keepers know it."""
+        age = self._clock.now() / 1000 - running.started_at
+        try:
+            async with asyncio.timeout(min(SOON_SECONDS, max(0.0, SOON_SECONDS - age))):
+                await self.supervisor.wait(running.id)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _finish(self, finished: TaskFinished, *also: Write, began: Sequence[ProcessStarted] = ()) -> None:
+        await self._write(lambda: self.task_log.finish(finished, *also, began=began))
         self.task_log.changes.forget(finished.task)
         self._environments.drop(finished.task)
         log.info("task %s ended: %s, %s", finished.task, finished.outcome, finished.reason)

@@ -1,4 +1,4 @@
-"""Why a command has no reason to live any more, or never to begin: what it belongs to has ended."""
+"""Compares commands with the sessions and calls that they belong to (`domain/lifetime.py` has the rule)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 
 from holdfast.clock import Clock
 from holdfast.domain.errors import Corrupt
+from holdfast.domain.lifetime import why_over
 from holdfast.sessions import Sessions
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.views import stopper
@@ -21,25 +22,15 @@ class TaskLifetimes:
         self._clock = clock
 
     async def why_over(self, row: TaskRow, *, begun: bool) -> str:
-        """Why it should end; empty while it should not.
-
-        A command that a turn waits for ends with its call, whatever its lifetime is, and so does one that has not begun
-        for its call. That is all that a turn ends: the command of the next turn has a call of its own.
-        """
-        session, call = row.session, row.call
-        belongs_to_call = row.foreground or (bool(call) and not begun)
-        if not session or (row.lifetime in ("persist", "until") and not belongs_to_call):
+        """Why it must end, or never begin; empty while there is no reason."""
+        if not row.session:
             return ""
         try:
-            state = await self._sessions.get(session)
+            session = await self._sessions.get(row.session)
         except Corrupt as error:  # nothing is known of its session, so nothing ends because of it
             log.warning("task %s runs on: %s", row.id, error)
             return ""
-        if not state.exists:
-            return "its session was deleted"
-        if state.archived:
-            return "its session was archived"
-        return "its turn ended" if belongs_to_call and state.open_call(call) is None else ""
+        return why_over(session, call=row.call, foreground=row.foreground, lifetime=row.lifetime, begun=begun)
 
     async def why_not_begin(self, row: TaskRow) -> str:
         """Why a command that has not begun never should; empty if nobody cancelled it."""

@@ -8,6 +8,7 @@ Not here: commands and how they are kept alive (`commands.py`), how the end of o
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -97,14 +98,29 @@ class TaskLog:
         write = Write(task_stream(events[0].task), events, expect=expect)
         return await self._store.append(Append((write,), self._clock.now(), command=command))
 
-    async def finish(self, finished: TaskFinished, *also: Write) -> None:
-        """Write the end down, and tell whoever started it. Once: a commit that was in doubt may have happened."""
+    async def background(self, task: str, reason: str) -> TaskRow:
+        """Nobody waits for it any more; how it stands then. One that has ended in this very moment has ended."""
+        while (row := await self._store.task(task)).state == "running" and row.foreground:
+            with suppress(Conflict):  # something happened to it: look again
+                event = TaskBackgrounded(task=task, reason=reason)
+                await self.add(event, expect=row.version)
+        return row
+
+    async def pin(self, task: str, *, pinned: bool, by: Actor, command: CommandKey | None = None) -> Appended:
+        """Keep it whatever is pruned, or not any more."""
+        return await self.add(TaskPinned(task=task, pinned=pinned, by=by), command=command)
+
+    async def finish(self, finished: TaskFinished, *also: Write, began: Sequence[ProcessStarted] = ()) -> None:
+        """Write the end down, and tell whoever started it. Once: a commit that was in doubt may have happened.
+
+        `began` is the beginning, if it was not written yet.
+        """
         while True:
             row = await self.find(finished.task)
             if row is None or row.state != "running":
                 return
             with suppress(Conflict):  # it was detached or its session deleted in this very moment: look again
-                writes = (*await self._ending(finished, row), *also)
+                writes = (*await self._ending(finished, row, began), *also)
                 await self._store.append(Append(writes, self._clock.now()))
                 return
 
@@ -145,9 +161,11 @@ class TaskLog:
             return None
         return sorted({*turn.files, *(seen or ())})
 
-    async def _ending(self, finished: TaskFinished, row: TaskRow) -> tuple[Write, ...]:
+    async def _ending(
+        self, finished: TaskFinished, row: TaskRow, began: Sequence[ProcessStarted] = ()
+    ) -> tuple[Write, ...]:
         """The end, and the note. Only if nothing happened to the task since: who is told depends on that."""
-        end = Write(task_stream(finished.task), (finished,), expect=row.version)
+        end = Write(task_stream(finished.task), (*began, finished), expect=row.version)
         session = row.session
         parent = await self._session(session) if session and not row.foreground else None
         if parent is None:
@@ -157,7 +175,7 @@ class TaskLog:
         told: AnyEvent = NoteReceived(text=text, task=finished.task)
         room = parent.queued < QUEUE_LIMIT
         if row.notify and room and not parent.archived:  # what was put away does not wake up by itself
-            input = f"task-{finished.task}-{row.version + 1}"
+            input = f"task-{finished.task}-{row.version + len(end.events)}"
             told = InputReceived(
                 input=input, text=text, mode="queue", by=TaskActor(task=finished.task), source="task", ref=finished.task
             )
@@ -281,11 +299,6 @@ def process_started(task: str, pid: int) -> ProcessStarted:
     return ProcessStarted(task=task, pid=pid)
 
 
-def backgrounded(task: str, reason: str) -> TaskBackgrounded:
-    """Nobody waits for it any more."""
-    return TaskBackgrounded(task=task, reason=reason)
-
-
 def stop_requested(task: str, *, by: Actor, reason: str, force: bool = False) -> TaskStopRequested:
     """Its end is wanted."""
     return TaskStopRequested(task=task, by=by, reason=reason, force=force)
@@ -294,11 +307,6 @@ def stop_requested(task: str, *, by: Actor, reason: str, force: bool = False) ->
 def lifetime_set(task: str, lifetime: Lifetime, *, by: Actor) -> TaskLifetimeSet:
     """It may outlive what it belonged to."""
     return TaskLifetimeSet(task=task, lifetime=lifetime, by=by)
-
-
-def pin_set(task: str, *, pinned: bool, by: Actor) -> TaskPinned:
-    """It is kept whatever is pruned, or not any more."""
-    return TaskPinned(task=task, pinned=pinned, by=by)
 
 
 def pruned(row: EndedTask, *, bytes: int, by: Actor) -> TaskPruned:

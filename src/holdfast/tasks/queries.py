@@ -212,7 +212,7 @@ class TaskQueries:
 
     def _shown(self, window: Window) -> str:
         """Without keys, also where it was cut in the middle of one."""
-        return self._tasks.mask(plain(window.data))
+        return self._tasks.defaults.mask(plain(window.data))
 
     async def result_text(self, row: TaskRow) -> str:
         """How it ended and what it printed, for a model."""

@@ -14,6 +14,7 @@ from holdfast.store.rows import TaskRow
 BLOCKED = "blocked ("
 """How the reason of a run begins that ended by blocking its card."""
 NOT_SEEN = ("unknown", "", "it began after the last look")
+STARTING = ("starting", "", "it is about to begin, or began less than a moment ago")
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +76,7 @@ def view(
     """A row of the archive, with what is known of it right now."""
     age_ms = (now if row.finished_at is None else row.finished_at) - row.started_at
     alive = row.finished_at is None and row.kind == "process"
-    word, detail, evidence = NOT_SEEN if alive and activity is None else seen(activity)
+    word, detail, evidence = _activity(activity, starting=row.pid is None) if alive else ("", "", "")
     shown = msgspec.structs.asdict(row) | {
         "blocked": row.kind == "card" and row.reason.startswith(BLOCKED),
         "duration_ms": max(0, age_ms),
@@ -104,11 +105,13 @@ def stopper(row: TaskRow) -> str:
     return f"{row.stop_by} ({row.stop_reason})" if row.stop_reason else row.stop_by
 
 
-def seen(activity: Activity | NotYet | None) -> tuple[str, str, str]:
-    """A word, a detail and the evidence; empty for what is not alive."""
+def _activity(activity: Activity | NotYet | None, *, starting: bool) -> tuple[str, str, str]:
+    """What a command that is not over does: a word, a detail and the evidence."""
     match activity:
+        case _ if starting:
+            return STARTING
         case None:
-            return "", "", ""
+            return NOT_SEEN
         case NotYet(seconds=seconds):
             return "unknown", "", f"watched for only {seconds:.0f} s so far, and it did nothing in that time"
         case Activity(word="idle", quiet_seconds=seconds):

@@ -63,7 +63,7 @@ def _state(records: list[Record], started: TaskStarted, now: int, activity: str)
             case TaskStarted():
                 return [
                     _sentence(
-                        f"Not started yet, for {since}: the intent is written, no process so far.",
+                        f"It has been starting for {since}: no process is known so far.",
                         record,
                     )
                 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 from typing import Annotated
 
@@ -33,7 +32,7 @@ from holdfast.domain.card_commands import (
     UnblockCard,
     UnlinkCard,
 )
-from holdfast.domain.errors import Conflict, NotFound, Rejected
+from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import card_stream
 from holdfast.domain.rights import describe
 from holdfast.domain.why.card import why_card
@@ -53,28 +52,20 @@ from holdfast.gateway.card_shapes import (
     RunView,
 )
 from holdfast.gateway.contract import parse_command, returns, takes
-from holdfast.gateway.paths import find_session
+from holdfast.gateway.paths import CardDep, find_session
 from holdfast.gateway.shapes import Statement, Why
 from holdfast.gateway.state import Gateway, GatewayDep
 from holdfast.store.card_contract import CardFilter
-from holdfast.store.contract import Row
+from holdfast.store.rows import CardRow
 
-CARD_ID = re.compile(r"[0-9a-f]{4,32}\Z")
 EXPLAINED = 200
 """Of so many cards of a page it is said why they are not started."""
 DIFF_LIMIT = 400_000
 router = APIRouter(prefix="/v1", tags=["cards"])
 
 
-async def find_card(at: Gateway, prefix: str) -> Row:
-    """The card that an id or a unique prefix of it names."""
-    if not CARD_ID.match(prefix):
-        raise NotFound(f"{prefix[:80]!r} is not the id of a card.", hint="`holdfast card list` lists them.")
-    return await at.store.cards.card(prefix)
-
-
-def _view(row: Row) -> CardView:
-    return msgspec.convert(row, CardView)
+def _view(row: CardRow) -> CardView:
+    return msgspec.convert(row, CardView, from_attributes=True)
 
 
 # --- boards ---------------------------------------------------------------------------------------
@@ -83,10 +74,20 @@ def _view(row: Row) -> CardView:
 @router.get("/boards", **returns(BoardList))
 async def list_boards(at: GatewayDep, archived: bool = False) -> Response:
     """Every board."""
-    rows = [row for row in await at.store.cards.boards() if archived or not row["archived"]]
+    boards = [board for board in await at.store.cards.boards() if archived or not board.archived]
     counts = await at.store.cards.counts()
-    more = [{"archived": bool(row["archived"]), "cards": counts.get(str(row["id"]), 0)} for row in rows]
-    return answer(BoardList([msgspec.convert(row | new, BoardView) for row, new in zip(rows, more, strict=True)]))
+    shown = [
+        BoardView(
+            id=board.id,
+            title=board.title,
+            paused_by=board.paused_by,
+            archived=board.archived,
+            created_at=board.created_at,
+            cards=counts.get(board.id, 0),
+        )
+        for board in boards
+    ]
+    return answer(BoardList(shown))
 
 
 async def _tell_board(at: Gateway, name: str, request: Request, shape: type[BoardCommand]) -> Response:
@@ -144,7 +145,7 @@ async def list_cards(
 ) -> Response:
     """Cards, most urgent first."""
     rows = await at.store.cards.cards(wanted, offset=offset, limit=limit)
-    waiting = [str(row["id"]) for row in rows if row["status"] in ("todo", "ready")][:EXPLAINED] if why else []
+    waiting = [row.id for row in rows if row.status in ("todo", "ready")][:EXPLAINED] if why else []
     reasons = await at.dispatcher.starter.why_not_started([await at.cards.get(card) for card in waiting])
     following = offset + limit if len(rows) == limit else None
     return answer(CardPage([_view(row) for row in rows], following, reasons))
@@ -166,12 +167,11 @@ async def create_card(at: GatewayDep, request: Request) -> Response:
 
 
 @router.get("/cards/{id}", **returns(CardDetail))
-async def show_card(at: GatewayDep, id: str) -> Response:
+async def show_card(at: GatewayDep, row: CardDep) -> Response:
     """One card with all that belongs to it, as of one moment."""
-    name = str((await find_card(at, id))["id"])
     while True:
-        shape = await _detail(at, name)
-        if shape.card.version == (await at.cards.get(name)).version:
+        shape = await _detail(at, row.id)
+        if shape.card.version == (await at.cards.get(row.id)).version:
             return answer(shape)
 
 
@@ -179,9 +179,7 @@ async def _detail(at: Gateway, id: str) -> CardDetail:
     """What is read bit by bit; only if the card stayed at the version of its row does it fit together."""
     row = _view(await at.store.cards.card(id))
     card = await at.cards.get(id)
-    runs = [
-        msgspec.convert(run | {"counts": bool(run["counts"])}, RunView) for run in await at.store.cards.runs(card.id)
-    ]
+    runs = [msgspec.convert(run, RunView, from_attributes=True) for run in await at.store.cards.runs(card.id)]
     done = card.completed
     return CardDetail(
         card=row,
@@ -208,9 +206,9 @@ async def _detail(at: Gateway, id: str) -> CardDetail:
 
 
 @router.get("/cards/{id}/why", **returns(Why))
-async def why_not_card(at: GatewayDep, id: str) -> Response:
+async def why_not_card(at: GatewayDep, row: CardDep) -> Response:
     """Why it is where it is, and what would move it."""
-    card = await at.cards.get(str((await find_card(at, id))["id"]))
+    card = await at.cards.get(row.id)
     reason, now = await at.dispatcher.starter.why_not(card), at.clock.now()
     run = card.run
     session = await at.sessions.get(run.started.session) if run is not None else None
@@ -221,9 +219,9 @@ async def why_not_card(at: GatewayDep, id: str) -> Response:
 
 
 @router.get("/cards/{id}/context", **returns(CardContext))
-async def card_context(at: GatewayDep, id: str) -> Response:
+async def card_context(at: GatewayDep, row: CardDep) -> Response:
     """What the next worker would be told."""
-    card = await at.cards.get(str((await find_card(at, id))["id"]))
+    card = await at.cards.get(row.id)
     choice, said = await at.dispatcher.starter.preview(card)
     last = choice.resumes
     shape = CardContext(
@@ -239,9 +237,9 @@ async def card_context(at: GatewayDep, id: str) -> Response:
 
 
 @router.get("/cards/{id}/diff", **returns(CardDiff))
-async def card_diff(at: GatewayDep, id: str) -> Response:
+async def card_diff(at: GatewayDep, row: CardDep) -> Response:
     """What is different in its workspace."""
-    card = await at.cards.get(str((await find_card(at, id))["id"]))
+    card = await at.cards.get(row.id)
     try:
         found = await asyncio.to_thread(workspace.diff, card, at.cards.root, DIFF_LIMIT)
     except workspace.Unusable as error:
@@ -249,8 +247,7 @@ async def card_diff(at: GatewayDep, id: str) -> Response:
     return answer(CardDiff(found))
 
 
-async def _execute(at: Gateway, id: str, request: Request, shape: type[CardCommand]) -> Response:
-    card = str((await find_card(at, id))["id"])
+async def _execute(at: Gateway, card: str, request: Request, shape: type[CardCommand]) -> Response:
     command, caller = await parse_command(request, shape, subject=card)
     if isinstance(command, EditCard) and command.profile is not None and command.profile not in at.profiles.names:
         raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
@@ -265,81 +262,81 @@ async def _execute(at: Gateway, id: str, request: Request, shape: type[CardComma
 
 
 @router.patch("/cards/{id}", **takes(EditCard, CardAccepted))
-async def edit_card(at: GatewayDep, id: str, request: Request) -> Response:
+async def edit_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
     """Change what it says."""
-    return await _execute(at, id, request, EditCard)
+    return await _execute(at, row.id, request, EditCard)
 
 
 @router.post("/cards/{id}/comments", **takes(CommentCard, CardAccepted))
-async def comment_card(at: GatewayDep, id: str, request: Request) -> Response:
+async def comment_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
     """Say something about it; its worker hears it."""
-    return await _execute(at, id, request, CommentCard)
+    return await _execute(at, row.id, request, CommentCard)
 
 
 @router.post("/cards/{id}/links", **takes(LinkCard, CardAccepted))
-async def link_card(at: GatewayDep, id: str, request: Request) -> Response:
+async def link_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
     """Let it wait for another."""
-    return await _execute(at, id, request, LinkCard)
+    return await _execute(at, row.id, request, LinkCard)
 
 
 @router.post("/cards/{id}/unlink", **takes(UnlinkCard, CardAccepted))
-async def unlink_card(at: GatewayDep, id: str, request: Request) -> Response:
+async def unlink_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
     """Not any more."""
-    return await _execute(at, id, request, UnlinkCard)
+    return await _execute(at, row.id, request, UnlinkCard)
 
 
 @router.post("/cards/{id}/follow", **takes(FollowCard, CardAccepted))
-async def follow_card(at: GatewayDep, id: str, request: Request) -> Response:
+async def follow_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
     """Tell a session of its blocks, failures and end."""
-    return await _execute(at, id, request, FollowCard)
+    return await _execute(at, row.id, request, FollowCard)
 
 
 @router.post("/cards/{id}/move", **takes(MoveCard, CardAccepted))
-async def move_card(at: GatewayDep, id: str, request: Request) -> Response:
+async def move_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
     """Put it into another column."""
-    return await _execute(at, id, request, MoveCard)
+    return await _execute(at, row.id, request, MoveCard)
 
 
 @router.post("/cards/{id}/block", **takes(BlockCard, CardAccepted))
-async def block_card(at: GatewayDep, id: str, request: Request) -> Response:
+async def block_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
     """It cannot go on without somebody."""
-    return await _execute(at, id, request, BlockCard)
+    return await _execute(at, row.id, request, BlockCard)
 
 
 @router.post("/cards/{id}/unblock", **takes(UnblockCard, CardAccepted))
-async def unblock_card(at: GatewayDep, id: str, request: Request) -> Response:
+async def unblock_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
     """Let it go on."""
-    return await _execute(at, id, request, UnblockCard)
+    return await _execute(at, row.id, request, UnblockCard)
 
 
 @router.post("/cards/{id}/retry", **takes(RetryCard, CardAccepted))
-async def retry_card(at: GatewayDep, id: str, request: Request) -> Response:
+async def retry_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
     """Once more."""
-    return await _execute(at, id, request, RetryCard)
+    return await _execute(at, row.id, request, RetryCard)
 
 
 @router.post("/cards/{id}/stop", **takes(StopCard, CardAccepted))
-async def stop_card(at: GatewayDep, id: str, request: Request) -> Response:
+async def stop_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
     """End its run."""
-    return await _execute(at, id, request, StopCard)
+    return await _execute(at, row.id, request, StopCard)
 
 
 @router.post("/cards/{id}/complete", **takes(CompleteCard, CardAccepted))
-async def complete_card(at: GatewayDep, id: str, request: Request) -> Response:
+async def complete_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
     """It is done, a person says so."""
-    return await _execute(at, id, request, CompleteCard)
+    return await _execute(at, row.id, request, CompleteCard)
 
 
 @router.post("/cards/{id}/archive", **takes(ArchiveCard, CardAccepted))
-async def archive_card(at: GatewayDep, id: str, request: Request) -> Response:
+async def archive_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
     """Take it off the board."""
-    return await _execute(at, id, request, ArchiveCard)
+    return await _execute(at, row.id, request, ArchiveCard)
 
 
 @router.post("/cards/{id}/release", **returns(CardReleased))
-async def release_workspace(at: GatewayDep, id: str) -> Response:
+async def release_workspace(at: GatewayDep, row: CardDep) -> Response:
     """Remove the workspace of an archived card, if nothing would be lost with it. Repeating it changes nothing."""
-    card = await at.cards.get(str((await find_card(at, id))["id"]))
+    card = await at.cards.get(row.id)
     if card.status != "archived":
         hint = f"`holdfast card archive {card.id}` removes it if nothing would be lost with it."
         raise Conflict(f"Card {card.id} is {card.status}; its workspace may still be needed.", hint=hint)

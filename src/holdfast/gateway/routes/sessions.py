@@ -184,7 +184,7 @@ async def send_message(at: GatewayDep, row: SessionDep, request: Request) -> Res
             if not (await at.sessions.get(row.id)).run:
                 raise  # else a run began in this very moment
     return accepted(
-        row.id, await at.cards.execute(str(run["card"]), CommentCard(text=command.text), caller), caller, message=True
+        row.id, await at.cards.execute(run.card, CommentCard(text=command.text), caller), caller, message=True
     )
 
 

@@ -290,5 +290,5 @@ async def _type(at: Gateway, task: str, command: WriteTask) -> Taken:
 async def pin_task(at: GatewayDep, row: TaskDep, request: Request) -> Response:
     """Keep it whatever is pruned, or not any more."""
     command, caller = await parse_command(request, PinTask, subject=row.id)
-    appended = await at.tasks.pin(row, pinned=command.pinned, by=caller.by, command=caller.key)
+    appended = await at.tasks.task_log.pin(row.id, pinned=command.pinned, by=caller.by, command=caller.key)
     return accepted(row.id, appended)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import re
 
 import msgspec
 from fastapi import APIRouter, Request
@@ -13,16 +11,15 @@ from starlette.responses import Response
 
 from holdfast.config import ConfigError
 from holdfast.domain.commands import AnswerWait
-from holdfast.domain.errors import NotFound
 from holdfast.edit_settings import allow_always
 from holdfast.gateway.answers import answer
 from holdfast.gateway.contract import parse_command, returns, takes
 from holdfast.gateway.inbox_shapes import Inbox, WaitDetail, Waiting
+from holdfast.gateway.paths import find_wait
 from holdfast.gateway.routes.sessions import accepted
 from holdfast.gateway.state import Gateway, GatewayDep
-from holdfast.store.contract import Row
+from holdfast.store.rows import TitledWait
 
-WAIT_ID = re.compile(r"[0-9a-f]{4,12}\Z")
 SHOWN = 500
 log = logging.getLogger(__name__)
 router = APIRouter(prefix="/v1", tags=["waits"])
@@ -38,9 +35,9 @@ async def inbox(at: GatewayDep) -> Response:
 @router.get("/inbox/{wait}", **returns(WaitDetail))
 async def waiting(at: GatewayDep, wait: str) -> Response:
     """One of them by its id or a prefix of it, with the whole arguments of the call."""
-    row = await _row(at, wait)
-    session = await at.sessions.get(str(row["session"]))
-    opened = session.open_call(str(row["call"])) if row["state"] == "open" else None
+    row = await find_wait(at, wait)
+    session = await at.sessions.get(row.session)
+    opened = session.open_call(row.call) if row.state == "open" else None
     return answer(WaitDetail(wait=_waiting(row), arguments="" if opened is None else opened.call.arguments))
 
 
@@ -48,20 +45,13 @@ async def waiting(at: GatewayDep, wait: str) -> Response:
 async def answer_wait(at: GatewayDep, request: Request) -> Response:
     """Answer a question, an approval or an old turn. Whoever comes second is told who was first."""
     command, caller = await parse_command(request, AnswerWait, subject="")
-    row = await _row(at, command.wait)
-    session = str(row["session"])
-    command = msgspec.structs.replace(command, wait=str(row["id"]))
-    appended = await at.sessions.execute(session, command, caller)
+    row = await find_wait(at, command.wait)
+    command = msgspec.structs.replace(command, wait=row.id)
+    appended = await at.sessions.execute(row.session, command, caller)
     warning = ""
-    if command.answer.strip() == "always" and row["purpose"] == "approval":
-        warning = await _keep(at, (await at.sessions.get(session)).profile, str(row["pattern"]))
-    return accepted(session, appended, caller, message=False, warning=warning)
-
-
-async def _row(at: Gateway, wait: str) -> Row:
-    if not WAIT_ID.match(wait):
-        raise NotFound(f"{wait!r} is not the id of a wait.", hint="`holdfast inbox` lists what waits.")
-    return await at.store.wait(wait)
+    if command.answer.strip() == "always" and row.purpose == "approval":
+        warning = await _keep(at, (await at.sessions.get(row.session)).profile, row.pattern)
+    return accepted(row.session, appended, caller, message=False, warning=warning)
 
 
 async def _keep(at: Gateway, profile: str, pattern: str) -> str:
@@ -79,7 +69,5 @@ async def _keep(at: Gateway, profile: str, pattern: str) -> str:
     return f"Allowed in this session only, not always: {problem}"
 
 
-def _waiting(row: Row) -> Waiting:
-    return msgspec.convert(
-        row | {"choices": json.loads(str(row["choices"])), "shown": json.loads(str(row["shown"]))}, Waiting
-    )
+def _waiting(row: TitledWait) -> Waiting:
+    return msgspec.convert(row, Waiting, from_attributes=True)

@@ -31,7 +31,8 @@ from holdfast.runtime.compaction import digest_event, start_event, write_summary
 from holdfast.runtime.drivers import Events, Prepared
 from holdfast.runtime.permissions import Allowed, check_permission, with_timeout
 from holdfast.runtime.prompt import model_request, response_event
-from holdfast.runtime.tools.tool import Tool, ToolOutcome, effect_of, finished_event, mark_uncertain
+from holdfast.runtime.tools.context import ToolFailed
+from holdfast.runtime.tools.tool import Tool, ToolOutcome, effect_of, failed_outcome, finished_event, mark_uncertain
 from holdfast.runtime.writer import SessionWriter
 
 
@@ -154,11 +155,21 @@ class BuiltinDriver:
                 self._allowed, self._begun_before = found, opened.effect
                 if opened.effect is not None:
                     return Prepared(Events(), perform=True)
-                effect = effect_of(found.tool, call.arguments)
-                intent = ToolCallStarted(turn=turn, call=call.call, tool=call.tool, effect=effect)
-                return Prepared(Events([intent]), perform=True)
+                return await self._intent(found, agent, turn, call)
             case _ as never:
                 assert_never(never)
+
+    async def _intent(self, allowed: Allowed, agent: Agent, turn: int, call: Call) -> Prepared:
+        """The intent of a call that is allowed, and what is written with it; or its failure."""
+        tool, effect = allowed.tool, effect_of(allowed.tool, call.arguments)
+        try:
+            companions = await tool.companion_writes(allowed.context, call.arguments) if isinstance(tool, Tool) else ()
+        except (ToolFailed, OSError) as error:
+            result = failed_outcome(error)
+            failed = finished_event(call, result, turn=turn, duration_ms=0, hide=agent.mask)
+            return Prepared(Events([failed]), perform=False)
+        intent = ToolCallStarted(turn=turn, call=call.call, tool=call.tool, effect=effect)
+        return Prepared(Events([intent], [*companions]), perform=True)
 
     async def _run_tool(self, session: Session, agent: Agent, turn: int, call: Call) -> ToolCallFinished:
         allowed, opened = self._allowed, session.open_call(call.call)

@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.clock import Clock
 from holdfast.domain.commands import StartCommand
-from holdfast.domain.errors import Conflict, HoldfastError, Rejected
+from holdfast.domain.errors import Gone, HoldfastError, NotFound, Rejected
 from holdfast.domain.events.actor import AgentActor
 from holdfast.domain.events.session import CallOutcome, Effect
 from holdfast.domain.events.task import TaskStarted
@@ -22,6 +22,7 @@ from holdfast.domain.task import NEVER_STARTED, task_of_call
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Tool, ToolOutput
 from holdfast.settings import OTHERS_TASKS
+from holdfast.store.contract import Write
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.log import command_started
@@ -77,6 +78,7 @@ def command_tools(tasks: Tasks, task_queries: TaskQueries, clock: Clock) -> list
             TerminalArguments,
             terminal.run,
             subject_field="command",
+            companions=terminal.companions,
         ),
         Tool(
             "process",
@@ -110,20 +112,43 @@ class TerminalTools:
         self._task_queries = task_queries
         self._clock = clock
 
-    async def run(self, context: ToolContext, arguments: TerminalArguments) -> ToolOutput:
-        """Start it, unless this very call has started it before; then wait, or say where it is."""
+    async def companions(self, context: ToolContext, arguments: TerminalArguments) -> tuple[Write, ...]:
+        """The task of this call, unless it is in the log."""
         task = task_of_call(context.session, context.call)
-        row = await self._tasks.task_log.find(task)
-        if row is None:
-            await self._start(task, context, arguments)
+        if await self._find(task) is not None:
+            return ()
+        try:
+            return (self._tasks.intent(await self._task(task, context, arguments)),)
+        except Rejected as error:
+            raise _failed(error) from error
+
+    async def run(self, context: ToolContext, arguments: TerminalArguments) -> ToolOutput:
+        """Start the command of this call, unless that was done before; then wait, or say where it is."""
+        task = task_of_call(context.session, context.call)
+        row = await self._find(task)
+        if row is None:  # an older version had written the intent of the call and no task
+            try:
+                await self._tasks.start_command(await self._task(task, context, arguments))
+            except Rejected as error:
+                raise _failed(error) from error
             row = await self._task_queries.find(task)
         since = row.started_at
         if row.state == "running" and row.pid is None:  # a crash came before its beginning
             since = self._clock.now()
-        self._tasks.recover(row)
-        return await self._outcome(await self._tasks.wait_started(task), arguments, since=since)
+        self._tasks.start_or_attach(row)
+        return await self._outcome(task, arguments, since=since)
 
-    async def _start(self, task: str, context: ToolContext, arguments: TerminalArguments) -> None:
+    async def _find(self, task: str) -> TaskRow | None:
+        """Its row, if it is in the log."""
+        try:
+            return await self._task_queries.find(task)
+        except Gone as error:
+            text = f"It was started before, as task {task}, and that was pruned: what came of it is not known any more."
+            raise ToolFailed(text) from error
+        except NotFound:
+            return None
+
+    async def _task(self, task: str, context: ToolContext, arguments: TerminalArguments) -> TaskStarted:
         cwd = context.resolve(arguments.cwd)
         if not cwd.is_dir():
             raise ToolFailed(f"{arguments.cwd} is not a directory.")
@@ -139,18 +164,12 @@ class TerminalTools:
             foreground=not arguments.background,
             kept=context.kept_output,
         )
-        try:
-            started = await self._tasks.confine(started, context.sandbox, workspace=context.cwd, own=context.workspace)
-            await self._tasks.start_command(started)
-        except Rejected as error:
-            raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
-        except Conflict as error:
-            text = f"It was started before, as task {task}, and that was pruned: what came of it is not known any more."
-            raise ToolFailed(text) from error
+        confine = self._tasks.defaults.confine
+        return await asyncio.to_thread(confine, started, context.sandbox, workspace=context.cwd, own=context.workspace)
 
-    async def _outcome(self, row: TaskRow, arguments: TerminalArguments, *, since: int) -> ToolOutput:
-        task = row.id
+    async def _outcome(self, task: str, arguments: TerminalArguments, *, since: int) -> ToolOutput:
         if arguments.background:
+            row = await self._tasks.wait_started(task)
             if row.state != "running":
                 return await self._ended(row)
             text = f"It runs in the background as task {task}, pid {row.pid}."
@@ -160,7 +179,7 @@ class TerminalTools:
             async with asyncio.timeout(max(0.0, left)):
                 row = await self._tasks.wait_ended(task)
         except TimeoutError:
-            row = await self._tasks.background(task, f"it took longer than {arguments.timeout} s")
+            row = await self._tasks.task_log.background(task, f"it took longer than {arguments.timeout} s")
             if row.state == "running":
                 so_far = await self._task_queries.excerpt(row)
                 text = f"It still runs after {arguments.timeout} s and goes on in the background as task {task}."
@@ -259,8 +278,13 @@ def _check_input(context: ToolContext, started: TaskStarted) -> None:
         )
 
 
+def _failed(error: Rejected) -> ToolFailed:
+    return ToolFailed(f"{error.message} {error.hint}".strip())
+
+
 def _end(row: TaskRow) -> CommandEnd:
-    return CommandEnd(row.exit_code, row.signal, row.state == "stopped")
+    code = row.exit_code
+    return CommandEnd(None if code is None else int(str(code)), row.signal, row.state == "stopped")
 
 
 def _sentence(view: TaskView) -> str:

@@ -18,6 +18,7 @@ from holdfast.domain.events.session import CallOutcome, Effect, ToolCallFinished
 from holdfast.models.model import ToolSpec
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.settings import Policy
+from holdfast.store.contract import Write
 
 OUTPUT_LIMIT = 50_000
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
@@ -133,6 +134,8 @@ class Tool(Generic[Arguments]):
     """What it would change in a file, as that is now."""
     auto_allowed: bool = False
     """Though it writes something, nobody is asked about it while no rule speaks of it."""
+    companions: Callable[[ToolContext, Arguments], Coroutine[None, None, tuple[Write, ...]]] | None = None
+    """What is written to other streams together with the intent of a call: the task that it starts, say."""
     other_profile: Callable[[ToolContext, Arguments], Coroutine[None, None, str]] | None = None
     """For a tool that hands work to other agents: the profile of one that may do what the caller may not, or empty."""
 
@@ -159,6 +162,10 @@ class Tool(Generic[Arguments]):
         if self.writes_files:
             context.check_writable(target, self.name)
         return context.display(target)
+
+    async def companion_writes(self, context: ToolContext, arguments: str) -> tuple[Write, ...]:
+        """What is written together with the intent of this call. `ToolFailed` if it cannot be carried out."""
+        return () if self.companions is None else await self.companions(context, self.parse(arguments))
 
     async def delegated_profile(self, context: ToolContext, arguments: str) -> str:
         """The profile of another agent that would act because of this call; empty if that may do no more."""

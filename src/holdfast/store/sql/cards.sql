@@ -25,9 +25,13 @@ WHERE c.board IN (SELECT id FROM boards WHERE NOT archived) AND (c.status IN ('b
         WHERE l.child = c.id AND p.status = 'archived' AND NOT p.done))))
 ORDER BY c.moved_at, c.id;
 
+-- name: get_card
+-- One card.
+SELECT * FROM cards WHERE id = :id;
+
 -- name: find_cards
--- Cards by prefix of their id.
-SELECT * FROM cards WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
+-- Ids by prefix.
+SELECT id FROM cards WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
 
 -- name: cards_to_promote
 -- Whose time has come, and what waits for nothing any more.

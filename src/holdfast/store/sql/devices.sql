@@ -36,7 +36,7 @@ UPDATE devices SET seen_at = MAX(seen_at, :at) WHERE id = :id;
 
 -- name: list_devices
 -- All of them, oldest first.
-SELECT * FROM devices ORDER BY created_at, id;
+SELECT id, hash, name, created_at, seen_at FROM devices ORDER BY created_at, id;
 
 -- name: save_cursor
 -- How far a device has read in a session; it only grows.

@@ -58,7 +58,7 @@ WHERE w.state = 'open' AND w.purpose <> 'retry' ORDER BY w.opened_at, w.id;
 -- name: failed_turns
 -- The inbox: sessions whose last turn failed and nobody has dealt with that, oldest first. Not those whose failure
 -- somebody else was told: the card of a run, the agent that had started an agent.
-SELECT s.id, s.title, s.version, t.turn, t.reason, t.finished_at
+SELECT s.id AS session, s.title, s.version, t.turn, t.reason, t.finished_at
 FROM sessions s JOIN turns t ON t.session = s.id AND t.turn = s.failed_turn
 WHERE s.failed_turn > 0
     AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.session = s.id AND s.failed_turn > r.after_turn
@@ -66,10 +66,16 @@ WHERE s.failed_turn > 0
     AND NOT EXISTS (SELECT 1 FROM tasks k WHERE k.id = s.task AND k.call <> '')
 ORDER BY t.finished_at, s.id;
 
+-- name: get_wait
+-- One wait.
+SELECT w.*, s.title FROM waits w JOIN sessions s ON s.id = w.session WHERE w.id = :id;
+
 -- name: find_waits
--- Waits by prefix of their id, open ones first.
-SELECT w.*, s.title FROM waits w JOIN sessions s ON s.id = w.session
-WHERE w.id >= :prefix AND w.id < :beyond ORDER BY w.state <> 'open', w.id LIMIT 10;
+-- Ids by prefix: of the open ones, or where none is open of all.
+SELECT id FROM waits
+WHERE id >= :prefix AND id < :beyond AND (state = 'open' OR NOT EXISTS
+    (SELECT 1 FROM waits o WHERE o.id >= :prefix AND o.id < :beyond AND o.state = 'open'))
+ORDER BY id LIMIT 10;
 
 -- name: list_turns
 -- The turns of a session, in order.
