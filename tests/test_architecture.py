@@ -79,6 +79,23 @@ def test_files_that_prose_names_exist() -> None:
     assert not missing
 
 
+def reads_a_row_as_stored(node: ast.AST) -> bool:
+    match node:
+        case ast.Subscript(value=ast.Name(id="row"), slice=ast.Constant(value=str())):
+            return True
+        case ast.Call(func=ast.Name(id="str" | "int" | "bool"), args=[ast.Attribute(value=ast.Name(id="row"))]):
+            return True
+        case _:
+            return False
+
+
+def test_rows_of_the_store_are_read_by_their_fields() -> None:
+    """A row has its types from the store: nobody else asks for a column by name or converts it."""
+    readers = [(name, text) for name, text in modules() if not name.startswith(("store/", "cli/"))]  # cli reads JSON
+    found = [name for name, text in readers for node in ast.walk(ast.parse(text)) if reads_a_row_as_stored(node)]
+    assert not found
+
+
 def test_only_config_reads_the_environment() -> None:
     readers = {name for name, text in modules() if re.search(r"\bos\.(environ|getenv)\b", text)}
     assert readers <= {"config.py"}

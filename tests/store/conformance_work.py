@@ -436,9 +436,9 @@ class WorkContract:
         await write(store, STREAM, waits_for("w"), WaitAnswered(turn=1, wait="w", answer="", by=ME), at=AT + 15)
         await write(store, STREAM, failed(), at=AT + 25)
         await write(store, task_stream(A), task(A), ended(A, "lost", output_bytes=9, dropped_bytes=4), at=AT + 25)
-        names = ("slot", "turns", "tasks", "failed", "waits")
+        names = ("at", "turns", "tasks", "failed", "waits")
         slots = [values(row, *names) for row in await store.work_since(AT, step=10)]
-        assert slots == [(1, 0, 0, 0, 1), (2, 1, 1, 2, 0)]
+        assert slots == [(AT + 10, 0, 0, 0, 1), (AT + 20, 1, 1, 2, 0)]
         assert [values(row, "state", "count", "bytes") for row in await store.count_tasks()] == [("lost", 1, 5)]
 
     # --- devices --------------------------------------------------------------------------------

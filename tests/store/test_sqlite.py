@@ -15,6 +15,7 @@ from holdfast.store.sqlite import SqliteStore
 from tests.memory import MEMORY
 from tests.store.conformance import StoreContract
 from tests.store.conformance_board import BoardContract
+from tests.store.conformance_rows import RowsContract
 from tests.store.conformance_work import WorkContract
 
 WRITERS = {"a quick disk": 1e9, "a slow disk": 0.0}
@@ -60,3 +61,6 @@ class TestSqliteBoard(BoardContract): ...
 
 
 class TestSqliteWork(WorkContract): ...
+
+
+class TestSqliteRows(RowsContract): ...

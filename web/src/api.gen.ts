@@ -780,7 +780,7 @@ export interface OutputPage {
 
 export interface Overview {
   readonly step_ms: number;
-  readonly slots: Slot[];
+  readonly slots: WorkSlot[];
   readonly tasks: TaskCount[];
 }
 
@@ -1227,14 +1227,6 @@ export interface ShownArgument {
 export interface SignInCode {
   readonly code: string;
   readonly expires_at: number;
-}
-
-export interface Slot {
-  readonly at: number;
-  readonly turns: number;
-  readonly tasks: number;
-  readonly failed: number;
-  readonly waits: number;
 }
 
 export interface StaleListed {
@@ -1700,6 +1692,14 @@ export interface Why {
 export interface WithdrawInput {
   readonly command?: "WithdrawInput";
   readonly input: string;
+}
+
+export interface WorkSlot {
+  readonly at: number;
+  readonly turns: number;
+  readonly tasks: number;
+  readonly failed: number;
+  readonly waits: number;
 }
 
 export interface WriteTask {

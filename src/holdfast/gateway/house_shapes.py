@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.store.rows import TaskCount
+from holdfast.store.rows import TaskCount, WorkSlot
 from holdfast.tasks.views import TaskView
-
-
-class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """What ended within a slot of time; waits are those that began."""
-
-    at: int
-    turns: int
-    tasks: int
-    failed: int
-    """Of both; also what was lost."""
-    waits: int
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """The last hours in slots, also the empty ones; and the archive in numbers."""
 
     step_ms: int
-    slots: list[Slot]
+    slots: list[WorkSlot]
     tasks: list[TaskCount]
 
 

@@ -44,13 +44,8 @@ async def _task(connection: HTTPConnection, id: str) -> TaskRow:
     return await gateway_of(connection).store.task(_checked(id, "task", hint="`holdfast tasks` lists them."))
 
 
-async def find_card(at: Gateway, prefix: str) -> CardRow:
-    """The card that is named outside of a path."""
-    return await at.store.cards.card(_checked(prefix, "card", hint="`holdfast card list` lists them."))
-
-
 async def _card(connection: HTTPConnection, id: str) -> CardRow:
-    return await find_card(gateway_of(connection), id)
+    return await gateway_of(connection).store.cards.card(_checked(id, "card", hint="`holdfast card list` lists them."))
 
 
 async def find_wait(at: Gateway, prefix: str) -> TitledWait:

@@ -297,14 +297,14 @@ class TaskCount(msgspec.Struct, frozen=True, gc=False):
 
 
 class WorkSlot(msgspec.Struct, frozen=True, gc=False):
-    """What ended within a slot of time, by its number; waits are those that began."""
+    """What ended within a slot of time that begins `at`; waits are those that began."""
 
-    slot: int
-    turns: int = 0
-    tasks: int = 0
-    failed: int = 0
+    at: int
+    turns: int
+    tasks: int
+    failed: int
     """Of both; also what was lost."""
-    waits: int = 0
+    waits: int
 
 
 class StoreCounts(msgspec.Struct, frozen=True, gc=False):

@@ -1,6 +1,6 @@
 /** The last 24 hours by the half hour, as the gateway counts them. */
 import type { ReactNode } from "react";
-import type { Slot } from "../api.gen";
+import type { WorkSlot } from "../api.gen";
 import { useOverview } from "../net/queries";
 import { clock, plural } from "../words";
 
@@ -34,7 +34,7 @@ export function LastDay(): ReactNode {
 }
 
 /** What went well below, what failed and what waits on top. */
-function Bar({ slot, x, width, scale }: { readonly slot: Slot; readonly x: number; readonly width: number; readonly scale: number }): ReactNode {
+function Bar({ slot, x, width, scale }: { readonly slot: WorkSlot; readonly x: number; readonly width: number; readonly scale: number }): ReactNode {
   const ended = slot.turns + slot.tasks;
   if (ended + slot.waits === 0) return null;
   const parts: readonly (readonly [string, number])[] = [["working", ended - slot.failed], ["failed", slot.failed], ["waiting", slot.waits]];

@@ -19,7 +19,6 @@ from holdfast.gateway.house_shapes import (
     LetGoSessions,
     Overview,
     RetentionView,
-    Slot,
 )
 from holdfast.gateway.state import Gateway, GatewayDep
 from holdfast.lifecycle.doctor import examine
@@ -35,15 +34,12 @@ router = APIRouter(prefix="/v1", tags=["house"])
 async def overview(at: GatewayDep, hours: Annotated[int, Query(ge=1, le=168)] = 24) -> Response:
     """What ended in the last hours, by the half hour."""
     end = at.clock.now() // STEP_MS * STEP_MS + STEP_MS
-    count = hours * 3_600_000 // STEP_MS
-    since = end - count * STEP_MS
-    rows = {row.slot: row for row in await at.store.work_since(since, step=STEP_MS)}
-    slots = [_slot(rows.get(place, WorkSlot(place)), since + place * STEP_MS) for place in range(count)]
+    since = end - hours * 3_600_000
+    found = {slot.at: slot for slot in await at.store.work_since(since, step=STEP_MS)}
+    slots = [
+        found.get(start, WorkSlot(start, turns=0, tasks=0, failed=0, waits=0)) for start in range(since, end, STEP_MS)
+    ]
     return answer(Overview(step_ms=STEP_MS, slots=slots, tasks=await at.store.count_tasks()))
-
-
-def _slot(row: WorkSlot, at: int) -> Slot:
-    return Slot(at=at, turns=row.turns, tasks=row.tasks, failed=row.failed, waits=row.waits)
 
 
 @router.get("/doctor", **returns(Findings))

@@ -100,13 +100,13 @@ SELECT (SELECT COUNT(*) FROM events WHERE seq > :seen) AS events, (SELECT COALES
 
 -- name: work_since
 -- What ended and what began to wait after a moment, in slots of the same length.
-SELECT (at - :since) / :step AS slot, SUM(what = 'turn') AS turns, SUM(what = 'task') AS tasks,
+SELECT :since + (moment - :since) / :step * :step AS at, SUM(what = 'turn') AS turns, SUM(what = 'task') AS tasks,
     SUM(state IN ('failed', 'lost')) AS failed, SUM(what = 'wait') AS waits
 FROM (
-    SELECT finished_at AS at, 'turn' AS what, state FROM turns WHERE finished_at >= :since
+    SELECT finished_at AS moment, 'turn' AS what, state FROM turns WHERE finished_at >= :since
     UNION ALL SELECT finished_at, 'task', state FROM tasks WHERE finished_at >= :since AND foreground = 0
     UNION ALL SELECT opened_at, 'wait', '' FROM waits WHERE opened_at >= :since AND purpose <> 'retry'
-) GROUP BY slot ORDER BY slot;
+) GROUP BY 1 ORDER BY 1;
 
 -- name: miscounted_sessions
 -- For the doctor: sessions whose row does not agree with their events.
