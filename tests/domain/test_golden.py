@@ -363,7 +363,7 @@ EVENTS: list[AnyEvent] = [
         survivors=["4712 sleep"],
     ),
     TaskPruned(task=ID, title="make test", state="stopped", bytes=5_200_000, by=person("cli")),
-    DriverOutputRead(offset=4_096, owed=["7"]),
+    DriverOutputRead(task="ab" * 8, offset=4_096, owed=["7"]),
     GatewayStarted(pid=4711, version="0.1.0", boot="b7d1"),
     GatewayStopped(pid=4711, reason="SIGTERM"),
     SessionDeleted(session=ID, title="say hi", events=42, by=person("cli")),

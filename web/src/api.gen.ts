@@ -476,6 +476,7 @@ export interface DismissFailure {
 
 export interface DriverOutputRead {
   readonly kind: "DriverOutputRead";
+  readonly task: string;
   readonly offset: number;
   readonly owed: string[];
 }
@@ -819,7 +820,7 @@ export interface PinTask {
 }
 
 export interface Problem {
-  readonly code: "bad_answer" | "context_too_long" | "cut_by_length" | "demo_crashed" | "demo_failed" | "internal" | "interrupted" | "network" | "no_answer" | "no_key" | "provider_down" | "quota" | "rate_limit" | "refused" | "rejected" | "step_limit" | "summary_empty" | "summary_timeout" | "time_limit" | "token_limit" | "unknown_model" | "unknown_profile" | "wrong_key";
+  readonly code: "bad_answer" | "context_too_long" | "cut_by_length" | "demo_crashed" | "demo_failed" | "internal" | "interrupted" | "network" | "no_answer" | "no_key" | "provider_down" | "quota" | "rate_limit" | "refused" | "rejected" | "step_limit" | "summary_empty" | "summary_timeout" | "time_limit" | "token_limit" | "unknown_driver" | "unknown_model" | "unknown_profile" | "wrong_key";
   readonly message: string;
   readonly hint?: string;
   readonly after_ms?: number | null;

@@ -97,6 +97,13 @@ class RunTool:
 
 
 @dataclass(frozen=True, slots=True)
+class RunAgent:
+    """Let an agent that is a process of its own work, and write down what it does."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """End the turn."""
 
@@ -134,20 +141,25 @@ class Advance:
 
 
 SessionStep = Begin | Join | Finish | Sleep | Rest
-DriverStep = CallModel | RunTool | Compact | Ask | Finish | Rest
+BuiltinStep = CallModel | RunTool | Compact | Ask | Finish | Rest
+DriverStep = BuiltinStep | RunAgent
 Step = SessionStep | DriverStep
 
 
-def next_step(session: Session, limits: TurnLimits, *, now: int, worked_ms: int | None = None) -> Step:
+def next_step(
+    session: Session, limits: TurnLimits, *, now: int, worked_ms: int | None = None
+) -> SessionStep | BuiltinStep:
     """The one thing to do now for a session of our own agent."""
     step = session_step(session, limits, now=now, worked_ms=worked_ms)
     return builtin_step(session, limits, now=now) if isinstance(step, Advance) else step
 
 
 def session_step(
-    session: Session, limits: TurnLimits, *, now: int, worked_ms: int | None = None
+    session: Session, limits: TurnLimits, *, now: int, worked_ms: int | None = None, joins: bool = True
 ) -> SessionStep | Advance:
-    """What comes next whatever the agent is. `worked_ms` is how long the open turn was worked on, if that is known."""
+    """What comes next whatever the agent is. `worked_ms` is how long the open turn was worked on, if that is known;
+    `joins` is whether messages can join it.
+    """
     turn = session.turn
     if turn is None:
         return _begin(session) if session.queue else Advance()
@@ -161,7 +173,7 @@ def session_step(
     if turn.failed is not None:
         too_long = turn.failed.code == "context_too_long"
         return Advance() if too_long else Finish(turn.number, "failed", turn.failed.message, turn.failed)
-    steering = [queued for queued in urgent(session.queue) if queued.event.mode == "steer"]
+    steering = [queued for queued in urgent(session.queue) if queued.event.mode == "steer" and joins]
     if turn.open_calls and 0 < turn.released < turn.step and not steering:
         return Finish(turn.number, "done", "its run of the card is over")
     if turn.open_calls:
@@ -177,7 +189,7 @@ def session_step(
     return Advance()
 
 
-def builtin_step(session: Session, limits: TurnLimits, *, now: int) -> DriverStep:
+def builtin_step(session: Session, limits: TurnLimits, *, now: int) -> BuiltinStep:
     """The next move of our own agent: carry out a call, make the context shorter, or ask the model."""
     turn = session.turn
     if turn is None:

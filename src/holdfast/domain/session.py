@@ -132,6 +132,8 @@ class Session(StatePart, frozen=True):
     title: str = ""
     profile: str = ""
     cwd: str = ""
+    driver: str = "builtin"
+    """The name of what runs its turns."""
     model: str = ""
     """Chosen in this session instead of the profile's own."""
     allowed: frozenset[str] = frozenset()

@@ -189,6 +189,7 @@ def _of_session(session: Session, event: Other, here: EventRef) -> Session:
                 title=e.title,
                 profile=e.profile,
                 cwd=e.cwd,
+                driver=e.driver,
                 task=e.origin.task if isinstance(e.origin, Delegated) else "",
                 rights=e.rights or NO_LIMITS,
                 workspace_of=e.origin.workspace_of if isinstance(e.origin, Forked) else "",
@@ -321,7 +322,7 @@ def _responded(session: Session, event: ModelResponded, here: EventRef) -> Sessi
         asked=False,
         answered=True,
         yielded=not event.calls,
-        open_calls={call.call: OpenCall(call) for call in event.calls},
+        open_calls={**turn.open_calls, **{call.call: OpenCall(call) for call in event.calls}},
         resumes=0,
     )
     if session.chapter.use_digest:

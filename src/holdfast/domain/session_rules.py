@@ -41,6 +41,7 @@ from holdfast.domain.events.chapter import (
 from holdfast.domain.events.parts import Forked, Grant, GrantScope, Usage
 from holdfast.domain.events.session import (
     AgentChosen,
+    DriverOutputRead,
     FailureDismissed,
     InputReceived,
     InputRevised,
@@ -108,6 +109,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
         cwd=copy.cwd,
         title=title,
         by=by,
+        driver=copy.driver,
         origin=Forked(parent=source, version=last, workspace_of=copy.workspace_of),
         rights=copy.rights if copy.rights.layers else None,
     )
@@ -125,6 +127,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
                 | SessionPinned()
                 | SessionRenamed()
                 | StopRequested()
+                | DriverOutputRead()
             ):
                 continue
             case SessionArchived() | SessionRestored() | TurnBackgrounded() | ResetPostponed() | ResetPolicySet():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +14,13 @@ from holdfast.domain.errors import HoldfastError, Unavailable
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.chapter import SummaryFailed
 from holdfast.domain.events.problem import Problem
-from holdfast.domain.next_step import Finish, Partial, Rest, closing_events, next_step
+from holdfast.domain.next_step import Advance, Finish, Partial, Rest, closing_events, session_step
 from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session, Turn
 from holdfast.follower_state import FollowerState
-from holdfast.runtime.drivers import Events
+from holdfast.runtime.drivers import Driver, Events
 from holdfast.runtime.drivers.builtin import BuiltinDriver
+from holdfast.runtime.drivers.missing import MissingDriver
 from holdfast.runtime.heartbeat import BEAT_SECONDS, HeartbeatFile
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.streaming_text import StreamingTexts
@@ -39,6 +41,7 @@ RESUME_SECONDS = 2.0
 WAKING = frozenset(
     {"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered", "SummaryRequested"}
 )
+DriverFactory = Callable[[SessionWriter, Clock], Driver]
 log = logging.getLogger(__name__)
 
 
@@ -74,6 +77,8 @@ class Runner:
         self._profiles = profiles
         self._clock = clock
         self._heartbeat = heartbeat
+        self.drivers: dict[str, DriverFactory] = {BuiltinDriver.name: BuiltinDriver}
+        """By the name that sessions have for them (`SessionCreated.driver`). Others are added before `start`."""
         self._work_time = WorkTime()
         self._beating: asyncio.Task[None] | None = None
         self._workers: dict[str, asyncio.Task[None]] = {}
@@ -214,12 +219,6 @@ class Runner:
 
     async def _attend(self, session_id: str) -> None:
         session = await self._sessions.get(session_id)
-        step = next_step(session, self._profiles.agent(session).limits, now=self._clock.now())
-        if isinstance(step, Rest) and session.chapter.in_progress is None:  # else somebody died while at it
-            if session.activity != "idle":
-                self._at_rest[session_id] = session.version
-            self._try_again_later(session)
-            return
         writer = SessionWriter(
             self._store,
             session,
@@ -229,14 +228,29 @@ class Runner:
             holder=HOLDER,
             leaving=self._leaving,
         )
+        driver = self._driver(writer)
+        if self._is_at_rest(session, driver) and session.chapter.in_progress is None:  # else somebody died while at it
+            if session.activity != "idle":
+                self._at_rest[session_id] = session.version
+            self._try_again_later(session)
+            return
         left = None
         if session.turn is not None or session.chapter.in_progress is not None:
             await writer.claim()  # whoever worked on it before is fenced before what it left is read
             await writer.refresh()
             left = await self._store.partial(session_stream(session_id))
         partial = Partial() if left is None else Partial(left.text, left.thinking, left.at)
-        await self._run(writer, partial)
+        await self._run(writer, driver, partial)
         self._try_again_later(writer.session)
+
+    def _driver(self, writer: SessionWriter) -> Driver:
+        make = self.drivers.get(writer.session.driver)
+        return MissingDriver(writer, self._clock, known=[*self.drivers]) if make is None else make(writer, self._clock)
+
+    def _is_at_rest(self, session: Session, driver: Driver) -> bool:
+        agent, now = self._profiles.agent(session), self._clock.now()
+        step = session_step(session, agent.limits, now=now, joins=driver.joins)
+        return isinstance(driver.next(session, agent, now=now) if isinstance(step, Advance) else step, Rest)
 
     def _try_again_later(self, session: Session) -> None:
         """A summary that failed is tried again when its time has come; after a restart, at the next turn's end."""
@@ -245,11 +259,11 @@ class Runner:
             seconds = ((failed.retry_at or 0) - now) / 1000
             asyncio.get_running_loop().call_later(seconds, self.wake, session.id)
 
-    async def _run(self, writer: SessionWriter, left: Partial) -> None:
+    async def _run(self, writer: SessionWriter, driver: Driver, left: Partial) -> None:
         with self._store.subscribe(session_stream(writer.session.id)) as changes:
             worker = Worker(
                 writer,
-                BuiltinDriver(writer, self._clock),
+                driver,
                 changes=changes,
                 profiles=self._profiles,
                 task_log=self._task_log,

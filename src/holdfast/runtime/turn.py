@@ -20,7 +20,7 @@ from typing import Any
 
 from holdfast.clock import Clock, until
 from holdfast.domain.events.actor import THE_CLOCK
-from holdfast.domain.events.session import InputsJoined, TurnStarted, TurnSuspended, WaitAnswered
+from holdfast.domain.events.session import InputsJoined, TurnStarted, WaitAnswered
 from holdfast.domain.next_step import (
     Advance,
     Begin,
@@ -31,7 +31,6 @@ from holdfast.domain.next_step import (
     Sleep,
     Step,
     closing_events,
-    interrupted_summary,
     session_step,
     stop_reason,
 )
@@ -125,7 +124,9 @@ class Worker:
         while True:
             agent = self._profiles.agent(session)
             worked = self._work_time.spent_ms(session)
-            step: Step | Advance = session_step(session, agent.limits, now=at, worked_ms=worked)
+            step: Step | Advance = session_step(
+                session, agent.limits, now=at, worked_ms=worked, joins=self._driver.joins
+            )
             if isinstance(step, Advance):
                 step = self._driver.next(session, agent, now=at)
             prepared = await self._prepare(session, agent, step, at)
@@ -162,7 +163,7 @@ class Worker:
             return Events()
         before = self._writer.session
         if await self._is_heard(before):
-            return self._not_begun(plan)
+            return await self._cancel(plan, begun=False)
         heard = False
         with self._work_time.measured(before):
             effect = asyncio.create_task(self._effect(plan))
@@ -176,10 +177,7 @@ class Worker:
                 if not effect.done():
                     effect.cancel()
                     await asyncio.gather(effect, return_exceptions=True)
-        if heard and effect.cancelled():
-            cut = interrupted_summary(self._writer.session, "something else came first", now=self._clock.now())
-            return Events(cut)
-        return effect.result()
+        return await self._cancel(plan, begun=True) if heard and effect.cancelled() else effect.result()
 
     async def _effect(self, plan: Plan) -> Events:
         step = plan.step
@@ -203,13 +201,14 @@ class Worker:
         spoken = before.turn is None and bool(session.queue)
         return answered or spoken or stop_reason(session) is not None
 
-    def _not_begun(self, plan: Plan) -> Events:
-        reason = stop_reason(self._writer.session) or "something else came first"
+    async def _cancel(self, plan: Plan, *, begun: bool) -> Events:
+        session = self._writer.session
+        reason = stop_reason(session) or "something else came first"
         match plan.step:
             case Begin() | Join() | Finish() | Sleep() | Rest():
                 return Events()
             case step:
-                return self._driver.not_begun(self._writer.session, step, reason)
+                return await self._driver.cancel(session, step, reason, begun=begun)
 
     # --- beginnings and ends --------------------------------------------------------------------
 
@@ -219,14 +218,9 @@ class Worker:
         return await self._driver.pick_up(session, agent, left, break_, now=self._clock.now())
 
     async def _leave(self) -> None:
-        """The gateway shuts down: keep the text so far and mark the turn; the next start goes on."""
+        """The gateway shuts down: keep the text so far; the next start goes on."""
         await self._writer.save_text()
         self._writer.end_text()
         await self._writer.refresh()
-        session, now = self._writer.session, self._clock.now()
-        events = interrupted_summary(session, "the gateway was shut down", now=now)
-        if session.turn is not None and session.turn.wait is None:
-            events.append(
-                TurnSuspended(turn=session.turn.number, interruption="shutdown", reason="the gateway was shut down")
-            )
-        await self._writer.commit(Events(events), at=now)
+        now = self._clock.now()
+        await self._writer.commit(await self._driver.leave(self._writer.session, now=now), at=now)

@@ -315,6 +315,8 @@ class ToolCallFinished(Event, frozen=True):
 class DriverOutputRead(Event, frozen=True):
     """The output of an external agent was read up to this offset; everything that it came to stands before this."""
 
+    task: str
+    """The task of its process."""
     offset: int
     owed: list[str]
     """The ids of the agent's requests that have no answer yet."""

@@ -43,24 +43,78 @@ class Prepared:
 
 
 class Driver(Protocol):
-    """One agent at work on one session, for the life of its worker."""
+    """One agent at work on one session, for the life of its worker.
+
+    A driver is made anew for each worker (`DriverFactory`), so what must outlive a crash is in the log: a driver that
+    comes after one looks at the session alone. It writes through the `SessionWriter` that it is made with, and only
+    facts: `writer.commit(Events([...]), at=now)` in the middle of `perform`, or the return value at its end. Whatever
+    the agent is, its session looks the same: `ModelRequested` when it is asked, `ModelResponded` with what it said and
+    the calls that it makes, `ToolCallStarted` and `ToolCallFinished` for each of them, `WaitOpened` when a person must
+    answer. Several calls may be open at a time. Pieces of text are shown with `writer.start_text` and `add_text`.
+
+    An agent that is a process of its own works under a keeper and goes on while no gateway is there:
+
+    - `prepare` returns its task as a companion write (`Tasks.intent`), so no process runs that the log does not know.
+      `perform` calls `Tasks.start_or_attach`: whether it has begun is found out there, and it begins once.
+    - `perform` reads its output by offset, from `session.output_read` on if that is of this task, and commits what
+      lines came to **together with** `DriverOutputRead` as the last fact. So after a crash each line is in the log
+      once. What was read and not committed is read again, so a line must always become the same events.
+    - What is sent to it is sent before that is in the log, and again after a crash in between: requests have ids that
+      can be computed from the session, and the agent is given an answer to one of its own requests only while the last
+      `DriverOutputRead` says that it is `owed`. An agent that has ended takes no answer: what it said is read all the
+      same.
+    - A question or a permission that the agent asks for is a `WaitOpened` among the facts. `perform` returns with it,
+      the worker rests, and the agent waits. When somebody has answered, the next `perform` finds the answer in
+      `session.turn.answers` and sends it. A turn has one open wait: further requests stay `owed` until then.
+    - If its process has ended and the turn has not, `perform` returns a `ModelFailed`, or the agent is started again
+      and resumes by its own means.
+    """
+
+    name: str
+    """As `SessionCreated.driver` names it."""
+    joins: bool
+    """Whether a message can join a running turn (`InputsJoined`); else it waits for the next one."""
 
     async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
-        """Say what is known about a turn that an earlier worker left open."""
+        """Return what is known about a turn that an earlier worker left open; nothing if its agent works on by itself.
+
+        Called once, before all else. `left` is the text so far of an open answer. If the turn was stopped meanwhile, an
+        agent that still works is told so here, and what it had open gets an outcome: the end of the turn comes next.
+        """
         ...
 
     def next(self, session: Session, agent: Agent, *, now: int) -> DriverStep:
-        """Return the agent's next move. Pure."""
+        """Return the agent's next move, from the session alone. Pure: it is also asked about sessions that may come.
+
+        Asked only when the rules for every agent have nothing to say (`session_step`): no stop, no open wait, no answer
+        that ends the turn. `RunAgent` is the move of an agent that is a process; without an open turn it is `Rest`.
+        """
         ...
 
     async def prepare(self, session: Session, agent: Agent, step: DriverStep, *, now: int) -> Prepared:
-        """Return the intent of a step, or what takes its place: a question, a refusal."""
+        """Return the intent of a step, or what takes its place: a question, a refusal. Nothing is done yet.
+
+        It may be called again for the same step, when somebody wrote to the session before the intent was stored.
+        """
         ...
 
     async def perform(self, session: Session, agent: Agent, step: DriverStep) -> Events:
-        """Do it, and return the facts. Cancelled when somebody stops the turn."""
+        """Do it, and return the facts. Its intent is stored. Cancelled when the turn is stopped or the gateway leaves.
+
+        The facts are stored in one append with what follows from them, often the end of the turn.
+        """
         ...
 
-    def not_begun(self, session: Session, step: DriverStep, reason: str) -> Events:
-        """Return the outcome of a step whose intent is written and which will not be performed."""
+    async def cancel(self, session: Session, step: DriverStep, reason: str, *, begun: bool) -> Events:
+        """Return the facts about a step that was cut by a stop or an answer; its intent is stored.
+
+        `perform` was cancelled, or with `begun=False` not called at all. An agent that is a process is told to stop,
+        and its last lines are read, within bounds. Calls that are still open then are closed with the turn.
+        """
+        ...
+
+    async def leave(self, session: Session, *, now: int) -> Events:
+        """Return what is to be known of the open turn when the gateway shuts down: `TurnSuspended` if work stands still
+        until the next start; nothing if its agent goes on.
+        """
         ...

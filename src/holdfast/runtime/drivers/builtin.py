@@ -9,7 +9,14 @@ import msgspec
 from holdfast.clock import Clock, elapsed
 from holdfast.domain.compaction import Compact
 from holdfast.domain.events.parts import Call
-from holdfast.domain.events.session import Effect, ModelRequested, ToolCallFinished, ToolCallStarted, WaitOpened
+from holdfast.domain.events.session import (
+    Effect,
+    ModelRequested,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnSuspended,
+    WaitOpened,
+)
 from holdfast.domain.next_step import (
     Ask,
     CallModel,
@@ -17,6 +24,7 @@ from holdfast.domain.next_step import (
     Finish,
     Partial,
     Rest,
+    RunAgent,
     RunTool,
     builtin_step,
     failure_events,
@@ -38,6 +46,9 @@ from holdfast.runtime.writer import SessionWriter
 
 class BuiltinDriver:
     """Our own agent at work on one session."""
+
+    name = "builtin"
+    joins = True
 
     def __init__(self, writer: SessionWriter, clock: Clock) -> None:
         self._writer = writer
@@ -73,6 +84,8 @@ class BuiltinDriver:
                 return Prepared(Events([wait]), perform=False)
             case Finish() | Rest():
                 return Prepared(Events(), perform=True)
+            case RunAgent():
+                raise TypeError("our own agent is no process")
             case _ as never:
                 assert_never(never)
 
@@ -85,16 +98,24 @@ class BuiltinDriver:
                 return Events([await self._run_tool(session, agent, turn, call)])
             case Compact():
                 return Events([await write_summary(session, agent, step, self._clock)])
-            case Ask() | Finish() | Rest():
+            case Ask() | Finish() | Rest() | RunAgent():
                 return Events()
             case _ as never:
                 assert_never(never)
 
-    def not_begun(self, session: Session, step: DriverStep, reason: str) -> Events:
-        """A tool call whose intent is written did not run: nobody needs to wonder whether it had its effect."""
-        if isinstance(step, RunTool) and self._begun_before is None:
+    async def cancel(self, session: Session, step: DriverStep, reason: str, *, begun: bool) -> Events:
+        """A tool call that did not run has had no effect, and nobody needs to wonder; a summary was cut."""
+        if isinstance(step, RunTool) and not begun and self._begun_before is None:
             return Events([_not_run(step.turn, step.call, reason)])
         return Events(interrupted_summary(session, reason, now=self._clock.now()))
+
+    async def leave(self, session: Session, *, now: int) -> Events:
+        """A summary is cut, and the turn stands still until the next start."""
+        reason = "the gateway was shut down"
+        events = interrupted_summary(session, reason, now=now)
+        if session.turn is not None and session.turn.wait is None:
+            events.append(TurnSuspended(turn=session.turn.number, interruption="shutdown", reason=reason))
+        return Events(events)
 
     # --- the model ------------------------------------------------------------------------------
 
