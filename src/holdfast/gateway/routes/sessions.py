@@ -67,7 +67,7 @@ async def shown(at: Gateway, rows: list[SessionRow], request: Request) -> list[S
     device = device_of(request)
     unread = await at.store.devices.unread(device, [row.id for row in rows]) if device else {}
     shapes = [msgspec.convert(row, Session, from_attributes=True) for row in rows]
-    return [msgspec.structs.replace(shape, unread=unread.get(shape.id, 0)) for shape in shapes]
+    return [msgspec.structs.replace(one, unread=unread[one.id]) if unread.get(one.id) else one for one in shapes]
 
 
 def accepted(session: str, appended: Appended, caller: Caller, *, message: bool, warning: str = "") -> Response:
