@@ -9,9 +9,13 @@ from contextlib import closing
 from importlib.resources import files
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from holdfast.domain.card import Card, fold_card
 from holdfast.domain.events import AnyEvent, Record
+from holdfast.domain.events.card import CardBlocked, CardCommented, CardCompleted, CardEdited, CardMoved, CardUnblocked
 from holdfast.domain.events.session import SessionPinned, WaitAnswered, WaitOpened
 from holdfast.store import projected_rows
 from holdfast.store.connection import migrate
@@ -19,7 +23,7 @@ from holdfast.store.contract import Store
 from holdfast.store.projected_rows import PROJECTIONS, RememberedRows, SqliteRows
 from holdfast.store.projection import project
 from holdfast.store.queries import migrations
-from holdfast.store.rows import SessionRow
+from holdfast.store.rows import CardRow, SessionRow
 from holdfast.store.sqlite import SqliteStore
 from tests.actors import person
 from tests.store.conformance import STREAM, A, asked, created, finished, responded, said, started, write
@@ -27,6 +31,7 @@ from tests.store.conformance_board import card, run, run_over
 from tests.store.test_sqlite import SqliteEngine, directory, engine  # noqa: F401
 
 ME = person("me")
+SCHEMA = (files("holdfast.store") / "schema.sql").read_text("utf-8")
 SESSION: list[AnyEvent] = [
     created(A),
     said(input="i"),
@@ -47,7 +52,7 @@ CARD: list[AnyEvent] = [card(A), run(A), run_over(A), run(A, 2)]
 @pytest.fixture
 def db() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        db.executescript((files("holdfast.store") / "schema.sql").read_text("utf-8"))
+        db.executescript(SCHEMA)
         yield db
 
 
@@ -130,3 +135,41 @@ async def test_a_home_with_the_earlier_columns_opens(engine: SqliteEngine) -> No
     )
     assert b == replace(b, compaction_requested=True, compaction_running=False)
     await store.close()
+
+
+# --- the row of a card and the card of the rules --------------------------------------------------
+
+MOVES: list[AnyEvent] = [
+    CardMoved(card=A, status="scheduled", reason="later", by=ME, at=99),
+    CardMoved(card=A, status="archived", reason="enough", by=ME),
+    CardMoved(card=A, status="todo", reason="again", by=ME, at=7),
+    CardBlocked(card=A, block_kind="needs_input", reason="which?", by=ME),
+    CardUnblocked(card=A, by=ME, reason="this one"),
+    CardCompleted(card=A, summary="all of it", by=ME),
+    CardEdited(card=A, by=ME, title="other", priority=4),
+    CardCommented(card=A, comment="c", text="hm", by=ME),
+]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.sampled_from([*range(len(MOVES)), -1]), max_size=12))
+def test_the_row_of_a_card_says_what_its_fold_says(choices: list[int]) -> None:
+    """-1 starts a run, or ends the open one."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.executescript(SCHEMA)
+        rows, folded = SqliteRows(db, RememberedRows()), Card(A)
+        for version, choice in enumerate([None, *choices], 1):
+            event = card(A, "triage") if choice is None else MOVES[choice]
+            if choice == -1:
+                open_run = folded.run
+                event = run(A, len(folded.runs) + 1) if open_run is None else run_over(A, open_run.number, retry_at=5)
+            record = Record(seq=version, stream=f"card/{A}", version=version, at=version, event=event)
+            project(record, rows)
+            folded = fold_card(folded, [record])
+            row = rows.get(CardRow, A)
+            assert row is not None
+            assert (row.status, row.reason, row.moved_at) == (folded.status, folded.reason, folded.moved.at)
+            assert row.block_kind == ("" if folded.block is None else folded.block.block_kind)
+            assert (row.scheduled_at, row.comments) == (folded.scheduled_at, len(folded.comments))
+            assert (row.title, row.priority, row.version) == (folded.title, folded.priority, folded.version)
+        rows.flush()

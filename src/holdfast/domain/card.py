@@ -7,7 +7,7 @@ or a new one. Rules: `card_rules.py` (what people may ask), `dispatch.py` (what 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from holdfast.domain.events import Record
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.card import (
+    BlockKind,
     CardBlocked,
     CardCommented,
     CardCompleted,
@@ -142,9 +143,50 @@ def fold_card(card: Card, records: Iterable[Record]) -> Card:
     return card
 
 
+class CardPosition(NamedTuple):
+    """Where a card stands, and why."""
+
+    status: CardStatus
+    reason: str = ""
+    block_kind: BlockKind | None = None
+    scheduled_at: int | None = None
+
+
+def position_after(event: CardEvent, status: CardStatus) -> CardPosition | None:
+    """Where an event puts a card that stands at `status`; None when the card stays where it is."""
+    match event:
+        case CardCreated():
+            return CardPosition(event.status)
+        case CardMoved():
+            at = event.at if event.status == "scheduled" else None
+            return CardPosition(event.status, event.reason, scheduled_at=at)
+        case CardBlocked():
+            return CardPosition("blocked", event.reason, event.block_kind)
+        case CardUnblocked():
+            return CardPosition("ready", event.reason)
+        case CardCompleted():
+            return CardPosition("done", event.summary)
+        case RunStarted():
+            return CardPosition("running")
+        case RunFinished() if status == "running":
+            return CardPosition("ready", event.reason)
+        case _:
+            return None
+
+
 def evolve_card(card: Card, event: CardEvent, happened: EventRef) -> Card:
     """Return the card after one event; the snapshot before stays as it is."""
+    position = position_after(event, card.status)
     card = replace(card, version=happened.version, updated_at=happened.at)
+    if position is not None:
+        card = replace(
+            card,
+            status=position.status,
+            reason=position.reason,
+            moved=happened,
+            block=event if isinstance(event, CardBlocked) else None,
+            scheduled_at=position.scheduled_at,
+        )
     match event:
         case CardCreated():
             return _created(card, event, happened)
@@ -161,20 +203,16 @@ def evolve_card(card: Card, event: CardEvent, happened: EventRef) -> Card:
         case CardFollowed(session=session, following=following):
             return replace(card, followers=_without(card.followers, session) + (session,) * following)
         case CardMoved(status=status):
-            removed = card.workspace_removed or status == "archived"
-            at = event.at if status == "scheduled" else None
-            return replace(_moved(card, status, event.reason, happened), scheduled_at=at, workspace_removed=removed)
+            return replace(card, workspace_removed=card.workspace_removed or status == "archived")
         case CardBlocked():
-            return replace(_moved(card, "blocked", event.reason, happened), block=event)
+            return card
         case CardUnblocked():
-            unblocked = _moved(card, "ready", event.reason, happened)
-            return replace(unblocked, fresh_next=event.fresh, attempts=0, failures=0, again_at=None)
+            return replace(card, fresh_next=event.fresh, attempts=0, failures=0, again_at=None)
         case CardCompleted():
-            return replace(_moved(card, "done", event.summary, happened), completed=event)
+            return replace(card, completed=event)
         case RunStarted():
-            running = _moved(card, "running", "", happened)
             runs = (*card.runs, Run(event, happened))
-            return replace(running, runs=runs, fresh_next=False, workspace_removed=False)
+            return replace(card, runs=runs, fresh_next=False, workspace_removed=False)
         case RunReminded():
             return _with_open_run(card, replace(_open_run(card), reminded=True))
         case RunHeartbeat(note=note):
@@ -189,23 +227,17 @@ def _created(card: Card, event: CardCreated, happened: EventRef) -> Card:
     changes = {name: getattr(event, name) for name in EDITABLE}
     card = replace(card, created=event, created_at=happened.at, board=event.board, **changes)
     followers = (event.session,) if event.session else ()
-    return _moved(replace(card, parents=tuple(event.parents), followers=followers), event.status, "", happened)
+    return replace(card, parents=tuple(event.parents), followers=followers)
 
 
 def _run_finished(card: Card, event: RunFinished, happened: EventRef) -> Card:
     infrastructure = event.retry_at is not None
-    ended = replace(
+    return replace(
         _with_open_run(card, replace(_open_run(card), finished=event, ended=happened)),
         attempts=card.attempts + event.uses_attempt,
         failures=card.failures + 1 if infrastructure and not event.progress else int(infrastructure),
         again_at=event.retry_at,
     )
-    return _moved(ended, "ready", event.reason, happened) if card.status == "running" else ended
-
-
-def _moved(card: Card, status: CardStatus, reason: str, happened: EventRef) -> Card:
-    block = card.block if status == "blocked" else None
-    return replace(card, status=status, reason=reason, moved=happened, block=block)
 
 
 def _open_run(card: Card) -> Run:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 
-from holdfast.domain.card import Board
+from holdfast.domain.card import Board, CardPosition, position_after
 from holdfast.domain.events import Record
 from holdfast.domain.events.card import (
-    BlockKind,
     BoardArchived,
     BoardCreated,
     BoardEvent,
@@ -24,7 +23,6 @@ from holdfast.domain.events.card import (
     CardFollowed,
     CardLinked,
     CardMoved,
-    CardStatus,
     CardUnblocked,
     CardUnlinked,
     RunFinished,
@@ -104,8 +102,10 @@ def _created(event: CardCreated, id: str, record: Record) -> CardRow:
 
 def card_after(row: CardRow, event: CardEvent, record: Record) -> CardRow:
     """The row of a card after one of its events."""
-    at = record.at
-    row = replace(row, updated_at=at, version=record.version)
+    position = position_after(event, row.status)
+    row = replace(row, updated_at=record.at, version=record.version)
+    if position is not None:
+        row = _moved(row, position, record.at)
     match event:
         case CardCreated():
             raise ValueError(f"card {row.id} was created before")
@@ -119,40 +119,38 @@ def card_after(row: CardRow, event: CardEvent, record: Record) -> CardRow:
             )
         case CardCommented():
             return replace(row, comments=row.comments + 1)
-        case CardLinked() | CardUnlinked() | CardFollowed() | RunReminded() | RunHeartbeat():
-            return row
-        case CardMoved():
-            return _moved(row, event.status, event.reason, at, scheduled_at=event.at)
-        case CardBlocked():
-            return _moved(row, "blocked", event.reason, at, block_kind=event.block_kind)
-        case CardCompleted():
-            return _moved(row, "done", event.summary, at)
         case CardUnblocked():
-            unblocked = replace(row, status="ready", done=False, reason=event.reason, block_kind="", moved_at=at)
-            return replace(unblocked, retry_at=None, warning="")
+            return replace(row, retry_at=None, warning="")
         case RunStarted():
-            running = replace(row, status="running", reason="", block_kind="", moved_at=at, retry_at=None)
-            return replace(running, run=event.run, session=event.session, warning=event.fresh_reason)
+            return replace(row, run=event.run, session=event.session, warning=event.fresh_reason, retry_at=None)
         case RunFinished():
-            status: CardStatus = "ready" if row.status == "running" else row.status
-            return replace(row, status=status, reason=event.reason, retry_at=event.retry_at, moved_at=at)
+            return replace(row, retry_at=event.retry_at)
+        case (
+            CardLinked()
+            | CardUnlinked()
+            | CardFollowed()
+            | CardMoved()
+            | CardBlocked()
+            | CardCompleted()
+            | RunReminded()
+            | RunHeartbeat()
+        ):
+            return row
         case _ as never:
             assert_never(never)
 
 
-def _moved(
-    row: CardRow,
-    status: CardStatus,
-    reason: str,
-    at: int,
-    *,
-    block_kind: BlockKind | Literal[""] = "",
-    scheduled_at: int | None = None,
-) -> CardRow:
+def _moved(row: CardRow, position: CardPosition, at: int) -> CardRow:
     """In another column. What was done stays done in the archive."""
-    done = status == "done" or (status == "archived" and row.done)
-    row = replace(row, status=status, done=done, reason=reason, moved_at=at)
-    return replace(row, block_kind=block_kind, scheduled_at=scheduled_at)
+    return replace(
+        row,
+        status=position.status,
+        done=position.status == "done" or (position.status == "archived" and row.done),
+        reason=position.reason,
+        block_kind=position.block_kind or "",
+        scheduled_at=position.scheduled_at,
+        moved_at=at,
+    )
 
 
 def _started(event: RunStarted, card: str, record: Record) -> RunRow:
