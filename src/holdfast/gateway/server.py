@@ -52,11 +52,9 @@ def build(gateway: Gateway) -> FastAPI:
     )
     app.state.gateway = gateway
     rooms = (events, sessions, chapters, cards, queue, tasks, waits, agents, devices, house, system, pages)
-    routers = [room.router for room in rooms]
-    handle_errors(app, [route for router in routers for route in router.routes if isinstance(route, Route)])
-    for router in routers:
-        app.include_router(router)
-    app.router.routes.extend(events.SOCKETS)
+    routes = [route for room in rooms for route in room.router.routes]
+    handle_errors(app, [route for route in routes if isinstance(route, Route)])
+    app.router.routes += [*routes, *events.SOCKETS]  # `include_router` would match each request twice
     return app
 
 
