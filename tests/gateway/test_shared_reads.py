@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.events import AnyEvent, session_stream
+from holdfast.domain.events import SYSTEM, AnyEvent, session_stream
 from holdfast.domain.events.session import ModelRequested, SessionCreated, SessionRenamed
+from holdfast.domain.events.system import SessionDeleted
 from holdfast.gateway.stream import Batch, Delta, Frame, Streams
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.store.contract import PAGE_BYTES, Append, Page, Write
 from holdfast.store.sqlite import SqliteStore
+from holdfast.store.subscriptions import RECENT_LINE_BYTES
 from tests.actors import person
 from tests.eventually import PATIENCE
 
@@ -41,6 +43,9 @@ class HeldReads(SqliteStore):
         self.free = asyncio.Event()
         self.free.set()
         self.held = asyncio.Event()
+
+    def recent(self, stream: str, *, after: int) -> tuple[bytes, ...] | None:
+        """Nothing is at hand, as for a follower that is behind."""
 
     async def read(self, stream: str, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
         page = await super().read(stream, after=after, limit=limit, size=size)
@@ -103,7 +108,7 @@ async def test_no_delta_before_the_request_that_it_answers(store: HeldReads) -> 
     store.free.clear()
     waiting = asyncio.create_task(next_of(follower))
     await store.held.wait()
-    await store.write(ModelRequested(turn=1, step=1, attempt=1, model="demo", context_version=1))
+    await store.write(asked())
     streaming.start(STREAM, turn=1, step=1, since=2)
     streaming.append(STREAM, text="quick", thinking="")
     store.free.set()
@@ -114,3 +119,63 @@ async def test_no_delta_before_the_request_that_it_answers(store: HeldReads) -> 
 
 async def lines(store: HeldReads, after: int) -> tuple[bytes, ...]:
     return (await store.read(STREAM, after=after, limit=10)).lines
+
+
+class CountedReads(SqliteStore):
+    """How often something was read."""
+
+    reads = 0
+
+    async def read(self, stream: str, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
+        self.reads += 1
+        return await super().read(stream, after=after, limit=limit, size=size)
+
+
+async def test_what_was_just_committed_is_not_read_back(tmp_path: Path) -> None:
+    store = CountedReads(tmp_path / "holdfast.db")
+    await store.append(Append((Write(STREAM, (renamed("one"),)),), 0))
+    streaming = StreamingTexts(store)
+    follower = Streams(store, streaming).follow(SESSION, after=0, connection=Taking())
+    assert len((await _batch(follower)).lines) == 1
+    reads, version = store.reads, 1
+    for titles in (["two"], ["three", "four"], ["x" * RECENT_LINE_BYTES], ["after a large one"]):
+        waiting = asyncio.create_task(_batch(follower))
+        await asyncio.sleep(0)
+        await store.append(Append((Write(STREAM, tuple(map(renamed, titles))),), 0))
+        batch = await waiting
+        stored = await store.read(STREAM, after=version, limit=10)
+        version += len(titles)
+        assert (batch.lines, batch.cursor) == (stored.lines, version)
+    assert store.reads == reads + 4 + 1, "of the follower's own only the one of the large event"
+    waiting = asyncio.create_task(_batch(follower))
+    streaming.start(STREAM, turn=1, step=1, since=version + 1)
+    streaming.append(STREAM, text="quick", thinking="")
+    await asyncio.sleep(0)
+    await store.append(Append((Write(STREAM, (asked(),)),), 0))
+    assert (await waiting).cursor == version + 1, "first the request"
+    assert await next_of(follower) == Delta(1, 1, 0, "quick", 0, "")
+    await follower.aclose()
+    assert store.recent(STREAM, after=version) is None, "nobody follows it"
+    await store.close()
+
+
+async def test_nothing_is_at_hand_of_what_was_deleted(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "holdfast.db")
+    with store.subscribe(STREAM):
+        for title in ("one", "two"):
+            await store.append(Append((Write(STREAM, (renamed(title),)),), 0))
+        assert len(store.recent(STREAM, after=0) or ()) == 2
+        deleted = SessionDeleted(session=SESSION, title="", events=2, by=person("test"))
+        await store.append(Append((Write(SYSTEM, (deleted,)),), 0))
+        assert store.recent(STREAM, after=0) is None
+    await store.close()
+
+
+async def _batch(frames: AsyncGenerator[Frame, None]) -> Batch:
+    frame = await next_of(frames)
+    assert isinstance(frame, Batch)
+    return frame
+
+
+def asked() -> ModelRequested:
+    return ModelRequested(turn=1, step=1, attempt=1, model="demo", context_version=1)

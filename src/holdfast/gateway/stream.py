@@ -63,6 +63,11 @@ class Batch:
     lines: tuple[bytes, ...]
     cursors: tuple[int, ...]
 
+    @classmethod
+    def of_stream(cls, lines: tuple[bytes, ...], after: int) -> Batch:
+        """The lines of one stream behind a version."""
+        return cls(lines, tuple(range(after + 1, after + 1 + len(lines))))
+
     @property
     def size(self) -> int:
         """In bytes."""
@@ -271,6 +276,8 @@ class Streams:
     async def _read(self, stream: str | None, after: int) -> Batch | None:
         self._forget_deleted()
         key = (stream, after)
+        if stream is not None and (recent := self._store.recent(stream, after=after)) is not None:
+            return Batch.of_stream(recent, after) if recent else None
         shared = self._shared.get(key)
         if shared is not None:
             return shared
@@ -295,15 +302,14 @@ class Streams:
         try:
             if stream is None:
                 lines = (await self._store.read_all(after=after, limit=PAGE, size=FOLLOW_BYTES)).lines
-                cursors = tuple(map(seq_of, lines))
+                batch = Batch(lines, tuple(map(seq_of, lines)))
             else:
                 lines = (await self._store.read(stream, after=after, limit=PAGE, size=FOLLOW_BYTES)).lines
-                cursors = tuple(range(after + 1, after + 1 + len(lines)))
+                batch = Batch.of_stream(lines, after)
         finally:
             del self._reading[stream, after]  # here and not by a callback: whoever finds it finds it under way
         if not lines:
             return None
-        batch = Batch(lines, cursors)
         self._forget_deleted()
         if known == self._forgotten:
             self._shared[stream, after] = batch

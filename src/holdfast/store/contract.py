@@ -198,6 +198,10 @@ class Store(Protocol):
         """Decoded records of a stream, to the end."""
         ...
 
+    def recent(self, stream: str, *, after: int) -> tuple[bytes, ...] | None:
+        """Stored bytes behind a version of a stream that somebody follows, if they are at hand; None: `read` them."""
+        ...
+
     def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
         """Follow one stream, or with None all of them; with `wanted` only the events for which it returns true."""
         ...

@@ -9,7 +9,7 @@ import sqlite3
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
-from holdfast.domain.events import Record, encode, session_stream, task_stream
+from holdfast.domain.events import encode, session_stream, task_stream
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
 from holdfast.store.contract import Append, Appended, Lease
@@ -71,7 +71,7 @@ class Transaction:
 
     connection: sqlite3.Connection
     known: Known
-    records: list[Record] = field(default_factory=list)
+    stored: list[NewEvent] = field(default_factory=list)
     rows: SqliteRows = field(init=False)
 
     def __post_init__(self) -> None:
@@ -137,7 +137,7 @@ class Transaction:
             self._insert(new, None if key is None else key.id)
         for step in decision.ended_steps:
             self.run("drop_partial", step._asdict())
-        self.records += appended.records
+        self.stored += decision.events
 
     def grant(self, lease: Lease, holder: str) -> None:
         """Give a lease to a new holder."""

@@ -127,6 +127,10 @@ class SqliteStore:
             return []
         return await self._read_stream(stream, after, lambda db: self._load(db, stream, after))
 
+    def recent(self, stream: str, *, after: int) -> tuple[bytes, ...] | None:
+        """Stored bytes behind a version of a stream that somebody follows, if they are at hand; None: `read` them."""
+        return () if self.writer.is_head(stream, after) else self._tail.recent.after(stream, after) or None
+
     def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
         """Follow one stream, or with None all of them; with `wanted` only the events for which it returns true."""
         return self._tail.follow(stream, wanted)

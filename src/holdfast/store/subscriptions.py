@@ -11,8 +11,14 @@ from collections import defaultdict
 from types import TracebackType
 from typing import Self
 
-from holdfast.domain.events import Record
+from holdfast.domain.events import session_stream, task_stream
+from holdfast.domain.events.system import SessionDeleted
+from holdfast.domain.events.task import TaskPruned
 from holdfast.store.contract import Wanted
+from holdfast.store.decisions import NewEvent
+
+RECENT_LINES, RECENT_LINE_BYTES = 32, 4_096
+"""For each stream that somebody follows: at most 128 KB."""
 
 
 class LogSubscription:
@@ -66,6 +72,35 @@ class LogSubscription:
         followers.discard(self)
         if not followers:
             del self._tail.followers[self._stream]
+            if self._stream is not None:
+                self._tail.recent.forget(self._stream)
+
+
+class RecentLines:
+    """The newest stored lines of streams that somebody follows: what was just committed need not be read back."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, tuple[int, list[bytes]]] = {}
+        """Of each stream the version of its first line here, and the lines."""
+
+    def add(self, stream: str, version: int, line: bytes) -> None:
+        """Keep one more; too many, or one that is large, push the earlier ones out."""
+        first, lines = self._streams.get(stream, (version, []))
+        if first + len(lines) != version or len(lines) >= RECENT_LINES or len(line) > RECENT_LINE_BYTES:
+            first, lines = version, []
+            self._streams[stream] = first, lines
+        if len(line) <= RECENT_LINE_BYTES:
+            lines.append(line)
+            self._streams[stream] = first, lines
+
+    def after(self, stream: str, version: int) -> tuple[bytes, ...]:
+        """The lines behind a version of a stream; none if they are not all here."""
+        first, lines = self._streams.get(stream, (0, []))
+        return tuple(lines[version + 1 - first :]) if 0 < first <= version + 1 else ()
+
+    def forget(self, stream: str) -> None:
+        """Nobody follows it any more, or it was deleted."""
+        self._streams.pop(stream, None)
 
 
 class Subscriptions:
@@ -73,6 +108,7 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self.followers: defaultdict[str | None, set[LogSubscription]] = defaultdict(set)
+        self.recent = RecentLines()
         self.ticked = threading.Event()
         """For the search index, which follows from a thread of its own."""
 
@@ -80,15 +116,24 @@ class Subscriptions:
         """A subscription that begins when it is entered."""
         return LogSubscription(self, stream, wanted)
 
-    def committed(self, records: list[Record]) -> None:
-        """Wake whoever follows these streams."""
+    def committed(self, stored: list[NewEvent]) -> None:
+        """Wake whoever follows the streams of these events."""
         self.ticked.set()
-        for record in records:
-            kind = type(record.event).__name__
-            for follower in self.followers.get(record.stream, ()):
-                follower.notice(record.stream, kind)
+        for new in stored:
+            stream, kind = new.record.stream, type(new.record.event).__name__
+            if followers := self.followers.get(stream):
+                self.recent.add(stream, new.record.version, new.data)
+                for follower in followers:
+                    follower.notice(stream, kind)
+            match new.record.event:
+                case SessionDeleted(session=session):
+                    self.recent.forget(session_stream(session))
+                case TaskPruned(task=task):
+                    self.recent.forget(task_stream(task))
+                case _:
+                    pass
             for follower in self.followers.get(None, ()):
-                follower.notice(record.stream, kind)
+                follower.notice(stream, kind)
 
     def hint(self, stream: str) -> None:
         """Wake those who follow just this stream."""

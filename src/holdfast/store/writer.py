@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from holdfast.domain.errors import HoldfastError, NotReady, Unavailable
-from holdfast.domain.events import Record
 from holdfast.store.contract import StoreHealth
+from holdfast.store.decisions import NewEvent
 from holdfast.store.operations import DoProbe, Known, Operation, Transaction, weight
 from holdfast.store.queries import queries
 from holdfast.store.subscriptions import Subscriptions
@@ -144,14 +144,14 @@ class Writer:
         self._in_thread = True
         self._thread.submit(self._commit_in_thread, batch)
 
-    def _back(self, batch: list[_Request[object]], records: list[Record]) -> None:
+    def _back(self, batch: list[_Request[object]], stored: list[NewEvent]) -> None:
         self._in_thread = False
-        self._deliver(batch, records)
+        self._deliver(batch, stored)
 
-    def _deliver(self, batch: list[_Request[object]], records: list[Record]) -> None:
+    def _deliver(self, batch: list[_Request[object]], stored: list[NewEvent]) -> None:
         """The followers, then whoever waits; those may have more to write before the next commit."""
-        if records:
-            self._tail.committed(records)
+        if stored:
+            self._tail.committed(stored)
         locked = [request for request in batch if request.again]
         for request in batch:
             if request.future.done() or request.again:
@@ -180,10 +180,10 @@ class Writer:
     # --- on the writer's thread, or on the loop -------------------------------------------------
 
     def _commit_in_thread(self, batch: list[_Request[object]]) -> None:
-        records = self._commit(batch)
-        self._loop.call_soon_threadsafe(self._back, batch, records)
+        stored = self._commit(batch)
+        self._loop.call_soon_threadsafe(self._back, batch, stored)
 
-    def _commit(self, batch: list[_Request[object]]) -> list[Record]:
+    def _commit(self, batch: list[_Request[object]]) -> list[NewEvent]:
         """Run a batch in one transaction; what it wrote. It never raises: every request gets its answer."""
         started = time.perf_counter()
         tx = Transaction(self._connection, self._known)
@@ -214,9 +214,9 @@ class Writer:
         self.commit_seconds += ended - started
         self._sync_seconds += (min(ended - written, SLOW) - self._sync_seconds) / 4
         self.health = StoreHealth()
-        return tx.records
+        return tx.stored
 
-    def _failed(self, batch: list[_Request[object]], error: Exception) -> list[Record]:
+    def _failed(self, batch: list[_Request[object]], error: Exception) -> list[NewEvent]:
         """Nobody is told "done". A sick database fails all; a sick operation fails alone."""
         self._known.forget()
         for request in batch:
@@ -231,7 +231,7 @@ class Writer:
             return []
         return [record for request in batch for record in self._commit([request])]
 
-    def _refuse(self, batch: list[_Request[object]], trouble: Exception) -> list[Record]:
+    def _refuse(self, batch: list[_Request[object]], trouble: Exception) -> list[NewEvent]:
         """The database does not take writes now; begin again with a new connection."""
         full = isinstance(trouble, sqlite3.Error) and _primary_code(trouble) in DISK
         what, hint = ("disk", "Free some space; it recovers by itself.") if full else ("database", DOCTOR)
@@ -245,7 +245,7 @@ class Writer:
         self._reopen()
         return []
 
-    def _locked(self, batch: list[_Request[object]], trouble: sqlite3.Error) -> list[Record]:
+    def _locked(self, batch: list[_Request[object]], trouble: sqlite3.Error) -> list[NewEvent]:
         """Another program holds the write lock: whoever has not waited for too long goes into the next try."""
         now = time.monotonic()
         problem = f"Another program keeps the database locked, so nothing can be written: {trouble}."
