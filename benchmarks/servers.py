@@ -130,7 +130,7 @@ def gateway(home: Home) -> int:
     """Our own, unchanged, but for a door to its store."""
     port = free_port()
 
-    def open_store(path: Path) -> Store:
+    async def open_store(path: Path) -> Store:
         store = SqliteStore(path)
 
         async def burst(message: dict[str, Any]) -> None:

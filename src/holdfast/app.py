@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket as Socket
@@ -60,7 +60,7 @@ from holdfast.settings import Settings
 from holdfast.store.connection import no_space
 from holdfast.store.contract import Append, Store, Write
 from holdfast.store.home_lock import HomeLock
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite import open_store as open_sqlite
 from holdfast.tasks.agents import AgentTasks
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.defaults import CommandDefaults
@@ -75,12 +75,12 @@ SUSPEND_SECONDS = 1.5
 BEGIN_AGAIN_SECONDS = 1.0
 DEFAULT_PORT = 4690
 DOCTOR = "`holdfast doctor` examines the home."
-OpenStore = Callable[[Path], Store]
+OpenStore = Callable[[Path], Awaitable[Store]]
 log = logging.getLogger(__name__)
 
 
 def serve(
-    home: Home, *, port: int | None, background: bool, browser: bool = False, open_store: OpenStore = SqliteStore
+    home: Home, *, port: int | None, background: bool, browser: bool = False, open_store: OpenStore = open_sqlite
 ) -> int:
     """Run a gateway until somebody says goodbye. Returns the exit code of the process.
 
@@ -154,7 +154,7 @@ async def _run(host: _Host, *, port: int | None, greeting: Greeting | None, open
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(name, goodbye.set)
     bound = _bind(port, host.settings.gateway.port)
-    store = open_store(home.database)
+    store = await open_store(home.database)
     profiles = Profiles(home.config)
     files = RunFiles(home, host.lock, lost=goodbye.set)
     try:

@@ -71,12 +71,11 @@ def main() -> int:
     home, port, constants, when, at, command = sys.argv[1:]
     die_with_parent()
     set_constants(constants)
-    return serve(
-        Home(Path(home)),
-        port=int(port),
-        background=True,
-        open_store=lambda path: CrashingStore(path, when=when, at=int(at), command=command),
-    )
+
+    async def open_store(path: Path) -> CrashingStore:
+        return CrashingStore(path, when=when, at=int(at), command=command)
+
+    return serve(Home(Path(home)), port=int(port), background=True, open_store=open_store)
 
 
 if __name__ == "__main__":

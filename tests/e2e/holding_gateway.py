@@ -34,9 +34,11 @@ def main() -> int:
     home, port, constants, kind = sys.argv[1:]
     die_with_parent()
     set_constants(constants)
-    return serve(
-        Home(Path(home)), port=int(port), background=True, open_store=lambda path: HoldingStore(path, kind=kind)
-    )
+
+    async def open_store(path: Path) -> HoldingStore:
+        return HoldingStore(path, kind=kind)
+
+    return serve(Home(Path(home)), port=int(port), background=True, open_store=open_store)
 
 
 if __name__ == "__main__":

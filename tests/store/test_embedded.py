@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -25,11 +26,12 @@ from holdfast.domain.events.session import (
     WaitOpened,
 )
 from holdfast.domain.events.task import ProcessStarted, TaskPinned, TaskPruned
-from holdfast.store.connection import connect_reader
+from holdfast.store import subscriptions
+from holdfast.store.connection import connect_reader, prepare
 from holdfast.store.contract import Hit
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite import SqliteStore, open_store
 from tests.actors import person
-from tests.eventually import eventually
+from tests.eventually import PATIENCE, eventually
 from tests.store.conformance import (
     AT,
     STREAM,
@@ -277,3 +279,40 @@ async def test_a_long_log_is_counted_once(store: SqliteStore, path: Path) -> Non
         assert store._count_all(reader).events == 4
     counting, _ = asked_for
     assert "COUNT(*) FROM events WHERE seq > 3" in counting
+
+
+# --- notices are hints ----------------------------------------------------------------------------
+
+
+async def test_whoever_follows_finds_what_no_notice_told_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscriptions, "SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr("holdfast.store.search.SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr(subscriptions.Subscriptions, "committed", lambda self, records: None)
+    store = SqliteStore(path)
+    await session(store, A)
+    async with asyncio.timeout(PATIENCE):
+        with store.subscribe(STREAM) as changes:
+            await write(store, STREAM, said("needle"))
+            while len(await store.load(STREAM, after=0)) < 2:
+                await changes.wait()
+                changes.drain()
+            await changes.wait()
+            assert changes.drain() == {STREAM: set()}, "woken without a reason"
+        assert [hit.version for hit in await found(store, "needle")] == [2]
+    await store.close()
+
+
+async def test_a_database_is_migrated_beside_the_loop(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    going_on = threading.Event()
+
+    def slow(path: Path) -> None:
+        assert going_on.wait(PATIENCE)
+        prepare(path)
+
+    monkeypatch.setattr("holdfast.store.sqlite.prepare", slow)
+    opening = asyncio.create_task(open_store(path))
+    await asyncio.sleep(0)
+    going_on.set()
+    store = await opening
+    await session(store, A)
+    await store.close()

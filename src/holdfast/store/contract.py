@@ -151,7 +151,7 @@ Wanted = Callable[[str, str], bool]
 
 
 class Subscription(Protocol):
-    """Wakes up when something was committed. It says which streams; the log says what."""
+    """Wakes up when something was committed, and by and by without a reason. The log says what happened."""
 
     def next(self) -> asyncio.Future[None]:
         """A future that is done when something was committed since the last `drain`; the same one until then."""

@@ -33,7 +33,7 @@ from holdfast.domain.location import location
 from holdfast.domain.readable import decode_readable
 from holdfast.follower_state import FollowerState
 from holdfast.store.contract import Hit, OutputFound, Page
-from holdfast.store.subscriptions import Subscriptions
+from holdfast.store.subscriptions import SWEEP_SECONDS, Subscriptions
 
 PAGE = 500
 SCAN = 20_000
@@ -172,7 +172,7 @@ class SearchIndex:
                 self._note(f"it stands still at seq {self._cursor} and tries again: {error}")
                 self._closing.wait(RETRY_SECONDS)
                 self._tail.ticked.set()
-            self._tail.ticked.wait()
+            self._tail.ticked.wait(SWEEP_SECONDS)  # a commit is a hint
             self._closing.wait(COALESCE_SECONDS)
 
     def _note(self, problem: str) -> None:

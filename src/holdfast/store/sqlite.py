@@ -70,8 +70,14 @@ T = TypeVar("T")
 LOAD_PAGE = 500
 
 
+async def open_store(path: Path) -> SqliteStore:
+    """Open the database; one of an older version is migrated first, beside the loop, since that may take minutes."""
+    await asyncio.to_thread(prepare, path)
+    return SqliteStore(path)
+
+
 class SqliteStore:
-    """The Store of `contract.py` on one SQLite file. Made by `open_store` on a running loop."""
+    """The Store of `contract.py` on one SQLite file. Made on a running loop, by `open_store` where it may be old."""
 
     def __init__(self, path: Path) -> None:
         prepare(path)
@@ -290,6 +296,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Finish what was taken, and let go of the files."""
+        self._tail.close()
         await asyncio.to_thread(self._index.close)
         await self._readers.close()
         await self.writer.close()

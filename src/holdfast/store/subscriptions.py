@@ -1,6 +1,7 @@
 """Who wants to know that something was committed. A hint only: the log says what happened.
 
-Lives on the event loop; the writer posts one notice per commit.
+Lives on the event loop; the writer posts one notice per commit. Since a notice may be lost, everybody who follows a
+single stream is woken by and by and looks again; who follows all of them sweeps by itself (`log_follower.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from holdfast.store.decisions import NewEvent
 
 RECENT_LINES, RECENT_LINE_BYTES = 32, 4_096
 """For each stream that somebody follows: at most 128 KB."""
+
+SWEEP_SECONDS = 60.0
 
 
 class LogSubscription:
@@ -111,9 +114,12 @@ class Subscriptions:
         self.recent = RecentLines()
         self.ticked = threading.Event()
         """For the search index, which follows from a thread of its own."""
+        self._sweep: asyncio.TimerHandle | None = None
 
     def follow(self, stream: str | None, wanted: Wanted | None = None) -> LogSubscription:
         """A subscription that begins when it is entered."""
+        if self._sweep is None:
+            self._sweep = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._wake_all)
         return LogSubscription(self, stream, wanted)
 
     def committed(self, stored: list[NewEvent]) -> None:
@@ -139,3 +145,14 @@ class Subscriptions:
         """Wake those who follow just this stream."""
         for follower in self.followers.get(stream, ()):
             follower.notice(stream, None)
+
+    def close(self) -> None:
+        """Wake nobody any more."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+
+    def _wake_all(self) -> None:
+        for stream in [*self.followers]:
+            if stream is not None:
+                self.hint(stream)
+        self._sweep = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._wake_all)
