@@ -27,6 +27,7 @@ from holdfast.domain.events.session import (
     SessionArchived,
     SessionCreated,
     SessionRenamed,
+    ToolCallFinished,
     TurnFinished,
     TurnStarted,
 )
@@ -151,6 +152,13 @@ def task(id: str, **more: object) -> TaskStarted:
 def ended(id: str, outcome: TaskOutcome = "done", **more: object) -> TaskFinished:
     fields: dict[str, object] = {"outcome": outcome, "reason": "exit code 0", "end": {"type": "exited", "code": 0}}
     return msgspec.convert({"kind": "TaskFinished", "task": id} | fields | more, TaskFinished)
+
+
+def command_result(task: str, output: str) -> ToolCallFinished:
+    """The result of a call that waited for a command."""
+    return ToolCallFinished(
+        turn=1, call="1.1.0", tool="terminal", outcome="done", output=output, duration_ms=1, task=task
+    )
 
 
 class StoreContract:
@@ -874,6 +882,27 @@ class StoreContract:
         await eventually(lambda: hits(1))
         with pytest.raises(NotFound):
             await store.task("ffff")
+
+    @pytest.mark.parametrize("gone", ["task", "session"])
+    async def test_promise_6_an_output_that_is_the_result_of_a_call_is_found_once_as_both(
+        self, store: Store, gone: str
+    ) -> None:
+        await session(store, A)
+        await write(store, task_stream(B), task(B, foreground=True), ended(B, output="a needle\n"))
+        await write(store, STREAM, command_result(B, "a needle\n[done: exit code 0]"))
+
+        async def hits(conversations: int, outputs: int) -> bool:
+            said = [hit.session for hit in await store.search("needle", limit=9)]
+            printed = [hit.task for hit in await store.search_outputs("needle", limit=9)]
+            return (said, printed) == ([A] * conversations, [B] * outputs)
+
+        await eventually(lambda: hits(1, 1))
+        if gone == "task":
+            await write(store, SYSTEM, TaskPruned(task=B, title="build", state="done", bytes=3, by=person("me")))
+            await eventually(lambda: hits(1, 0))
+        else:
+            await write(store, SYSTEM, SessionDeleted(session=A, title="", events=2, by=person("me")))
+            await eventually(lambda: hits(0, 1))
 
 
 async def found(store: Store, query: str, enough: Callable[[list[Hit]], bool] = bool) -> list[Hit]:

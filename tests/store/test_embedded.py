@@ -39,6 +39,7 @@ from tests.store.conformance import (
     B,
     C,
     asked,
+    command_result,
     created,
     deleted,
     ended,
@@ -185,7 +186,14 @@ def run_ahead(index: Path) -> None:
         db.commit()
 
 
-@pytest.mark.parametrize("harm", [lose, scribble, run_ahead])
+def change_shape(index: Path) -> None:
+    """As another version left it."""
+    with closing(sqlite3.connect(index)) as db:
+        db.execute("ALTER TABLE texts DROP COLUMN at")
+        db.execute("PRAGMA user_version = 1")
+
+
+@pytest.mark.parametrize("harm", [lose, scribble, run_ahead, change_shape])
 async def test_a_harmed_search_index_is_built_anew_from_the_log(path: Path, harm: object) -> None:
     store = SqliteStore(path)
     await session(store, A, "needle")
@@ -199,6 +207,23 @@ async def test_a_harmed_search_index_is_built_anew_from_the_log(path: Path, harm
     await found(store, "another")
     assert await store.search("from another life", limit=1) == []
     await store.close()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_an_output_that_is_the_result_of_a_call_is_indexed_once(path: Path, at_once: bool) -> None:
+    store = SqliteStore(path)
+    await session(store, A)
+    await write(store, task_stream(B), task(B, foreground=True), ended(B, output="a needle\n"))
+    if not at_once:
+        await eventually(lambda: store.search_outputs("needle", limit=9))
+    await write(store, STREAM, command_result(B, "a needle\n[done: exit code 0]"))
+    await found(store, "needle")
+    assert [hit.task for hit in await store.search_outputs("needle", limit=9)] == [B]
+    await store.close()
+    with closing(sqlite3.connect(path.with_name("search.db"))) as db:
+        rows = db.execute("SELECT role, task FROM texts WHERE text LIKE '%needle%'").fetchall()
+        grams = db.execute("SELECT count(*) FROM grams WHERE grams MATCH 'needle'").fetchone()
+    assert (rows, grams) == ([("tool", B)], (1,))
 
 
 @pytest.mark.parametrize("noticed", ["by a search", "by an append"])

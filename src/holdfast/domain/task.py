@@ -25,8 +25,8 @@ from holdfast.domain.events.task import (
 
 NEVER_STARTED = "never started"
 TITLE = 80
-INLINE = 32_768
-"""So much output is kept in the event of a command that a turn waited for."""
+INLINE = 30_000
+"""So many bytes of output a model is shown, and are kept in the event of a command that a turn waited for."""
 PREVIEW = 200
 
 

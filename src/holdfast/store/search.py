@@ -13,11 +13,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeGuard
 
 import msgspec
 
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
-from holdfast.domain.events import Record, task_stream
+from holdfast.domain.events import AnyEvent, Record, task_stream
 from holdfast.domain.events.session import (
     InputReceived,
     InputRevised,
@@ -30,6 +31,7 @@ from holdfast.domain.events.session import (
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskFinished, TaskPruned
 from holdfast.domain.location import location
+from holdfast.domain.next_step import COMMAND_TOOL
 from holdfast.domain.readable import decode_readable
 from holdfast.follower_state import FollowerState
 from holdfast.store.contract import Hit, OutputFound, Page
@@ -43,12 +45,15 @@ AROUND = 60
 COALESCE_SECONDS = 0.5
 RETRY_SECONDS = 5.0
 
+SHAPE = 2
+"""Of the tables; an index of another shape is built anew."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS texts (
     seq INTEGER PRIMARY KEY, session TEXT NOT NULL, version INTEGER NOT NULL, at INTEGER NOT NULL,
-    role TEXT NOT NULL, text TEXT NOT NULL
+    role TEXT NOT NULL, text TEXT NOT NULL, task TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS texts_by_session ON texts (session);
+CREATE INDEX IF NOT EXISTS texts_by_task ON texts (task) WHERE task != '';
 CREATE VIRTUAL TABLE IF NOT EXISTS grams
     USING fts5 (text, content='texts', content_rowid='seq', tokenize='trigram');
 CREATE TABLE IF NOT EXISTS inputs (
@@ -57,20 +62,24 @@ CREATE TABLE IF NOT EXISTS inputs (
 CREATE TABLE IF NOT EXISTS cursor (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL);
 INSERT OR IGNORE INTO cursor VALUES (1, 0);
 """
+# A text with a `task` is the output of its command. If a turn waited for it, it is the result of a call and is found in
+# the conversation, too; else its role is "output", and its session the stream of the task.
 _BY_GRAMS = """
-SELECT t.session, t.version, t.at, t.role, t.text FROM grams g JOIN texts t ON t.seq = g.rowid
-WHERE grams MATCH :match AND (t.role = 'output') = :outputs ORDER BY g.rowid DESC LIMIT :limit
+SELECT t.session, t.version, t.at, t.role, t.text, t.task FROM grams g JOIN texts t ON t.seq = g.rowid
+WHERE grams MATCH :match AND (CASE WHEN :outputs THEN t.task != '' ELSE t.role != 'output' END)
+ORDER BY g.rowid DESC LIMIT :limit
 """
 _BY_SCAN = """
-SELECT session, version, at, role, text FROM (
-    SELECT * FROM texts WHERE (role = 'output') = :outputs ORDER BY seq DESC LIMIT :scan
+SELECT session, version, at, role, text, task FROM (
+    SELECT * FROM texts WHERE (CASE WHEN :outputs THEN task != '' ELSE role != 'output' END)
+    ORDER BY seq DESC LIMIT :scan
 ) WHERE instr(folded(text), :folded) ORDER BY seq DESC LIMIT :limit
 """
 
 _ADD_TEXTS = """
-INSERT INTO texts (seq, session, version, at, role, text)
+INSERT INTO texts (seq, session, version, at, role, text, task)
 SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
-    json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]')
+    json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]'), json_extract(value, '$[6]')
 FROM json_each(?)
 """
 _ADD_INPUTS = """
@@ -79,6 +88,9 @@ SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(va
 """
 _FIND_INPUT = """
 SELECT i.seq, t.version FROM inputs i JOIN texts t ON t.seq = i.seq WHERE i.session = ? AND i.input = ?
+"""
+_KEEP_OUTPUTS = """
+UPDATE texts SET session = 'task/' || task, role = 'output' WHERE session = ? AND task != ''
 """
 _ADD_GRAMS = "INSERT INTO grams (rowid, text) SELECT seq, text FROM texts WHERE seq BETWEEN ? AND ?"
 
@@ -118,14 +130,14 @@ class SearchIndex:
     def search(self, text: str, limit: int) -> list[Hit]:
         """Where a text occurs in a conversation, newest first; letters match in either case."""
         rows = self._find(text, limit, outputs=False)
-        return [Hit(session, version, at, role, _snippet(body, text)) for session, version, at, role, body in rows]
+        return [Hit(session, version, at, role, _snippet(body, text)) for session, version, at, role, body, _ in rows]
 
     def search_outputs(self, text: str, limit: int) -> list[OutputFound]:
         """In which task's output a text occurs, newest first."""
         rows = self._find(text, limit, outputs=True)
-        return [OutputFound(stream.removeprefix("task/"), _snippet(body, text)) for stream, _, _, _, body in rows]
+        return [OutputFound(task, _snippet(body, text)) for *_, body, task in rows]
 
-    def _find(self, text: str, limit: int, *, outputs: bool) -> list[tuple[str, int, int, str, str]]:
+    def _find(self, text: str, limit: int, *, outputs: bool) -> list[tuple[str, int, int, str, str, str]]:
         if len(text) >= 3 and "\0" not in text:
             match = '"' + text.replace('"', '""') + '"'
             query, parameters = _BY_GRAMS, {"match": match, "limit": limit, "outputs": outputs}
@@ -231,15 +243,20 @@ class SearchIndex:
         ]
         if said:
             self._db.execute(_ADD_INPUTS, (msgspec.json.encode(said).decode(),))
+        results = {record.event.task: record.event.output for record in records if _has_output(record.event)}
         for record in records:
             match record.event:
                 case TaskFinished() as event:
-                    self._add_output(record, event)
+                    self._add_output(record, event, results.get(event.task, ""))
+                case ToolCallFinished() as event if event.task in results:
+                    self._drop("session = ? AND instr(?, text)", task_stream(event.task), event.output)
                 case SessionDeleted(session=gone):
+                    self._db.execute(_KEEP_OUTPUTS, (gone,))
                     self._drop("session = ?", gone)
                     self._db.execute("DELETE FROM inputs WHERE session = ?", (gone,))
                 case TaskPruned(task=gone):
                     self._drop("session = ?", task_stream(gone))
+                    self._db.execute("UPDATE texts SET task = '' WHERE task = ?", (gone,))
                 case InputRevised(input=input, text=str()) | InputWithdrawn(input=input):
                     self._change(record, input)
                 case _:
@@ -261,12 +278,16 @@ class SearchIndex:
         self._db.execute("UPDATE texts SET version = ? WHERE seq = ?", (version, record.seq))
         self._db.execute("UPDATE inputs SET seq = ? WHERE session = ? AND input = ?", (record.seq, session, input))
 
-    def _add_output(self, record: Record, ended: TaskFinished) -> None:
-        """What a command printed, within bounds: of a long output its beginning and its end."""
+    def _add_output(self, record: Record, ended: TaskFinished, result: str) -> None:
+        """What a command printed, within bounds: of a long output its beginning and its end.
+
+        Not if it is the result of the call that waited for it, now or later: that is found by itself.
+        """
         text = _bounded(self._outputs / ended.task / "output.log") if ended.output is None else ended.output
-        if text:
-            row = (record.seq, record.stream, record.version, record.at, "output", text.replace("\0", ""))
-            self._db.execute("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)", row)
+        clean = text.replace("\0", "")
+        if clean and clean not in result:
+            row = (record.seq, record.stream, record.version, record.at, "output", clean, ended.task)
+            self._db.execute("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)", row)
             self._db.execute(_ADD_GRAMS, (record.seq, record.seq))
 
 
@@ -281,8 +302,16 @@ def _bounded(path: Path) -> str:
         return ""
 
 
-def _row(record: Record) -> tuple[int, str, int, int, str, str] | None:
+def _has_output(event: AnyEvent) -> TypeGuard[ToolCallFinished]:
+    """Whether it is the result of a call that waited for a command until its end."""
+    if not isinstance(event, ToolCallFinished):
+        return False
+    return event.tool == COMMAND_TOOL and not (event.running or event.stopped)
+
+
+def _row(record: Record) -> tuple[int, str, int, int, str, str, str] | None:
     """What of a record can be found, if anything."""
+    task = ""
     match record.event:
         case InputReceived(text=text) | InputRevised(text=str(text)):
             role = "user"
@@ -290,12 +319,12 @@ def _row(record: Record) -> tuple[int, str, int, int, str, str] | None:
             role = "agent"
         case ModelInterrupted(text=text) | ModelFailed(text=text) if text:
             role = "partial"
-        case ToolCallFinished(output=text) if text:
-            role = "tool"
+        case ToolCallFinished(output=text) as call if text:
+            role, task = "tool", call.task if _has_output(call) else ""
         case _:
             return None
     session = record.stream.partition("/")[2]
-    return (record.seq, session, record.version, record.at, role, text.replace("\0", "\ufffd"))
+    return (record.seq, session, record.version, record.at, role, text.replace("\0", "\ufffd"), task)
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -325,7 +354,11 @@ def _connect(path: Path) -> sqlite3.Connection:
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=NORMAL")
     db.create_function("folded", 1, str.casefold, deterministic=True)
-    db.executescript(_SCHEMA)
+    shape = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if shape != SHAPE and db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+        db.close()
+        raise sqlite3.DatabaseError("it was made by another version")
+    db.executescript(f"{_SCHEMA}PRAGMA user_version = {SHAPE};")
     return db
 
 

@@ -16,7 +16,7 @@ from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected
 from holdfast.domain.events import session_stream, task_stream
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.stale import Owner
-from holdfast.domain.task import task_of_left
+from holdfast.domain.task import INLINE, task_of_left
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import Output, Window
 from holdfast.sessions import Caller, Sessions
@@ -31,7 +31,7 @@ LOOK_SECONDS = 2.0
 FOLLOW_SECONDS = 0.1
 BEGIN_SECONDS = 10.0
 SEARCHED_BYTES = 1 << 20
-HALF = 15_000
+HALF = INLINE // 2
 """Bytes from the beginning, and as many from the end, of an output that a model is shown."""
 
 
