@@ -77,6 +77,9 @@ def view(
     age_ms = (now if row.finished_at is None else row.finished_at) - row.started_at
     alive = row.finished_at is None and row.kind == "process"
     word, detail, evidence = _activity(activity, starting=row.pid is None) if alive else ("", "", "")
+    measured = activity if isinstance(activity, Activity) else None
+    processes = () if measured is None else measured.evidence.pids
+    pid_is_gone = row.left_by and processes and row.pid not in processes
     shown = msgspec.structs.asdict(row) | {
         "blocked": row.kind == "card" and row.reason.startswith(BLOCKED),
         "duration_ms": max(0, age_ms),
@@ -87,16 +90,13 @@ def view(
         "stale": stale(
             started_at=row.started_at, age_ms=age_ms, activity=word, detail=detail, pinned=row.pinned, owner=owner
         ),
-        "quiet_looks": activity.quiet_looks if isinstance(activity, Activity) else 0,
-        "ports": list(activity.evidence.ports) if isinstance(activity, Activity) else [],
-        "cpu": round(activity.evidence.cpu, 3) if isinstance(activity, Activity) else None,
-        "memory": activity.evidence.memory if isinstance(activity, Activity) else None,
+        "quiet_looks": 0 if measured is None else measured.quiet_looks,
+        "ports": [] if measured is None else list(measured.evidence.ports),
+        "cpu": None if measured is None else round(measured.evidence.cpu, 3),
+        "memory": None if measured is None else measured.evidence.memory,
+        "pid": processes[0] if pid_is_gone else row.pid,
+        "output_bytes": row.output_bytes if output_bytes is None else output_bytes,
     }
-    if output_bytes is not None:
-        shown["output_bytes"] = output_bytes
-    processes = activity.evidence.pids if isinstance(activity, Activity) else ()
-    if row.left_by and processes and row.pid not in processes:
-        shown["pid"] = processes[0]  # the one that was named first is gone
     return msgspec.convert(shown, TaskView)
 
 
