@@ -18,7 +18,7 @@ STANDS_ALONE = {"processes/keeper.py"}
 FUNCTION_LINES = 60
 EMPTY_NAMES = {"utils", "common", "helpers", "core", "manager", "misc", "base"}
 LONG_BY_NATURE = {
-    ("domain/session_fold.py", "evolve"),
+    ("domain/session_fold.py", "_evolve"),
     ("domain/card.py", "evolve_card"),
     ("store/projection.py", "_after_rare_event"),
 }

@@ -80,25 +80,32 @@ DIGEST, TRY_AGAIN = "digest", "try again"
 
 def fold(session: Session, records: Iterable[Record]) -> Session:
     """Return the session after these records."""
+    version, at = session.version, session.updated_at
     for record in records:
-        session = evolve(session, record)
-    return session
+        if record.version != version + 1:
+            raise ValueError(f"{record.stream}: version {record.version} does not follow {version}")
+        version, at = record.version, record.at
+        session = _evolve(session, record)
+    return replace(session, version=version, updated_at=at)
 
 
 def after(session: Session, events: Iterable[AnyEvent], *, at: int) -> Session:
     """Return the session as it will be when these events are appended at this time, and nothing before them."""
     stream = session_stream(session.id)
-    for event in events:
-        session = evolve(session, Record(seq=0, stream=stream, version=session.version + 1, at=at, event=event))
-    return session
+    numbered = enumerate(events, session.version + 1)
+    return fold(
+        session, [Record(seq=0, stream=stream, version=version, at=at, event=event) for version, event in numbered]
+    )
 
 
 def evolve(session: Session, record: Record) -> Session:
-    """Return the session after one record. The most frequent kinds come first."""
-    if record.version != session.version + 1:
-        raise ValueError(f"{record.stream}: version {record.version} does not follow {session.version}")
+    """Return the session after one record."""
+    return fold(session, (record,))
+
+
+def _evolve(session: Session, record: Record) -> Session:
+    """Return the session after one record, without its version. The most frequent kinds come first."""
     here = EventRef(record.version, record.at)
-    session = replace(session, version=record.version, updated_at=record.at)
     match record.event:
         case ModelResponded() as e:
             return _responded(session, e, here)
