@@ -1,7 +1,9 @@
 """What the dispatcher does with a card: start it or say why not, with which session, with which words. Pure.
 
-standing  →  why a card is not started, or nothing          choose  →  whose session the next run goes on with
-words     →  what the worker is told first                  verdict →  what the end of a turn means for the card
+not_startable_reason  →  why a card is not started, or nothing
+choose_session        →  whose session the next run goes on with
+first_input           →  what the worker is told first
+run_verdict           →  what the end of a turn means for the card
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ Witness = Literal["keeper", "standby", "zombie", "pidfd"]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command to be run. The environment is all that it gets, and is never written to disk."""
+    """A command to be run. The environment is all that it gets."""
 
     id: str
     run: str | tuple[str, ...]
@@ -71,7 +71,7 @@ class Running:
     id: str
     pid: int
     started_at: float
-    """By the wall clock, for people; nothing is decided by it."""
+    """By the wall clock; a change of the clock must not matter to whoever uses it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class _Request(Generic[T]):
 
 
 class Writer:
-    """Owns the only connection that writes: the loop has it, or while `_away` the thread."""
+    """Owns the only connection that writes: the loop has it, or while `_in_thread` the thread."""
 
     def __init__(self, connect: OpenWriter, tail: Subscriptions, loop: asyncio.AbstractEventLoop) -> None:
         self._connect = connect

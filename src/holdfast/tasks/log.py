@@ -54,8 +54,9 @@ from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.results import command_result, summarise_output
 
 WATCHED = frozenset({"read", "list", "search", "write", "edit", "question", "process", "delegate", "recall", "inbox"})
+"""Tools that change no files, or say themselves which. After any other one, only git can tell what was changed."""
 BOARD = "kanban_"
-"""Tools that change no files, or say themselves which."""
+"""And so do all whose names begin with this."""
 
 
 class TaskLog:

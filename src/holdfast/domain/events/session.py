@@ -207,7 +207,8 @@ class TurnResumed(Event, frozen=True):
 class WaitOpened(Event, frozen=True):
     """The turn stands still until it is answered, or until the time has come.
 
-    `resume` and `question` wait for a person, `approval` for a permission, `retry` for the time.
+    `resume` and `question` wait for a person, `approval` for a permission, `retry` for the time, `compaction` for a
+    choice when no summary could be written.
     """
 
     turn: int

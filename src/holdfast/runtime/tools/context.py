@@ -41,7 +41,7 @@ class ToolContext:
     workspace: Path | None = None
     """The workspace of a card, which is open though it lies in a closed one."""
     bounds: tuple[tuple[Path, ...], ...] = ()
-    """What the agents that created this one could reach: a path must lie in each of these, or in `own`."""
+    """What the agents that created this one could reach: a path must lie in each of these, or in `workspace`."""
     other_sessions: bool = False
     """Whether tasks of other sessions may be looked at and ended."""
     may_run_commands: bool = True
