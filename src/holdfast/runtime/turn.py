@@ -121,8 +121,8 @@ class Worker:
 
     async def _plan(self, facts: Events, at: int) -> Plan:
         session, decisions = after(self._writer.session, facts.session, at=at), Events()
+        agent = self._profiles.agent(session)
         while True:
-            agent = self._profiles.agent(session)
             worked = self._work_time.spent_ms(session)
             step: Step | Advance = session_step(
                 session, agent.limits, now=at, worked_ms=worked, joins=self._driver.joins
