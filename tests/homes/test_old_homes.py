@@ -12,6 +12,8 @@ from tests.e2e.gateway import GatewayProcess
 from tests.homes.shown import shown
 from tests.store.rebuilt import check_integrity, check_projections
 
+NEVER_TOO_OLD = "\n[resume]\nmax_age_minutes = 10_000_000\n"
+"""The turn that was interrupted when the home was packed goes on, however long ago that was."""
 HOMES = sorted(Path(__file__).parent.glob("*.tar.xz"))
 
 
@@ -19,6 +21,8 @@ HOMES = sorted(Path(__file__).parent.glob("*.tar.xz"))
 def test_promise_1_a_home_of_an_earlier_version_shows_the_same(archive: Path, tmp_path: Path) -> None:
     with tarfile.open(archive) as packed:
         packed.extractall(tmp_path, filter="data")
+    with (tmp_path / "home" / "config.toml").open("a") as config:
+        config.write(NEVER_TOO_OLD)
     with GatewayProcess(tmp_path / "home") as gateway:
         found = shown(gateway.start())
     expected = json.loads(archive.with_name(archive.name.replace(".tar.xz", ".json")).read_text())
