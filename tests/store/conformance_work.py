@@ -136,6 +136,27 @@ class WorkContract:
         with pytest.raises(Fenced):
             await store.save_partial(second.lease, PartialText(1, 1, "y", "", AT))
 
+    async def test_promise_2_a_lease_ends_with_the_life_of_its_node(self, engine: Engine) -> None:
+        store = await engine.open()
+        await session(store, A)
+        old = await store.claim(STREAM, holder="t")
+        (first,) = await store.nodes()
+        assert (first.ended_at, first.ended_reason) == (None, "")
+        await store.close()
+        store = await engine.open()
+        with pytest.raises(Fenced):
+            await write(store, STREAM, asked(), lease=old)
+        second, ended_life = await store.nodes()
+        assert second.life > first.life
+        assert second.ended_at is None
+        assert ended_life.life == first.life
+        assert ended_life.ended_at is not None
+        assert ended_life.ended_reason
+        new = await store.claim(STREAM, holder="t")
+        await write(store, STREAM, asked(), lease=new)
+        assert new.token > old.token
+        await store.close()
+
     async def test_events_that_are_copied_keep_their_times(self, store: Store) -> None:
         appended = await store.append(Append((Write(STREAM, (created(A), said()), times=(5, 6)),), AT))
         assert [record.at for record in appended.records] == [5, 6]

@@ -14,6 +14,7 @@ from holdfast.domain.events import Record, decode, encode
 from holdfast.store.contract import Append, Appended, CommandKey, Lease, Write
 from holdfast.store.decisions import (
     AppendDecision,
+    HeldLease,
     StepRef,
     StoredCommand,
     check_lease,
@@ -35,6 +36,9 @@ class MemoryFacts:
     versions: dict[str, int] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
     leases: dict[str, int] = field(default_factory=dict)
+    life: int = 1
+    others: dict[str, HeldLease] = field(default_factory=dict)
+    """The leases of other nodes that live."""
     commands: dict[str, StoredCommand] = field(default_factory=dict)
     log: list[Record] = field(default_factory=list)
 
@@ -44,8 +48,9 @@ class MemoryFacts:
     def is_deleted(self, stream: str) -> bool:
         return stream in self.deleted
 
-    def lease_token(self, stream: str) -> int | None:
-        return self.leases.get(stream)
+    def lease(self, stream: str) -> HeldLease | None:
+        token = self.leases.get(stream)
+        return self.others.get(stream) if token is None else HeldLease(token, self.life)
 
     def command(self, id: str) -> StoredCommand | None:
         return self.commands.get(id)
@@ -141,6 +146,17 @@ def test_a_later_claim_fences_the_holder() -> None:
     facts.grant(decide_claim(facts, "session/a"))
     with pytest.raises(Fenced):
         check_lease(facts, old)
+
+
+def test_promise_2_a_stream_is_taken_over_only_when_the_life_of_its_node_has_ended() -> None:
+    facts = MemoryFacts(others={"session/a": HeldLease(7, life=2)}, last_token=7)
+    with pytest.raises(Conflict, match="Another node works on session/a"):
+        decide_claim(facts, "session/a")
+    with pytest.raises(Conflict, match="Another node"):
+        facts.append(Append((Write("session/a", (said(),)),), AT, claim="me"))
+    facts.append(Append((Write("session/a", (said(),)),), AT))  # what is said needs no lease
+    facts.others.clear()
+    assert decide_claim(facts, "session/a") == Lease("session/a", 8)
 
 
 def test_the_end_of_a_step_ends_its_text_so_far() -> None:

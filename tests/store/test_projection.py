@@ -14,16 +14,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from holdfast.domain.card import Card, fold_card
+from holdfast.domain.errors import Fenced
 from holdfast.domain.events import AnyEvent, Record
 from holdfast.domain.events.card import CardBlocked, CardCommented, CardCompleted, CardEdited, CardMoved, CardUnblocked
 from holdfast.domain.events.session import SessionPinned, WaitAnswered, WaitOpened
 from holdfast.store import projected_rows
 from holdfast.store.connection import migrate
-from holdfast.store.contract import Store
+from holdfast.store.contract import Lease, Store
 from holdfast.store.projected_rows import PROJECTIONS, RememberedRows, SqliteRows
 from holdfast.store.projection import project
 from holdfast.store.queries import migrations
-from holdfast.store.rows import CardRow, SessionRow
+from holdfast.store.rows import CardRow, PartialText, SessionRow
 from holdfast.store.sqlite import SqliteStore
 from tests.actors import person
 from tests.store.conformance import STREAM, A, asked, created, finished, responded, said, started, write
@@ -127,6 +128,13 @@ async def test_a_home_with_the_earlier_columns_opens(engine: SqliteEngine) -> No
             "asked_turn, compacting) VALUES ('a', '', 'demo', '/', 1, 1, 1, 7, 8, 9, 2), "
             "('b', '', 'demo', '/', 1, 1, 1, 0, 0, 0, 1)"
         )
+        db.execute("INSERT INTO spoken (session, version, at) VALUES ('a', 1, 5)")
+        db.execute("INSERT INTO leases (stream, token, holder) VALUES ('session/a', 1, 'before')")
+        db.execute("INSERT INTO devices (id, hash, name, created_at, seen_at, looked_at) VALUES ('d', '', '', 1, 1, 9)")
+        db.execute(
+            "INSERT INTO cards (id, board, title, profile, workspace, priority, status, again_at, created_by, "
+            "created_at, moved_at, updated_at, version) VALUES ('c', '', '', '', '', 0, 'ready', 6, '', 1, 1, 1, 1)"
+        )
         migrate(db)
     store = SqliteStore(engine.path)
     a, b = await store.session("a"), await store.session("b")
@@ -134,6 +142,11 @@ async def test_a_home_with_the_earlier_columns_opens(engine: SqliteEngine) -> No
         "a", "", "demo", "/", 1, 1, 1, first_input_at=7, last_active_at=8, person_turn=9, compaction_running=True
     )
     assert b == replace(b, compaction_requested=True, compaction_running=False)
+    assert (await store.cards.card("c")).retry_at == 6
+    assert await store.devices.reviewed_at("d") == 9
+    assert await store.devices.unread("d", ["a"]) == {"a": 1}
+    with pytest.raises(Fenced):
+        await store.save_partial(Lease("session/a", 1), PartialText(1, 1, "", "", 1))
     await store.close()
 
 

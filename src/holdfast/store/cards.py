@@ -59,7 +59,7 @@ class SqliteCards:
 
     async def running(self) -> list[OpenRun]:
         """Every open run, with the board of its card."""
-        return await self._fetch.rows("cards_running", {}, OpenRun)
+        return await self._fetch.rows("open_runs", {}, OpenRun)
 
     async def run_of(self, session: str) -> RunRow | None:
         """The open run that works in a session."""

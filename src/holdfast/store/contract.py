@@ -18,6 +18,7 @@ from holdfast.store.device_contract import DeviceStore
 from holdfast.store.rows import (
     EndedTask,
     FailedTurn,
+    NodeRow,
     PartialText,
     ResettableSession,
     SessionRow,
@@ -211,11 +212,19 @@ class Store(Protocol):
         ...
 
     async def claim(self, stream: str, *, holder: str) -> Lease:
-        """Take the lease; whoever held it is fenced."""
+        """Take the lease; an earlier worker of this node is fenced. Conflict while another node holds it."""
         ...
 
     async def release(self, lease: Lease) -> None:
         """Give the lease back."""
+        ...
+
+    async def nodes(self) -> list[NodeRow]:
+        """The lives of nodes, newest first: those that go on, and the last ones that ended.
+
+        A lease belongs to the life of the node that took it, and is free when that life ends. Whoever opens the store
+        begins a life with its first write; on SQLite that ends the life before.
+        """
         ...
 
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:

@@ -28,6 +28,13 @@ class StoredCommand(NamedTuple):
     seq: int
 
 
+class HeldLease(NamedTuple):
+    """A lease whose holder's life goes on."""
+
+    token: int
+    life: int
+
+
 class Facts(Protocol):
     """What is known inside of the open transaction."""
 
@@ -49,8 +56,13 @@ class Facts(Protocol):
         """Whether a stream was deleted on request."""
         ...
 
-    def lease_token(self, stream: str) -> int | None:
-        """The token of whoever holds the lease of a stream."""
+    @property
+    def life(self) -> int:
+        """The life of the node that asks."""
+        ...
+
+    def lease(self, stream: str) -> HeldLease | None:
+        """Who holds the lease of a stream; None when it is free, also since the life of its holder has ended."""
         ...
 
     def command(self, id: str) -> StoredCommand | None:
@@ -151,13 +163,20 @@ def accepted(stored: StoredCommand | None, key: CommandKey) -> Appended | None:
 
 
 def decide_claim(facts: Facts, stream: str) -> Lease:
-    """The next token, greater than all before: whoever holds the lease of this stream is fenced by it."""
+    """The next token, greater than all before, so that an earlier worker of this node is fenced by it.
+
+    Conflict while another node works on the stream: its lease is free only when its life has ended.
+    """
+    held = facts.lease(stream)
+    if held is not None and held.life != facts.life:
+        raise Conflict(f"Another node works on {stream}.", hint="It is taken over when the life of that node ends.")
     return Lease(stream, facts.last_token + 1)
 
 
 def check_lease(facts: Facts, lease: Lease) -> None:
     """Promise 2: only the holder of the lease writes what is done."""
-    if facts.lease_token(lease.stream) != lease.token:
+    held = facts.lease(lease.stream)
+    if held is None or held.token != lease.token:
         raise Fenced(f"Another worker has {lease.stream}, or it was deleted.")
 
 

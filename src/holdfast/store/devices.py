@@ -106,7 +106,7 @@ class DoLook:
 
     def run(self, tx: Transaction) -> int:
         """That moment; it never goes back."""
-        found = tx.run("save_looked", {"device": self.device, "at": self.at}).fetchall()
+        found = tx.run("save_reviewed", {"device": self.device, "at": self.at}).fetchall()
         if not found:
             raise NotFound("There is no such device any more.")
         return int(found[0][0])
@@ -158,17 +158,17 @@ class SqliteDevices:
 
     async def reviewed_at(self, device: str) -> int:
         """When somebody last did; before the first time, when the device came in."""
-        found = await self._values("looked_at", {"device": device})
+        found = await self._values("reviewed_at", {"device": device})
         return int(found[0][0]) if found else 0
 
     async def cursors(self, device: str) -> dict[str, int]:
         """How far it has read, by session."""
-        return dict(await self._values("device_cursors", {"device": device}))
+        return dict(await self._values("read_positions", {"device": device}))
 
     async def cursor(self, device: str, session: str) -> int:
         """How far it has read; of a session that it never opened, all from before it came in."""
         where: dict[str, object] = {"device": device, "session": session, "stream": session_stream(session)}
-        ((version,),) = await self._values("device_cursor", where)
+        ((version,),) = await self._values("read_position", where)
         return int(version)
 
     async def unread(self, device: str, sessions: list[str]) -> dict[str, int]:
@@ -178,9 +178,9 @@ class SqliteDevices:
     async def since(self, session: str, *, after: int, upto: int) -> SinceSummary:
         """What happened in a session after a version, in numbers; what comes meanwhile is another time's."""
         where: dict[str, object] = {"session": session, "stream": session_stream(session), "after": after, "upto": upto}
-        ((messages, first),) = await self._values("away_texts", where)
-        ((tool_calls, questions, failures),) = await self._values("away_counts", where)
-        tasks = dict(await self._values("away_tasks", where))
+        ((messages, first),) = await self._values("since_texts", where)
+        ((tool_calls, questions, failures),) = await self._values("since_counts", where)
+        tasks = dict(await self._values("since_tasks", where))
         since = await self._values("event_time", where | {"version": max(1, after)})
         return SinceSummary(
             messages=messages,

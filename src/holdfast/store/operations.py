@@ -9,12 +9,14 @@ import sqlite3
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
+import holdfast
 from holdfast.domain.events import encode, session_stream, task_stream
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
 from holdfast.store.contract import Append, Appended, Lease
 from holdfast.store.decisions import (
     AppendDecision,
+    HeldLease,
     NewEvent,
     StoredCommand,
     check_lease,
@@ -28,6 +30,9 @@ from holdfast.store.rows import PartialText
 
 SPAN = 16
 """Versions of a stream in one span; the queries know it, too."""
+NODE = "local"
+"""The name of the one node that an embedded store has."""
+KEPT_LIVES = 20
 T = TypeVar("T")
 
 
@@ -51,8 +56,8 @@ class Known:
     """What the one writer knows without asking the database. It is forgotten when a transaction fails."""
 
     heads: dict[str, Head] = field(default_factory=dict)
-    leases: dict[str, int] = field(default_factory=dict)
-    """The token of each lease; what is not here may still be in the database."""
+    leases: dict[str, HeldLease] = field(default_factory=dict)
+    """Leases that are held; one that is not here may still be in the database."""
     last_seq: int | None = None
     last_token: int | None = None
     rows: RememberedRows = field(default_factory=RememberedRows)
@@ -71,6 +76,8 @@ class Transaction:
 
     connection: sqlite3.Connection
     known: Known
+    life: int = 0
+    """The life of this process, once its first transaction has begun it."""
     stored: list[NewEvent] = field(default_factory=list)
     rows: SqliteRows = field(init=False)
 
@@ -106,12 +113,12 @@ class Transaction:
         """Whether a stream was deleted on request."""
         return self.run("deleted_at", {"stream": stream}).fetchone() is not None
 
-    def lease_token(self, stream: str) -> int | None:
-        """The token of whoever holds the lease of a stream."""
-        token = self.known.leases.get(stream)
-        if token is None and (row := self.run("lease_token", {"stream": stream}).fetchone()) is not None:
-            token = self.known.leases[stream] = int(row[0])
-        return token
+    def lease(self, stream: str) -> HeldLease | None:
+        """Who holds the lease of a stream; None when it is free."""
+        held = self.known.leases.get(stream)
+        if held is None and (row := self.run("find_lease", {"stream": stream}).fetchone()) is not None:
+            held = self.known.leases[stream] = HeldLease(*row)
+        return held
 
     def command(self, id: str) -> StoredCommand | None:
         """The command that was accepted under this id."""
@@ -139,17 +146,23 @@ class Transaction:
             self.run("drop_partial", step._asdict())
         self.stored += decision.events
 
+    def begin_life(self, at: int) -> None:
+        """Whoever had the store open before is gone, since this process has it now: end its life, and begin our own."""
+        self.run("end_lives", {"at": at, "reason": "another process opened the store"})
+        self.run("delete_ended_lives", {"kept": KEPT_LIVES})
+        self.life = int(self.run("begin_life", {"name": NODE, "version": holdfast.__version__}).fetchone()[0])
+
     def grant(self, lease: Lease, holder: str) -> None:
         """Give a lease to a new holder."""
         self.run("set_last_token", {"token": lease.token})
-        self.run("grant_lease", {"stream": lease.stream, "token": lease.token, "holder": holder})
-        self.known.last_token = self.known.leases[lease.stream] = lease.token
+        row = {"stream": lease.stream, "token": lease.token, "holder": holder, "life": self.life}
+        self.run("grant_lease", row)
+        self.known.last_token, self.known.leases[lease.stream] = lease.token, HeldLease(lease.token, self.life)
 
     def release(self, lease: Lease) -> None:
         """Take a lease back if nobody else has it by now."""
         self.run("release_lease", {"stream": lease.stream, "token": lease.token})
-        if self.known.leases.get(lease.stream) == lease.token:
-            del self.known.leases[lease.stream]
+        self.known.leases.pop(lease.stream, None)
 
     def _insert(self, new: NewEvent, command: str | None) -> None:
         record = new.record

@@ -22,7 +22,6 @@ from holdfast.domain.card import Board
 from holdfast.domain.events import session_stream, task_stream
 from holdfast.store.queries import statements
 from holdfast.store.rows import (
-    COLUMNS,
     AnswerRow,
     CardRow,
     R,
@@ -42,7 +41,7 @@ TABLES: dict[type[Row], tuple[str, tuple[str, ...]]] = {
     SessionRow: ("sessions", ("id",)),
     TurnRow: ("turns", ("session", "turn")),
     WaitRow: ("waits", ("id",)),
-    AnswerRow: ("spoken", ("session", "version")),
+    AnswerRow: ("answers", ("session", "version")),
     TaskRow: ("tasks", ("id",)),
     Board: ("boards", ("id",)),
     CardRow: ("cards", ("id",)),
@@ -58,13 +57,13 @@ DELETE_SESSION = (
     "delete_turns",
     "delete_waits",
     "delete_answers",
-    "forget_cursors",
-    "forget_last_session",
+    "delete_cursors",
+    "delete_last_session",
     "delete_partials",
     "delete_lease",
-    "bury_stream",
+    "mark_stream_deleted",
 )
-DELETE_TASK = ("delete_events", "delete_spans", "delete_task", "bury_stream")
+DELETE_TASK = ("delete_events", "delete_spans", "delete_task", "mark_stream_deleted")
 REMEMBERED_ROWS = 5_000
 
 
@@ -198,7 +197,6 @@ class _Table(NamedTuple):
 def _table(row_type: type[Row]) -> _Table:
     table, key = TABLES[row_type]
     fields: tuple[str, ...] = row_type.__struct_fields__
-    columns = [COLUMNS.get(name, name) for name in fields]
     encoders = field_encoders(row_type)
 
     def encode(values: tuple[object, ...], places: Places) -> tuple[object, ...]:
@@ -207,8 +205,8 @@ def _table(row_type: type[Row]) -> _Table:
     values = attrgetter(*key)
     return _Table(
         key_of=(lambda row: (row_type, *values(row))) if len(key) > 1 else (lambda row: (row_type, values(row))),
-        load=f"SELECT {', '.join(columns)} FROM {table} WHERE {_where(key)}",  # noqa: S608  # only names of ours
-        insert=f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",  # noqa: S608
+        load=f"SELECT {', '.join(fields)} FROM {table} WHERE {_where(key)}",  # noqa: S608  # only names of ours
+        insert=f"INSERT INTO {table} ({', '.join(fields)}) VALUES ({', '.join('?' * len(fields))})",  # noqa: S608
         places=tuple(range(len(fields))),
         encode=encode,
     )
@@ -218,7 +216,7 @@ def _table(row_type: type[Row]) -> _Table:
 def _update(row_type: type[Row], places: Places) -> str:
     table, key = TABLES[row_type]
     fields = row_type.__struct_fields__
-    changes = ", ".join(f"{COLUMNS.get(fields[place], fields[place])} = ?" for place in places)
+    changes = ", ".join(f"{fields[place]} = ?" for place in places)
     return f"UPDATE {table} SET {changes} WHERE {_where(key)}"  # noqa: S608
 
 

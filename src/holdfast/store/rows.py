@@ -224,6 +224,20 @@ Row = SessionRow | TurnRow | WaitRow | AnswerRow | TaskRow | Board | CardRow | R
 """A row that is made of events (`projection.py`)."""
 
 
+class NodeRow(msgspec.Struct, frozen=True, gc=False):
+    """A life of a node: a process that has the store open, from its start to its end."""
+
+    life: int
+    name: str
+    url: str
+    """Where others reach it; empty when there are no others."""
+    version: str
+    expires_at: int | None = None
+    """When the life ends unless it is renewed; None where nobody else could take over."""
+    ended_at: int | None = None
+    ended_reason: str = ""
+
+
 # --- what single queries return -----------------------------------------------------------------
 
 
@@ -335,10 +349,6 @@ class PartialText(msgspec.Struct, frozen=True, gc=False):
 Conversion = Callable[[object], object]
 
 
-COLUMNS = {"retry_at": "again_at"}
-"""The columns that have another name than their field."""
-
-
 def decode_rows(row_type: type[R], columns: Sequence[str], stored: Iterable[Sequence[object]]) -> list[R]:
     """Rows of a query as structs. Each field needs a column; columns without a field are left out."""
     pick, conversions = _plan(row_type, tuple(columns))
@@ -357,7 +367,7 @@ def _plan(
 ) -> tuple[Callable[[Sequence[object]], tuple[object, ...]], list[tuple[int, Conversion]]]:
     fields = row_type.__struct_fields__
     hints = get_type_hints(row_type)
-    places = [columns.index(field if field in columns else COLUMNS[field]) for field in fields]
+    places = [columns.index(field) for field in fields]
     found = [(place, _conversion(hints[field])) for place, field in enumerate(fields)]
     return itemgetter(*places), [(place, convert) for place, convert in found if convert is not None]
 

@@ -155,7 +155,7 @@ CREATE INDEX tasks_by_session ON tasks (session, started_at DESC);
 CREATE INDEX tasks_running ON tasks (id) WHERE state = 'running';
 
 -- Projection: where the finished texts of the agent stand, to count what somebody has not read.
-CREATE TABLE spoken (
+CREATE TABLE answers (
     session TEXT NOT NULL,
     version INTEGER NOT NULL,
     at INTEGER NOT NULL,
@@ -168,12 +168,29 @@ CREATE TABLE deleted (
     at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Not in the log: who may write what is done, and the text so far of a running step.
+-- Not in the log: one row per life of a node, which is a process that has the store open, from its start to its end.
+-- `expires_at` is for engines with several nodes: a life that is not renewed ends then. SQLite has one node and no timer.
+CREATE TABLE nodes (
+    life INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    url TEXT NOT NULL DEFAULT '',
+    version TEXT NOT NULL,
+    expires_at INTEGER,
+    ended_at INTEGER,
+    ended_reason TEXT NOT NULL DEFAULT '',
+    CHECK ((ended_at IS NULL) = (ended_reason = ''))
+);
+CREATE UNIQUE INDEX nodes_alive ON nodes (name) WHERE ended_at IS NULL;
+
+-- Not in the log: who may write what is done (a lease whose life has ended is free), and the text so far of a running
+-- step.
 CREATE TABLE leases (
     stream TEXT PRIMARY KEY,
     token INTEGER NOT NULL,
-    holder TEXT NOT NULL
+    holder TEXT NOT NULL,
+    life INTEGER NOT NULL REFERENCES nodes (life) ON DELETE CASCADE
 ) WITHOUT ROWID;
+CREATE INDEX leases_by_life ON leases (life);
 CREATE TABLE partials (
     stream TEXT PRIMARY KEY,
     turn INTEGER NOT NULL,
@@ -201,7 +218,7 @@ CREATE TABLE devices (
     created_at INTEGER NOT NULL,
     seen_at INTEGER NOT NULL,
     last_session TEXT NOT NULL DEFAULT '',
-    looked_at INTEGER NOT NULL DEFAULT 0
+    reviewed_at INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE cursors (
     device TEXT NOT NULL REFERENCES devices (id) ON DELETE CASCADE,
@@ -234,7 +251,7 @@ CREATE TABLE cards (
     reason TEXT NOT NULL DEFAULT '',
     block_kind TEXT NOT NULL DEFAULT '',
     scheduled_at INTEGER,
-    again_at INTEGER,
+    retry_at INTEGER,
     run INTEGER NOT NULL DEFAULT 0,
     session TEXT NOT NULL DEFAULT '',
     comments INTEGER NOT NULL DEFAULT 0,

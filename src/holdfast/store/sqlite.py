@@ -51,6 +51,7 @@ from holdfast.store.readers import Readers
 from holdfast.store.rows import (
     EndedTask,
     FailedTurn,
+    NodeRow,
     PartialText,
     ResettableSession,
     SessionRow,
@@ -106,6 +107,10 @@ class SqliteStore:
     async def release(self, lease: Lease) -> None:
         """Give the lease back."""
         await self.writer.do(DoRelease(lease))
+
+    async def nodes(self) -> list[NodeRow]:
+        """The lives of nodes, newest first."""
+        return await self._fetch.rows("list_nodes", {}, NodeRow)
 
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
         """Overwrite the text so far."""

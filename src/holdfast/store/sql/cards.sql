@@ -45,11 +45,11 @@ ORDER BY priority DESC, created_at, id;
 SELECT id, board, profile FROM cards c
 WHERE status = 'ready' AND board IN (SELECT value FROM json_each(:boards))
     AND profile IN (SELECT value FROM json_each(:profiles)) AND id NOT IN (SELECT value FROM json_each(:but))
-    AND (again_at IS NULL OR again_at <= :now OR moved_at > :now)
+    AND (retry_at IS NULL OR retry_at <= :now OR moved_at > :now)
     AND NOT EXISTS (SELECT 1 FROM card_links l JOIN cards p ON p.id = l.parent WHERE l.child = c.id AND NOT p.done)
 ORDER BY priority DESC, created_at, id LIMIT :limit;
 
--- name: cards_running
+-- name: open_runs
 -- Every open run with its card.
 SELECT r.*, c.board FROM runs r JOIN cards c ON c.id = r.card WHERE r.finished_at IS NULL ORDER BY r.started_at, r.card;
 

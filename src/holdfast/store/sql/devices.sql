@@ -51,19 +51,19 @@ UPDATE devices SET last_session = :session, seen_at = MAX(seen_at, :at) WHERE id
 -- Where it looked last; empty when that was deleted.
 SELECT last_session FROM devices WHERE id = :device;
 
--- name: save_looked
+-- name: save_reviewed
 -- Somebody looked through what happened; that moment only grows.
-UPDATE devices SET looked_at = MAX(looked_at, :at) WHERE id = :device RETURNING looked_at;
+UPDATE devices SET reviewed_at = MAX(reviewed_at, :at) WHERE id = :device RETURNING reviewed_at;
 
--- name: looked_at
+-- name: reviewed_at
 -- When somebody last looked through what happened; before the first time, when the device came in.
-SELECT MAX(looked_at, created_at) AS looked_at FROM devices WHERE id = :device;
+SELECT MAX(reviewed_at, created_at) AS reviewed_at FROM devices WHERE id = :device;
 
--- name: device_cursors
+-- name: read_positions
 -- How far it has read, everywhere.
 SELECT session, version FROM cursors WHERE device = :device;
 
--- name: device_cursor
+-- name: read_position
 -- How far it has read in one session; of one that it never opened, all from before it came in.
 SELECT COALESCE(
     (SELECT version FROM cursors WHERE device = :device AND session = :session),
@@ -75,26 +75,26 @@ SELECT COALESCE(
 -- name: count_unread
 -- The finished texts of the agent behind a device's cursors, for a page of sessions.
 SELECT p.value AS session, (
-    SELECT COUNT(*) FROM spoken t
+    SELECT COUNT(*) FROM answers t
     WHERE t.session = p.value AND t.version > COALESCE(c.version, 0) AND (c.version IS NOT NULL OR t.at > d.created_at)
 ) AS unread
 FROM json_each(:sessions) p JOIN devices d ON d.id = :device
 LEFT JOIN cursors c ON c.device = d.id AND c.session = p.value;
 
--- name: forget_cursors
+-- name: delete_cursors
 -- Gone with their session.
 DELETE FROM cursors WHERE session = :session;
 
--- name: forget_last_session
+-- name: delete_last_session
 -- It cannot be opened any more.
 UPDATE devices SET last_session = '' WHERE last_session = :session;
 
--- name: away_texts
+-- name: since_texts
 -- What the agent said after a version, and where it began.
-SELECT COUNT(*) AS messages, MIN(version) AS first FROM spoken
+SELECT COUNT(*) AS messages, MIN(version) AS first FROM answers
 WHERE session = :session AND version > :after AND version <= :upto;
 
--- name: away_counts
+-- name: since_counts
 -- What else happened after a version.
 SELECT COALESCE(SUM(kind = 'ToolCallFinished'), 0) AS tool_calls,
     COALESCE(SUM(kind = 'WaitOpened' AND json_extract(data, '$.event.purpose') IN ('question', 'approval')), 0) AS questions,
@@ -102,7 +102,7 @@ SELECT COALESCE(SUM(kind = 'ToolCallFinished'), 0) AS tool_calls,
 FROM spans s JOIN events e ON e.span = s.span
 WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND e.version <= :upto;
 
--- name: away_tasks
+-- name: since_tasks
 -- The tasks whose end was told after a version, by how they ended.
 SELECT t.state, COUNT(*) AS count FROM spans s JOIN events e ON e.span = s.span JOIN tasks t ON t.id = CASE e.kind
     WHEN 'NoteReceived' THEN json_extract(e.data, '$.event.task')

@@ -50,20 +50,32 @@ UPDATE counters SET value = :token WHERE name = 'fence';
 
 -- name: grant_lease
 -- Give a stream to a new holder; whoever held it before is fenced from now on.
-INSERT INTO leases (stream, token, holder) VALUES (:stream, :token, :holder)
-ON CONFLICT (stream) DO UPDATE SET token = excluded.token, holder = excluded.holder;
+INSERT INTO leases (stream, token, holder, life) VALUES (:stream, :token, :holder, :life)
+ON CONFLICT (stream) DO UPDATE SET token = excluded.token, holder = excluded.holder, life = excluded.life;
 
--- name: lease_token
--- The token that a write must carry.
-SELECT token FROM leases WHERE stream = :stream;
+-- name: find_lease
+-- The token that a write must carry, and the life that has it; no row when that life has ended.
+SELECT l.token, l.life FROM leases l JOIN nodes n ON n.life = l.life WHERE l.stream = :stream AND n.ended_at IS NULL;
 
 -- name: release_lease
 -- Give it back, unless somebody else has it by now.
 DELETE FROM leases WHERE stream = :stream AND token = :token;
 
--- name: drop_leases
--- A new owner of the file: every earlier holder is fenced.
-DELETE FROM leases;
+-- name: end_lives
+-- Whoever had the store open before has it no more: all that it held is free.
+UPDATE nodes SET ended_at = :at, ended_reason = :reason WHERE ended_at IS NULL;
+
+-- name: delete_ended_lives
+-- Of those that ended, the last few are kept for people to read.
+DELETE FROM nodes WHERE ended_at IS NOT NULL AND life <= (SELECT MAX(life) FROM nodes) - :kept;
+
+-- name: begin_life
+-- Somebody has opened the store.
+INSERT INTO nodes (name, version) VALUES (:name, :version) RETURNING life;
+
+-- name: list_nodes
+-- The lives of nodes, newest first.
+SELECT * FROM nodes ORDER BY life DESC;
 
 -- name: save_partial
 -- The text so far of the running step, one row, overwritten.

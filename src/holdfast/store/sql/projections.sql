@@ -26,7 +26,7 @@ DELETE FROM turns WHERE session = :session;
 
 -- name: delete_answers
 -- And what was said in it.
-DELETE FROM spoken WHERE session = :session;
+DELETE FROM answers WHERE session = :session;
 
 -- name: delete_events
 -- And its events: somebody asked for it.
@@ -44,7 +44,7 @@ DELETE FROM partials WHERE stream = :stream;
 -- And the right to work on it: a worker that still tries is fenced.
 DELETE FROM leases WHERE stream = :stream;
 
--- name: bury_stream
+-- name: mark_stream_deleted
 -- What is left: that it existed.
 INSERT INTO deleted (stream, at) VALUES (:stream, :at);
 
