@@ -79,8 +79,10 @@ def freshness(records: Sequence[Record]) -> tuple[int | None, int | None]:
 
 
 def check_context(records: Sequence[Record]) -> None:
-    """All of the chapter and nothing before it, unless a summary of ended turns stands for it."""
-    starts, covers, turn, ended = [0], [0], 0, 0
+    """All of the chapter and nothing before it, unless a summary stands for it; what the user said in a turn that is
+    covered in part is there.
+    """
+    starts, covers, turn, ended = [0], [(0, 0)], 0, 0
     said: dict[str, str] = {}
     users: list[tuple[int, str]] = []
     trying: SummaryStarted | None = None
@@ -99,7 +101,7 @@ def check_context(records: Sequence[Record]) -> None:
                 assert ended == turn, "a reset cut a turn"
                 assert trying is None, "a reset cut a summary"
                 starts.append(turn)
-                covers.append(0)
+                covers.append((0, 0))
             case ChapterRejoined():
                 assert trying is None, "the chapter of a summary was closed"
                 starts.pop()
@@ -107,16 +109,25 @@ def check_context(records: Sequence[Record]) -> None:
             case SummaryStarted() as e:
                 trying = e
             case SummaryWritten() as e:
-                assert e.covers_turn <= ended, "an open turn was covered"
-                assert e.covers_turn >= max(starts[-1], covers[-1]), "a summary of what is not there"
-                assert e.source == "digest" or (trying is not None and trying.covers_turn == e.covers_turn)
-                covers[-1], trying = e.covers_turn, None
+                end = (e.covers_turn, e.covers_step or 10**9)
+                assert e.source == "digest" or (
+                    trying is not None
+                    and (trying.purpose, trying.covers_turn, trying.covers_step)
+                    == (e.purpose, e.covers_turn, e.covers_step)
+                )
+                trying = None
+                if e.purpose == "compaction":
+                    assert e.covers_turn <= ended or e.covers_step, "an open turn was covered as a whole"
+                    assert e.covers_turn <= turn
+                    assert end >= max((starts[-1], 10**9), covers[-1]), "a summary of what is not there"
+                    covers[-1] = end
             case event if type(event).__name__ == "SummaryFailed":
                 trying = None
             case _:
                 pass
     session = fold(Session(ID), records)
-    start = max(starts[-1], covers[-1])
+    number, step = covers[-1]
+    start = max(starts[-1], number if step == 10**9 else number - 1)
     context = session.context()
     assert [message.text for message in context if isinstance(message, UserMessage)] == [
         text for number, text in users if number > start

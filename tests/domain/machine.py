@@ -27,7 +27,7 @@ from holdfast.domain.commands import (
     UndoReset,
     UndoTurn,
 )
-from holdfast.domain.compaction import Compact, CompactionRules, retry_at
+from holdfast.domain.compaction import Compact, CompactionRules, Trim, retry_at
 from holdfast.domain.errors import Conflict, Fenced
 from holdfast.domain.events import AnyEvent, Record, session_stream
 from holdfast.domain.events.actor import THE_CLOCK, THE_RESET_CLOCK, TaskActor
@@ -36,7 +36,6 @@ from holdfast.domain.events.chapter import (
     ResetPolicy,
     ResetPostponed,
     ResetRule,
-    SummaryFailed,
     SummaryStarted,
     SummaryWritten,
 )
@@ -68,6 +67,7 @@ from holdfast.domain.next_step import (
     Sleep,
     TurnLimits,
     closing_events,
+    failed_summary,
     next_step,
     stop_reason,
 )
@@ -179,10 +179,21 @@ class Hand:
                 return closing_events(session, step, Partial("so far"), now=session.updated_at)
             case Sleep(number, wait, _, default):
                 return [WaitAnswered(turn=number, wait=wait, answer=default, by=THE_CLOCK)]
-            case Compact(covers, _, digest=True):
-                return [compacted(session, covers, "digest")]
-            case Compact(covers, reason):
-                return [SummaryStarted(covers_turn=covers, attempt=1, model="m", tokens=session.size, reason=reason)]
+            case Trim(event):
+                return [event]
+            case Compact(covers, digest=True, covers_step=covers_step):
+                return [compacted(session, covers, covers_step, "digest")]
+            case Compact(covers, reason, covers_step=covers_step):
+                return [
+                    SummaryStarted(
+                        covers_turn=covers,
+                        covers_step=covers_step,
+                        attempt=1,
+                        model="m",
+                        tokens=session.size,
+                        reason=reason,
+                    )
+                ]
             case Ask(wait):
                 return [wait]
             case Rest():
@@ -195,18 +206,19 @@ def end_of_summary(session: Session, reply: Reply, *, helps: bool) -> AnyEvent:
     assert trying is not None
     if (session.turn is None and session.queue) or stop_reason(session) is not None:
         cut = Problem(code=INTERRUPTED, message="cut")
-        return SummaryFailed(covers_turn=trying.covers_turn, attempt=1, problem=cut, retry_at=session.updated_at)
+        return failed_summary(trying, cut, retry_at=session.updated_at)
     if reply is None:
         again = retry_at(session.chapter, now=session.updated_at)
-        return SummaryFailed(covers_turn=trying.covers_turn, attempt=1, problem=PROBLEM, retry_at=again)
-    return compacted(session, trying.covers_turn, "model", helps=helps)
+        return failed_summary(trying, PROBLEM, retry_at=again)
+    return compacted(session, trying.covers_turn, trying.covers_step, "model", helps=helps)
 
 
 def compacted(
-    session: Session, covers: int, source: Literal["model", "digest"], *, helps: bool = True
+    session: Session, covers: int, step: int, source: Literal["model", "digest"], *, helps: bool = True
 ) -> SummaryWritten:
     return SummaryWritten(
         covers_turn=covers,
+        covers_step=step,
         summary="so far",
         source=source,
         model="m",

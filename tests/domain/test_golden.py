@@ -98,6 +98,7 @@ from holdfast.domain.events.chapter import (
     SummaryStarted,
     SummaryWritten,
     Survivor,
+    ToolResultsTrimmed,
 )
 from holdfast.domain.events.parts import Call, Grant, Usage
 from holdfast.domain.events.problem import Problem
@@ -335,6 +336,16 @@ EVENTS: list[AnyEvent] = [
     ),
     ChapterRejoined(chapter=2, by=person("web")),
     SummaryRequested(instructions="keep the file names", by=person("cli")),
+    ToolResultsTrimmed(
+        covers_turn=8,
+        covers_step=12,
+        above=400,
+        keep=0,
+        results=31,
+        tokens_before=104_000,
+        tokens_after=48_000,
+        reason="the context has about 104000 tokens, over 100000",
+    ),
     SummaryStarted(covers_turn=7, attempt=1, model="demo", tokens=120_000, reason="over 100000"),
     SummaryWritten(
         covers_turn=7,

@@ -12,7 +12,7 @@ import pytest
 from holdfast.domain.commands import SetResetPolicy, UndoReset
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events.chapter import ChapterOpened, ResetPolicy
-from holdfast.domain.reset import NotDue, ResetRules
+from holdfast.domain.reset import NotDue, ResetRules, RunningTask
 from holdfast.runtime.profiles import Profiles
 from holdfast.store.rows import ResettableSession
 from tests.lifecycle.house import DAY, HOUR, MINUTE, House
@@ -178,16 +178,33 @@ async def test_a_look_that_failed_forgets_nobody(house: House, monkeypatch: pyte
     assert len(await chapters(house)) == 1
 
 
-async def test_promise_5_a_bug_in_one_session_does_not_stop_the_clock_of_the_others(house: House) -> None:
-    other = "fedcba9876543210"
-    await house.say("summary bug", "m2")
+async def test_promise_5_a_bug_in_one_session_does_not_stop_the_clock_of_the_others(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, of_session = "fedcba9876543210", house.running_tasks.of_session
     await house.create("say hello", session=other)
     await house.rest()
     await house.rest(session=other)
+
+    async def broken(session: str) -> list[RunningTask]:
+        if session == ID:
+            raise RuntimeError("a bug")
+        return await of_session(session)
+
+    monkeypatch.setattr(house.running_tasks, "of_session", broken)
     house.profiles.rules = ResetRules(mode="idle", idle_ms=HOUR)
     await house.wait(61 * MINUTE)
     assert await chapters(house) == []
     assert (await house.sessions.get(other)).chapter.number == 2
+
+
+async def test_a_bug_in_the_model_of_a_note_becomes_a_digest_and_the_reset_comes(house: House) -> None:
+    await house.say("summary bug", "m2")
+    await house.rest()
+    house.profiles.rules = ResetRules(mode="idle", idle_ms=HOUR)
+    await house.wait(61 * MINUTE)
+    opened = (await house.sessions.get(ID)).chapter.opened
+    assert opened is not None and opened.hand_over_from == "digest"
 
 
 async def test_a_note_that_hangs_becomes_a_digest_and_the_reset_comes(house: House) -> None:

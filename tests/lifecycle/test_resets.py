@@ -12,7 +12,7 @@ import pytest
 from holdfast.domain.commands import ArchiveSession, UndoReset, UndoTurn, WhatRuns
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import task_stream
-from holdfast.domain.events.chapter import ChapterOpened
+from holdfast.domain.events.chapter import ChapterOpened, SummaryWritten
 from holdfast.domain.events.session import InputReceived
 from holdfast.domain.events.task import TaskLifetimeSet, TaskStopRequested
 from holdfast.domain.history import UserMessage
@@ -157,12 +157,26 @@ async def test_a_command_started_while_the_note_is_written_is_not_passed_over(ho
     await house.rest()
     resetting = asyncio.create_task(house.reset("r1", note=True))
     await house.model.hangs.wait()
-    await house.say("say I started something", "m3")
-    await house.rest()
     await house.background("sleep 600", task=ONE)
     house.model.go.set()
     with pytest.raises(Conflict, match="1 still running"):
         await resetting
+
+
+async def test_a_message_while_the_note_is_written_comes_first_and_there_is_no_reset(house: House) -> None:
+    await house.say("summary hang", "m2")
+    await house.rest()
+    resetting = asyncio.create_task(house.reset("r1", note=True))
+    await house.model.hangs.wait()
+    await house.say("hold on", "m3")
+    with pytest.raises(Conflict, match="still at work: turn 3"):
+        await resetting
+    house.model.go.set()
+    records = await house.rest()
+    assert only(records, ChapterOpened) == [] == only(records, SummaryWritten)
+    session = await house.sessions.get(ID)
+    assert session.chapter.requested is None, "nobody waits for the note any more"
+    assert not (await house.store.session(ID)).compaction_requested
 
 
 class Ends:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 from typing import cast
 
 import pytest
 
 from holdfast.domain.events.parts import Call as Made
 from holdfast.domain.events.session import CallOutcome
-from holdfast.domain.history import AgentMessage, Note, ToolResult, UserMessage
+from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
 from holdfast.models.model import ToolSpec
-from holdfast.models.provider import ProviderModel
+from holdfast.models.provider import ProviderModel, warm_up
+from holdfast.models.provider_messages import Conversions, convert
 from tests.provider.asking import HELLO, ask, provider, said, sent, shapes
 from tests.provider.loopback import Call, Json, Loopback, Reply, Text, Think, Wire
 
@@ -257,3 +260,31 @@ async def test_a_model_that_binds_its_thinking_may_drop_it(server: Loopback) -> 
     assert thinking == {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
     assert "thinking-binding" in server.requests[-1].headers["anthropic-beta"]
     await model.close()
+
+
+async def test_only_what_is_new_is_converted_and_it_is_what_a_whole_conversion_gives() -> None:
+    """Growing, forked, undone, trimmed: the beginning that stays the same is the same objects."""
+    warm_up(["openai"])
+    conversions, chance = Conversions("openai", by="it:model"), random.Random(7)
+    history: list[Message] = []
+    before: list[object] = []
+    for turn in range(1, 40):
+        calls = [Made(call=f"{turn}.1.{n}", tool="read", arguments="{}") for n in range(chance.randrange(3))]
+        history += [UserMessage(turn, f"do {turn}"), AgentMessage(turn, "I look.", "", calls, "", 1)]
+        history += [ToolResult(turn, call.call, "read", "done", f"file {turn}", 1) for call in reversed(calls)]
+        history += [Note(turn, "You were interrupted.", 1)] * chance.randrange(2)
+        if turn % 13 == 0:
+            history = [Note(0, "A summary."), *history[-6:]]  # begins with an answer's results, whose call is gone
+        if turn % 11 == 0:
+            history = history[:-4]
+        messages = list(history)
+        got = conversions.of(messages, session="s", system="openai")
+        whole = convert(messages, "openai", by="it:model", system="openai").messages
+        assert list(map(_plain, got)) == list(map(_plain, whole))
+        if turn % 13 and turn % 11 and (turn - 1) % 11 and (turn - 1) % 13 and before:
+            assert all(one is other for one, other in zip(got, before[:-2], strict=False))
+        before = list(got)
+
+
+def _plain(message: object) -> str:
+    return re.sub(r"timestamp=.*?\)\)?,? ?", "", repr(message))

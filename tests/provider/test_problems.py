@@ -34,6 +34,22 @@ REFUSAL = 'data: {"choices": [{"index": 0, "delta": {"refusal": "I will not."}}]
 CALLS = '"choices": [{"delta": {"tool_calls": [{"index": 0, "function": 5}]}}]'
 RUBBISH = f'event: content_block_start\ndata: {{"type": "content_block_start", "content_block": 5, {CALLS}}}\n\n'
 UPSTREAM = {"error": {"message": "Provider returned error", "code": 502, "metadata": {"raw": "the GPU is on fire"}}}
+TOO_LONG = [
+    (400, "input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000"),
+    (400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
+    (400, "Prompt contains 40000 tokens, too large for model with 32768 maximum context length"),
+    (400, "Input is too long for requested model."),
+    (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
+    (400, "`inputs` tokens + `max_new_tokens` must be <= 4097"),
+    (400, "too many tokens: total number of tokens in the prompt cannot exceed 4081"),
+    (400, "Please reduce the length of the messages or completion."),
+    (400, "Your request exceeded model token limit: 8192"),
+    (422, "input length exceeds the context length"),
+    (500, "Trying to keep the first 5000 tokens when the context overflows"),
+    (413, "Request body too large for gpt-4o model. Max size: 8000 tokens."),
+    (429, "Request too large for gpt-4 on tokens per min (TPM): Limit 10000, Requested 12000."),
+]
+"""The words of many servers."""
 BOTH: list[tuple[str, Answer, str, bool]] = [
     ("401", Fail(401, f"Incorrect API key provided: {KEY}"), "wrong_key", False),
     ("403", Fail(403, "your key may not do that"), "wrong_key", False),
@@ -48,6 +64,7 @@ BOTH: list[tuple[str, Answer, str, bool]] = [
     ("413", Fail(413, "too large", code="request_too_large"), "context_too_long", False),
     ("llama-server", Fail(400, "the request exceeds the available context size"), "context_too_long", False),
     ("vllm", Fail(400, "This model's maximum context length is 8192 tokens."), "context_too_long", False),
+    *((said[:30], Fail(status, said), "context_too_long", False) for status, said in TOO_LONG),
     ("a filter", Fail(400, "Output blocked by content filtering policy"), "refused", False),
     ("400", Fail(400, "temperature is not supported"), "rejected", False),
     ("a body without words", Fail(400, {"strange": True}), "rejected", False),
@@ -84,6 +101,11 @@ async def test_what_it_is(model: ProviderModel, server: Loopback, answer: Answer
         ("openai", Fail(400, "too many", code="context_length_exceeded"), "context_too_long"),
         ("anthropic", Fail(400, "prompt is too long: 9 > 8", code="invalid_request_error"), "context_too_long"),
         ("openai", Garbage('data: {"error": {"message": "no", "type": "server_error"}}\n\n'), "provider_down"),
+        (
+            "openai",
+            Garbage('data: {"error": {"message": "no", "code": "context_length_exceeded"}}\n\n'),
+            "context_too_long",
+        ),
         ("openai", Garbage('data: {"error": {"message": "who knows"}}\n\n'), "provider_down"),
         ("openai", Reply("Hel", finish="error"), "provider_down"),
         ("openai", Reply(Raw(REFUSAL)), "refused"),

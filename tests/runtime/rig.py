@@ -14,7 +14,7 @@ from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand,
 from holdfast.domain.events import Record, session_stream
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import InputMode
-from holdfast.domain.history import AgentMessage, UserMessage
+from holdfast.domain.history import UserMessage
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
@@ -84,7 +84,7 @@ class ScriptModel:
             return
         turn = [message for message in request.messages if message.turn == request.turn]
         lines = [line for message in turn if isinstance(message, UserMessage) for line in message.text.splitlines()]
-        answered = sum(isinstance(message, AgentMessage) for message in turn)
+        answered = request.step - 1
         verb, _, rest = (lines[answered] if answered < len(lines) else "say that is all").partition(" ")
         match verb:
             case "fail":

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.domain.chapter import INTERRUPTED
 from holdfast.domain.commands import AnswerWait, CompactSession, UndoReset, UndoTurn
-from holdfast.domain.compaction import Compact, CompactionRules, fit_to_budget
+from holdfast.domain.compaction import Compact, CompactionRules
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import Record, session_stream
 from holdfast.domain.events.chapter import (
@@ -23,7 +23,7 @@ from holdfast.domain.events.chapter import (
 )
 from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.session import ModelRequested, TurnFinished, WaitOpened
-from holdfast.domain.history import Note, UserMessage
+from holdfast.domain.history import UserMessage
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import NotDue
 from holdfast.domain.session import Session
@@ -41,8 +41,14 @@ LONG = "say " + "word " * 200
 """About 250 tokens, said and answered: 500 a turn."""
 
 
-def limits(threshold: int = 1_200, limit: int = 3_000, **more: object) -> TurnLimits:
-    rules = CompactionRules(threshold=threshold, limit=limit, keep_recent=1, **more)  # type: ignore[arg-type]
+FIXED = 420
+"""About the tokens of the rig's instructions and tools."""
+
+
+def limits(threshold: int = 1_200, limit: int = 3_000, keep_recent: int = 1, **more: object) -> TurnLimits:
+    """So many tokens of messages."""
+    threshold, limit = threshold and threshold + FIXED, limit + FIXED
+    rules = CompactionRules(threshold=threshold, limit=limit, keep_recent=keep_recent, **more)  # type: ignore[arg-type]
     return TurnLimits(resume_attempts=100, compaction=rules)
 
 
@@ -89,6 +95,7 @@ async def quiet(house: House) -> None:
 
 
 async def test_past_the_threshold_the_oldest_turns_are_summarised_at_rest(house: House) -> None:
+    house.profiles.limits = limits(threshold=1_400)
     await turns(house, 3)
     records = await house.until(seen(SummaryWritten))
     [made] = only(records, SummaryWritten)
@@ -163,17 +170,17 @@ def wait_at(records: Sequence[Record]) -> int:
 
 async def test_summaries_in_vain_stop_after_three_and_why_says_so(house: House) -> None:
     """The turns that are kept are larger than the threshold, so no summary makes the context small enough."""
-    house.profiles.limits = TurnLimits(compaction=CompactionRules(threshold=100, limit=100_000, keep_recent=6))
+    house.profiles.limits = limits(threshold=100, limit=100_000, keep_recent=6)
     text = "say " + "word " * 100
     await turns(house, 12, text)
     assert len(only(await house.records(), SummaryWritten)) == 3, "no fourth one"
     session = await house.sessions.get(ID)
     assert session.chapter.ineffective == 3
     assert "3 in a row did not help" in because(session, house.clock.now())
-    house.profiles.limits = TurnLimits(compaction=CompactionRules(threshold=100, limit=600, keep_recent=6))
+    house.profiles.limits = limits(threshold=100, limit=600, keep_recent=6)
     await turns(house, 2, text)
     session = await house.sessions.get(ID)
-    assert session.size <= 600, "what does not fit is made to fit, whatever was in vain"
+    assert session.size <= 600 + FIXED, "what does not fit is made to fit, whatever was in vain"
     await house.tell(CompactSession(), "c1")
     await quiet(house)
     assert (await house.sessions.get(ID)).chapter.ineffective == 0
@@ -183,8 +190,9 @@ async def test_what_a_model_needs_anyway_counts_so_that_it_does_not_summarise_fo
     """Instructions and tools alone are over the threshold: the model says so, and no summary helps."""
     await house.create("say one")
     await house.rest()
-    session = msgspec.structs.replace(await house.sessions.get(ID), size=100_000)
-    made = compaction._compacted(session, Compact(1, "long"), "short", model="m", usage=Usage())
+    session = await house.sessions.get(ID)
+    session = msgspec.structs.replace(session, counted_tokens=100_000, counted=len(session.seen))
+    made = compaction._written(session, Compact(1, "long"), "short", model="m", usage=Usage())
     assert made.tokens_after > 0.8 * made.tokens_before
 
 
@@ -353,25 +361,16 @@ async def test_messages_that_come_while_a_turn_is_made_to_fit_keep_their_order(h
     assert isinstance(made, SummaryWritten) and made.covers_turn == 2, "ended turns only, the last one word by word"
 
 
-async def test_what_is_too_long_to_be_read_is_summarised_from_its_digest(house: House) -> None:
-    await house.create("say " + "a" * 4_000)
-    await turns(house, 2, "say short ")
-    messages = list((await house.sessions.get(ID)).messages)
-    fit = fit_to_budget(messages, 100)
-    assert isinstance(fit[0], Note) and "The user said: say aaa" in fit[0].text
-    assert fit[1:] == messages[2:] and fit_to_budget(messages, 10_000) == messages
-
-
 @pytest.mark.parametrize("how", ["echo", "fail"])
 async def test_a_secret_that_a_person_said_stands_in_no_summary_note_or_digest(house: House, how: str) -> None:
     await house.create(f"say {SECRET}\nsummary {how}")
     await quiet(house)
-    session = await house.sessions.get(ID)
-    agent = house.profiles.agent(session)
-    note, by_agent = await compaction.hand_over(session, agent)
-    assert by_agent == (how == "echo")
-    assert SECRET not in note and "[hidden: the value of A_KEY]" in note
+    await house.reset("r1", note=True)
+    opened = (await house.sessions.get(ID)).chapter.opened
+    assert opened is not None and opened.hand_over_from == ("model" if how == "echo" else "digest")
+    assert SECRET not in opened.hand_over and "[hidden: the value of A_KEY]" in opened.hand_over
+    await house.tell(UndoReset(), "u1")
     await house.tell(CompactSession(), "c1")
     await quiet(house)
     made = only(await house.records(), SummaryWritten)
-    assert len(made) == by_agent and SECRET not in str(made)
+    assert len(made) == (2 if how == "echo" else 0) and SECRET not in str(made)

@@ -721,6 +721,7 @@ export interface ModelRequested {
   readonly attempt: number;
   readonly model: string;
   readonly context_version: number;
+  readonly fixed_tokens?: number;
 }
 
 export interface ModelResponded {
@@ -888,7 +889,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | DriverOutputRead | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | DriverOutputRead | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
 }
 
 export interface RenameSession {
@@ -1352,6 +1353,7 @@ export interface SummaryWritten {
   readonly duration_ms?: number;
   readonly purpose?: "compaction" | "hand_over";
   readonly covers_step?: number;
+  readonly left_out?: number;
 }
 
 export interface Survivor {
@@ -1545,6 +1547,18 @@ export interface ToolCallStarted {
   readonly call: string;
   readonly tool: string;
   readonly effect: "idempotent" | "keyed" | "pure" | "unsafe";
+}
+
+export interface ToolResultsTrimmed {
+  readonly kind: "ToolResultsTrimmed";
+  readonly covers_turn: number;
+  readonly covers_step: number;
+  readonly above: number;
+  readonly keep: number;
+  readonly results: number;
+  readonly tokens_before: number;
+  readonly tokens_after: number;
+  readonly reason: string;
 }
 
 export interface Turn {

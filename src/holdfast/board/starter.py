@@ -16,7 +16,6 @@ from holdfast.board.cards import CardChange, Cards
 from holdfast.clock import Clock
 from holdfast.domain.card import Board, Card, Run
 from holdfast.domain.card_advice import Advice, Parent, advice
-from holdfast.domain.compaction import digest
 from holdfast.domain.dispatch import (
     DispatchContext,
     FirstInput,
@@ -35,6 +34,7 @@ from holdfast.domain.events.parts import ForRun
 from holdfast.domain.events.session import InputReceived, NoteReceived, RunBound, SessionCreated, SessionRestored
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import title_from
+from holdfast.domain.summary_input import digest
 from holdfast.runtime.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.card_contract import StartQuery

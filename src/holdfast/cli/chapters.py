@@ -68,15 +68,39 @@ def _doing(one: Json) -> str:
 
 
 def compacted(event: Json) -> str:
-    """What stands where turns were."""
+    """What stands where turns were, or the note for the next chapter."""
+    if event.get("purpose") == "hand_over":
+        return "note for the next chapter"
     what = "summary" if event["source"] == "model" else "digest"
-    size = f"{event['tokens_before']:,} → {event['tokens_after']:,} tokens"
-    return f"{what} of the turns up to {event['covers_turn']} · {size}"
+    return f"{what} of {covered(event)} · {_sizes(event)}"
+
+
+def covered(event: Json) -> str:
+    """How far a summary reaches."""
+    turn, step = event["covers_turn"], event.get("covers_step")
+    if not step:
+        return f"the turns up to {turn}"
+    before = f"the turns up to {turn - 1} and " if turn > 1 else ""
+    return f"{before}the work in turn {turn} up to step {step}"
+
+
+def results_trimmed(event: Json) -> str:
+    """Which tool results the model does not see as a whole any more."""
+    what = "cut" if event["keep"] else "replaced by notes"
+    where = f"up to step {event['covers_step']} of turn {event['covers_turn']}"
+    return f"{plural(event['results'], 'tool result')} {what}, {where} · {_sizes(event)}"
+
+
+def _sizes(event: Json) -> str:
+    return f"{event['tokens_before']:,} → {event['tokens_after']:,} tokens"
 
 
 def no_summary(event: Json, sees: str = "what it saw before") -> str:
     """Why there is none, what the model sees meanwhile, and when it is tried again."""
     problem = event["problem"]
+    if event.get("purpose") == "hand_over":
+        again = "; it is tried again" if event["retry_at"] is not None else ""
+        return f"no note for the next chapter: {one_line(problem['message']).rstrip('.')}{again}"
     if problem["code"] == INTERRUPTED:
         return f"{one_line(problem['message'])} The model sees {sees}."
     again = (
@@ -111,12 +135,21 @@ def remark(event: Json) -> tuple[str, str]:
             return "reset", postponed(event)
         case "ResetPolicySet":
             return "session", policy(event)
+        case "ToolResultsTrimmed":
+            return "compact", f"{results_trimmed(event)} ({event['reason']})"
+        case "SummaryRequested" if event.get("purpose") == "hand_over":
+            return "reset", f"{by(event)} resets the session; the agent writes a note for the next chapter first"
         case "SummaryRequested":
             wish = f": {event['instructions']}" if event["instructions"] else ""
             return "compact", f"{by(event)} wants the context made shorter{wish}"
+        case "SummaryStarted" if event.get("purpose") == "hand_over":
+            return "reset", f"{event['model']} writes a note for the next chapter"
         case "SummaryStarted":
-            what = f"{event['model']} writes a summary of the turns up to {event['covers_turn']}"
-            return "compact", f"{what}: {event['reason']}"
+            return "compact", f"{event['model']} writes a summary of {covered(event)}: {event['reason']}"
+        case "SummaryWritten" if event.get("purpose") == "hand_over":
+            return "reset", f"{compacted(event)}\n{event['summary']}"
+        case "SummaryFailed" if event.get("purpose") == "hand_over":
+            return "reset", no_summary(event)
         case "SummaryWritten":
             mark = "" if event["source"] == "model" else f", {A_DIGEST}"
             return "compact", f"{compacted(event)}{mark} ({event['reason']})\n{event['summary']}"

@@ -19,9 +19,11 @@ from holdfast.domain.events.chapter import (
     SummaryStarted,
     SummaryWritten,
     Survivor,
+    ToolResultsTrimmed,
 )
 from holdfast.domain.events.parts import EventRef
 from holdfast.domain.events.problem import ProblemCode
+from holdfast.domain.history import WHOLE_TURN, Position
 
 INTERRUPTED: ProblemCode = "interrupted"
 """The code of a summary that was cut: by a message, a stop, the end of the gateway. That is nobody's failure."""
@@ -55,10 +57,11 @@ def _line(one: Survivor) -> str:
 def summary_note(event: SummaryWritten) -> str:
     """What the model is told in the place of the turns that a summary covers."""
     how = "A summary" if event.source == "model" else "A digest, put together by a rule and not by a model,"
-    return (
-        f"{how} of turns up to {event.covers_turn}, which are not in your context any more "
-        f"(the tool `recall` searches them):\n{event.summary}"
-    )
+    covered = f"of turns up to {event.covers_turn}, which are"
+    if event.covers_step:
+        before = f"of turns up to {event.covers_turn - 1} and " if event.covers_turn > 1 else ""
+        covered = f"{before}of your work in turn {event.covers_turn} up to step {event.covers_step}, which is"
+    return f"{how} {covered} not in your context any more (the tool `recall` searches it):\n{event.summary}"
 
 
 # --- the fold -----------------------------------------------------------------------------------
@@ -85,11 +88,30 @@ class Chapter(msgspec.Struct, frozen=True, gc=False):
     """Summaries in a row that did not make the context small enough."""
     use_digest: bool = False
     """A person chose the digest rather than another try, until the model has answered."""
+    trims: tuple[ToolResultsTrimmed, ...] = ()
+    """What was done to the results of tools that no summary covers."""
+    trimmed_at: EventRef | None = None
+    hand_over: SummaryWritten | None = None
+    """The note for the next chapter, while nothing has been said since."""
+    hand_over_failures: int = 0
 
     @property
     def start(self) -> int:
-        """The model sees the turns behind this one."""
+        """The model sees the turns behind this one as a whole."""
         return self.after_turn if self.summary is None else max(self.after_turn, self.summary.covers_turn)
+
+    @property
+    def covered(self) -> Position:
+        """Where the model's context begins, apart from what is kept of a turn that is covered in part."""
+        summary = self.summary
+        if summary is None or summary.covers_turn <= self.after_turn:
+            return (self.after_turn, WHOLE_TURN)
+        return (summary.covers_turn, summary.covers_step or WHOLE_TURN)
+
+    @property
+    def hand_over_requested(self) -> bool:
+        """Whether a reset waits for the note to the next chapter."""
+        return self.requested is not None and self.requested.purpose == "hand_over"
 
     @property
     def provisional(self) -> bool:
@@ -98,12 +120,14 @@ class Chapter(msgspec.Struct, frozen=True, gc=False):
 
 
 def compaction_after(event: SummaryEvent, *, requested: bool, running: bool) -> tuple[bool, bool]:
-    """Whether a shorter context is still requested after an event, and whether somebody is making it."""
+    """Whether a summary is still requested after an event, and whether somebody is writing it."""
     match event:
         case SummaryRequested():
             return True, running
         case SummaryStarted():
             return requested, True
+        case SummaryFailed(purpose="hand_over"):
+            return requested and event.retry_at is not None, False
         case SummaryFailed(problem=problem):
             return requested and problem.code == INTERRUPTED, False
         case SummaryWritten(source=source):
@@ -112,8 +136,10 @@ def compaction_after(event: SummaryEvent, *, requested: bool, running: bool) -> 
             assert_never(never)
 
 
-def evolve_compaction(chapter: Chapter, event: SummaryEvent, at: EventRef) -> Chapter:
+def evolve_compaction(chapter: Chapter, event: SummaryEvent | ToolResultsTrimmed, at: EventRef) -> Chapter:
     """Return the chapter after one event of a compaction."""
+    if isinstance(event, ToolResultsTrimmed):
+        return replace(chapter, trims=(*chapter.trims, event), trimmed_at=at)
     requested, running = compaction_after(
         event, requested=chapter.requested is not None, running=chapter.in_progress is not None
     )
@@ -123,6 +149,8 @@ def evolve_compaction(chapter: Chapter, event: SummaryEvent, at: EventRef) -> Ch
         requested=chapter.requested if requested else None,
         in_progress=chapter.in_progress if running else None,
     )
+    if event.purpose == "hand_over":
+        return _evolve_hand_over(chapter, event)
     match event:
         case SummaryRequested():
             return replace(chapter, requested=event, failed=None, ineffective=0)
@@ -132,14 +160,31 @@ def evolve_compaction(chapter: Chapter, event: SummaryEvent, at: EventRef) -> Ch
             if event.problem.code == INTERRUPTED:
                 return replace(chapter, failed=None)
             return replace(chapter, failed=event, failures=chapter.failures + 1)
-        case SummaryWritten(source="model"):
-            ineffective = chapter.ineffective
-            if not chapter.provisional:
-                helped = event.tokens_after <= HELPED * event.tokens_before
-                ineffective = 0 if helped else ineffective + 1
-            chapter = replace(chapter, failures=0, ineffective=ineffective)
-            return replace(chapter, failed=None, summary=event, summary_at=at)
         case SummaryWritten():
-            return replace(chapter, failed=None, summary=event, summary_at=at)
+            if event.source == "model":
+                ineffective = chapter.ineffective
+                if not chapter.provisional:
+                    helped = event.tokens_after <= HELPED * event.tokens_before
+                    ineffective = 0 if helped else ineffective + 1
+                chapter = replace(chapter, failures=0, ineffective=ineffective)
+            chapter = replace(chapter, failed=None, summary=event, summary_at=at)
+            uncovered = tuple(one for one in chapter.trims if (one.covers_turn, one.covers_step) > chapter.covered)
+            return replace(chapter, trims=uncovered)
+        case _ as never:
+            assert_never(never)
+
+
+def _evolve_hand_over(chapter: Chapter, event: SummaryEvent) -> Chapter:
+    """The note to the next chapter leaves this one as it is."""
+    match event:
+        case SummaryRequested():
+            return replace(chapter, requested=event, hand_over=None, hand_over_failures=0)
+        case SummaryStarted():
+            return replace(chapter, in_progress=event)
+        case SummaryFailed():
+            cut = event.problem.code == INTERRUPTED
+            return chapter if cut else replace(chapter, hand_over_failures=chapter.hand_over_failures + 1)
+        case SummaryWritten():
+            return replace(chapter, hand_over=event)
         case _ as never:
             assert_never(never)

@@ -1,9 +1,16 @@
 """When a context is made shorter, and what of it. Pure.
 
-Only whole turns that have ended are covered, so no tool call is torn from its result, and what is being said
-keeps its place. At rest it is tried when the context has passed the threshold; in the middle of a turn only
-when it would not fit otherwise. A summary that fails loses nothing: the whole context stays while it fits,
-then a digest takes its place until a summary succeeds.
+A context that has passed the threshold is made shorter in this order, and no further than is needed:
+
+1. Old tool results become short notes, a large part at once: whatever changes the beginning of a request makes the
+   provider read all of it anew. What the model has not answered yet stays.
+2. A summary takes the place of the oldest turns, then of the first steps of the running turn. A step is covered with
+   its calls and their results or not at all, and what the user said in the running turn stays word by word.
+3. Only what does not fit at all: the results that the model has not answered yet are cut.
+
+A summary that fails loses nothing: the whole context stays while it fits, then a digest takes its place until a
+summary succeeds. With `threshold` and `limit` 0 nothing of this is done. Not here: who writes the summary
+(`runtime/compaction.py`), and what the summary is made from (`summary_input.py`).
 """
 
 from __future__ import annotations
@@ -11,18 +18,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 from holdfast.domain.chapter import Chapter
-from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage, message_size
-from holdfast.domain.session import Session
+from holdfast.domain.events.chapter import SummaryPurpose, SummaryWritten, ToolResultsTrimmed
+from holdfast.domain.events.problem import Problem
+from holdfast.domain.history import (
+    WHOLE_TURN,
+    AgentMessage,
+    History,
+    Message,
+    Position,
+    ToolResult,
+    UserMessage,
+    message_size,
+    position,
+)
+from holdfast.domain.session import Session, Turn, trim_results
+from holdfast.domain.session_fold import after
 
 OnFailure = Literal["digest", "pause"]
-CHARACTERS_A_TOKEN = 4
 VAIN = 3
 """After so many summaries in a row that did not help, nobody tries again while the context fits."""
 AGAIN_FIRST_MS, AGAIN_MOST_MS, AGAIN_TIMES = 30_000, 3_600_000, 8
-LINE = 240
-FIRST, LAST = 20, 100
-"""Lines of a digest that are kept when there are more."""
+HAND_OVER_ATTEMPTS = 2
+TRIM_ABOVE = 400
+"""Shorter results are not worth a note."""
+NOTE_CHARACTERS = 200
+"""The note in the place of a result is shorter than this."""
+SUMMARY_TOKENS = 1_000
+"""About how long a summary becomes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,16 +62,36 @@ class CompactionRules:
     """So many of the last turns stay word by word."""
     on_failure: OnFailure = "digest"
 
+    @property
+    def off(self) -> bool:
+        """Whether nothing is ever made shorter unless a person asks for it."""
+        return not self.threshold and not self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """Show notes in the place of long tool results."""
+
+    event: ToolResultsTrimmed
+
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Put a summary in the place of the turns up to this one."""
+    """Put a summary in the place of the turns up to this one, or write the note for the next chapter."""
 
     covers: int
     reason: str
     digest: bool = False
     """Without a model."""
     instructions: str = ""
+    covers_step: int = 0
+    """Of that turn only the steps up to this one; 0 is all of it."""
+    purpose: SummaryPurpose = "compaction"
+
+    @property
+    def end(self) -> Position:
+        """Where it ends."""
+        return (self.covers, self.covers_step or WHOLE_TURN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +101,46 @@ class Pause:
     reason: str
 
 
-def at_rest(session: Session, rules: CompactionRules, *, now: int) -> Compact | None:
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """Nothing can be made shorter any more."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large a context is, above which size it is made shorter, and what does not fit at all."""
+
+    size: int
+    threshold: int
+    limit: int
+
+    @property
+    def goal(self) -> int:
+        """How large it should be afterwards."""
+        return self.threshold // 2
+
+
+def sizes(session: Session, rules: CompactionRules, *, unmeasured: int = 0) -> Sizes:
+    """By the settings, and by what the model has refused. A limit of 0 is none."""
+    limit, threshold = rules.limit, rules.threshold or rules.limit
+    if session.refused_tokens and not rules.off:
+        refused = session.refused_tokens - 1
+        limit = min(limit or refused, refused)
+        threshold = min(threshold or limit, limit * 4 // 5)
+    return Sizes(session.size + unmeasured, min(threshold, limit), limit)
+
+
+# --- at rest --------------------------------------------------------------------------------------
+
+
+def at_rest(session: Session, rules: CompactionRules, *, now: int) -> Compact | Trim | None:
     """What is worth doing while nobody waits."""
     chapter, last = session.chapter, session.turns
     if (wanted := chapter.requested) is not None:
+        if wanted.purpose == "hand_over":
+            return Compact(last, f"a reset by {wanted.by}", purpose="hand_over")
         kept = 1 if last - chapter.start > 1 else 0
         covers = max(last - kept, chapter.start)
         return Compact(covers, f"{wanted.by} asked for it", instructions=wanted.instructions)
@@ -77,43 +158,184 @@ def _too_early(session: Session, now: int) -> bool:
     return ended is None or ended.ended.version < session.chapter.last.version
 
 
-def due(session: Session, rules: CompactionRules) -> Compact | None:
+def due(session: Session, rules: CompactionRules) -> Compact | Trim | None:
     """What nobody has to ask for."""
     chapter, last = session.chapter, session.turns
     if chapter.provisional and chapter.summary is not None:
         return Compact(
             max(chapter.summary.covers_turn, last - rules.keep_recent), "a digest stands where a summary should"
         )
-    if chapter.ineffective >= VAIN:
+    found = sizes(session, rules)
+    if not rules.threshold or found.size <= found.threshold:
         return None
-    return _over(session, rules.threshold, rules.keep_recent, last)
-
-
-def needed_before_call(session: Session, rules: CompactionRules, *, refused: bool = False) -> Compact | Pause | None:
-    """What must be done before the model can be asked; `refused` when it said that the context is too long."""
-    chapter, ended = session.chapter, session.turns - 1
-    limit = 1 if refused else rules.limit
-    found = _over(session, limit, rules.keep_recent, ended) or _over(session, limit, 0, ended)
-    if found is None:
+    reason = _over(session, found)
+    if (trim := _trim_old(session, found, (last, WHOLE_TURN), reason)) is not None:
+        return trim
+    covers = last - rules.keep_recent
+    if chapter.ineffective >= VAIN or (covers, WHOLE_TURN) <= chapter.covered:
         return None
-    if refused:
-        found = Compact(found.covers, f"the model refused the context of about {session.size} tokens as too long")
-    if chapter.use_digest:
-        return Compact(found.covers, found.reason, digest=True)
-    if not chapter.failures:
-        return found
-    if rules.on_failure == "digest":
-        return Compact(found.covers, f"{found.reason}, and there is no summary", digest=True)
-    said = "" if chapter.failed is None else f" ({chapter.failed.problem.message.rstrip('.')})"
-    return Pause(f"{found.reason}, and the summary failed{said}")
+    return Compact(covers, reason)
 
 
-def _over(session: Session, limit: int, keep: int, last: int) -> Compact | None:
-    """Whether the context is larger than this, and something can be done about it."""
+# --- before a request -------------------------------------------------------------------------------
+
+
+def needed_before_call(
+    session: Session, rules: CompactionRules, *, now: int, unmeasured: int = 0
+) -> Trim | Compact | Pause | TooLong | None:
+    """What must be done before the model can be asked. `unmeasured` are tokens that no request has had so far."""
+    turn, found = session.turn, sizes(session, rules, unmeasured=unmeasured)
+    assert turn is not None
+    if not found.limit or found.size <= found.threshold:
+        return None
+    reason, last = _over(session, found), _last_answered(turn)
+    if (trim := _trim_old(session, found, last, reason)) is not None:
+        return trim
+    if (shorter := _summarise(session, rules, found, last, reason, now)) is not None:
+        return shorter
+    if found.size <= found.limit:
+        return None
+    if (cut := _cut_unanswered(session, found, last, reason)) is not None:
+        return cut
+    if turn.failed is None and found.size <= rules.limit:
+        return None  # all that could be done was done since it was refused: ask once more
+    return TooLong(_too_long(session, turn, found))
+
+
+def _over(session: Session, found: Sizes) -> str:
+    if session.turn is not None and session.turn.failed is not None:
+        return f"the model refused the context of about {found.size} tokens as too long"
+    return f"the context has about {found.size} tokens, over {found.threshold}"
+
+
+def _last_answered(turn: Turn) -> Position:
+    """The last step whose results the model has answered to."""
+    step = (turn.step if turn.answered else turn.step - 1) - 1
+    return (turn.number, step) if step > 0 else (turn.number - 1, WHOLE_TURN)
+
+
+def _trim_old(session: Session, found: Sizes, last: Position, reason: str) -> Trim | None:
+    """The oldest results up to the one that makes it small enough, if that is worth it."""
+    freed, covers = 0, None
+    for message in session.seen:
+        at = position(message)
+        if at > last or (covers is not None and at > covers and found.size - freed <= found.goal):
+            break
+        if isinstance(message, ToolResult) and len(message.output) > TRIM_ABOVE:
+            freed += message_size(message) - NOTE_CHARACTERS // 4
+            covers = at
+    if covers is None or freed < found.threshold // 8:
+        return None
+    return _trim(session, found, covers, above=TRIM_ABOVE, keep=0, reason=reason)
+
+
+def _cut_unanswered(session: Session, found: Sizes, last: Position, reason: str) -> Trim | None:
+    """Shorten the results that the model has not answered, evenly, so far that everything fits."""
+    seen = session.seen
+    results = [one for one in seen[seen.index_after(last) :] if isinstance(one, ToolResult)]
+    long = [one for one in results if len(one.output) > TRIM_ABOVE]
+    if not long:
+        return None
+    tokens, characters = sum(map(message_size, long)), sum(len(one.output) for one in long)
+    room = tokens - (found.size - found.threshold)
+    keep = _share([len(one.output) for one in long], room * characters // max(tokens, 1)) - NOTE_CHARACTERS
+    keep = keep if keep >= NOTE_CHARACTERS else 0
+    above = max(TRIM_ABOVE, keep + NOTE_CHARACTERS)
+    trim = _trim(session, found, position(long[-1]), above=above, keep=keep, reason=reason)
+    return trim if trim.event.tokens_after < trim.event.tokens_before else None
+
+
+def _share(lengths: list[int], room: int) -> int:
+    """How many characters each may have, so that all of them together have no more than `room`."""
+    lengths = sorted(lengths)
+    for index, length in enumerate(lengths):
+        share = room // (len(lengths) - index)
+        if length >= share:
+            return share
+        room -= length
+    return lengths[-1]
+
+
+def _trim(session: Session, found: Sizes, covers: Position, *, above: int, keep: int, reason: str) -> Trim:
+    event = ToolResultsTrimmed(
+        covers_turn=covers[0],
+        covers_step=covers[1],
+        above=above,
+        keep=keep,
+        results=0,
+        tokens_before=found.size,
+        tokens_after=0,
+        reason=reason,
+    )
+    before, shorter = session.context(), trim_results(session.context(), event)
+    results = sum(one is not other for one, other in zip(before, shorter, strict=True))
+    left = size_after(session, History(shorter))
+    return Trim(msgspec.structs.replace(event, results=results, tokens_after=left))
+
+
+def size_after(session: Session, visible: History) -> int:
+    """About how many tokens a request has when the model sees this instead. The provider's own count holds as far as
+    it goes: what is in it and in no message does not become less.
+    """
+    size, estimated = session.size, session.seen.tokens() + session.fixed_tokens
+    gone = session.seen.tokens() - visible.tokens()
+    return size - gone if size >= estimated else size - gone * size // estimated
+
+
+def size_after_summary(session: Session, made: SummaryWritten) -> int:
+    """About how many tokens a request has with this summary."""
+    return size_after(session, after(session, [made], at=session.updated_at).seen)
+
+
+# --- summaries --------------------------------------------------------------------------------------
+
+
+def _summarise(
+    session: Session, rules: CompactionRules, found: Sizes, last: Position, reason: str, now: int
+) -> Compact | Pause | None:
     chapter = session.chapter
-    if not limit or session.size <= limit or last - keep <= chapter.start:
+    end = _boundary(session, found, last, rules.keep_recent)
+    if end is None:
         return None
-    return Compact(last - keep, f"the context has about {session.size} tokens, over {limit}")
+    step = 0 if end[1] == WHOLE_TURN else end[1]
+    compact = Compact(end[0], reason, covers_step=step)
+    if found.size <= found.limit:
+        return None if chapter.ineffective >= VAIN or _too_early(session, now) else compact
+    if chapter.use_digest:
+        return Compact(end[0], reason, digest=True, covers_step=step)
+    if not chapter.failures or not _too_early(session, now):
+        return compact
+    if rules.on_failure == "digest":
+        return Compact(end[0], f"{reason}, and there is no summary", digest=True, covers_step=step)
+    said = "" if chapter.failed is None else f" ({chapter.failed.problem.message.rstrip('.')})"
+    return Pause(f"{reason}, and the summary failed{said}")
+
+
+def _boundary(session: Session, found: Sizes, last: Position, keep_recent: int) -> Position | None:
+    """How far a summary should reach: as many turns stay as was asked for if that is enough; else no more is covered
+    than makes the context half as large as it may be.
+    """
+    covered, seen = session.chapter.covered, session.seen
+    number, step = last
+    ended = number if step == WHOLE_TURN else number - 1
+    candidates = [(turn, WHOLE_TURN) for turn in range(max(1, covered[0]), ended + 1)]
+    if step != WHOLE_TURN:
+        candidates += [(number, one) for one in range(1, step + 1)]
+    candidates = [one for one in candidates if one > covered]
+    if not candidates:
+        return None
+    opening = 0 if session.chapter.opened is None else 1
+    kept = sum(map(message_size, session.assignment(last)))
+    summary = min(SUMMARY_TOKENS, found.threshold // 8)
+    recent = (ended - keep_recent, WHOLE_TURN)
+    for end in candidates:
+        if end < recent:
+            continue
+        freed = seen.tokens(opening, seen.index_after(end)) - (kept if end[0] > ended else 0)
+        left = found.size - freed + summary
+        if left <= (found.threshold * 9 // 10 if end == recent else found.goal):
+            return end
+    return candidates[-1] if found.size > found.limit else None  # while it fits, nobody waits in vain
 
 
 def retry_at(chapter: Chapter, *, now: int) -> int | None:
@@ -123,50 +345,40 @@ def retry_at(chapter: Chapter, *, now: int) -> int | None:
     return now + min(AGAIN_MOST_MS, AGAIN_FIRST_MS << 2 * chapter.failures)
 
 
-def messages_covered(session: Session, covers: int) -> list[Message]:
-    """What a summary up to this turn has to tell: the originals, whatever digest stands for them now."""
-    chapter = session.chapter
-    head = [] if chapter.provisional else session.context_preamble()
-    start = chapter.after_turn if chapter.provisional else chapter.start
-    return [*head, *(message for message in session.messages if start < message.turn <= covers)]
+# --- what cannot be helped --------------------------------------------------------------------------
+
+MORE_ROOM = "Choose a model with a larger window, or raise `limit` in `[compaction]` of config.toml."
+OFF = (
+    "Compaction is off (`threshold = 0` in `[compaction]`): turn it on, or use `/compact`, undo the turn or reset the "
+    "session."
+)
 
 
-def fit_to_budget(messages: list[Message], tokens: int) -> list[Message]:
-    """The last of them that fit, and a digest of those before: what is too long to be read is not summarised."""
-    for place in range(len(messages) - 1, -1, -1):
-        tokens -= message_size(messages[place])
-        if tokens < 0:
-            return [Note(0, digest(messages[: place + 1])), *messages[place + 1 :]]
-    return messages
+def _too_long(session: Session, turn: Turn, found: Sizes) -> Problem:
+    """Nothing in it can be left out: say what takes the room, and what helps."""
+    largest = max(session.seen, key=message_size)
+    tokens, fixed = message_size(largest), session.fixed_tokens
+    if fixed > tokens:
+        what = f"its instructions and tools alone have about {fixed:,}"
+        hint = f"Give the profile fewer tools or shorter instructions. {MORE_ROOM}"
+    else:
+        what = f"{_named(largest)} alone has about {tokens:,}"
+        hint = f"Send long texts in pieces or as files that the agent can read in parts. {MORE_ROOM}"
+    said = f"{turn.failed.message.rstrip('.')}. " if turn.failed is not None else ""
+    message = (
+        f"{said}The request would have about {found.size:,} tokens, {found.limit:,} fit, and nothing more can be left "
+        f"out: {what}."
+    )
+    return Problem(code="context_too_long", message=message, hint=hint)
 
 
-def digest(messages: list[Message]) -> str:
-    """A summary without a model: what people asked, what was answered last, which tools ran."""
-    lines: list[str] = []
-    tools: dict[str, int] = {}
-    answer = ""
-    for message in messages:
-        match message:
-            case UserMessage(text=text):
-                if answer:
-                    lines.append(f"You answered: {_line(answer)}")
-                lines.append(f"The user said: {_line(text)}")
-                answer = ""
-            case AgentMessage(text=text):
-                answer = text or answer
-            case ToolResult(tool=tool):
-                tools[tool] = tools.get(tool, 0) + 1
-            case Note(turn=turn, text=text):
-                lines.append(_line(text) if turn else text)  # what opens a chapter is a summary itself
-    if answer:
-        lines.append(f"You answered: {_line(answer)}")
-    if len(lines) > FIRST + LAST:
-        lines[FIRST:-LAST] = [f"[… {len(lines) - FIRST - LAST} lines left out …]"]
-    if tools:
-        lines.append("Tools used: " + ", ".join(f"{name} {count} times" for name, count in sorted(tools.items())))
-    return "\n".join(lines)
-
-
-def _line(text: str) -> str:
-    words = " ".join(text[: 4 * LINE].split())
-    return words if len(words) <= LINE else words[: LINE - 1] + "…"
+def _named(message: Message) -> str:
+    match message:
+        case UserMessage():
+            return "one message of the user"
+        case AgentMessage():
+            return "one answer of the model"
+        case ToolResult(tool=tool):
+            return f"one result of `{tool}`"
+        case _:
+            return "one note of the runtime"

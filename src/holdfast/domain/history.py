@@ -1,4 +1,4 @@
-"""The messages of a conversation as the model sees them, and the list that all snapshots of a session share."""
+"""The messages of a conversation, how large they are, and the list that all snapshots of a session share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from holdfast.domain.events.parts import Call
 from holdfast.domain.events.session import CallOutcome
 
 TOKEN_SHIFT = 2
-"""About four characters are a token."""
+"""About four bytes of text are a token, in any script."""
+WHOLE_TURN = 1 << 62
+"""The step of a position behind all steps of its turn."""
+Position = tuple[int, int]
+"""A place in a conversation: the end of this step of this turn."""
 
 
 class StatePart(msgspec.Struct, frozen=True, gc=False):
@@ -24,6 +28,8 @@ class UserMessage(StatePart, frozen=True):
 
     turn: int
     text: str
+    step: int = 0
+    """The step of the turn after which it came; 0 for what began the turn."""
 
 
 class AgentMessage(StatePart, frozen=True):
@@ -34,6 +40,7 @@ class AgentMessage(StatePart, frozen=True):
     thinking: str
     calls: list[Call]
     signature: str = ""
+    step: int = 0
 
 
 class ToolResult(StatePart, frozen=True):
@@ -44,6 +51,9 @@ class ToolResult(StatePart, frozen=True):
     tool: str
     outcome: CallOutcome
     output: str
+    step: int = 0
+    characters: int = 0
+    """Of the whole output, when `output` is only what the model sees of it; 0 when that is all."""
 
 
 class Note(StatePart, frozen=True):
@@ -51,22 +61,49 @@ class Note(StatePart, frozen=True):
 
     turn: int
     text: str
+    step: int = 0
 
 
 Message = UserMessage | AgentMessage | ToolResult | Note
 
 
+def text_size(text: str) -> int:
+    """About how many tokens a text is."""
+    return (len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))) >> TOKEN_SHIFT
+
+
 def message_size(message: Message) -> int:
-    """About how many tokens it is."""
+    """About how many tokens it is. Histories remember it (`History.tokens`)."""
     match message:
         case ToolResult(output=output):
-            return len(output) >> TOKEN_SHIFT
+            return text_size(output)
         case AgentMessage(text=text, thinking=thinking, calls=calls):
-            return (len(text) + len(thinking) + sum(len(call.arguments) for call in calls)) >> TOKEN_SHIFT
+            return text_size(text) + text_size(thinking) + sum(text_size(call.arguments) for call in calls)
         case UserMessage(text=text) | Note(text=text):
-            return len(text) >> TOKEN_SHIFT
+            return text_size(text)
         case _ as never:
             assert_never(never)
+
+
+def position(message: Message) -> Position:
+    """Return where a message stands."""
+    return (message.turn, message.step)
+
+
+def trimmed(result: ToolResult, *, above: int, keep: int) -> ToolResult:
+    """Return what the model sees of a result that is longer than `above` characters: a note in its place, between
+    its first and its last `keep // 2` characters.
+    """
+    if len(result.output) <= above:
+        return result
+    whole, half = result.characters or len(result.output), keep // 2
+    read_again = f'the tool `recall` with {{"call": "{result.call}"}} reads it again'
+    if half:
+        left = f"[… {whole - 2 * half:,} of {whole:,} characters left out; {read_again} …]"
+        output = f"{result.output[:half]}\n{left}\n{result.output[-half:]}"
+    else:
+        output = f"[This result of {whole:,} characters is not in your context any more; {read_again}.]"
+    return ToolResult(result.turn, result.call, result.tool, result.outcome, output, result.step, whole)
 
 
 class History(Sequence[Message]):
@@ -76,24 +113,35 @@ class History(Sequence[Message]):
     Each history sees its own length of it. Only when two histories continue the same one, the second copies.
     """
 
-    __slots__ = ("_length", "_messages")
+    __slots__ = ("_length", "_messages", "_totals")
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._messages = list(messages)
         self._length = len(self._messages)
+        self._totals = [0]
+        """The tokens of the first n messages, as far as somebody asked."""
 
     def extended(self, *messages: Message) -> History:
         """Return this history with more messages at its end."""
-        shared = self._messages if len(self._messages) == self._length else self._messages[: self._length]
+        shared, totals = self._messages, self._totals
+        if len(shared) != self._length:
+            shared, totals = shared[: self._length], totals[: self._length + 1]
         shared.extend(messages)
         longer = History.__new__(History)
-        longer._messages, longer._length = shared, self._length + len(messages)
+        longer._messages, longer._length, longer._totals = shared, self._length + len(messages), totals
         return longer
 
-    def after_turn(self, turn: int) -> list[Message]:
-        """Return the messages of later turns."""
-        start = bisect_right(self._messages, turn, 0, self._length, key=lambda message: message.turn)
-        return self._messages[start : self._length]
+    def index_after(self, end: Position) -> int:
+        """Return the index of the first message behind a position."""
+        return bisect_right(self._messages, end, 0, self._length, key=position)
+
+    def tokens(self, start: int = 0, end: int | None = None) -> int:
+        """Return about how many tokens the messages from `start` to `end` are."""
+        end = self._length if end is None else end
+        totals, messages = self._totals, self._messages
+        while len(totals) <= end:
+            totals.append(totals[-1] + message_size(messages[len(totals) - 1]))
+        return totals[end] - totals[min(start, end)]
 
     def __len__(self) -> int:
         return self._length

@@ -10,11 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from hashlib import blake2s
 
+from msgspec.structs import replace
+
 from holdfast.domain.chapter import INTERRUPTED
-from holdfast.domain.compaction import Compact, CompactionRules, Pause, at_rest, needed_before_call
+from holdfast.domain.compaction import (
+    OFF,
+    Compact,
+    CompactionRules,
+    Pause,
+    TooLong,
+    Trim,
+    at_rest,
+    needed_before_call,
+)
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.actor import is_person
-from holdfast.domain.events.chapter import SummaryFailed
+from holdfast.domain.events.chapter import SummaryFailed, SummaryStarted
 from holdfast.domain.events.parts import Call
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
@@ -141,7 +152,7 @@ class Advance:
 
 
 SessionStep = Begin | Join | Finish | Sleep | Rest
-BuiltinStep = CallModel | RunTool | Compact | Ask | Finish | Rest
+BuiltinStep = CallModel | RunTool | Compact | Trim | Ask | Finish | Rest
 DriverStep = BuiltinStep | RunAgent
 Step = SessionStep | DriverStep
 
@@ -189,25 +200,33 @@ def session_step(
     return Advance()
 
 
-def builtin_step(session: Session, limits: TurnLimits, *, now: int) -> BuiltinStep:
-    """The next move of our own agent: carry out a call, make the context shorter, or ask the model."""
+def builtin_step(session: Session, limits: TurnLimits, *, now: int, unmeasured: int = 0) -> BuiltinStep:
+    """The next move of our own agent: carry out a call, make the context shorter, or ask the model.
+
+    `unmeasured` are tokens of the next request that its session does not know of.
+    """
     turn = session.turn
     if turn is None:
         return at_rest(session, limits.compaction, now=now) or Rest()
     if turn.open_calls and turn.failed is None:
         return RunTool(turn.number, next(iter(turn.open_calls.values())).call)
-    if (shorter := _before_call(session, turn, limits)) is not None:
+    if (shorter := _before_call(session, turn, limits, now=now, unmeasured=unmeasured)) is not None:
         return shorter
     if turn.failed is not None:
-        return Finish(turn.number, "failed", turn.failed.message, turn.failed)
+        problem = replace(turn.failed, hint=OFF) if limits.compaction.off else turn.failed
+        return Finish(turn.number, "failed", problem.message, problem)
     if turn.answered or turn.step == 0:
         return CallModel(turn.number, turn.step + 1, 1)
     return CallModel(turn.number, turn.step, turn.attempts + 1)
 
 
-def _before_call(session: Session, turn: Turn, limits: TurnLimits) -> Compact | Ask | None:
+def _before_call(
+    session: Session, turn: Turn, limits: TurnLimits, *, now: int, unmeasured: int
+) -> Compact | Trim | Ask | Finish | None:
     """What must be done before the model can be asked at all."""
-    match needed_before_call(session, limits.compaction, refused=turn.failed is not None):
+    match needed_before_call(session, limits.compaction, now=now, unmeasured=unmeasured):
+        case TooLong(problem=problem):
+            return Finish(turn.number, "failed", problem.message, problem)
         case Pause(reason=reason):
             wait = wait_id(session, turn)
             choices = [TRY_AGAIN, DIGEST]
@@ -359,9 +378,32 @@ def close_call(
 
 
 def interrupted_summary(session: Session, reason: str, *, now: int) -> list[AnyEvent]:
-    """The end of a summary that was being written, if one was."""
+    """The end of a summary that was being written, if one was. It is written again later."""
     trying = session.chapter.in_progress
     if trying is None:
         return []
     problem = Problem(code=INTERRUPTED, message=f"The summary was cut: {reason}.")
-    return [SummaryFailed(covers_turn=trying.covers_turn, attempt=trying.attempt, problem=problem, retry_at=now)]
+    return [failed_summary(trying, problem, retry_at=now)]
+
+
+def cancelled_hand_over(session: Session) -> list[AnyEvent]:
+    """The end of a reset that waited for its note when a message came."""
+    if not session.chapter.hand_over_requested:
+        return []
+    problem = Problem(code=INTERRUPTED, message="A message came before the note was written: there is no reset.")
+    attempt = session.chapter.hand_over_failures + 1
+    return [
+        SummaryFailed(covers_turn=session.turns, attempt=attempt, problem=problem, retry_at=None, purpose="hand_over")
+    ]
+
+
+def failed_summary(started: SummaryStarted, problem: Problem, *, retry_at: int | None) -> SummaryFailed:
+    """The end of a summary that did not come."""
+    return SummaryFailed(
+        covers_turn=started.covers_turn,
+        covers_step=started.covers_step,
+        attempt=started.attempt,
+        problem=problem,
+        retry_at=retry_at,
+        purpose=started.purpose,
+    )

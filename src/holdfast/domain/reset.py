@@ -184,8 +184,9 @@ def reset_blockers(session: Session, now: int) -> list[Blocker]:
         return [Blocker(by="queue", reason=f"{len(session.queue)} in the queue")]
     if session.run:
         return [Blocker(by="turn", reason=f"run {session.run} of card {session.card} works in it")]
-    if session.chapter.in_progress is not None:
-        return [Blocker(by="turn", reason="its context is being made shorter")]
+    if (summary := session.chapter.in_progress) is not None:
+        what = "its context is being made shorter" if summary.purpose == "compaction" else "another reset has begun"
+        return [Blocker(by="turn", reason=what)]
     return []
 
 

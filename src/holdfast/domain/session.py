@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.domain.chapter import Chapter, chapter_note, summary_note
 from holdfast.domain.events.actor import Actor, is_person
-from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed
+from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed, ToolResultsTrimmed
 from holdfast.domain.events.parts import Call, EventRef, Rights
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
@@ -23,10 +23,16 @@ from holdfast.domain.events.session import (
     WaitOpened,
 )
 from holdfast.domain.history import (
+    WHOLE_TURN,
     History,
     Message,
     Note,
+    Position,
     StatePart,
+    ToolResult,
+    UserMessage,
+    position,
+    trimmed,
 )
 from holdfast.domain.queue import Queue
 from holdfast.domain.rights import NO_LIMITS
@@ -154,8 +160,17 @@ class Session(StatePart, frozen=True):
     """All that was said in turns that were not undone; the model sees `context()`."""
     chapters: tuple[Chapter, ...] = (Chapter(),)
     """Those that a reset opened and nobody undid, the first one included."""
-    size: int = 0
-    """About how many tokens the model sees."""
+    visible: History | None = None
+    """What the model sees of them; None while that is all of them."""
+    counted_tokens: int = 0
+    counted: int = 0
+    """The provider's last count, and how many of the messages that the model sees are in it."""
+    fixed_tokens: int = 0
+    """About how many tokens the instructions and tools of its last request were."""
+    refused_tokens: int = 0
+    """The smallest size that its model refused as too long; 0 when it refused none."""
+    refused_by: str = ""
+    """The model that did."""
     first_input: EventRef | None = None
     """The first word of a person in this chapter; None while it is empty."""
     last_active: EventRef | None = None
@@ -197,6 +212,20 @@ class Session(StatePart, frozen=True):
         """The one that the model sees."""
         return self.chapters[-1]
 
+    @property
+    def size(self) -> int:
+        """About how many tokens the next request is: what the provider counted last, and an estimate of the rest.
+
+        A count of less than half of the estimate is not believed: some servers tell only what was not in their cache.
+        """
+        seen = self.seen
+        return max(self.counted_tokens + seen.tokens(self.counted), seen.tokens() // 2)
+
+    @property
+    def seen(self) -> History:
+        """What the model sees."""
+        return self.messages if self.visible is None else self.visible
+
     def context_preamble(self) -> list[Message]:
         """What the model is told in the place of what it does not see."""
         chapter = self.chapter
@@ -206,8 +235,26 @@ class Session(StatePart, frozen=True):
         return [Note(0, text) for text in found]
 
     def context(self) -> list[Message]:
-        """What the model sees."""
-        return [*self.context_preamble(), *self.messages.after_turn(self.chapter.start)]
+        """What the model sees, as a list of its own."""
+        return self.seen[:]
+
+    def assignment(self, end: Position) -> list[Message]:
+        """What stays word by word of a turn of which the steps up to this one are covered: what it is to do."""
+        turn, step = end
+        if step == WHOLE_TURN:
+            return []
+        start = self.messages.index_after((turn - 1, WHOLE_TURN))
+        steps = self.messages[start : self.messages.index_after(end)]
+        return [message for message in steps if message.step == 0 or isinstance(message, UserMessage)]
+
+    def made_visible(self) -> History:
+        """What the model sees, put together anew: what stands for older turns, then the rest, trimmed."""
+        chapter = self.chapter
+        rest = self.messages[self.messages.index_after(chapter.covered) :]
+        messages = [*self.context_preamble(), *self.assignment(chapter.covered), *rest]
+        for trim in chapter.trims:
+            messages = trim_results(messages, trim)
+        return History(messages)
 
     @property
     def activity(self) -> SessionActivity:
@@ -218,3 +265,14 @@ class Session(StatePart, frozen=True):
             state = "waiting" if turn.wait is not None else "suspended" if turn.suspended else "running"
         compacting = chapter.in_progress is not None or chapter.requested is not None
         return session_activity(state, queued=bool(self.queue), compacting=compacting)
+
+
+def trim_results(messages: list[Message], trim: ToolResultsTrimmed) -> list[Message]:
+    """Return the messages with a note in the place of each long result that this is about."""
+    end = (trim.covers_turn, trim.covers_step)
+    return [
+        trimmed(message, above=trim.above, keep=trim.keep)
+        if isinstance(message, ToolResult) and position(message) <= end
+        else message
+        for message in messages
+    ]

@@ -23,6 +23,7 @@ from holdfast.domain.events.chapter import (
     ResetPostponed,
     SummaryRequested,
     SummaryWritten,
+    ToolResultsTrimmed,
 )
 from holdfast.domain.events.parts import Delegated, EventRef, Forked
 from holdfast.domain.events.session import (
@@ -60,18 +61,10 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.events.system import SystemEvent
 from holdfast.domain.events.task import TaskEvent
-from holdfast.domain.history import (
-    TOKEN_SHIFT,
-    AgentMessage,
-    History,
-    Note,
-    ToolResult,
-    UserMessage,
-    message_size,
-)
+from holdfast.domain.history import WHOLE_TURN, AgentMessage, History, Message, Note, ToolResult, UserMessage
 from holdfast.domain.queue import QueuedInput, revise, take, withdraw
 from holdfast.domain.rights import NO_LIMITS, intersect
-from holdfast.domain.session import LastTurn, OpenCall, Session, Turn, is_person_active
+from holdfast.domain.session import LastTurn, OpenCall, Session, Turn, is_person_active, trim_results
 from holdfast.domain.text import duration
 
 DIGEST, TRY_AGAIN = "digest", "try again"
@@ -119,8 +112,7 @@ def _evolve(session: Session, record: Record) -> Session:
             started = replace(turn.open_calls[e.call], effect=e.effect, started=record.at)
             return _did(session, e, here, open_calls={**turn.open_calls, e.call: started})
         case ModelRequested() as e:
-            asked = {"step": e.step, "attempts": e.attempt, "model": e.model}
-            return _did(session, e, here, **asked, asked=True, answered=False, failed=None)
+            return _asked(session, e, here)
         case TurnStarted() as e:
             return _turn_started(session, e, here)
         case TurnFinished() as e:
@@ -132,7 +124,7 @@ def _evolve(session: Session, record: Record) -> Session:
         case ModelInterrupted() as e:
             return _note(_did(session, e, here, asked=False), e.turn, _interrupted_note(e))
         case ModelFailed() as e:
-            return _did(session, e, here, asked=False, failed=e.problem)
+            return _model_failed(session, e, here)
         case TurnSuspended() as e:
             return _did(session, e, here, suspended=e.reason)
         case TurnResumed() as e:
@@ -209,7 +201,8 @@ def _of_session(session: Session, event: Other, here: EventRef) -> Session:
         case TurnUndone() as e:
             kept = History(message for message in session.messages if message.turn != e.turn)
             session = replace(session, undone=session.undone | {e.turn}, messages=kept)
-            return _acted(_dismiss(_sized(session), e.turn), here, e.by)
+            session = _with_chapter(session, replace(session.chapter, hand_over=None, hand_over_failures=0))
+            return _acted(_dismiss(_seen_anew(session), e.turn), here, e.by)
         case FailureDismissed() as e:
             return _acted(_dismiss(session, e.turn), here, e.by)
         case SessionArchived():
@@ -246,18 +239,25 @@ def _of_chapter(session: Session, event: ChapterEvent, here: EventRef) -> Sessio
         case ChapterOpened():
             closed = replace(session.chapter, requested=None)
             chapters = (*session.chapters[:-1], closed, Chapter(event.chapter, session.turns, event, here))
-            return _sized(replace(session, chapters=chapters, first_input=None, last_active=None, postponed=None))
+            return _seen_anew(replace(session, chapters=chapters, first_input=None, last_active=None, postponed=None))
         case ChapterRejoined():
             chapters = session.chapters[:-1]
-            return _sized(replace(session, chapters=chapters, first_input=here, last_active=here, postponed=None))
+            return _seen_anew(replace(session, chapters=chapters, first_input=here, last_active=here, postponed=None))
         case other:
             session = _with_chapter(session, evolve_compaction(session.chapter, other, here))
             if isinstance(other, SummaryRequested):
                 return _acted(session, here, other.by)
-            if isinstance(other, SummaryWritten):
-                turn = session.turn and replace(session.turn, failed=None)
-                return replace(session, size=other.tokens_after, turn=turn)
+            if isinstance(other, ToolResultsTrimmed):
+                return _shorter(session, History(trim_results(session.context(), other)), other.tokens_after)
+            if isinstance(other, SummaryWritten) and other.purpose == "compaction":
+                return _shorter(session, session.made_visible(), other.tokens_after)
             return session
+
+
+def _shorter(session: Session, visible: History, tokens: int) -> Session:
+    """The model sees less: a request that was refused as too long may be tried again."""
+    turn = session.turn and replace(session.turn, failed=None)
+    return replace(session, visible=visible, counted_tokens=tokens, counted=len(visible), turn=turn)
 
 
 def _acted(session: Session, here: EventRef, by: Actor, *, begins: bool = False) -> Session:
@@ -275,8 +275,19 @@ def _dismiss(session: Session, turn: int) -> Session:
     return replace(session, last_turn=replace(last, dismissed=True))
 
 
-def _sized(session: Session) -> Session:
-    return replace(session, size=sum(message_size(message) for message in session.context()))
+def _seen_anew(session: Session) -> Session:
+    """Nobody has counted what the model sees from now on."""
+    whole = session.chapter.opened is None and session.chapter.summary is None and not session.chapter.trims
+    visible = None if whole else session.made_visible()
+    return replace(session, visible=visible, counted_tokens=session.fixed_tokens, counted=0)
+
+
+def _said(session: Session, *messages: Message) -> Session:
+    """More messages, which the model sees."""
+    if session.visible is None:
+        return replace(session, messages=session.messages.extended(*messages))
+    longer = session.messages.extended(*messages)
+    return replace(session, messages=longer, visible=session.visible.extended(*messages))
 
 
 def _with_chapter(session: Session, chapter: Chapter) -> Session:
@@ -296,28 +307,53 @@ def _did(session: Session, event: AnyEvent, here: EventRef, **changes: object) -
 
 
 def _note(session: Session, turn: int, text: str) -> Session:
-    return replace(session, messages=session.messages.extended(Note(turn, text)))
+    return _said(session, Note(turn, text, _step(session)))
+
+
+def _step(session: Session) -> int:
+    return 0 if session.turn is None else session.turn.step
 
 
 def _turn_started(session: Session, event: TurnStarted, here: EventRef) -> Session:
     turn = Turn(event.turn, here, here, type(event).__name__, task=session.task, by_person=event.by_person)
-    messages = session.messages.extended(*(Note(event.turn, note.text) for note in session.notes))
-    started = replace(session, turns=event.turn, turn=turn, messages=messages, notes=())
+    if session.chapter.hand_over is not None or session.chapter.hand_over_failures:  # of before it
+        session = _with_chapter(session, replace(session.chapter, hand_over=None, hand_over_failures=0))
+    notes = [Note(event.turn, note.text) for note in session.notes]
+    started = _said(replace(session, turns=event.turn, turn=turn, notes=()), *notes)
     return _take(started, event.turn, event.inputs)
 
 
 def _turn_finished(session: Session, event: TurnFinished, here: EventRef) -> Session:
-    last = LastTurn(event.turn, event.outcome, event.reason, event.problem, here)
+    last, step = LastTurn(event.turn, event.outcome, event.reason, event.problem, here), _step(session)
     if session.turn is not None and session.turn.by_person and session.last_active is not None:
         session = replace(session, last_active=here, postponed=None)
     session = _with_chapter(replace(session, last_turn=last, turn=None), replace(session.chapter, use_digest=False))
     if event.outcome == "done":
         return session
-    return _note(session, event.turn, f"This turn {event.outcome}: {event.reason}")
+    return _said(session, Note(event.turn, f"This turn {event.outcome}: {event.reason}", step))
+
+
+def _asked(session: Session, event: ModelRequested, here: EventRef) -> Session:
+    asked = {"step": event.step, "attempts": event.attempt, "model": event.model}
+    session = _did(session, event, here, **asked, asked=True, answered=False, failed=None)
+    if session.refused_by and session.refused_by != event.model:
+        session = replace(session, refused_tokens=0, refused_by="")
+    if event.fixed_tokens == session.fixed_tokens:
+        return session
+    uncounted = {} if session.counted else {"counted_tokens": event.fixed_tokens}
+    return replace(session, fixed_tokens=event.fixed_tokens, **uncounted)
+
+
+def _model_failed(session: Session, event: ModelFailed, here: EventRef) -> Session:
+    session = _did(session, event, here, asked=False, failed=event.problem)
+    if event.problem.code != "context_too_long":
+        return session
+    refused = min(session.refused_tokens or session.size, session.size)
+    return replace(session, refused_tokens=refused, refused_by=_turn(session).model)
 
 
 def _responded(session: Session, event: ModelResponded, here: EventRef) -> Session:
-    message = AgentMessage(event.turn, event.text, event.thinking, event.calls, event.signature)
+    message = AgentMessage(event.turn, event.text, event.thinking, event.calls, event.signature, event.step)
     used = event.usage.input_tokens + event.usage.output_tokens
     turn = _turn(session)
     session = _did(
@@ -334,15 +370,17 @@ def _responded(session: Session, event: ModelResponded, here: EventRef) -> Sessi
     )
     if session.chapter.use_digest:
         session = _with_chapter(session, replace(session.chapter, use_digest=False))
-    size = event.usage.context_tokens or used or session.size + message_size(message)
-    return replace(session, messages=session.messages.extended(message), size=size)
+    session = _said(session, message)
+    if (tokens := event.usage.context_tokens or used) == 0:
+        return session
+    refused = 0 if tokens >= session.refused_tokens else session.refused_tokens
+    return replace(session, counted_tokens=tokens, counted=len(session.seen), refused_tokens=refused)
 
 
 def _call_finished(session: Session, event: ToolCallFinished, here: EventRef) -> Session:
-    message = ToolResult(event.turn, event.call, event.tool, event.outcome, event.output)
-    size = session.size + (len(event.output) >> TOKEN_SHIFT)
-    session = replace(session, messages=session.messages.extended(message), size=size)
     turn = session.turn
+    step = WHOLE_TURN - 1 if turn is None else turn.step
+    session = _said(session, ToolResult(event.turn, event.call, event.tool, event.outcome, event.output, step))
     if turn is None:
         return session
     open_calls = {call: open_call for call, open_call in turn.open_calls.items() if call != event.call}
@@ -374,12 +412,14 @@ def _answered(session: Session, event: WaitAnswered, here: EventRef) -> Session:
 
 def _take(session: Session, turn: int, inputs: list[str]) -> Session:
     taken, left = take(session.queue, inputs)
+    step = _step(session)
     messages = [
-        Note(turn, queued.event.text) if queued.event.source == "task" else UserMessage(turn, queued.event.text)
+        Note(turn, queued.event.text, step)
+        if queued.event.source == "task"
+        else UserMessage(turn, queued.event.text, step)
         for queued in taken
     ]
-    size = session.size + sum(len(queued.event.text) >> TOKEN_SHIFT for queued in taken)
-    return replace(session, queue=left, messages=session.messages.extended(*messages), size=size)
+    return _said(replace(session, queue=left), *messages)
 
 
 def _interrupted_note(event: ModelInterrupted) -> str:

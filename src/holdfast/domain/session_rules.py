@@ -60,6 +60,7 @@ from holdfast.domain.events.session import (
     WaitAnswered,
     WaitOpened,
 )
+from holdfast.domain.history import WHOLE_TURN
 from holdfast.domain.next_step import Finish, Partial, closing_events
 from holdfast.domain.queue import QUEUE_LIMIT, Queue, QueuedInput, edited, find
 from holdfast.domain.session import Session
@@ -132,13 +133,14 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
                 continue
             case SessionArchived() | SessionRestored() | TurnBackgrounded() | ResetPostponed() | ResetPolicySet():
                 continue
-            case SummaryRequested() | SummaryStarted() | SummaryFailed():
+            case SummaryRequested() | SummaryStarted() | SummaryFailed() | SummaryWritten(purpose="hand_over"):
                 continue
             case WaitOpened(wait=wait) | WaitAnswered(wait=wait) as event:
                 renamed = msgspec.structs.replace(event, wait=_wait_of_fork(session, wait))
                 events.append((record.at, renamed))
             case ModelResponded() | SummaryWritten() as event:  # paid for there, not here
-                events.append((record.at, msgspec.structs.replace(event, usage=Usage())))
+                usage = Usage(context_tokens=event.usage.context_tokens)
+                events.append((record.at, msgspec.structs.replace(event, usage=usage)))
             case event:
                 events.append((record.at, event))
     if copy.turn is not None:
@@ -325,7 +327,7 @@ def _compact(session: Session, instructions: str, by: Actor) -> SummaryRequested
     if session.chapter.requested is not None or session.chapter.in_progress is not None:
         raise Conflict("Its context is being made shorter already.")
     ended = session.turns - (session.turn is not None)
-    if ended <= session.chapter.start and not session.chapter.provisional:
+    if (ended, WHOLE_TURN) <= session.chapter.covered and not session.chapter.provisional:
         raise Conflict("There is nothing to make shorter: no turn has ended since the chapter or its summary began.")
     return SummaryRequested(instructions=instructions.strip(), by=by)
 

@@ -108,9 +108,10 @@ def _paragraph(event: AnyEvent, at: int) -> str:
             return f"---\n\n*Chapter {e.chapter} begins, {when}: {e.reason}*\n"
         case ChapterRejoined() as e:
             return f"*Chapter {e.chapter} was undone by {e.by}, {when}*\n"
-        case SummaryWritten() as e:
+        case SummaryWritten(purpose="compaction") as e:
             what = "A summary" if e.source == "model" else "A digest, made by a rule,"
             quoted = "\n".join(f"> {line}" for line in e.summary.splitlines())
-            return f"*{what} of the turns up to {e.covers_turn}, {when}:*\n\n{quoted}\n"
+            step = f", of this turn up to step {e.covers_step}" if e.covers_step else ""
+            return f"*{what} of the turns up to {e.covers_turn}{step}, {when}:*\n\n{quoted}\n"
         case _:
             return ""

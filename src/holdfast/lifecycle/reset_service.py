@@ -2,20 +2,25 @@
 
 Nothing is half done: the note for the next chapter is written before, the boundary only if nobody said anything
 meanwhile. A message lands before it or after it, and nowhere else.
+
+The note is asked for in the log (`SummaryRequested` with the purpose `hand_over`), and the session's worker writes it
+like any other summary. A reset that was cut off finds it there and does not ask twice.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import suppress
 from datetime import datetime
 
 from holdfast.clock import Clock
 from holdfast.domain.commands import ResetSession
-from holdfast.domain.errors import VersionConflict
+from holdfast.domain.compaction import HAND_OVER_ATTEMPTS
+from holdfast.domain.errors import Unavailable, VersionConflict
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.actor import THE_RESET_CLOCK, Actor
-from holdfast.domain.events.chapter import ChapterOpened, NoteFrom, ResetPostponed
+from holdfast.domain.events.chapter import ChapterOpened, NoteFrom, ResetPostponed, SummaryRequested
 from holdfast.domain.reset import (
     NotDue,
     Reset,
@@ -28,13 +33,15 @@ from holdfast.domain.reset import (
     split_running,
 )
 from holdfast.domain.session import Session
+from holdfast.domain.summary_input import digest
 from holdfast.lifecycle.running_tasks import RunningTasks, running_tasks
-from holdfast.runtime.compaction import hand_over
 from holdfast.runtime.profiles import Profiles
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, Store, Write
 from holdfast.store.transact import transact
 
+PATIENCE_SECONDS = 30.0
+"""Besides the time that the model has: until its worker has begun."""
 log = logging.getLogger(__name__)
 
 
@@ -54,12 +61,18 @@ class ResetService:
         """Because somebody asked for it."""
 
         async def writes() -> tuple[Write, ...]:
-            state = await self._sessions.get(session)
-            check_at_rest(state, self._clock.now())
-            running = await self._running.of_session(session)
-            if running and command.running is None:
-                raise running_tasks(running)
-            note = await self._note(state) if command.note else ("", "")
+            state, note = await self._sessions.get(session), None
+            while True:
+                if command.note and state.chapter.hand_over_requested:
+                    state = await self._wait_for_note(state)
+                check_at_rest(state, self._clock.now())
+                running = await self._running.of_session(session)
+                if running and command.running is None:
+                    raise running_tasks(running)
+                note = self._note(state) if command.note else ("", "")
+                if note is not None:
+                    break
+                state = await self._ask_for_note(state, by=caller.by)
             kept, stopped = split_running(running, "keep" if command.running == "keep" else "stop all")
             reset = Reset("person", None, f"{caller.by} asked for it", kept, stopped)
             opened = open_chapter(state, reset, by=caller.by, now=self._clock.now(), hand_over=note)
@@ -73,24 +86,57 @@ class ResetService:
     ) -> NotDue | ResetPostponed | Reset:
         """Look at one whose time has come; what was decided."""
         state = await self._sessions.get(session)
-        decision = decide_reset(state, rules, moment, await self._running.of_session(session))
-        if isinstance(decision, ResetPostponed):
-            before = state.postponed
-            if before is None or not same_reason(before[0], decision):
-                await self._postpone(state, decision)
-        elif isinstance(decision, Reset):
-            note = await self._note(state) if rules.hand_over_note else ("", "")
-            opened = open_chapter(
-                state, decision, by=THE_RESET_CLOCK, now=moment.now, notify=rules.notify, hand_over=note
-            )
-            writes = await self._writes(state, opened, by=THE_RESET_CLOCK)
-            with suppress(VersionConflict):  # somebody came back: the next look decides anew
-                self._opened(await self._store.append(Append(writes, self._clock.now())))
+        while True:
+            if rules.hand_over_note and state.chapter.hand_over_requested:
+                state = await self._wait_for_note(state)
+            decision = decide_reset(state, rules, moment, await self._running.of_session(session))
+            if isinstance(decision, ResetPostponed):
+                before = state.postponed
+                if before is None or not same_reason(before[0], decision):
+                    await self._postpone(state, decision)
+            if not isinstance(decision, Reset):
+                return decision
+            note = self._note(state) if rules.hand_over_note else ("", "")
+            if note is not None:
+                break
+            state = await self._ask_for_note(state, by=THE_RESET_CLOCK)
+        opened = open_chapter(state, decision, by=THE_RESET_CLOCK, now=moment.now, notify=rules.notify, hand_over=note)
+        writes = await self._writes(state, opened, by=THE_RESET_CLOCK)
+        with suppress(VersionConflict):  # somebody came back: the next look decides anew
+            self._opened(await self._store.append(Append(writes, self._clock.now())))
         return decision
 
-    async def _note(self, session: Session) -> tuple[str, NoteFrom]:
-        text, own = await hand_over(session, self._profiles.agent(session))
-        return text, "model" if own else "digest"
+    def _note(self, session: Session) -> tuple[str, NoteFrom] | None:
+        """The note for the next chapter; None when nobody has tried to write one since the last turn."""
+        chapter = session.chapter
+        if chapter.hand_over is not None:
+            return chapter.hand_over.summary, "model"
+        if not chapter.hand_over_failures:
+            return None
+        log.warning("session %s is handed over with a digest", session.id)
+        return self._profiles.agent(session).mask(digest(session.context())), "digest"
+
+    async def _ask_for_note(self, session: Session, *, by: Actor) -> Session:
+        """Have the session's worker write the note, unless something else was said meanwhile."""
+        asked = SummaryRequested(instructions="", by=by, purpose="hand_over")
+        write = Write(session_stream(session.id), (asked,), expect=session.version)
+        with suppress(VersionConflict):
+            self._sessions.apply((await self._store.append(Append((write,), self._clock.now()))).records)
+        return await self._sessions.get(session.id)
+
+    async def _wait_for_note(self, session: Session) -> Session:
+        """Until its worker has written the note, or will not."""
+        seconds = HAND_OVER_ATTEMPTS * self._profiles.agent(session).summary_seconds + PATIENCE_SECONDS
+        try:
+            async with asyncio.timeout(seconds):
+                with self._store.subscribe(session_stream(session.id)) as changes:
+                    while (session := await self._sessions.get(session.id)).chapter.hand_over_requested:
+                        await changes.wait()
+                        changes.drain()
+                    return session
+        except TimeoutError:
+            hint = "Try again: the note is used as soon as it is there. Or reset it without a note."
+            raise Unavailable("The note for the next chapter has not been written yet.", hint=hint) from None
 
     async def _postpone(self, session: Session, postponed: ResetPostponed) -> None:
         write = Write(session_stream(session.id), (postponed,), expect=session.version)

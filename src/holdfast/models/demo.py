@@ -83,7 +83,7 @@ class DemoModel:
         if reported:
             text = reported
             yield ModelDelta(reported)
-        for line in next_lines(request.messages, request.turn):
+        for line in next_lines(request.messages, request.turn, request.step):
             call = _tool_call(line)
             if call is not None:
                 calls.append(call)
@@ -96,18 +96,25 @@ class DemoModel:
         yield ModelAnswer(text, calls=calls, finish_reason="tool_calls" if calls else "stop", usage=usage)
 
 
-def next_lines(messages: list[Message], turn: int) -> list[Line]:
-    """The lines for the answer that comes now, found by walking through the turn so far."""
+def next_lines(messages: list[Message], turn: int, step: int = 0) -> list[Line]:
+    """The lines for the answer that comes now, found by walking through the turn so far.
+
+    Steps that are not in the context any more are counted by the numbers of those that are.
+    """
     script: deque[Line] = deque()
-    start = bisect_left(messages, turn, key=lambda message: message.turn)
+    start, answered = bisect_left(messages, turn, key=lambda message: message.turn), 0
     for message in messages[start:]:
         match message:
             case UserMessage(text=text):
                 script.extend(_parse(text))
-            case AgentMessage():
-                _next_segment(script)
+            case AgentMessage(step=number):
+                for _ in range(max(1, number - answered)):
+                    _next_segment(script)
+                    answered += 1
             case _:
                 pass
+    for _ in range(step - 1 - answered):
+        _next_segment(script)
     return _next_segment(script)
 
 

@@ -29,6 +29,10 @@ class ModelRequest:
     instructions: str
     messages: list[Message]
     tools: list[ToolSpec]
+    step: int = 1
+    """How many times the model was asked in this turn, with this time."""
+    session: str = ""
+    """Whose conversation it is: the next request of the same one mostly begins with the same messages."""
     about: list[Message] = field(default_factory=list)
     """For a summary: the conversation itself. It is in the words of `messages` already; a script looks at it."""
 

@@ -23,11 +23,11 @@ from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequ
 from holdfast.models.provider_messages import (
     PART_SEPARATOR,
     QUOTE,
+    Conversions,
     as_object,
     delta_of,
     provider_state_of,
     replace_surrogates,
-    to_history,
     to_parameters,
     usage_of,
 )
@@ -50,22 +50,28 @@ ENDS = (".", "!", "?", "…")
 ANSWER_CHARS = 4_000_000
 HOME = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 WRONG_KEY = "Check the key of {name}{source}; after a change `holdfast restart`, then send a message to go on."
-PROBLEMS: dict[ProblemCode, tuple[str, str, str]] = {
-    "wrong_key": ("{name} does not accept the key", WRONG_KEY, "Authentication"),
-    "unknown_model": ("{name} has no model {model!r}", "Check its name, and the address {host}.", "NotFound"),
-    "quota": ("The quota at {name} is used up", "Wait, or look at your plan there.", "QuotaExceeded"),
-    "rate_limit": ("{name} asks to go slower", "", "RateLimit"),
-    "provider_down": ("{name} is out of order", "", "Unavailable Server"),
-    "network": ("The connection to {host} failed", "", "Connection"),
-    "context_too_long": ("The conversation is too long", "Undo a turn or begin anew.", "ContextWindowExceeded"),
-    "refused": ("{name} refused", "Say it in another way, or ask another model.", "ContentFilter"),
-    "cut_by_length": ("The answer reached its greatest length", "Ask for smaller steps: a file in pieces.", ""),
-    "bad_answer": ("{name} gave an answer that cannot be used", "", ""),
-    "rejected": ("{name} did not take the request", "Another model may take it.", "User"),
+PROBLEMS: dict[ProblemCode, tuple[str, str]] = {
+    "wrong_key": ("{name} does not accept the key", WRONG_KEY),
+    "unknown_model": ("{name} has no model {model!r}", "Check its name, and the address {host}."),
+    "quota": ("The quota at {name} is used up", "Wait, or look at your plan there."),
+    "rate_limit": ("{name} asks to go slower", ""),
+    "provider_down": ("{name} is out of order", ""),
+    "network": ("The connection to {host} failed", ""),
+    "context_too_long": ("The conversation is too long", "Undo a turn or begin anew."),
+    "refused": ("{name} refused", "Say it in another way, or ask another model."),
+    "cut_by_length": ("The answer reached its greatest length", "Ask for smaller steps: a file in pieces."),
+    "bad_answer": ("{name} gave an answer that cannot be used", ""),
+    "rejected": ("{name} did not take the request", "Another model may take it."),
 }
-"""By code: what happened, what helps, and the library's names for it."""
+"""By code: what happened, and what helps."""
 FINISH_REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length", "tool_call": "tool_calls"}
-TOO_LONG = re.compile(r"context.{0,12}(length|size|window|limit)|(prompt|input) is too long|token count.*exceeds", re.I)
+TOO_LONG = re.compile(
+    r"context.{0,12}(length|size|window|limit|overflow)|(prompt|input|message|request)s? (is|are|was) too (long|large)|"
+    r"token count.*exceeds|too many (input |prompt )?tokens|max(imum)? (prompt|input) length|model token limit|"
+    r"request (body )?too large|reduce the length of the messages|tokens_limit_reached|tokens.{0,30}must be <=",
+    re.IGNORECASE,
+)
+"""What servers say that have no code for it, or whose code the library does not know."""
 REFUSED = re.compile(r"content.{0,3}(filter|policy|management)|moderation|flagged", re.I)
 
 
@@ -112,6 +118,7 @@ class ProviderModel:
         self._provider = provider
         self._model = model
         self._idle = idle_seconds
+        self._conversions = Conversions(provider.wire, by=self.name)
         self._opening = asyncio.Lock()
         self._opened: tuple[httpx2.AsyncClient, models.Model] | None = None
 
@@ -143,7 +150,7 @@ class ProviderModel:
                 model = self._opened[1]
             from pydantic_ai.direct import model_request_stream
 
-            history = list(to_history(request.messages, self._provider.wire, by=self.name, system=model.system))
+            history = self._conversions.of(request.messages, session=request.session, system=model.system)
             asked = model_request_stream(model, history, model_request_parameters=to_parameters(request))
             async with AsyncExitStack() as opened:
                 async with asyncio.timeout(self._provider.quiet_seconds):
@@ -232,7 +239,7 @@ class ProviderModel:
 
     def _fail(self, code: ProblemCode, said: str, *, after: float | None = None, retry: bool | None = None) -> NoReturn:
         """Say it without the key, which a provider may repeat; the library's error may hold it and is left out."""
-        provider, (words, hint, _) = self._provider, PROBLEMS[code]
+        provider, (words, hint) = self._provider, PROBLEMS[code]
         source = f", which comes from {provider.key_source}" if provider.key_source else ""
         names = {"name": provider.name, "model": self._model, "host": provider.host, "source": source}
         if len(provider.api_key) >= SECRET_LENGTH:
@@ -294,16 +301,30 @@ def _anthropic(url: str, key: str, model: str, client: httpx2.AsyncClient) -> mo
 
 def _code(error: Exception, said: str) -> ProblemCode:
     """What it is for a person; local servers say it in words of their own."""
-    names = {kind.__name__.removeprefix("Model").removesuffix("Error") for kind in type(error).__mro__}
-    if known := [code for code, problem in PROBLEMS.items() if names & set(problem[2].split())]:
-        return known[0]
-    status = getattr(error, "status_code", 0)
-    if not status and getattr(error, "in_stream", False):
+    from pydantic_ai import exceptions as e
+
+    kinds: list[tuple[type[Exception] | tuple[type[Exception], ...], ProblemCode]] = [
+        (e.ModelContextWindowExceededError, "context_too_long"),
+        (e.ModelAuthenticationError, "wrong_key"),
+        (e.ModelNotFoundError, "unknown_model"),
+        (e.ModelQuotaExceededError, "quota"),
+        (e.ModelRateLimitError, "rate_limit"),
+        ((e.ModelUnavailableError, e.ModelServerError), "provider_down"),
+        (e.ModelConnectionError, "network"),
+        (e.ContentFilterError, "refused"),
+        (e.UserError, "rejected"),
+    ]
+    known = next((code for kind, code in kinds if isinstance(error, kind)), None)
+    status, in_stream = getattr(error, "status_code", 0), getattr(error, "in_stream", False)
+    may_be = (status or in_stream) and known not in ("wrong_key", "unknown_model", "quota")
+    if may_be and (status == 413 or TOO_LONG.search(f"{said} {getattr(error, 'body', '')}")):
+        return "context_too_long"
+    if known is not None:
+        return known
+    if not status and in_stream:
         return "provider_down"
     if not status:
         return "network" if "finish_reason" in said else "bad_answer"  # the stream ended without one
-    if status == 413 or TOO_LONG.search(said):
-        return "context_too_long"
     return "refused" if status == 403 or REFUSED.search(said) else "network" if status == 408 else "rejected"
 
 

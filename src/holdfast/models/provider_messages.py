@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from pydantic_ai import models
 
 QUOTE = 400
+REMEMBERED = 40_000
+"""So many converted messages are kept, those of the conversation that was asked last in any case."""
 PART_SEPARATOR = {"openai": "", "anthropic": "\n\n"}
 """Between the parts of an answer: OpenAI cuts one string into pieces, Anthropic's blocks are paragraphs."""
 NOTE = "[note from the runtime] "
@@ -56,7 +60,18 @@ def to_parameters(request: ModelRequest) -> models.ModelRequestParameters:
     return ModelRequestParameters(function_tools=tools, instruction_parts=instructions)
 
 
-def to_history(messages: list[Message], speaks: ApiStyle, *, by: str, system: str) -> Iterator[wire.ModelMessage]:
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """Messages in the library's form. Those before the last answer are final, whatever follows."""
+
+    messages: list[wire.ModelMessage]
+    final: int
+    """How many of ours are before the last answer."""
+    final_converted: int
+    """And how many of the library's."""
+
+
+def convert(messages: Sequence[Message], speaks: ApiStyle, *, by: str, system: str) -> Converted:
     """Our messages as the library's; the last one is always something to answer to.
 
     Results follow their calls at once; what else was said meanwhile comes after them, as one text.
@@ -67,7 +82,9 @@ def to_history(messages: list[Message], speaks: ApiStyle, *, by: str, system: st
     results = {message.call: message for message in messages if isinstance(message, ToolResult)}
     returns: list[wire.ToolReturnPart] = []
     texts: list[str] = []
-    for message in messages:
+    found: list[wire.ModelMessage] = []
+    final = final_converted = 0
+    for index, message in enumerate(messages):
         match message:
             case UserMessage(text=text) if text.strip():
                 texts.append(text)
@@ -75,14 +92,57 @@ def to_history(messages: list[Message], speaks: ApiStyle, *, by: str, system: st
                 texts.append(NOTE + text)
             case AgentMessage(text=text, calls=calls) if text.strip() or calls:
                 if returns or texts:
-                    yield m.ModelRequest([*returns, *map(m.UserPromptPart, ["\n\n".join(texts)] if texts else [])])
-                yield _said_before(message, speaks, by=by, system=system)
+                    parts = map(m.UserPromptPart, ["\n\n".join(texts)] if texts else [])
+                    found.append(m.ModelRequest([*returns, *parts]))
+                final, final_converted = index, len(found)
+                found.append(_said_before(message, speaks, by=by, system=system))
                 returns, texts = [_result(call, results.get(call.call), speaks) for call in calls], []
             case _:
                 continue  # empty, nothing but thinking, or a result, which stands behind its call
     if not returns and not texts:
         texts.append(NOTE + "Go on.")
-    yield m.ModelRequest([*returns, *map(m.UserPromptPart, ["\n\n".join(texts)] if texts else [])])
+    found.append(m.ModelRequest([*returns, *map(m.UserPromptPart, ["\n\n".join(texts)] if texts else [])]))
+    return Converted(found, final, final_converted)
+
+
+class Conversions:
+    """The conversations that were sent last in the library's form, so that only what is new is converted.
+
+    A request mostly begins with the very messages of the one before it. After a summary or a trim it does not, and is
+    converted as a whole.
+    """
+
+    def __init__(self, speaks: ApiStyle, *, by: str) -> None:
+        self._speaks: ApiStyle = speaks
+        self._by = by
+        self._known: OrderedDict[str, tuple[list[Message], list[wire.ModelMessage]]] = OrderedDict()
+        """Of each session what is final: our messages, and the library's."""
+        self._count = 0
+
+    def of(self, messages: list[Message], *, session: str, system: str) -> list[wire.ModelMessage]:
+        """Convert the messages of a session."""
+        ours, theirs = self._forget(session)
+        if messages[: len(ours)] != ours or _has_late_result(messages[len(ours) :]):
+            ours, theirs = [], []
+        new = convert(messages[len(ours) :], self._speaks, by=self._by, system=system)
+        if session:
+            final = messages[: len(ours) + new.final]
+            self._known[session] = (final, [*theirs, *new.messages[: new.final_converted]])
+            self._count += len(final)
+            while self._count > REMEMBERED and len(self._known) > 1:
+                self._forget(next(iter(self._known)))
+        return [*theirs, *new.messages]
+
+    def _forget(self, session: str) -> tuple[list[Message], list[wire.ModelMessage]]:
+        ours, theirs = self._known.pop(session, ([], []))
+        self._count -= len(ours)
+        return ours, theirs
+
+
+def _has_late_result(messages: list[Message]) -> bool:
+    """Whether there is a result of a call that was made before these messages."""
+    calls = {call.call for message in messages if isinstance(message, AgentMessage) for call in message.calls}
+    return any(isinstance(message, ToolResult) and message.call not in calls for message in messages)
 
 
 def _said_before(message: AgentMessage, speaks: ApiStyle, *, by: str, system: str) -> wire.ModelResponse:

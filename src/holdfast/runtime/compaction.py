@@ -15,108 +15,138 @@ from typing import assert_never
 import msgspec
 
 from holdfast.clock import Clock
-from holdfast.domain.chapter import summary_note
-from holdfast.domain.compaction import Compact, digest, due, fit_to_budget, messages_covered, retry_at
+from holdfast.domain.compaction import (
+    HAND_OVER_ATTEMPTS,
+    Compact,
+    due,
+    retry_at,
+    size_after_summary,
+    sizes,
+)
 from holdfast.domain.events.chapter import SummaryFailed, SummaryStarted, SummaryWritten
 from holdfast.domain.events.parts import Usage
-from holdfast.domain.events.problem import Problem, ProblemCode
-from holdfast.domain.history import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
+from holdfast.domain.events.problem import HANDLING, Problem, ProblemCode
+from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage, text_size
+from holdfast.domain.next_step import failed_summary
 from holdfast.domain.session import Session
+from holdfast.domain.summary_input import digest, fit_to_budget, messages_covered
 from holdfast.models.model import Model, ModelAnswer, ModelError, ModelRequest
 from holdfast.runtime.agent import Agent
 
-TOOL_OUTPUT = 4_000
 INSTRUCTIONS = """You are given a conversation between a user and an agent: you are that agent. Your text will stand \
 in the place of the conversation, so whatever it leaves out is forgotten. Write, in the language of the conversation:
 what the user wants and what they decided, with their reasons; what was done and found out, with exact names, paths, \
 numbers and commands; what is still open, and what comes next. No preamble, nothing invented."""
 HAND_OVER = """The conversation is about to be closed and will be continued anew. Write the note that you want to \
 find then: what the user wants, what was decided and done, what is open, what comes next."""
+IN_A_TURN = """You are in the middle of the work on turn {turn}. What the user said in that turn stays in your context \
+word by word: do not repeat it. Tell how far the work is."""
 log = logging.getLogger(__name__)
 
 
 def digest_event(session: Session, agent: Agent, step: Compact) -> SummaryWritten:
     """A digest in the place of old turns, made by a rule and not by a model."""
     log.warning("session %s goes on with a digest: %s", session.id, step.reason)
-    return _compacted(session, step, agent.mask(digest(messages_covered(session, step.covers))))
+    room = sizes(session, agent.limits.compaction).goal  # in characters: a quarter of what it may have in tokens
+    return _written(session, step, agent.mask(digest(messages_covered(session, step.end), characters=room)))
 
 
 def start_event(session: Session, agent: Agent, step: Compact) -> SummaryStarted:
     """The intent of a summary: by which model, and how often that was tried."""
-    attempt = session.chapter.failures + 1
-    model = agent.summary_models[(attempt - 1) % len(agent.summary_models)].name
+    chapter = session.chapter
+    attempt = 1 + (chapter.hand_over_failures if step.purpose == "hand_over" else chapter.failures)
     return SummaryStarted(
-        covers_turn=step.covers, attempt=attempt, model=model, tokens=session.size, reason=step.reason
+        covers_turn=step.covers,
+        covers_step=step.covers_step,
+        attempt=attempt,
+        model=_writer(agent, attempt).name,
+        tokens=session.size,
+        reason=step.reason,
+        purpose=step.purpose,
     )
+
+
+def _writer(agent: Agent, attempt: int) -> Model:
+    """Who writes it: the models take turns."""
+    return agent.summary_models[(attempt - 1) % len(agent.summary_models)]
 
 
 async def write_summary(session: Session, agent: Agent, step: Compact, clock: Clock) -> SummaryWritten | SummaryFailed:
     """Ask the model for the summary that was begun. Whatever goes wrong is an event, and loses nothing."""
-    rules, attempt, began = agent.limits.compaction, session.chapter.failures + 1, clock.now()
-    about = messages_covered(session, step.covers)
-    model = agent.summary_models[(attempt - 1) % len(agent.summary_models)]
-    wish = f"The user adds: {step.instructions}" if step.instructions else ""
-    seen = [*about, *session.messages.after_turn(step.covers)]
+    started, began = session.chapter.in_progress, clock.now()
+    assert started is not None
+    model, wish = _writer(agent, started.attempt), _wish(step)
+    about = session.context() if step.purpose == "hand_over" else messages_covered(session, step.end)
+    limit = sizes(session, agent.limits.compaction).limit
+    # a quarter is left for the answer, and less is sent each time: its window may be smaller than is known
+    budget = ((limit * 3 // 4) >> (started.attempt - 1)) - text_size(INSTRUCTIONS + wish)
+    fit, left_out = fit_to_budget(about, max(budget, 1)) if limit else (about, 0)
+    whole = [*about, *session.messages[session.messages.index_after(step.end) :]]
     try:
-        fit = fit_to_budget(about, rules.limit >> (attempt - 1)) if rules.limit else about
-        text, usage = await summarise(model, fit, wish, seconds=agent.summary_seconds, seen=seen)
+        text, usage = await summarise(model, fit, wish, seconds=agent.summary_seconds, about=whole)
     except ModelError as error:
-        alone = session.turn is not None or due(session, rules) is not None
-        again = retry_at(session.chapter, now=clock.now()) if alone else None
         problem = msgspec.structs.replace(error.problem, message=agent.mask(error.problem.message))
-        log.warning("no summary of session %s, attempt %d: %s", session.id, attempt, problem.message)
-        return SummaryFailed(covers_turn=step.covers, attempt=attempt, problem=problem, retry_at=again)
+        log.warning("no summary of session %s, attempt %d: %s", session.id, started.attempt, problem.message)
+        return failed_summary(started, problem, retry_at=_retry_at(session, agent, started, problem, clock.now()))
     took = clock.now() - began
-    made = _compacted(session, step, agent.mask(text), model=model.name, usage=usage, duration_ms=took)
-    log.info("session %s: turns up to %d were summarised, %d tokens", session.id, step.covers, made.tokens_after)
-    return made
+    return _written(session, step, agent.mask(text), model=model.name, usage=usage, duration_ms=took, left_out=left_out)
 
 
-def _compacted(
-    session: Session, step: Compact, text: str, *, model: str = "", usage: Usage | None = None, duration_ms: int = 0
+def _wish(step: Compact) -> str:
+    """What is said below the conversation."""
+    if step.purpose == "hand_over":
+        return HAND_OVER
+    kept = IN_A_TURN.format(turn=step.covers) if step.covers_step else ""
+    wish = f"The user adds: {step.instructions}" if step.instructions else ""
+    return "\n\n".join(filter(None, (kept, wish)))
+
+
+def _retry_at(session: Session, agent: Agent, started: SummaryStarted, problem: Problem, now: int) -> int | None:
+    if started.purpose == "hand_over":  # somebody waits for it: at once, or not at all
+        again = HANDLING[problem.code].retryable or problem.code in ("context_too_long", "summary_empty")
+        return now if again and started.attempt < HAND_OVER_ATTEMPTS else None
+    alone = session.turn is not None or due(session, agent.limits.compaction) is not None
+    return retry_at(session.chapter, now=now) if alone else None
+
+
+def _written(
+    session: Session,
+    step: Compact,
+    text: str,
+    *,
+    model: str = "",
+    usage: Usage | None = None,
+    duration_ms: int = 0,
+    left_out: int = 0,
 ) -> SummaryWritten:
     """The summary as a fact; without a model it is a digest."""
     fact = SummaryWritten(
         covers_turn=step.covers,
+        covers_step=step.covers_step,
         summary=text,
         source="model" if model else "digest",
         model=model,
         tokens_before=session.size,
-        tokens_after=0,
+        tokens_after=session.size,
         reason=step.reason,
         usage=usage or Usage(),
         duration_ms=duration_ms,
+        purpose=step.purpose,
+        left_out=left_out,
     )
-    return msgspec.structs.replace(fact, tokens_after=_size_after(session, fact))
-
-
-def _size_after(session: Session, made: SummaryWritten) -> int:
-    """By the model's own count as far as it goes: its instructions and tools do not become fewer."""
-    opening = 1 if session.chapter.opened is not None else 0
-    context = session.context()
-    gone = sum(message_size(message) for message in context[opening:] if message.turn <= made.covers_turn)
-    left = sum(map(message_size, context)) - gone
-    return max(left, session.size - gone) + (len(summary_note(made)) >> TOKEN_SHIFT)
-
-
-async def hand_over(session: Session, agent: Agent) -> tuple[str, bool]:
-    """A note from one chapter to the next, and whether the agent wrote it itself."""
-    about, limit = session.context(), agent.limits.compaction.limit
-    fit = fit_to_budget(about, limit) if limit else about
-    try:
-        text, _ = await summarise(agent.summary_models[0], fit, HAND_OVER, seconds=agent.summary_seconds, seen=about)
-    except ModelError as error:
-        log.warning("session %s is handed over with a digest: %s", session.id, error.problem.message)
-        return agent.mask(digest(about)), False
-    return agent.mask(text), True
+    if step.purpose == "hand_over":
+        return fact
+    made = msgspec.structs.replace(fact, tokens_after=size_after_summary(session, fact))
+    log.info("session %s: summarised up to turn %d, %d tokens", session.id, step.covers, made.tokens_after)
+    return made
 
 
 async def summarise(
-    model: Model, about: list[Message], wish: str, *, seconds: float, seen: list[Message]
+    model: Model, fit: list[Message], wish: str, *, seconds: float, about: list[Message]
 ) -> tuple[str, Usage]:
     """The conversation in fewer words, within a time; or a ModelError."""
-    text = "\n\n".join(["<conversation>", *map(_told, about), "</conversation>", wish]).strip()
-    request = ModelRequest(1, INSTRUCTIONS, [UserMessage(1, text)], [], about=seen)
+    text = "\n\n".join(["<conversation>", *map(_as_text, fit), "</conversation>", wish]).strip()
+    request = ModelRequest(1, INSTRUCTIONS, [UserMessage(1, text)], [], about=about)
     try:
         async with asyncio.timeout(seconds), aclosing(model.stream(request)) as pieces:
             async for piece in pieces:
@@ -133,16 +163,15 @@ def _no(code: ProblemCode, message: str) -> ModelError:
     return ModelError(Problem(code=code, message=message, hint="`[compaction]` names another model, or more time."))
 
 
-def _told(message: Message) -> str:
+def _as_text(message: Message) -> str:
     match message:
         case UserMessage(text=text):
             return f"User: {text}"
         case AgentMessage(text=text, calls=calls):
-            asked = "".join(f"\n[calls {call.tool} {call.arguments[:TOOL_OUTPUT]}]" for call in calls)
+            asked = "".join(f"\n[calls {call.tool} {call.arguments}]" for call in calls)
             return f"Agent: {text}{asked}"
         case ToolResult(tool=tool, outcome=outcome, output=output):
-            more = f" [… {len(output) - TOOL_OUTPUT} characters left out]" if len(output) > TOOL_OUTPUT else ""
-            return f"[{tool} {outcome}] {output[:TOOL_OUTPUT]}{more}"
+            return f"[{tool} {outcome}] {output}"
         case Note(text=text):
             return f"[{text}]"
         case _ as never:

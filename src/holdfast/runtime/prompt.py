@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 
+import msgspec
+
 from holdfast.domain.events.parts import Call
 from holdfast.domain.events.session import ModelResponded
+from holdfast.domain.history import TOKEN_SHIFT, text_size
 from holdfast.domain.next_step import CallModel
 from holdfast.domain.session import Session
 from holdfast.models.model import ModelAnswer, ModelRequest, ToolSpec
@@ -17,11 +20,31 @@ AGENTS_LIMIT = 32_000
 
 
 def model_request(
-    session: Session, *, turn: int, instructions: str, context: ToolContext, tools: list[ToolSpec]
+    session: Session, *, turn: int, step: int = 1, instructions: str, context: ToolContext, tools: list[ToolSpec]
 ) -> ModelRequest:
     """Everything that one call depends on: who it is, where it works, what was said, what it can do."""
     parts = [instructions.strip(), f"Your working directory is {context.cwd}.", _of_the_directory(context)]
-    return ModelRequest(turn, "\n\n".join(filter(None, parts)), session.context(), tools)
+    whole = "\n\n".join(filter(None, parts))
+    return ModelRequest(turn, whole, session.context(), tools, step=step, session=session.id)
+
+
+def fixed_size(request: ModelRequest) -> int:
+    """About how many tokens of a request are no messages: instructions and tools."""
+    return text_size(request.instructions) + sum(map(_tool_size, request.tools))
+
+
+_sizes: dict[int, tuple[dict[str, object], int]] = {}
+"""By the identity of the parameters of a tool, which are the same object at every call: they, and their size."""
+SIZES = 1_000
+
+
+def _tool_size(tool: ToolSpec) -> int:
+    known = _sizes.get(id(tool.parameters))
+    if known is None or known[0] is not tool.parameters:
+        if len(_sizes) >= SIZES:
+            _sizes.clear()
+        known = _sizes[id(tool.parameters)] = (tool.parameters, len(msgspec.json.encode(tool.parameters)))
+    return (len(tool.name) + len(tool.description) + known[1]) >> TOKEN_SHIFT
 
 
 def _of_the_directory(context: ToolContext) -> str:

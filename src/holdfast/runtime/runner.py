@@ -12,9 +12,8 @@ from pathlib import Path
 from holdfast.clock import Clock, elapsed
 from holdfast.domain.errors import HoldfastError, Unavailable
 from holdfast.domain.events import session_stream
-from holdfast.domain.events.chapter import SummaryFailed
 from holdfast.domain.events.problem import Problem
-from holdfast.domain.next_step import Advance, Finish, Partial, Rest, closing_events, session_step
+from holdfast.domain.next_step import Advance, Finish, Partial, Rest, closing_events, failed_summary, session_step
 from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session, Turn
 from holdfast.follower_state import FollowerState
@@ -292,9 +291,7 @@ class Runner:
         what, hint = f"{type(error).__name__}: {error}", "`holdfast logs` has the details."
         if (trying := session.chapter.in_progress) is not None:
             problem = Problem(code="internal", message=f"An internal error ended the summary: {what}", hint=hint)
-            found.session.append(
-                SummaryFailed(covers_turn=trying.covers_turn, attempt=trying.attempt, problem=problem, retry_at=None)
-            )
+            found.session.append(failed_summary(trying, problem, retry_at=None))
         if session.turn is not None:
             message = f"An internal error ended this turn: {what}"
             problem = Problem(code="internal", message=message, hint=hint)

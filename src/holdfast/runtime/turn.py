@@ -30,6 +30,7 @@ from holdfast.domain.next_step import (
     Rest,
     Sleep,
     Step,
+    cancelled_hand_over,
     closing_events,
     session_step,
     stop_reason,
@@ -139,7 +140,8 @@ class Worker:
         match step:
             case Begin(turn, inputs, by_person):
                 started = TurnStarted(turn=turn, inputs=inputs, profile=session.profile, by_person=by_person)
-                return Prepared(Events([started], await self._task_log.turn_started(session, started)), perform=False)
+                events = [*cancelled_hand_over(session), started]
+                return Prepared(Events(events, await self._task_log.turn_started(session, started)), perform=False)
             case Join(turn, inputs, by_person):
                 return Prepared(Events([InputsJoined(turn=turn, inputs=inputs, by_person=by_person)]), perform=False)
             case Sleep(turn, wait, _, default) if wait == self._timed_out:

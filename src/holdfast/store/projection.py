@@ -25,6 +25,7 @@ from holdfast.domain.events.chapter import (
     SummaryRequested,
     SummaryStarted,
     SummaryWritten,
+    ToolResultsTrimmed,
 )
 from holdfast.domain.events.parts import Delegated, Forked
 from holdfast.domain.events.session import (
@@ -208,6 +209,7 @@ def session_after(row: SessionRow, event: SessionEvent, record: Record) -> Sessi
             | NoteReceived()
             | TurnBackgrounded()
             | ResetPostponed()
+            | ToolResultsTrimmed()
             | RunReleased()
             | DriverOutputRead()
         ):

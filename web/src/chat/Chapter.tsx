@@ -80,8 +80,9 @@ export function SummaryLine({ item, session }: { readonly item: SummaryItem; rea
 
 function told(item: SummaryItem): string {
   const size = `about ${count(item.before)} → ${count(item.after)} tokens`;
-  if (item.state === "trying") return `Turns up to ${item.covers} are summarised by ${item.model}, ${count(item.before)} tokens so far`;
-  if (item.state === "done") return `Context compacted: turns up to ${item.covers}, ${size}`;
+  const covered = item.step > 0 ? `up to step ${item.step} of turn ${item.covers}` : `turns up to ${item.covers}`;
+  if (item.state === "trying") return `Being summarised by ${item.model}: ${covered}, ${count(item.before)} tokens so far`;
+  if (item.state === "done") return `Context compacted: ${covered}, ${size}`;
   const again = item.againAt === null ? "" : ` It is tried again at ${moment(item.againAt) || clock(item.againAt)}.`;
   return `The context was not made shorter: ${item.problem?.message ?? ""}${again} Nothing is lost.`;
 }

@@ -1,10 +1,10 @@
 /** What a reset and a compaction do to the view of a session. Nothing is taken out of it: only the model sees less. */
-import type { ChapterOpened, ChapterRejoined, SummaryFailed, SummaryRequested, SummaryStarted, SummaryWritten, LogRecord, ResetPolicy, ResetPolicySet, ResetPostponed } from "../api.gen";
-import { actorWords, byWhom, clock } from "../words";
+import type { ChapterOpened, ChapterRejoined, SummaryFailed, SummaryRequested, SummaryStarted, SummaryWritten, ToolResultsTrimmed, LogRecord, ResetPolicy, ResetPolicySet, ResetPostponed } from "../api.gen";
+import { actorWords, byWhom, clock, count } from "../words";
 import { AT_REST, type SummaryItem } from "./model";
 import { type Draft, remark } from "./reduce";
 
-type ChapterEvent = ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed;
+type ChapterEvent = ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed;
 
 /** The code of a summary that was cut by a message or a stop: what was asked for is still wanted. */
 const INTERRUPTED = "interrupted";
@@ -38,33 +38,49 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
       remark(view, record, `The reset was undone by ${byWhom(event.by)}: the model sees the chapter before again`);
       break;
     }
+    case "ToolResultsTrimmed": {
+      const what = event.results === 1 ? "1 tool result was" : `${event.results} tool results were`;
+      remark(view, record, `${what} ${event.keep > 0 ? "cut" : "replaced by notes"} for the model, about ${count(event.tokens_before)} → ${count(event.tokens_after)} tokens: ${event.reason}`);
+      view.context = event.tokens_after;
+      break;
+    }
     case "SummaryRequested":
       view.compaction = { ...view.compaction, wanted: true };
       if (event.instructions) remark(view, record, `A shorter context was asked for by ${byWhom(event.by)}: ${event.instructions}`);
       break;
     case "SummaryStarted":
       view.compaction = { ...view.compaction, trying: true };
+      if (event.purpose === "hand_over") break;
       put(view, {
-        ...here, kind: "summary", state: "trying", covers: event.covers_turn, attempt: event.attempt, source: "model", model: event.model,
+        ...here, kind: "summary", state: "trying", covers: event.covers_turn, step: event.covers_step ?? 0, attempt: event.attempt, source: "model", model: event.model,
         before: event.tokens, after: 0, reason: event.reason, text: "", problem: null, againAt: null, replaced: false,
-      }, (last) => last.state === "failed" && last.covers === event.covers_turn && view.items.at(-1) === last);
+      }, (last) => last.state === "failed" && last.covers === event.covers_turn && last.step === (event.covers_step ?? 0) && view.items.at(-1) === last);
       break;
     case "SummaryWritten":
+      if (event.purpose === "hand_over") {
+        view.compaction = AT_REST;
+        break;
+      }
       view.compaction = { wanted: event.source === "digest" && view.compaction.wanted, trying: false };
       if (event.source === "model") {
         view.items = view.items.map((item) => (item.kind === "summary" && item.source === "digest" && inChapter(view, item.version) ? { ...item, replaced: true } : item));
       }
       put(view, {
-        ...here, kind: "summary", state: "done", covers: event.covers_turn, attempt: 0, source: event.source, model: event.model,
+        ...here, kind: "summary", state: "done", covers: event.covers_turn, step: event.covers_step ?? 0, attempt: 0, source: event.source, model: event.model,
         before: event.tokens_before, after: event.tokens_after, reason: event.reason, text: event.summary, problem: null, againAt: null, replaced: false,
       }, (last) => last.state === "trying");
       view.context = event.tokens_after || view.context;
       break;
     case "SummaryFailed": {
+      if (event.purpose === "hand_over") {
+        view.compaction = { wanted: event.retry_at !== null, trying: false };
+        remark(view, record, `No note for the next chapter: ${event.problem.message}`, "warning");
+        break;
+      }
       const cut = event.problem.code === INTERRUPTED;
       view.compaction = { wanted: cut && view.compaction.wanted, trying: false };
       put(view, {
-        ...here, kind: "summary", state: "failed", covers: event.covers_turn, attempt: event.attempt, source: "model", model: "",
+        ...here, kind: "summary", state: "failed", covers: event.covers_turn, step: event.covers_step ?? 0, attempt: event.attempt, source: "model", model: "",
         before: 0, after: 0, reason: "", text: "", problem: event.problem, againAt: event.retry_at, replaced: false,
       }, (last) => last.state === "trying");
       break;

@@ -104,6 +104,8 @@ export interface SummaryItem extends At {
   readonly kind: "summary";
   readonly state: "trying" | "done" | "failed";
   readonly covers: number;
+  /** Of that turn only the steps up to this one; 0 is all of it. */
+  readonly step: number;
   readonly attempt: number;
   readonly source: "digest" | "model";
   readonly model: string;

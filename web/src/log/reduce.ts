@@ -198,6 +198,7 @@ function fold(view: Draft, record: LogRecord): void {
     case "ResetPostponed":
     case "ChapterOpened":
     case "ChapterRejoined":
+    case "ToolResultsTrimmed":
     case "SummaryRequested":
     case "SummaryStarted":
     case "SummaryWritten":

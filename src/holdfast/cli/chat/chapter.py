@@ -49,6 +49,10 @@ def chapter_blocks(context: Context, event: Json, at: int) -> list[Block]:
             context.postponed = chapters.postponed(event)
         case "ResetPolicySet":
             return [Remark(chapters.policy(event))]
+        case "ToolResultsTrimmed":
+            return [Remark(f"{chapters.results_trimmed(event)} ({event['reason']}); nothing is deleted")]
+        case "SummaryRequested" if event.get("purpose") == "hand_over":
+            context.compacting, context.by = at, ""
         case "SummaryRequested":
             context.compacting, context.by = at, ""
             wish = f": {one_line(event['instructions'])}" if event["instructions"] else ""
@@ -57,8 +61,12 @@ def chapter_blocks(context: Context, event: Json, at: int) -> list[Block]:
             context.compacting, context.by = at, event["model"]
         case "SummaryFailed":
             context.compacting = None
+            if event.get("purpose") == "hand_over":
+                return [Remark(chapters.no_summary(event), "warning")]
             cut = event["problem"]["code"] == chapters.INTERRUPTED
             return [Remark(chapters.no_summary(event, SEES[context.summary]), "quiet" if cut else "warning")]
+        case "SummaryWritten" if event.get("purpose") == "hand_over":
+            context.compacting = None
         case "SummaryWritten":
             context.compacting, context.summary = None, event["source"]
             mark = () if event["source"] == "model" else (chapters.A_DIGEST,)

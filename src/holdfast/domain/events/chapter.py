@@ -109,7 +109,7 @@ class ChapterRejoined(Event, frozen=True):
 
 
 class SummaryRequested(Event, frozen=True):
-    """A person wants a shorter context now."""
+    """A person wants a shorter context now; or a reset wants a note for the next chapter (`hand_over`)."""
 
     instructions: str
     by: Actor
@@ -117,6 +117,25 @@ class SummaryRequested(Event, frozen=True):
 
 
 # --- done, by the session's worker --------------------------------------------------------------
+
+
+class ToolResultsTrimmed(Event, frozen=True):
+    """From now on the model sees a short note in the place of the long tool results up to this step.
+
+    They stay in the log, and the tool `recall` reads them.
+    """
+
+    covers_turn: int
+    covers_step: int
+    above: int
+    """Results with more characters than this."""
+    keep: int
+    """So many characters of each are still seen, half of them at its beginning and half at its end."""
+    results: int
+    """How many became shorter by it."""
+    tokens_before: int
+    tokens_after: int
+    reason: str
 
 
 class SummaryStarted(Event, frozen=True):
@@ -134,7 +153,9 @@ class SummaryStarted(Event, frozen=True):
 
 
 class SummaryWritten(Event, frozen=True):
-    """The model sees this in the place of all turns of the chapter up to `covers_turn`."""
+    """The model sees this in the place of all turns of the chapter up to `covers_turn`; of a turn that is covered in
+    part it still sees the messages of the user word by word. A `hand_over` is seen by the next chapter instead.
+    """
 
     covers_turn: int
     summary: str
@@ -149,6 +170,8 @@ class SummaryWritten(Event, frozen=True):
     purpose: SummaryPurpose = "compaction"
     covers_step: int = 0
     """Of that turn only the steps up to this one; 0 is all of it."""
+    left_out: int = 0
+    """How many messages did not fit into the request for the summary: its writer saw a digest of them."""
 
 
 class SummaryFailed(Event, frozen=True):
@@ -165,4 +188,4 @@ class SummaryFailed(Event, frozen=True):
 
 
 SummaryEvent = SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed
-ChapterEvent = ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | SummaryEvent
+ChapterEvent = ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryEvent

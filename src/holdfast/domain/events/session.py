@@ -245,6 +245,8 @@ class ModelRequested(Event, frozen=True):
     attempt: int
     model: str
     context_version: int
+    fixed_tokens: int = 0
+    """About how many tokens the instructions and the tools are, which are part of every request."""
 
 
 class ModelResponded(Event, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.chapter import Chapter
 from holdfast.domain.compaction import VAIN
+from holdfast.domain.events.chapter import SummaryWritten
 from holdfast.domain.reset import NotDue, still_postponed
 from holdfast.domain.session import Session
 from holdfast.domain.text import duration
@@ -24,7 +25,7 @@ def why_chapter(session: Session, coming: NotDue, *, now: int) -> list[Sentence]
         unless = ", unless somebody says something" if coming.rule == "idle" else ""
         when = f"in {duration(coming.at - now)}" if coming.at > now else "now"
         found.append(sentence(f"The next reset ({coming.rule}) comes {when}{unless}.", session.last_active))
-    return found + _of_compaction(session.chapter, now) + _opened(session.chapter, now)
+    return found + _of_compaction(session.chapter, now) + _trimmed(session.chapter, now) + _opened(session.chapter, now)
 
 
 def _opened(chapter: Chapter, now: int) -> list[Sentence]:
@@ -41,15 +42,36 @@ def _opened(chapter: Chapter, now: int) -> list[Sentence]:
     return [sentence(text, chapter.opened_at)]
 
 
+def _trimmed(chapter: Chapter, now: int) -> list[Sentence]:
+    """What the model does not see of the results of its tools."""
+    if not chapter.trims or chapter.trimmed_at is None:
+        return []
+    last, count = chapter.trims[-1], sum(one.results for one in chapter.trims)
+    what = "1 tool result" if count == 1 else f"{count} tool results"
+    where = f"up to step {last.covers_step} of turn {last.covers_turn}"
+    size = f"{last.tokens_before} → {last.tokens_after} tokens"
+    text = (
+        f"The model sees only notes or parts of {what} {where}. The last were trimmed "
+        f"{duration(now - chapter.trimmed_at.at)} ago ({size}): {last.reason}. Its tool `recall` reads them again."
+    )
+    return [sentence(text, chapter.trimmed_at)]
+
+
 def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
     if chapter.last is None:
         return []
     if chapter.in_progress is not None:
         since = duration(now - chapter.last.at)
         trying = chapter.in_progress
+        if trying.purpose == "hand_over":
+            text = f"{trying.model} has been writing the note for the next chapter for {since}: {trying.reason}."
+            return [sentence(text, chapter.last)]
         text = (
             f"{trying.model} has been summarising its context for {since} (attempt {trying.attempt}): {trying.reason}."
         )
+        return [sentence(text, chapter.last)]
+    if chapter.requested is not None and chapter.requested.purpose == "hand_over":
+        text = f"{chapter.requested.by} resets it; the note for the next chapter comes first."
         return [sentence(text, chapter.last)]
     if chapter.requested is not None:
         return [sentence(f"{chapter.requested.by} wants its context made shorter; that comes next.", chapter.last)]
@@ -66,8 +88,18 @@ def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
         return []
     how = "A summary" if summary.source == "model" else "A digest"
     size = f"{summary.tokens_before} → {summary.tokens_after} tokens"
-    text = f"{how} stands in the place of the turns up to {summary.covers_turn} ({size}): {summary.reason}."
+    text = f"{how} stands in the place of {_covered(summary)} ({size}): {summary.reason}."
+    if summary.left_out:
+        text += f" {summary.left_out} messages did not fit into the request for it; its writer saw a digest of them."
     if chapter.ineffective >= VAIN:
         text += f" {chapter.ineffective} in a row did not help, so it is not tried again automatically while it fits;"
         text += " `/compact` does it."
-    return [sentence(text, chapter.last)]
+    return [sentence(text, chapter.summary_at or chapter.last)]
+
+
+def _covered(summary: SummaryWritten) -> str:
+    turn, step = summary.covers_turn, summary.covers_step
+    if not step:
+        return f"the turns up to {turn}"
+    before = f"the turns up to {turn - 1} and " if turn > 1 else ""
+    return f"{before}the steps up to {step} of turn {turn}"

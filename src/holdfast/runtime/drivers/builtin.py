@@ -7,7 +7,7 @@ from typing import assert_never
 import msgspec
 
 from holdfast.clock import Clock, elapsed
-from holdfast.domain.compaction import Compact
+from holdfast.domain.compaction import Compact, Trim, sizes
 from holdfast.domain.events.parts import Call
 from holdfast.domain.events.session import (
     Effect,
@@ -38,7 +38,7 @@ from holdfast.runtime.agent import Agent
 from holdfast.runtime.compaction import digest_event, start_event, write_summary
 from holdfast.runtime.drivers import Events, Prepared
 from holdfast.runtime.permissions import Allowed, check_permission, with_timeout
-from holdfast.runtime.prompt import model_request, response_event
+from holdfast.runtime.prompt import fixed_size, model_request, response_event
 from holdfast.runtime.tools.context import ToolFailed
 from holdfast.runtime.tools.tool import Tool, ToolOutcome, effect_of, failed_outcome, finished_event, mark_uncertain
 from holdfast.runtime.writer import SessionWriter
@@ -55,6 +55,8 @@ class BuiltinDriver:
         self._clock = clock
         self._request: ModelRequest | None = None
         """Of the model call that was prepared."""
+        self._fixed_tokens = 0
+        """Of its instructions and tools."""
         self._allowed: Allowed | None = None
         """The tool call that was prepared: on what was looked at and nothing else."""
         self._begun_before: Effect | None = None
@@ -67,7 +69,11 @@ class BuiltinDriver:
 
     def next(self, session: Session, agent: Agent, *, now: int) -> DriverStep:
         """Carry out a call, make the context shorter, or ask the model."""
-        return builtin_step(session, agent.limits, now=now)
+        return builtin_step(session, agent.limits, now=now, unmeasured=self._unmeasured(session))
+
+    def _unmeasured(self, session: Session) -> int:
+        """The tokens of its instructions and tools that are not in the size of the session yet."""
+        return 0 if session.counted else max(0, self._fixed_tokens - session.fixed_tokens)
 
     async def prepare(self, session: Session, agent: Agent, step: DriverStep, *, now: int) -> Prepared:
         """The intent of a model call, a tool call or a summary; or what takes its place."""
@@ -76,6 +82,8 @@ class BuiltinDriver:
                 return await self._prepare_model(session, agent, step)
             case RunTool(turn, call):
                 return await self._prepare_tool(session, agent, turn, call, now)
+            case Trim(event):
+                return Prepared(Events([event]), perform=False)
             case Compact(digest=True):
                 return Prepared(Events([digest_event(session, agent, step)]), perform=False)
             case Compact():
@@ -98,7 +106,7 @@ class BuiltinDriver:
                 return Events([await self._run_tool(session, agent, turn, call)])
             case Compact():
                 return Events([await write_summary(session, agent, step, self._clock)])
-            case Ask() | Finish() | Rest() | RunAgent():
+            case Trim() | Ask() | Finish() | Rest() | RunAgent():
                 return Events()
             case _ as never:
                 assert_never(never)
@@ -123,14 +131,25 @@ class BuiltinDriver:
         tools = [tool.spec for tool in (await agent.tools()).values()]
         context = agent.tool_context(session)
         self._request = model_request(
-            session, turn=step.turn, instructions=agent.instructions, context=context, tools=tools
+            session,
+            turn=step.turn,
+            step=step.step,
+            instructions=agent.instructions,
+            context=context,
+            tools=tools,
         )
+        known, self._fixed_tokens = self._fixed_tokens, fixed_size(self._request)
+        if self._fixed_tokens > known:
+            found = sizes(session, agent.limits.compaction, unmeasured=self._unmeasured(session))
+            if found.limit and found.size > found.threshold:
+                return Prepared(Events(), perform=False)  # decided without knowing how large it is: decide again
         asked = ModelRequested(
             turn=step.turn,
             step=step.step,
             attempt=step.attempt,
             model=agent.model.name,
             context_version=session.version,
+            fixed_tokens=self._fixed_tokens,
         )
         return Prepared(Events([asked]), perform=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -14,13 +15,17 @@ from holdfast.sessions import Sessions
 NAME = "recall"
 MOST = 20
 AROUND = 240
+PIECE = 24_000
+"""Characters of a tool result that are read at once."""
 
 
 class RecallArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to look for, or which turn to read again."""
+    """What to look for, or which turn or tool result to read again."""
 
     text: Annotated[str, msgspec.Meta(max_length=500, description="Words to look for, as they were said.")] = ""
     turn: Annotated[int, msgspec.Meta(ge=1, description="Read this turn again as a whole.")] | None = None
+    call: Annotated[str, msgspec.Meta(max_length=200, description="Read the result of this tool call again.")] = ""
+    offset: Annotated[int, msgspec.Meta(ge=0, description="With `call`: from this character on.")] = 0
 
 
 class Recall:
@@ -35,7 +40,7 @@ class Recall:
         return Tool(
             NAME,
             "Search what was said and done in this session, also before a reset or a summary. "
-            "Give `text` to find places, then `turn` to read one of them.",
+            "Give `text` to find places, then `turn` to read one of them; `call` reads one tool result again.",
             "pure",
             RecallArguments,
             self._call,
@@ -44,6 +49,8 @@ class Recall:
 
     async def _call(self, context: ToolContext, arguments: RecallArguments) -> ToolOutput:
         messages = (await self._sessions.get(context.session)).messages
+        if arguments.call:
+            return ToolOutput(_result(messages, arguments.call, arguments.offset))
         if arguments.turn is not None:
             told = [_line(one) for one in messages if one.turn == arguments.turn]
             if not told:
@@ -59,6 +66,18 @@ class Recall:
         lines = [_around(one, at) for one, at in found[-MOST:]]
         more = f"\n[{len(found) - MOST} earlier places left out]" if len(found) > MOST else ""
         return ToolOutput("\n".join(lines) + more)
+
+
+def _result(messages: Sequence[Message], call: str, offset: int) -> str:
+    """A tool result from an offset on, and where it goes on."""
+    found = next((one for one in reversed(messages) if isinstance(one, ToolResult) and one.call == call), None)
+    if found is None:
+        raise ToolFailed(f"There is no result of a call {call!r} in this session.")
+    size, end = len(found.output), offset + PIECE
+    if end >= size:
+        return found.output[offset:] or f"The result has only {size} characters."
+    more = f'[characters {offset} to {end} of {size}; {{"call": "{call}", "offset": {end}}} goes on]'
+    return f"{found.output[offset:end]}\n{more}"
 
 
 def _line(message: Message) -> str:

@@ -1,0 +1,103 @@
+"""What a summary is made from: the covered messages, fitted into the window of the model that writes it. Pure."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from holdfast.domain.history import (
+    WHOLE_TURN,
+    AgentMessage,
+    Message,
+    Note,
+    Position,
+    ToolResult,
+    UserMessage,
+    message_size,
+)
+from holdfast.domain.session import Session
+
+RESULT_CHARACTERS = 4_000
+"""So much of a tool result, and of the arguments of a call, is read for a summary."""
+LINE = 240
+FIRST, LAST = 20, 100
+"""Lines of a digest that are kept when there are more."""
+
+
+def messages_covered(session: Session, end: Position) -> list[Message]:
+    """What a summary up to this position has to tell: the originals, whatever digest stands for them now."""
+    chapter, messages = session.chapter, session.messages
+    begin = (chapter.after_turn, WHOLE_TURN) if chapter.provisional else chapter.covered
+    head = [] if chapter.provisional else [*session.context_preamble(), *session.assignment(begin)]
+    return [*head, *messages[messages.index_after(begin) : messages.index_after(end)]]
+
+
+def fit_to_budget(messages: list[Message], tokens: int) -> tuple[list[Message], int]:
+    """The last messages that fit, with a digest of those before, and how many those are. Long ones are cut.
+
+    What opens a chapter and the summary before this one come first, and stay: they stand for all that was earlier.
+    """
+    messages = [_cut(message, max(LINE, tokens)) for message in messages]
+    if sum(map(message_size, messages)) <= tokens:
+        return messages, 0
+    opening = [message for message in messages if message.turn == 0]
+    rest = messages[len(opening) :]
+    room = tokens * 3 // 4 - sum(map(message_size, opening))
+    first = len(rest)
+    while first and (room := room - message_size(rest[first - 1])) >= 0:
+        first -= 1
+    while first < len(rest) and isinstance(rest[first], ToolResult):
+        first += 1  # a result without its call says nothing
+    left_out = digest(rest[:first], characters=tokens)
+    return [*opening, Note(0, f"A digest of the {first} messages before these:\n{left_out}"), *rest[first:]], first
+
+
+def _cut(message: Message, characters: int) -> Message:
+    """No message takes more than a quarter of the room."""
+    match message:
+        case ToolResult(output=output):
+            return replace(message, output=_short(output, min(RESULT_CHARACTERS, characters)))
+        case AgentMessage(text=text, calls=calls):
+            shorter = [replace(call, arguments=_short(call.arguments, characters // 4)) for call in calls]
+            return AgentMessage(message.turn, _short(text, characters), "", shorter, "", message.step)
+        case UserMessage(text=text) | Note(text=text):
+            return replace(message, text=_short(text, characters))
+
+
+def _short(text: str, characters: int) -> str:
+    if len(text.encode("utf-8", "surrogatepass")) <= characters:
+        return text
+    half = characters // 2 if text.isascii() else characters // 6
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} of {len(text):,} characters left out …]\n{text[-half:]}"
+
+
+def digest(messages: list[Message], *, characters: int = 0) -> str:
+    """A summary without a model: what people asked, what was answered last, which tools ran."""
+    lines: list[str] = []
+    tools: dict[str, int] = {}
+    answer = ""
+    for message in messages:
+        match message:
+            case UserMessage(text=text):
+                if answer:
+                    lines.append(f"You answered: {_line(answer)}")
+                lines.append(f"The user said: {_line(text)}")
+                answer = ""
+            case AgentMessage(text=text):
+                answer = text or answer
+            case ToolResult(tool=tool):
+                tools[tool] = tools.get(tool, 0) + 1
+            case Note(turn=turn, text=text):
+                lines.append(_line(text) if turn else text)  # what opens a chapter is a summary itself
+    if answer:
+        lines.append(f"You answered: {_line(answer)}")
+    if tools:
+        lines.append("Tools used: " + ", ".join(f"{name} {count} times" for name, count in sorted(tools.items())))
+    if len(lines) > FIRST + LAST:
+        lines[FIRST:-LAST] = [f"[… {len(lines) - FIRST - LAST} lines left out …]"]
+    text = "\n".join(lines)
+    return _short(text, characters) if characters else text
+
+
+def _line(text: str) -> str:
+    words = " ".join(text[: 4 * LINE].split())
+    return words if len(words) <= LINE else words[: LINE - 1] + "…"
