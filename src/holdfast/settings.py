@@ -88,7 +88,7 @@ class CompactionSettings:
     """[compaction]"""
 
     threshold: int = 100_000
-    """A context with more tokens is made shorter when its session rests; 0 never does."""
+    """A context with more tokens is made shorter; 0 never does."""
     limit: int = 0
     """What does not fit at all; 0 is a quarter more than the threshold."""
     keep_recent: int = 3

@@ -35,7 +35,7 @@ class Chapters(Client):
         self._rest(gateway)
         self.command(gateway, f"{path}/reset/undo", {}, "undo")
         self.command(gateway, f"{path}/compact", {"instructions": "briefly"}, "short")
-        gateway.until_event(self.session, "SummaryWritten")
+        gateway.until_event(self.session, "SummaryWritten", count=2)
         self.command(gateway, f"{path}/messages", {"text": "count"}, "third")
         self._rest(gateway)
 
@@ -53,7 +53,8 @@ class Chapters(Client):
         assert [one["task"] for one in reset["stopped"]] == [running["id"]] and reset["hand_over"]
         until(lambda: task(gateway, running["id"])["state"] == "stopped", "its end was wanted, so it ends")
         assert len(of_kind(records, "ChapterRejoined")) == 1
-        [summary] = of_kind(records, "SummaryWritten")
+        note, summary = of_kind(records, "SummaryWritten")
+        assert (note["purpose"], note["summary"]) == ("hand_over", reset["hand_over"]), "written once"
         assert (summary["source"], summary["covers_turn"]) == ("model", 1)
         said = of_kind(records, "ModelResponded")[-1]["text"]
         assert "I have seen 2 user messages" in said and "say two" in said, "the summary, then what it left"

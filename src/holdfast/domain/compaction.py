@@ -197,8 +197,8 @@ def needed_before_call(
         return None
     if (cut := _cut_unanswered(session, found, last, reason)) is not None:
         return cut
-    if turn.failed is None and found.size <= rules.limit:
-        return None  # all that could be done was done since it was refused: ask once more
+    if turn.failed is None and (found.size <= rules.limit or session.fixed_tokens + unmeasured > found.limit // 2):
+        return None  # nobody has refused what is left, or no message takes the room: ask
     return TooLong(_too_long(session, turn, found))
 
 

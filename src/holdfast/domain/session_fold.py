@@ -374,7 +374,10 @@ def _responded(session: Session, event: ModelResponded, here: EventRef) -> Sessi
     if (tokens := event.usage.context_tokens or used) == 0:
         return session
     refused = 0 if tokens >= session.refused_tokens else session.refused_tokens
-    return replace(session, counted_tokens=tokens, counted=len(session.seen), refused_tokens=refused)
+    fixed = session.fixed_tokens if tokens >= session.fixed_tokens // 2 else 0  # else this model does not count them
+    return replace(
+        session, counted_tokens=tokens, counted=len(session.seen), refused_tokens=refused, fixed_tokens=fixed
+    )
 
 
 def _call_finished(session: Session, event: ToolCallFinished, here: EventRef) -> Session:
