@@ -129,6 +129,8 @@ def sizes(session: Session, rules: CompactionRules, *, unmeasured: int = 0) -> S
         refused = session.refused_tokens - 1
         limit = min(limit or refused, refused)
         threshold = min(threshold or limit, limit * 4 // 5)
+    if unmeasured > limit // 2:
+        unmeasured = 0  # such a limit is meant for the conversation alone
     return Sizes(session.size + unmeasured, min(threshold, limit), limit)
 
 
