@@ -89,6 +89,20 @@ def test_the_short_output_of_a_foreground_command_is_in_the_log_and_nowhere_else
     until(lambda: not (gateway.home / "tasks" / ended["id"]).exists(), "its directory is gone")
     assert output(gateway, ended["id"]) == b"one\ntwo"
     assert gateway.get("/v1/tasks")["tasks"] == [], "and it is in no list unless one asks for all"
+    (kept,) = [record["event"] for record in gateway.whole_log() if record["event"].get("output")]
+    assert (kept["kind"], kept["output"]) == ("ToolCallFinished", "one\ntwo\n[done: exit code 0]")
+    gateway.command("DELETE", f"/v1/sessions/{session}", {})
+    assert gateway.request("GET", f"/v1/tasks/{ended['id']}/output").status_code == 410, "it went with its session"
+
+
+def test_an_output_that_its_call_does_not_have_word_for_word_stays_in_its_file(
+    gateway: GatewayProcess, tmp_path: Path
+) -> None:
+    session = gateway.create("sh printf '\\033[1mbold\\033[0m'\nsh printf 'plain'", cwd=tmp_path)
+    gateway.until_rest(session)
+    plain, bold = tasks_of(gateway, session)
+    until(lambda: not (gateway.home / "tasks" / plain["id"]).exists(), "its directory is gone")
+    assert (gateway.home / "tasks" / bold["id"] / "output.log").read_bytes() == b"\033[1mbold\033[0m"
 
 
 def test_a_long_output_is_bounded_for_the_model_and_whole_in_the_archive(

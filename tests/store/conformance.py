@@ -902,7 +902,7 @@ class StoreContract:
             await eventually(lambda: hits(1, 0))
         else:
             await write(store, SYSTEM, SessionDeleted(session=A, title="", events=2, by=person("me")))
-            await eventually(lambda: hits(0, 1))
+            await eventually(lambda: hits(0, 0))
 
 
 async def found(store: Store, query: str, enough: Callable[[list[Hit]], bool] = bool) -> list[Hit]:

@@ -19,7 +19,8 @@ from holdfast.config import Home, command_environment
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.errors import Conflict, Corrupt
 from holdfast.domain.events import session_stream
-from holdfast.domain.events.session import NoteReceived
+from holdfast.domain.events.session import NoteReceived, ToolCallFinished
+from holdfast.domain.task import task_of_left
 from holdfast.processes.identity import process
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.tools import terminal
@@ -28,7 +29,7 @@ from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, ToolOutcome, effect_of
 from holdfast.secrets import Mask
 from holdfast.sessions import Caller, Sessions
-from holdfast.store.contract import CommandKey
+from holdfast.store.contract import Append, CommandKey, Write
 from holdfast.store.sqlite import SqliteStore
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.defaults import CommandDefaults
@@ -99,6 +100,13 @@ class Desk:
     async def call_as(self, call: str, tool: str, **arguments: object) -> ToolOutcome:
         context = replace(self.context, call=call)
         return await self.tools[tool].call(context, json.dumps(arguments))
+
+    async def write_result(self, call: str, result: ToolOutcome) -> None:
+        """What a worker writes when a call has returned."""
+        finished = ToolCallFinished(
+            turn=1, call=call, tool="terminal", outcome="done", output=result.output, duration_ms=1, task=result.task
+        )
+        await self.store.append(Append((Write(session_stream(SESSION), (finished,)),), SystemClock().now()))
 
     async def notes(self) -> list[NoteReceived]:
         records = await self.store.load(session_stream(SESSION), after=0)
@@ -301,6 +309,7 @@ async def test_promise_7_what_a_command_left_behind_is_a_task_that_outlives_the_
     assert started.end == CommandEnd(exit_code=0) and "over" in started.output
     view = await left_by(desk, started.task)
     assert f"[It left processes behind, which run on as task {view.id}, pid {view.pid}.]" in started.output
+    await desk.write_result("1.1.0", started)
     assert (view.kind, view.session, view.lifetime, view.foreground) == ("process", SESSION, "session", False)
     assert view.title.startswith("left by ") and alive(view.pid or 0)
     (port,) = view.ports
@@ -355,6 +364,27 @@ async def test_stopping_a_command_that_has_ended_ends_what_it_left_behind(desk: 
     assert (await desk.task_queries.wait_ended(view.id)).state == "stopped"
     with pytest.raises(Conflict):
         await desk.task_queries.stop(row, by=person("me"), reason="", force=True)
+
+
+async def test_a_stop_of_what_was_left_behind_is_not_lost_while_that_is_being_taken_over(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_over, reached, go = desk.tasks.supervisor.take_over, asyncio.Event(), asyncio.Event()
+
+    async def slow(id: str, left_by: str) -> None:
+        reached.set()
+        await go.wait()
+        await take_over(id, left_by)
+
+    monkeypatch.setattr(desk.tasks.supervisor, "take_over", slow)
+    started = await desk.call("terminal", command="sleep 60 & echo left", background=True)
+    row = await desk.task_queries.wait_ended(started.task)
+    await reached.wait()
+    await desk.task_queries.stop(row, by=person("me"), reason="", force=True)
+    while desk.tasks._kills:  # it finds nobody
+        await asyncio.sleep(0)
+    go.set()
+    assert (await desk.task_queries.wait_ended(task_of_left(started.task))).state == "stopped"
 
 
 async def test_what_is_gone_in_a_moment_was_not_left_behind(desk: Desk) -> None:
@@ -439,6 +469,4 @@ async def test_the_end_of_a_command_is_not_read_on_the_loop(desk: Desk, tmp_path
     with opened_by_the_loop(tmp_path / "home" / "tasks") as opened:
         result = await desk.call("terminal", command="echo told")
         assert result.output == "told\n[done: exit code 0]"
-        while (tmp_path / "home" / "tasks" / result.task).exists():
-            await asyncio.sleep(0.02)
     assert [name for name in opened if name.endswith("output.log")] == []

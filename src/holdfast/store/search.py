@@ -89,9 +89,6 @@ SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(va
 _FIND_INPUT = """
 SELECT i.seq, t.version FROM inputs i JOIN texts t ON t.seq = i.seq WHERE i.session = ? AND i.input = ?
 """
-_KEEP_OUTPUTS = """
-UPDATE texts SET session = 'task/' || task, role = 'output' WHERE session = ? AND task != ''
-"""
 _ADD_GRAMS = "INSERT INTO grams (rowid, text) SELECT seq, text FROM texts WHERE seq BETWEEN ? AND ?"
 
 log = logging.getLogger(__name__)
@@ -251,7 +248,6 @@ class SearchIndex:
                 case ToolCallFinished() as event if event.task in results:
                     self._drop("session = ? AND instr(?, text)", task_stream(event.task), event.output)
                 case SessionDeleted(session=gone):
-                    self._db.execute(_KEEP_OUTPUTS, (gone,))
                     self._drop("session = ?", gone)
                     self._db.execute("DELETE FROM inputs WHERE session = ?", (gone,))
                 case TaskPruned(task=gone):

@@ -13,6 +13,7 @@ from holdfast.processes.supervisor import Supervisor
 from holdfast.store.contract import Store
 from holdfast.tasks.environments import Environments
 from holdfast.tasks.log import TaskLog
+from holdfast.tasks.plain_text import plain
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ async def clear_left_over(
     for name in await asyncio.to_thread(_names, root):
         if name in needed:
             continue  # its keepers look after what it left behind
-        if name not in known or (known[name] and await is_in_the_log(task_log, supervisor, name)):
+        if name not in known or (known[name] and await _is_in_the_log(task_log, supervisor, name)):
             log.info("removing what was left behind: %s", name)
             try:
                 await supervisor.remove(name)
@@ -46,17 +47,20 @@ async def clear_left_over(
                 log.error("%s stays in %s, and no task is known for it: %s", name, root, error)
 
 
-async def is_in_the_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> bool:
-    """Whether the log has all of its output."""
-    size = await asyncio.to_thread(supervisor.output(task).size)
-    return size <= INLINE and await task_log.output(task) is not None
-
-
 async def remove_if_in_the_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> None:
-    """The directory of a command that had stayed for the sake of what it left behind."""
+    """Remove the directory of an ended command whose output the log has, too."""
     with suppress(HoldfastError):
-        if await is_in_the_log(task_log, supervisor, task):
+        if await _is_in_the_log(task_log, supervisor, task):
             await supervisor.remove(task)
+
+
+async def _is_in_the_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> bool:
+    """Whether the log says the same as its file: not if that is longer, has escapes or a secret, or was stopped."""
+    row = await task_log.find(task)
+    data = await asyncio.to_thread(lambda: supervisor.output(task).read(0, INLINE + 1).data)
+    if row is None or row.state == "stopped" or len(data) > INLINE or plain(data).encode() != data:
+        return False
+    return await task_log.output(row) == data
 
 
 def _names(root: Path) -> list[str]:

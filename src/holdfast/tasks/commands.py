@@ -81,6 +81,8 @@ class Tasks:
         self._watched: dict[str, asyncio.Task[None]] = {}
         self._starting: dict[str, asyncio.Task[Appended]] = {}
         self._kills: dict[str, asyncio.Task[KillReport]] = {}
+        self._ended_in_turn: dict[str, list[str]] = {}
+        """By session: commands that its open turn waited for. The results of its calls may have all they printed."""
         self._to_begin: set[str] = set()
         """Those being looked up that are to begin if they have not."""
         self._environments, sweep = Environments(defaults.root), self._stop_orphans
@@ -201,15 +203,12 @@ class Tasks:
         if not started.foreground:
             await self.task_log.changes.take(task, Path(started.cwd))
         try:
-            running: CommandState = await self.supervisor.start(self.defaults.order(started, env))
+            return await self.supervisor.start(self.defaults.order(started, env))
         except Conflict:
-            running = await self.supervisor.attach(task)
+            return await self.supervisor.attach(task)
         except HoldfastError as error:
             await self._finish(never_started(task, error.message.rstrip("."), hint=error.hint))
             return None
-        if (await self._store.task(task)).stop_by:  # its end was wanted while there was nothing to signal
-            self.signal(task)
-        return running
 
     async def wait_started(self, task: str) -> TaskRow:
         """The task, once its command has begun or never will."""
@@ -312,6 +311,8 @@ class Tasks:
             return
         began = self._process_started(row, found)
         if isinstance(found, Running):
+            if (await self._store.task(task)).stop_by:  # perhaps since a moment when there was nothing to signal
+                self.signal(task)
             if began and not (row.foreground and await self._ends_soon(found)):
                 await self._write(lambda: self.task_log.add(*began))
                 self._environments.drop(task)
@@ -330,8 +331,8 @@ class Tasks:
         await self._finish(finished, *rest, began=began)
         if rest:
             self.start_or_attach(await self._store.task(task_of_left(task)))
-        elif finished.output is not None:  # then the log has all of it
-            await self.supervisor.remove(task)
+        elif row.foreground:
+            self._ended_in_turn.setdefault(row.session, []).append(task)
         if row.left_by:
             await remove_if_in_the_log(self.task_log, self.supervisor, row.left_by)
 
@@ -373,7 +374,10 @@ class Tasks:
 
     async def _react(self, stream: str, kinds: set[str]) -> None:
         """A turn that ended takes the command with it that it waited for; a session its own ones."""
-        await self._stop_orphans(stream.removeprefix("session/") if kinds == {"TurnFinished"} else "")
+        session = stream.removeprefix("session/")
+        await self._stop_orphans(session if kinds == {"TurnFinished"} else "")
+        for task in self._ended_in_turn.pop(session, ()):
+            await remove_if_in_the_log(self.task_log, self.supervisor, task)
 
     async def _stop_orphans(self, session: str = "") -> None:
         """Of one session or of all: which was put away or deleted matters less than that none is missed."""

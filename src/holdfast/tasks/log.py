@@ -19,7 +19,7 @@ from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import AnyEvent, session_stream, task_stream
 from holdfast.domain.events.actor import THE_BOARD, Actor, AgentActor, TaskActor
 from holdfast.domain.events.card import RunFinished
-from holdfast.domain.events.session import InputReceived, NoteReceived, TurnStarted
+from holdfast.domain.events.session import InputReceived, NoteReceived, ToolCallFinished, TurnStarted
 from holdfast.domain.events.task import (
     CommandLost,
     CommandNeverStarted,
@@ -75,11 +75,16 @@ class TaskLog:
         except Rejected:
             return None
 
-    async def output(self, task: str) -> str | None:
-        """What an ended command printed, if that is in the log itself."""
-        records = await self._store.load(task_stream(task), after=0)
-        last = next((r.event for r in reversed(records) if isinstance(r.event, TaskFinished)), None)
-        return None if last is None else last.output
+    async def output(self, row: TaskRow) -> bytes | None:
+        """What an ended command printed, if the log has it: as the result of the call that waited for it."""
+        for record in reversed(await self._store.load(task_stream(row.id), after=0)):
+            if isinstance(record.event, TaskFinished) and record.event.output is not None:  # of an older version
+                return record.event.output.encode()
+        session = await self._store.load(session_stream(row.session), after=0) if row.call else []
+        for record in reversed(session):
+            if isinstance(record.event, ToolCallFinished) and record.event.call == row.call:
+                return record.event.output.encode()[: row.output_bytes]
+        return None
 
     async def started(self, task: str) -> TaskStarted:
         """The intent of a task."""
@@ -335,7 +340,6 @@ def process_finished(
         output_bytes=summary.size,
         dropped_bytes=summary.dropped,
         preview=summary.preview,
-        output=summary.text if row.foreground else None,
         files=None if row.foreground or row.left_by else changes.changes_since(task, Path(row.cwd)),
         survivors=[f"{one.pid} {one.name}" for one in left],
     )

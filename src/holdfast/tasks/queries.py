@@ -120,10 +120,12 @@ class TaskQueries:
 
     async def window(self, row: TaskRow, *, offset: int, limit: int) -> Window:
         """A piece of its output, as it was written."""
+        if row.kind == "process":
+            found = await asyncio.to_thread(lambda: self._readable(row).read(offset, limit))
+            if found.size or not _has_output(row):
+                return found
         kept = await self._kept(row)
-        if kept is not None:
-            return Window(offset, 0, kept[offset : offset + limit], len(kept))
-        return await asyncio.to_thread(lambda: self._readable(row).read(offset, limit))
+        return Window(offset, 0, kept[offset : offset + limit], len(kept))
 
     async def wait_window(self, row: TaskRow, *, offset: int, limit: int, seconds: float) -> Window:
         """The same, but when there is nothing behind the offset yet, wait a while for it."""
@@ -164,9 +166,11 @@ class TaskQueries:
 
     async def tail(self, row: TaskRow, *, lines: int, limit: int) -> Window:
         """Its last lines."""
+        if row.kind == "process":
+            found = await asyncio.to_thread(lambda: self._readable(row).tail(lines, limit))
+            if found.size or not _has_output(row):
+                return found
         kept = await self._kept(row)
-        if kept is None:
-            return await asyncio.to_thread(lambda: self._readable(row).tail(lines, limit))
         last = b"".join(kept.splitlines(keepends=True)[-lines:])[-limit:]
         return Window(len(kept) - len(last), 0, last, len(kept))
 
@@ -177,20 +181,20 @@ class TaskQueries:
             raise Corrupt(f"The output of task {row.id} is lost: {output.problem}.")
         return output
 
-    async def _kept(self, row: TaskRow) -> bytes | None:
+    async def _kept(self, row: TaskRow) -> bytes:
         """The output that is in the log itself; for an agent, what it said last."""
-        if row.state == "running":
-            return None if row.kind == "process" else b""
         if row.kind != "process":
-            return row.summary.encode()
-        output = await self._tasks.task_log.output(row.id)
-        return None if output is None else output.encode()
+            return b"" if row.state == "running" else row.summary.encode()
+        output = await self._tasks.task_log.output(row)
+        if output is None:
+            raise Gone(f"The output of task {row.id} is gone: its session was deleted, or its file by hand.")
+        return output
 
     async def excerpt(self, row: TaskRow, *, offset: int | None = None, lines: int = 0) -> str:
         """Its output for a model: bounded, plain, with the total stated."""
         try:
             return await self._text(row, offset=offset, lines=lines)
-        except Corrupt as error:
+        except (Corrupt, Gone) as error:
             return f"[{error.message}]"
 
     async def _text(self, row: TaskRow, *, offset: int | None, lines: int) -> str:
@@ -267,3 +271,8 @@ class TaskQueries:
                 while (state := await self._sessions.get(session)).turn is None and state.queue:
                     await changes.wait()
                     changes.drain()
+
+
+def _has_output(row: TaskRow) -> bool:
+    """Whether an ended command has printed something, so that it is in the log when its file is gone."""
+    return row.state != "running" and row.output_bytes > 0

@@ -1,8 +1,4 @@
-"""How a command ended, by its evidence, and what the log keeps of its output.
-
-A known secret value that it printed does not go into the log. Its file keeps what was written: an output with
-such a value stays there, however small it is.
-"""
+"""How a command ended, by its evidence, and what the end of its task says of its output."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from holdfast.domain.events.task import CommandExited, CommandKilled, CommandLost, TaskEnd, TaskOutcome
-from holdfast.domain.task import INLINE, PREVIEW, command_outcome
+from holdfast.domain.task import PREVIEW, command_outcome
 from holdfast.processes.command import Ended, Lost
 from holdfast.processes.spool import Output
 from holdfast.secrets import Mask
@@ -59,14 +55,12 @@ def _end(code: int | None, signal: str, evidence: str) -> TaskEnd:
 
 @dataclass(frozen=True, slots=True)
 class OutputSummary:
-    """What the log keeps of an output."""
+    """What the end of a task says of its output."""
 
     size: int
     dropped: int
     preview: str
     """Its last lines."""
-    text: str | None
-    """All of it, if the log can have it."""
 
 
 def summarise_output(output: Output, mask: Mask) -> OutputSummary:
@@ -76,13 +70,4 @@ def summarise_output(output: Output, mask: Mask) -> OutputSummary:
         size=size,
         dropped=output.read(output.head, 1).dropped if size > output.head else 0,
         preview=mask(plain(output.tail(3, PREVIEW_BYTES).data)).strip()[-PREVIEW:],
-        text=_text(output, mask) if size <= INLINE else None,
     )
-
-
-def _text(output: Output, mask: Mask) -> str | None:
-    try:
-        text = output.read(0, INLINE).data.decode()
-    except UnicodeDecodeError:
-        return None
-    return text if mask(text) == text else None

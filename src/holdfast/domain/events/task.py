@@ -173,7 +173,7 @@ class TaskFinished(Event, frozen=True):
     dropped_bytes: int = 0
     preview: str = ""
     output: str | None = None
-    """All of it, when it is small and nobody else keeps it."""
+    """All of it, as older versions wrote it. Now it is in the result of the call that waited for it, or in its file."""
     summary: str = ""
     files: list[str] | None = None
     """The files that it changed; null is not known."""
