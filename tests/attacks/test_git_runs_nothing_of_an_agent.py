@@ -189,7 +189,7 @@ async def use_holdfast(context: Path, root: Path) -> None:
             partial(workspace.check, card.workspace),
             partial(workspace.prepare, card, root, anew=True),
             partial(workspace.diff, card, root, 10_000),
-            partial(workspace.lost_with, card, root),
+            partial(workspace.unsaved_work, card, root),
             partial(workspace.remove, card, root),
         )
         for step in steps:

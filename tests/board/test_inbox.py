@@ -93,7 +93,7 @@ async def test_a_card_in_review_and_one_on_an_archived_board(rig: BoardRig, inbo
     await rig.create(CARD)
     await rig.tell(CARD, MoveCard(status="review"))
     assert await kinds(inbox) == [("card_in_review", CARD)]
-    await rig.cards.tell_board("default", ArchiveBoard(), rig.caller())
+    await rig.cards.execute_board("default", ArchiveBoard(), rig.caller())
     assert await kinds(inbox) == []
 
 

@@ -214,7 +214,7 @@ class CardMachine(RuleBasedStateMachine):
         found = run_verdict(self.card, outcome=outcome, reason="r", problem=problem, limit=LIMIT, now=self.now)
         run = self.card.run
         assert run is not None
-        if found.nudge:
+        if found.remind:
             assert not run.reminded, "asked once"
             self._write(RunReminded(card=ID, run=run.number))
             return

@@ -120,7 +120,7 @@ async def test_the_query_and_the_rule_agree(tmp_path: Path, config: str, seed: i
         startable = {
             card.id for card in cards if card.status == "ready" and not await rig.dispatcher.starter.why_not(card)
         }
-        room = await rig.dispatcher.starter.room()
+        room = await rig.dispatcher.starter.capacity()
         wanted = room.wanted(but=[])
         found = [] if wanted is None else await rig.store.cards.to_start(wanted, now=clock.now())
         assert {row.id for row in found} <= startable

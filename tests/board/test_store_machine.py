@@ -263,7 +263,7 @@ class BoardMachine(RuleBasedStateMachine):
             records = self.do(self.rig.records(id))
             card = check_card(records)
             assert card == self.do(self.rig.card(id))
-            news += _news([record.event for record in records])  # type: ignore[misc]
+            news += _follower_note([record.event for record in records])  # type: ignore[misc]
             for run in card.runs:
                 session = self.do(self.rig.sessions.get(run.started.session))
                 open_run = card.run is not None and card.run.started.session == session.id
@@ -288,7 +288,7 @@ def _cut(call: Call) -> ToolCallFinished:
     return ToolCallFinished(turn=turn, call=call.call, tool=call.tool, outcome="unknown", output="cut", duration_ms=0)
 
 
-def _news(events: list[CardEvent]) -> int:
+def _follower_note(events: list[CardEvent]) -> int:
     return sum(
         isinstance(event, CardBlocked | CardCompleted)
         or (isinstance(event, RunFinished) and event.outcome in ("failed", "lost"))

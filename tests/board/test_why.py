@@ -78,27 +78,27 @@ async def test_priority_decides_who_is_first(rig: BoardRig) -> None:
 
 
 async def test_a_paused_board(rig: BoardRig) -> None:
-    await rig.cards.tell_board("", CreateBoard(board="work"), rig.caller())
-    await rig.cards.tell_board("work", PauseBoard(), rig.caller())
+    await rig.cards.execute_board("", CreateBoard(board="work"), rig.caller())
+    await rig.cards.execute_board("work", PauseBoard(), rig.caller())
     await rig.create(CARD, board="work")
     assert "Its board work is paused by ann" in await why(rig)
 
 
 async def test_an_archived_board_and_the_way_back(rig: BoardRig) -> None:
     await rig.create(CARD, triage=True)
-    await rig.cards.tell_board("default", ArchiveBoard(), rig.caller())
+    await rig.cards.execute_board("default", ArchiveBoard(), rig.caller())
     await rig.tell(CARD, MoveCard(status="ready"))
     assert "Its board default is archived (`holdfast board resume default`)" in await why(rig)
     with pytest.raises(Conflict, match="archived already"):
-        await rig.cards.tell_board("default", ArchiveBoard(), rig.caller())
+        await rig.cards.execute_board("default", ArchiveBoard(), rig.caller())
     with pytest.raises(Conflict, match="The board default is archived") as refused:
         await rig.create(OTHER)
     assert "holdfast board resume default" in refused.value.hint
-    await rig.cards.tell_board("default", ResumeBoard(), rig.caller())
+    await rig.cards.execute_board("default", ResumeBoard(), rig.caller())
     await rig.look()
     assert (await rig.card(CARD)).run is not None
     with pytest.raises(Conflict, match="neither paused nor archived"):
-        await rig.cards.tell_board("default", ResumeBoard(), rig.caller())
+        await rig.cards.execute_board("default", ResumeBoard(), rig.caller())
 
 
 async def test_triage_scheduled_blocked_and_in_review(rig: BoardRig) -> None:

@@ -160,7 +160,7 @@ async def test_a_session_of_a_driver_that_is_missing_says_so_and_is_at_rest(tmp_
     assert (end.outcome, end.problem.code) == ("failed", "unknown_driver")
     assert "no driver 'acp'" in end.problem.message and "builtin, script" in end.problem.hint
     await life.rig.runner.sweep()
-    assert life.rig.runner.trouble(ID) is None and len(await life.records()) == len(records)
+    assert life.rig.runner.last_failure(ID) is None and len(await life.records()) == len(records)
     await life.rig.close()
 
 

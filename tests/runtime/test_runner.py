@@ -258,14 +258,14 @@ async def test_while_nobody_works_it_is_said_why_and_a_word_does_not_wait_for_th
     rig = await Rig(tmp_path, store=Flaky(tmp_path / "holdfast.db", Corrupt("It does not match."))).start()
     await rig.create("say hello")
 
-    async def trouble() -> str:
-        found = rig.runner.trouble(ID)
+    async def last_failure() -> str:
+        found = rig.runner.last_failure(ID)
         return found.reason if found is not None else ""
 
-    assert await eventually(trouble) == "It does not match."
+    assert await eventually(last_failure) == "It does not match."
     await rig.say("say again", "m2")
     assert [turn.text for turn in check_ended(await rig.rest()).turns] == ["hello", "again"]
-    assert rig.runner.trouble(ID) is None
+    assert rig.runner.last_failure(ID) is None
     await rig.close()
 
 

@@ -71,7 +71,7 @@ class Cards:
         self._clock = clock
         self._kept: OrderedDict[str, Card] = OrderedDict()
         self._linking = asyncio.Lock()
-        self.untidy = {path.name for path in root.iterdir()} if root.is_dir() else set[str]()
+        self.to_clean = {path.name for path in root.iterdir()} if root.is_dir() else set[str]()
         """Whose workspace may be left over: at the start all, since we may have been killed in between."""
 
     async def get(self, card: str) -> Card:
@@ -140,7 +140,7 @@ class Cards:
         made = BoardCreated(board=command.board, title="Board", by=by)
         return (write, Write(board_stream(command.board), (made,), expect=0))
 
-    async def tell_board(self, name: str, command: BoardCommand, caller: Caller) -> Appended:
+    async def execute_board(self, name: str, command: BoardCommand, caller: Caller) -> Appended:
         """A command about a board as it is now."""
         name = command.board if isinstance(command, CreateBoard) else name
 
@@ -238,7 +238,7 @@ class Cards:
                         )
                     )
                 case RunFinished() as ended:
-                    said += [InputWithdrawn(input=q.event.input, by=by) for q in session.queue if _of_the_board(q)]
+                    said += [InputWithdrawn(input=q.event.input, by=by) for q in session.queue if _is_from_board(q)]
                     own_word = ended.outcome in ("done", "blocked")  # then its worker says a last word and is done
                     if session.turn is not None and session.turn.stop is None and not own_word:
                         said.append(StopRequested(turn=session.turn.number, by=by))
@@ -256,7 +256,7 @@ class Cards:
 
     async def _notices(self, card: Card, events: list[CardEvent], worker: str | None) -> list[Write]:
         """One note per block, completion and failure for each session that follows it."""
-        told = [text for event in events if (text := _news(card, event))]
+        told = [text for event in events if (text := _follower_note(card, event))]
         if not told:
             return []
         found = []
@@ -297,7 +297,7 @@ class Cards:
                 self._running.signal((await self._store.append(Append(writes, self._clock.now()))).records)
         return not await self._processes_of(card)
 
-    async def not_gone(self, card: Card) -> str:
+    async def previous_worker(self, card: Card) -> str:
         """Whether a worker of an earlier run may still be at it, or a command of one that is being ended."""
         last = resumable(card)  # between the runs it is a session like any other, and a person may have a turn in it
         for session in {run.started.session for run in [*card.runs[-3:], *([last] if last else [])]}:
@@ -307,38 +307,38 @@ class Cards:
         ends = [row.id for row in await self._processes_of(card) if row.stop_by]
         return f"its command (task {ends[0]}) is being ended" if ends else ""
 
-    async def _still_there(self, card: Card) -> str:
+    async def _user_of_workspace(self, card: Card) -> str:
         """Who may still write into its workspace."""
         left = await self._processes_of(card)
-        return f"task {left[0].id} runs" if left else await self.not_gone(card)
+        return f"task {left[0].id} runs" if left else await self.previous_worker(card)
 
-    async def tidy(self, card: Card) -> str:
+    async def clean_workspace(self, card: Card) -> str:
         """Remove the workspace of an archived card, if nothing is lost with it; else what would be."""
-        busy = await self._still_there(card)
+        busy = await self._user_of_workspace(card)
         if busy:
-            self.untidy.add(card.id)
+            self.to_clean.add(card.id)
             return f"its worker has not left yet ({busy}); it is looked at again then"
-        self.untidy.discard(card.id)
+        self.to_clean.discard(card.id)
         try:
-            lost = await asyncio.to_thread(workspace.lost_with, card, self.root)
+            lost = await asyncio.to_thread(workspace.unsaved_work, card, self.root)
             if not lost and (await self.get(card.id)).status == "archived":
                 await asyncio.to_thread(workspace.remove, card, self.root)
         except (workspace.Unusable, OSError) as error:
             return str(error)
         return lost
 
-    async def tidy_up(self, id: str) -> None:
+    async def clean_later(self, id: str) -> None:
         """One of those whose workers had not left when they were archived."""
         card = await self.get(id)
         if card.status == "archived":
-            await self.tidy(card)
+            await self.clean_workspace(card)
         else:
-            self.untidy.discard(id)
+            self.to_clean.discard(id)
 
-    async def kept(self, card: Card) -> str:
+    async def unsaved_work(self, card: Card) -> str:
         """What would be lost with its workspace; nothing when that is gone."""
         try:
-            return await asyncio.to_thread(workspace.lost_with, card, self.root)
+            return await asyncio.to_thread(workspace.unsaved_work, card, self.root)
         except (workspace.Unusable, OSError) as error:
             return str(error)
 
@@ -351,7 +351,7 @@ class Cards:
             raise Conflict(f"That would be a circle: {' → '.join([card, *path])}.")
 
 
-def _of_the_board(queued: QueuedInput) -> bool:
+def _is_from_board(queued: QueuedInput) -> bool:
     """What the board itself said to a worker, and comments; nobody is there to hear them when the run is over."""
     return queued.event.source in ("comment", "run", "reminder")
 
@@ -370,7 +370,7 @@ def _path(above: dict[str, list[str]], start: str, goal: str) -> list[str]:
     return []
 
 
-def _news(card: Card, event: CardEvent) -> str:
+def _follower_note(card: Card, event: CardEvent) -> str:
     match event:
         case CardBlocked(block_kind=kind, reason=reason):
             return f"Card {card.id} ({card.title}) is blocked ({kind}): {reason}"

@@ -19,7 +19,7 @@ from holdfast.board.run_timer import RunTimer
 from holdfast.board.starter import Starter
 from holdfast.clock import Clock
 from holdfast.domain.card import Card, Run
-from holdfast.domain.dispatch import NUDGE, RunVerdict, run_verdict, timed_out
+from holdfast.domain.dispatch import REMINDER, RunVerdict, run_verdict, timed_out
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.actor import THE_BOARD
@@ -113,19 +113,21 @@ class Dispatcher:
             for card in await self._store.cards.to_promote(self._clock.now()):
                 await self._one(card, self.starter.promote)
             await self._start()
-            for card in sorted(self._cards.untidy):
-                await self._one(card, self._cards.tidy_up)
+            for card in sorted(self._cards.to_clean):
+                await self._one(card, self._cards.clean_later)
 
     async def _start(self) -> None:
         """As many as there is room for; those that begin together share a commit."""
         tried: list[str] = []
         while True:
-            room = await self.starter.room()
+            room = await self.starter.capacity()
             ready = await self.starter.ready(room, but=tried)
             if not ready:
                 return
             tried += ready
-            await asyncio.gather(*(self._one(card, partial(self.starter.consider, room=room)) for card in ready))
+            await asyncio.gather(
+                *(self._one(card, partial(self.starter.start_if_possible, room=room)) for card in ready)
+            )
 
     async def _one(self, card: str, look: Callable[[str], Awaitable[None]]) -> None:
         """Trouble with one card must not keep the others from being looked at."""
@@ -150,19 +152,19 @@ class Dispatcher:
             await self._end(seen, RunVerdict("lost", lost, counts=False), outcome="lost")
             return
         if session.turn is not None or session.queue:
-            await self._goes_on(seen, session, now)
+            await self._check_limits(seen, session, now)
             return
         last = session.last_turn
         if last is None or session.turns <= run.started.after_turn:
             return  # its first turn is about to begin
         limit = card.max_attempts or self._profiles.settings.board.max_attempts
         found = run_verdict(card, outcome=last.outcome, reason=last.reason, problem=last.problem, limit=limit, now=now)
-        if found.nudge:
-            await self._nudge(seen, session)
+        if found.remind:
+            await self._remind(seen, session)
         else:
             await self._end(seen, found, outcome="stopped" if last.outcome == "stopped" else "failed")
 
-    async def _goes_on(self, seen: _Open, session: Session, now: int) -> None:
+    async def _check_limits(self, seen: _Open, session: Session, now: int) -> None:
         """A run that goes on: for too long, without anything that moves, or only if a person wants it to."""
         card, rules = seen.card, self._profiles.settings.board
         turn = session.turn
@@ -185,11 +187,11 @@ class Dispatcher:
             reason = f"nothing moved for {duration(still)} (frozen_after)"
             await self._end(seen, timed_out(card, "frozen", reason, limit=limit, now=now), outcome="failed")
 
-    async def _nudge(self, seen: _Open, session: Session) -> None:
+    async def _remind(self, seen: _Open, session: Session) -> None:
         """Ask once for a word about the card, in a turn of its own."""
         card, run = seen.card.id, seen.run.number
         asked = InputReceived(
-            input=f"nudge-{card}-{run}", text=NUDGE, mode="queue", by=THE_BOARD, source="reminder", ref=card
+            input=f"nudge-{card}-{run}", text=REMINDER, mode="queue", by=THE_BOARD, source="reminder", ref=card
         )
         also = Write(session_stream(session.id), (asked,), expect=session.version)
         nudged = RunReminded(card=card, run=run)

@@ -56,8 +56,8 @@ class Capacity:
         self._on_board = Counter(row.board for row in running)
         self._with_profile = Counter(row.profile for row in running)
 
-    def world(
-        self, card: Card, *, waits_for: list[str], not_gone: str, policy: ResumePolicy, refused: str
+    def dispatch_context(
+        self, card: Card, *, waits_for: list[str], previous_worker: str, policy: ResumePolicy, refused: str
     ) -> DispatchContext:
         """What a card stands in."""
         board = self._boards.get(card.board)
@@ -72,7 +72,7 @@ class Capacity:
             max_per_board=self._rules.max_per_board,
             with_profile=self._with_profile[card.profile],
             max_per_profile=self._rules.max_per_profile,
-            previous_worker=not_gone,
+            previous_worker=previous_worker,
             policy=policy,
             refused=refused,
         )
@@ -91,7 +91,7 @@ class Capacity:
             return None
         return StartQuery(boards=boards, profiles=profiles, limit=left, but=but)
 
-    def first(self, found: list[StartableCard]) -> list[str]:
+    def that_fit(self, found: list[StartableCard]) -> list[str]:
         """Those of the found ones that fit in together; the first always does."""
         on_board, with_profile = self._on_board.copy(), self._with_profile.copy()
         fit: list[str] = []
@@ -127,20 +127,22 @@ class Starter:
         self._wake = wake
         self._preparing = asyncio.Lock()  # two work trees of one repository are not made at once
 
-    async def room(self) -> Capacity:
+    async def capacity(self) -> Capacity:
         """As it is now."""
         return Capacity(await self._store.cards.running(), await self._store.cards.boards(), self._profiles)
 
     async def ready(self, room: Capacity, *, but: list[str]) -> list[str]:
         """The most urgent cards that may be started together."""
         wanted = room.wanted(but=but)
-        return [] if wanted is None else room.first(await self._store.cards.to_start(wanted, now=self._clock.now()))
+        return [] if wanted is None else room.that_fit(await self._store.cards.to_start(wanted, now=self._clock.now()))
 
-    async def _standing(self, card: Card, room: Capacity) -> str:
-        waits, not_gone = await self._waits_for(card), await self._cards.not_gone(card)
+    async def _not_startable_reason(self, card: Card, room: Capacity) -> str:
+        waits, previous_worker = await self._waits_for(card), await self._cards.previous_worker(card)
         refused = await self.refused(card)
-        world = room.world(card, waits_for=waits, not_gone=not_gone, policy=self._policy(card), refused=refused)
-        return not_startable_reason(card, world, now=self._clock.now())
+        situation = room.dispatch_context(
+            card, waits_for=waits, previous_worker=previous_worker, policy=self._policy(card), refused=refused
+        )
+        return not_startable_reason(card, situation, now=self._clock.now())
 
     async def advice(self, card: Card) -> Advice | None:
         """What a person can do about it; None for one that goes on by itself."""
@@ -153,7 +155,7 @@ class Starter:
         """Why a blocked card would only be blocked again by its policy `resume`, if it would."""
         if card.status != "blocked":
             return ""
-        return choose_session(card, self._policy(card), missing=await self._missing(resumable(card))).refused
+        return choose_session(card, self._policy(card), missing=await self._why_not_resumable(resumable(card))).refused
 
     def _policy(self, card: Card) -> ResumePolicy:
         return card.resume or self._profiles.resume_of(card.profile) or self._profiles.settings.board.resume
@@ -164,12 +166,12 @@ class Starter:
 
     async def why_not(self, card: Card) -> str:
         """Why it is not started; nothing when it is about to be."""
-        return await self._standing(card, await self.room())
+        return await self._not_startable_reason(card, await self.capacity())
 
     async def why_not_started(self, cards: list[Card]) -> dict[str, str]:
         """The same for many, by their ids."""
-        room = await self.room() if cards else None
-        return {card.id: await self._standing(card, room) for card in cards if room is not None}
+        room = await self.capacity() if cards else None
+        return {card.id: await self._not_startable_reason(card, room) for card in cards if room is not None}
 
     async def preview(self, card: Card) -> tuple[SessionChoice, FirstInput]:
         """Whose session the next run would go on with, and what it would be told."""
@@ -180,7 +182,7 @@ class Starter:
     async def _choose(self, card: Card) -> tuple[SessionChoice, str]:
         policy = self._policy(card)
         last = resumable(card)
-        choice = choose_session(card, policy, missing=await self._missing(last))
+        choice = choose_session(card, policy, missing=await self._why_not_resumable(last))
         if choice.resumes is not None or not card.runs:
             return choice, ""
         said = "" if last is None else digest((await self._sessions.get(last.started.session)).context())
@@ -198,10 +200,10 @@ class Starter:
         moved = CardMoved(card=id, status="ready", reason=reason, by=THE_BOARD)
         await self._cards.write(CardChange(card, [moved], THE_BOARD))
 
-    async def consider(self, id: str, room: Capacity) -> None:
+    async def start_if_possible(self, id: str, room: Capacity) -> None:
         """Start it, unless something stands in its way after all."""
         card = await self._cards.get(id)
-        if card.status == "ready" and not await self._standing(card, room):
+        if card.status == "ready" and not await self._not_startable_reason(card, room):
             await self._start(card)
 
     async def _start(self, card: Card) -> None:
@@ -220,9 +222,11 @@ class Starter:
             await self._block(card, f"its workspace cannot be used: {error}")
             return
         said = first_input(card, choice, found=found.words, hand_over=hand_over, now=self._clock.now())
-        await self.claim(card, choice, found, said)
+        await self.begin_run(card, choice, found, said)
 
-    async def claim(self, card: Card, choice: SessionChoice, found: workspace.WorkspaceState, said: FirstInput) -> bool:
+    async def begin_run(
+        self, card: Card, choice: SessionChoice, found: workspace.WorkspaceState, said: FirstInput
+    ) -> bool:
         """The run, its session, its task and its first words in one append: whoever is second is not it."""
         if card.run is not None:
             return False
@@ -261,7 +265,7 @@ class Starter:
         log.info("card %s: run %d in session %s, %s", card.id, number, session, how)
         return True
 
-    async def _missing(self, run: Run | None) -> str:
+    async def _why_not_resumable(self, run: Run | None) -> str:
         """Why the session of a run cannot be gone on with."""
         if run is None:
             return ""

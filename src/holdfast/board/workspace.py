@@ -135,7 +135,7 @@ def diff(card: Card, root: Path, limit: int) -> str:
     return (text + new)[:limit]
 
 
-def lost_with(card: Card, root: Path) -> str:
+def unsaved_work(card: Card, root: Path) -> str:
     """What would be lost with its workspace; nothing when it can go."""
     kind = card.workspace.partition(":")[0]
     own = root / card.id
@@ -157,7 +157,7 @@ def lost_with(card: Card, root: Path) -> str:
 
 
 def remove(card: Card, root: Path) -> None:
-    """Take it away after `lost_with` said that nothing is lost. What has work in it after all stays."""
+    """Take it away after `unsaved_work` said that nothing is lost. What has work in it after all stays."""
     kind, _, path = card.workspace.partition(":")
     own = root / card.id
     if kind == "scratch" and own.is_dir():

@@ -212,7 +212,7 @@ def comment_input(by: str, text: str) -> str:
     return f"[{by} wrote:]\n{text}"
 
 
-NUDGE = (
+REMINDER = (
     "[You ended your turn, but the card is still open. Call kanban_complete if it is done, or kanban_block with "
     "what you need. If neither fits, go on.]"
 )
@@ -230,7 +230,7 @@ class RunVerdict:
     counts: bool = False
     again_at: int | None = None
     block: BlockKind | None = None
-    nudge: bool = False
+    remind: bool = False
 
 
 def run_verdict(card: Card, *, outcome: str, reason: str, problem: Problem | None, limit: int, now: int) -> RunVerdict:
@@ -243,7 +243,7 @@ def run_verdict(card: Card, *, outcome: str, reason: str, problem: Problem | Non
     if outcome == "done":
         if run is not None and not run.reminded:
             return RunVerdict(
-                "left_without_a_word", "its worker ended its turn without a word about the card", nudge=True
+                "left_without_a_word", "its worker ended its turn without a word about the card", remind=True
             )
         return _counted(card, "left_without_a_word", "its worker left without completing or blocking it", limit)
     if problem is None:

@@ -77,7 +77,7 @@ def check_permission(
         )
     try:
         subject = tool.subject(context, call.arguments)
-        narrowed = replace(context, approved_path=_only(tool, context, call, subject))
+        narrowed = replace(context, approved_path=_approved_path(tool, context, call, subject))
     except (ToolFailed, OSError) as error:
         return failed_outcome(error)  # whoever allows a call that cannot be carried out would allow something else
     answer = turn.answers.get(call.call)
@@ -90,7 +90,7 @@ def check_permission(
             found = strictest((found, _hand_over_policy(tool, handed_to, known, session.allowed)))
         if found == "deny":
             whose = "" if profile == session.profile else ", which created this work,"
-            return ToolOutcome("failed", f"The profile {profile!r}{whose} does not allow {_name(tool, subject)}.")
+            return ToolOutcome("failed", f"The profile {profile!r}{whose} does not allow {_shown_name(tool, subject)}.")
         policy = strictest((policy, found))
     if tool.name == QUESTION.name:
         return _question(session, turn, call)
@@ -111,7 +111,7 @@ def check_permission(
     return _approval(session, turn, call, tool, handed_to or subject, shown)
 
 
-def _only(tool: AnyTool, context: ToolContext, call: Call, subject: str) -> str:
+def _approved_path(tool: AnyTool, context: ToolContext, call: Call, subject: str) -> str:
     """The file that a call is about, or the directory of a command, after all links are followed."""
     if not isinstance(tool, Tool) or tool.subject_field not in ("path", "command"):
         return ""
@@ -133,7 +133,7 @@ def rule_policy(
     if isinstance(tool, Tool) and tool.subject_field == "command":
         return _command_policy(tool, call, subject, rules, context=context, granted=granted)
     matching = [pattern for pattern, rule in rules.items() if fits(pattern, tool.name, subject, rule)]
-    policy = _longest(matching, rules) if matching else _usual(tool, call)
+    policy = _most_specific(matching, rules) if matching else _default_policy(tool, call)
     if policy == "ask" and any(fits(pattern, tool.name, subject) for pattern in granted):
         return "allow"
     return policy
@@ -142,7 +142,7 @@ def rule_policy(
 def _hand_over_policy(tool: AnyTool, profile: str, rules: dict[str, Policy], granted: Collection[str]) -> Policy:
     """Work for another profile is asked for, unless a rule names that profile: `"kanban_create:reviewer" = "allow"`."""
     naming = [pattern for pattern, rule in rules.items() if ":" in pattern and fits(pattern, tool.name, profile, rule)]
-    policy = _longest(naming, rules) if naming else "ask"
+    policy = _most_specific(naming, rules) if naming else "ask"
     if policy == "ask" and any(":" in pattern and fits(pattern, tool.name, profile) for pattern in granted):
         return "allow"
     return policy
@@ -151,21 +151,21 @@ def _hand_over_policy(tool: AnyTool, profile: str, rules: dict[str, Policy], gra
 def _command_policy(
     tool: AnyTool, call: Call, line: str, rules: dict[str, Policy], *, context: ToolContext, granted: Collection[str]
 ) -> Policy:
-    otherwise = policy_of_tool(tool.name, rules) or _usual(tool, call)
-    about = [(_about(pattern), rule) for pattern, rule in rules.items() if _speaks_of(pattern, tool.name)]
-    given = [_about(pattern) for pattern in granted if _speaks_of(pattern, tool.name)]
+    otherwise = policy_of_tool(tool.name, rules) or _default_policy(tool, call)
+    about = [(_subject_pattern(pattern), rule) for pattern, rule in rules.items() if _names_tool(pattern, tool.name)]
+    given = [_subject_pattern(pattern) for pattern in granted if _names_tool(pattern, tool.name)]
     if tool.name in granted and otherwise == "ask":
         otherwise = "allow"
     known = split_rules(about, otherwise, given)
     return line_policy(line, known, lambda found: _may_redirect(found, line, call, rules, context))
 
 
-def _speaks_of(pattern: str, tool: str) -> bool:
+def _names_tool(pattern: str, tool: str) -> bool:
     name, colon, _ = pattern.partition(":")
     return bool(colon) and fnmatchcase(tool, name)
 
 
-def _about(pattern: str) -> str:
+def _subject_pattern(pattern: str) -> str:
     return pattern.partition(":")[2]
 
 
@@ -188,33 +188,34 @@ def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Po
     path = context.display(resolved)
     tool = "write" if found.writes else "read"
     matching = [pattern for pattern, rule in rules.items() if fits(pattern, tool, path, rule)]
-    return (_longest(matching, rules) if matching else "ask" if found.writes else "allow") == "allow"
+    return (_most_specific(matching, rules) if matching else "ask" if found.writes else "allow") == "allow"
 
 
-def _longest(matching: list[str], rules: dict[str, Policy]) -> Policy:
+def _most_specific(matching: list[str], rules: dict[str, Policy]) -> Policy:
     return rules[max(matching, key=lambda pattern: (":" in pattern, len(pattern)))]
 
 
-def _usual(tool: AnyTool, call: Call) -> Policy:
+def _default_policy(tool: AnyTool, call: Call) -> Policy:
     if tool.default_policy == "ask" and effect_of(tool, call.arguments) == "pure":
         return "allow" if isinstance(tool, Tool) else "ask"
     return tool.default_policy
 
 
-def _name(tool: AnyTool, subject: str) -> str:
+def _shown_name(tool: AnyTool, subject: str) -> str:
     return f"{tool.name} {subject}".strip()
 
 
 def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: str, shown: ShownCall) -> WaitOpened:
     """The pattern is what else is allowed by `session` or `always`; empty when there is no rule for it."""
-    about = _offered(tool, subject)
+    about = _pattern_to_grant(tool, subject)
     pattern = tool.name if not subject else f"{tool.name}:{about}" if about else ""
     again = " again, since something changed after it was approved" if call.call in turn.answers else ""
+    name = _shown_name(tool, subject or call.arguments[:ARGUMENTS_SHOWN])
     return WaitOpened(
         turn=turn.number,
         wait=wait_id(session, turn),
         purpose="approval",
-        reason=f"{bounded(_name(tool, subject or call.arguments[:ARGUMENTS_SHOWN]), SHOWN)} needs a permission{again}",
+        reason=f"{bounded(name, SHOWN)} needs a permission{again}",
         call=call.call,
         choices=["allow", "call", "session", "always", "deny"] if pattern else ["allow", "call", "deny"],
         pattern=pattern,
@@ -223,7 +224,7 @@ def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: 
     )
 
 
-def _offered(tool: AnyTool, subject: str) -> str:
+def _pattern_to_grant(tool: AnyTool, subject: str) -> str:
     """A command with any arguments, or the files of the same directory; of anything else just this very subject."""
     if isinstance(tool, Tool) and tool.subject_field == "command":
         return rule_to_offer(subject)

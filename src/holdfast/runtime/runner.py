@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class WorkerFailure:
     """What ended the last worker of a session; another one starts when the timer is over."""
 
     reason: str
@@ -82,14 +82,14 @@ class Runner:
         self._beating: asyncio.Task[None] | None = None
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
-        self._troubles: dict[str, Trouble] = {}
+        self._failures: dict[str, WorkerFailure] = {}
         self._at_rest: dict[str, int] = {}
         """The version at which a session that is not idle had nothing to do: it waits for a person."""
         self._to_resume: dict[str, None] = {}
         """Open sessions that nobody works on yet, in order."""
         self._resuming: asyncio.Task[None] | None = None
         self._follower = LogFollower(
-            store, self._hear, wanted=_wakes, name="the runner", sweep=self.sweep, sweep_seconds=SWEEP_SECONDS
+            store, self._react, wanted=_wakes, name="the runner", sweep=self.sweep, sweep_seconds=SWEEP_SECONDS
         )
         self._leaving = asyncio.Event()
 
@@ -103,9 +103,9 @@ class Runner:
         """How the following of the log goes."""
         return self._follower.state
 
-    def trouble(self, session: str) -> Trouble | None:
+    def last_failure(self, session: str) -> WorkerFailure | None:
         """Why nobody works on a session for a moment, if its last worker failed."""
-        return None if session in self._workers else self._troubles.get(session)
+        return None if session in self._workers else self._failures.get(session)
 
     async def start(self) -> None:
         """Find everything that is open, then wait for words. The open turns go on a few at a time."""
@@ -119,7 +119,7 @@ class Runner:
     async def stop(self) -> None:
         """Suspend every worker; what they were doing goes on at the next start."""
         self._leaving.set()
-        for trouble in self._troubles.values():
+        for trouble in self._failures.values():
             trouble.timer.cancel()
         tasks = [*self._workers.values()]
         tasks += [task for task in (self._resuming, self._beating) if task is not None]
@@ -135,9 +135,9 @@ class Runner:
         if session in self._workers:
             self._again.add(session)
             return
-        if (trouble := self._troubles.get(session)) is not None:
+        if (trouble := self._failures.get(session)) is not None:
             trouble.timer.cancel()
-        task = asyncio.create_task(self._work(session), name=f"worker {session}")
+        task = asyncio.create_task(self._work_with_retry(session), name=f"worker {session}")
         self._workers[session] = task
         task.add_done_callback(lambda _: self._ended(session))
 
@@ -147,7 +147,7 @@ class Runner:
             self._again.discard(session)
             self.wake(session)
 
-    async def _hear(self, stream: str, _kinds: set[str]) -> None:
+    async def _react(self, stream: str, _kinds: set[str]) -> None:
         self.wake(stream.removeprefix("session/"))
 
     async def sweep(self) -> None:
@@ -156,12 +156,12 @@ class Runner:
         versions = {row.id: row.version for row in rows}
         self._at_rest = {id: seen for id, seen in self._at_rest.items() if versions.get(id) == seen}
         for id in versions:
-            if not (id in self._workers or id in self._at_rest or id in self._troubles):
+            if not (id in self._workers or id in self._at_rest or id in self._failures):
                 self._to_resume[id] = None
         if self._to_resume and (self._resuming is None or self._resuming.done()):
-            self._resuming = asyncio.create_task(self._resume())
+            self._resuming = asyncio.create_task(self._resume_pending())
 
-    async def _resume(self) -> None:
+    async def _resume_pending(self) -> None:
         """A few at a time: many turns that ask their models at once would only fail together."""
         while self._to_resume and not self._leaving.is_set():
             some = [*self._to_resume][:RESUME_AT_ONCE]
@@ -176,11 +176,11 @@ class Runner:
                 await asyncio.to_thread(self._heartbeat.beat)
             await asyncio.sleep(BEAT_SECONDS)
 
-    async def _break(self, session: Session) -> Break:
+    async def _measure_break(self, session: Session) -> Break:
         """For how long nobody worked on a turn that is open, as far as that is known."""
         if session.turn is None:
             return NO_BREAK
-        if (trouble := self._troubles.get(session.id)) is not None:
+        if (trouble := self._failures.get(session.id)) is not None:
             return Break(elapsed(self._clock, trouble.at), f"its worker ended: {trouble.reason.rstrip('.')}")
         away = None if self._heartbeat is None else self._heartbeat.away_ms()
         signs = await self._signs_of_commands(session, session.turn) if session.turn.open_calls else []
@@ -195,28 +195,28 @@ class Runner:
         alive = [self._clock.now() for row in rows if row.state == "running" and _is_there(row.pid)]
         return ended + alive
 
-    async def _work(self, session_id: str) -> None:
+    async def _work_with_retry(self, session_id: str) -> None:
         """Work on a session. Whatever ends a worker early, another one starts after a growing pause."""
         try:
-            await self._attend(session_id)
+            await self._prepare_worker(session_id)
         except Exception as error:
             self._failed(session_id, error)
         else:
-            self._troubles.pop(session_id, None)
+            self._failures.pop(session_id, None)
 
     def _failed(self, session: str, error: Exception) -> None:
-        before = self._troubles.get(session)
+        before = self._failures.get(session)
         failures = 1 if before is None else before.failures + 1
         pause = growing_pause(failures, first=RETRY_SECONDS)
         words = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
         trouble = None if isinstance(error, HoldfastError) else error
         log.warning("worker of %s ended, another one starts in %g s: %s", session, pause, words, exc_info=trouble)
         timer = asyncio.get_running_loop().call_later(pause, self.wake, session)
-        self._troubles[session] = Trouble(words, failures, pause, self._clock.now(), timer)
+        self._failures[session] = WorkerFailure(words, failures, pause, self._clock.now(), timer)
         if self._leaving.is_set():
             timer.cancel()
 
-    async def _attend(self, session_id: str) -> None:
+    async def _prepare_worker(self, session_id: str) -> None:
         session = await self._sessions.get(session_id)
         writer = SessionWriter(
             self._store,
@@ -239,7 +239,7 @@ class Runner:
             await writer.refresh()
             left = await self._store.partial(session_stream(session_id))
         partial = Partial() if left is None else Partial(left.text, left.thinking, left.at)
-        await self._run(writer, driver, partial)
+        await self._run_worker(writer, driver, partial)
         self._try_again_later(writer.session)
 
     def _driver(self, writer: SessionWriter) -> Driver:
@@ -258,7 +258,7 @@ class Runner:
             seconds = ((failed.retry_at or 0) - now) / 1000
             asyncio.get_running_loop().call_later(seconds, self.wake, session.id)
 
-    async def _run(self, writer: SessionWriter, driver: Driver, left: Partial) -> None:
+    async def _run_worker(self, writer: SessionWriter, driver: Driver, left: Partial) -> None:
         with self._store.subscribe(session_stream(writer.session.id)) as changes:
             worker = Worker(
                 writer,
@@ -270,7 +270,7 @@ class Runner:
                 work_time=self._work_time,
             )
             try:
-                await worker.run(left, await self._break(writer.session))
+                await worker.run(left, await self._measure_break(writer.session))
             except (asyncio.CancelledError, HoldfastError):
                 raise
             except Exception as error:  # a bug must not leave a turn that looks as if it were running

@@ -163,7 +163,7 @@ class Subscription(Protocol):
     def drain(self) -> dict[str, set[str]]:
         """The streams that changed since the last call, each with the kinds of its new events.
 
-        A nudge leaves a stream without kinds.
+        A hint leaves a stream without kinds.
         """
 
     def __enter__(self) -> Self: ...

@@ -55,7 +55,7 @@ class LogSubscription:
         return changed
 
     def notice(self, stream: str, kind: str | None) -> None:
-        """Called by the tail; None is a nudge."""
+        """Called when something was committed; None is a hint."""
         if self._wanted is not None and kind is not None and not self._wanted(stream, kind):
             return
         kinds = self._changed.setdefault(stream, set())

@@ -92,7 +92,7 @@ async def list_boards(at: GatewayDep, archived: bool = False) -> Response:
 
 async def _tell_board(at: Gateway, name: str, request: Request, shape: type[BoardCommand]) -> Response:
     command, caller = await parse_command(request, shape, subject=name)
-    done = await at.cards.tell_board(name, command, caller)
+    done = await at.cards.execute_board(name, command, caller)
     board = done.stream.removeprefix("board/")
     shown = BoardAccepted(board=board, version=done.version, seq=done.seq, duplicate=done.duplicate)
     return answer(shown, status=202)
@@ -200,7 +200,7 @@ async def _detail(at: Gateway, id: str) -> CardDetail:
         followers=list(card.followers),
         runs=runs,
         why=await at.dispatcher.starter.why_not(card),
-        kept=await at.cards.kept(card) if card.status == "archived" else "",
+        kept=await at.cards.unsaved_work(card) if card.status == "archived" else "",
         limits=[] if card.rights is None else describe(card.rights),
     )
 
@@ -254,7 +254,7 @@ async def _execute(at: Gateway, card: str, request: Request, shape: type[CardCom
     if isinstance(command, FollowCard):
         command = msgspec.structs.replace(command, session=(await find_session(at, command.session)).id)
     done = await at.cards.execute(card, command, caller)
-    kept = await at.cards.tidy(await at.cards.get(card)) if isinstance(command, ArchiveCard) else ""
+    kept = await at.cards.clean_workspace(await at.cards.get(card)) if isinstance(command, ArchiveCard) else ""
     shown = CardAccepted(
         card=card, stream=done.stream, version=done.version, seq=done.seq, duplicate=done.duplicate, kept=kept
     )
@@ -340,4 +340,4 @@ async def release_workspace(at: GatewayDep, row: CardDep) -> Response:
     if card.status != "archived":
         hint = f"`holdfast card archive {card.id}` removes it if nothing would be lost with it."
         raise Conflict(f"Card {card.id} is {card.status}; its workspace may still be needed.", hint=hint)
-    return answer(CardReleased(card.id, await at.cards.tidy(card)))
+    return answer(CardReleased(card.id, await at.cards.clean_workspace(card)))

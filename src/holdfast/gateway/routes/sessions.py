@@ -296,7 +296,7 @@ async def statements(at: Gateway, session: str) -> list[Statement]:
     sentences = why(state, now=now) + why_chapter(state, at.reset_scheduler.outlook(state), now=now)
     stream = session_stream(session)
     shown = [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
-    if (trouble := at.runner.trouble(session)) is not None:
+    if (trouble := at.runner.last_failure(session)) is not None:
         text = f"Its worker ended: {trouble.reason.rstrip('.')}. Another one starts {trouble.pause:g} s after that."
         shown.insert(0, Statement(text=text, stream=stream, version=state.version, at=trouble.at))
     return shown
