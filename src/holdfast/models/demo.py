@@ -92,7 +92,8 @@ class DemoModel:
             async for piece in _say(speech, first=not text):
                 text += piece
                 yield ModelDelta(piece)
-        usage = Usage(input_tokens=sum(map(message_size, request.messages)), output_tokens=len(text) >> TOKEN_SHIFT)
+        asked = sum(map(message_size, request.messages)) if request.tokens is None else request.tokens
+        usage = Usage(input_tokens=asked, output_tokens=len(text) >> TOKEN_SHIFT)
         yield ModelAnswer(text, calls=calls, finish_reason="tool_calls" if calls else "stop", usage=usage)
 
 

@@ -31,6 +31,8 @@ class ModelRequest:
     tools: list[ToolSpec]
     step: int = 1
     """How many times the model was asked in this turn, with this time."""
+    tokens: int | None = None
+    """About how many tokens the messages are, if somebody has counted them."""
     session: str = ""
     """Whose conversation it is: the next request of the same one mostly begins with the same messages."""
     about: list[Message] = field(default_factory=list)

@@ -25,7 +25,8 @@ def model_request(
     """Everything that one call depends on: who it is, where it works, what was said, what it can do."""
     parts = [instructions.strip(), f"Your working directory is {context.cwd}.", _of_the_directory(context)]
     whole = "\n\n".join(filter(None, parts))
-    return ModelRequest(turn, whole, session.context(), tools, step=step, session=session.id)
+    seen = session.seen
+    return ModelRequest(turn, whole, seen[:], tools, step=step, tokens=seen.tokens(), session=session.id)
 
 
 def fixed_size(request: ModelRequest) -> int:
