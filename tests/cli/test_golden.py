@@ -21,7 +21,7 @@ from tests.e2e.gateway import GatewayProcess, until
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
 TIMES = {"at", "created_at", "updated_at", "started_at", "finished_at", "duration_ms", "uptime_ms", "away_ms"}
-TOKENS = {"input_tokens", "output_tokens"}
+TOKENS = {"input_tokens", "output_tokens", "fixed_tokens"}
 """They count the characters of paths, too."""
 TIMES |= {"expires_at", "seen_at", "opened_at", "age_ms", "moved_at"}
 WORDS = {"detail", "reason", "message", "content", "rebuilt", "evidence", "why"}

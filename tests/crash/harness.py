@@ -14,11 +14,13 @@ from random import SystemRandom
 from typing import assert_never
 
 from holdfast.domain.commands import CompactSession, SessionCommand, UndoReset
+from holdfast.domain.compaction import CompactionRules
 from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import Record
 from holdfast.domain.events.chapter import SummaryWritten
 from holdfast.domain.events.session import InputMode, ModelInterrupted, ModelRequested, ToolCallFinished
 from holdfast.domain.history import UserMessage
+from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from tests.domain.chapters import check_context
@@ -95,6 +97,7 @@ class Scenario:
     expect: Callable[[History, Path], None]
     left: Callable[[Session], None] = lambda session: None
     """What must be true of the session in the end."""
+    limits: TurnLimits | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -179,7 +182,7 @@ class Survivor:
 
     async def _life(self, faults: list[Fault]) -> bool:
         store = MortalStore(self._home / "holdfast.db", faults[0] if faults else None)
-        rig = House(self._home, store=store)
+        rig = House(self._home, store=store, limits=self._scenario.limits)
         await self._expect_cut(rig)
         client = asyncio.create_task(self._client(rig))
         death = asyncio.create_task(store.died.wait())
@@ -323,6 +326,25 @@ def _rejoined(session: Session) -> None:
     assert heard == ["say three", "say four"]
 
 
+def _summarised(records: Sequence[Record]) -> bool:
+    return any(isinstance(e := record.event, SummaryWritten) and e.purpose == "compaction" for record in records)
+
+
+LONG_FILE = {"path": "long.txt", "content": "line\n" * 800}
+LONG_TURN = "\n".join(
+    [f"call {call('write', **LONG_FILE)}", *[f"call {call('read', path='long.txt')}"] * 4, "say done"]
+)
+"""More than fits."""
+
+
+def _fits(session: Session) -> None:
+    """What it was to do is there, what it read before was trimmed and summarised, and what is left fits."""
+    assert session.context()[-1].turn == 1 and session.size <= 4_500
+    assert LONG_TURN in [message.text for message in session.context() if isinstance(message, UserMessage)]
+    assert session.chapter.summary is not None and session.chapter.summary.covers_step > 0
+    assert session.made_visible() == session.seen
+
+
 def _raced(session: Session) -> None:
     """The message is on one side of the boundary, whichever."""
     assert session.chapter.number == 2 and session.chapter.opened is not None
@@ -345,12 +367,19 @@ SCENARIOS += [
                 Say("m3", "say three"),
                 AtRest(),
                 Tell("c1", CompactSession(instructions="briefly")),
-                Until(seen(SummaryWritten)),
+                Until(_summarised),
                 Say("m4", "say four"),
             ),
         ),
         texts("one", "two", "three", "four"),
         _rejoined,
+    ),
+    Scenario(
+        "a long turn",
+        ((Create(LONG_TURN),),),
+        texts("done"),
+        _fits,
+        TurnLimits(resume_attempts=100, compaction=CompactionRules(threshold=3_600, limit=4_500)),
     ),
     Scenario(
         "a reset and a message",

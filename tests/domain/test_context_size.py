@@ -136,7 +136,7 @@ text = st.builds(lambda size, letter: letter * size, st.integers(0, 30_000), st.
 steps = st.lists(st.lists(text, min_size=1, max_size=4), max_size=14)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(turns=st.lists(steps, min_size=1, max_size=3), counts=st.booleans(), window=st.sampled_from([0, 0, 4_000]))
 def test_no_request_exceeds_the_limit_and_none_is_torn(turns: list[list[list[str]]], counts: bool, window: int) -> None:
     book = Turns(counts=counts, window=window)

@@ -32,4 +32,7 @@ async def test_it_finds_words_results_and_what_was_asked_of_tools(tmp_path: Path
     assert "walrus" not in (await recall(text="walrus")).replace("'walrus'", "")
     assert "marmot.txt" in await recall(turn=1)
     assert (await tool.call(context, json.dumps({"turn": 9}))).outcome == "failed"
+    whole = await recall(call="1.1.0")
+    assert "marmot.txt" in whole and await recall(call="1.1.0", offset=6) == whole[6:]
+    assert (await tool.call(context, json.dumps({"call": "9.9.9"}))).outcome == "failed"
     await house.close()

@@ -330,6 +330,7 @@ def _boundary(session: Session, found: Sizes, last: Position, keep_recent: int) 
     kept = sum(map(message_size, session.assignment(last)))
     summary = min(SUMMARY_TOKENS, found.threshold // 8)
     recent = (ended - keep_recent, WHOLE_TURN)
+    left = found.size
     for end in candidates:
         if end < recent:
             continue
@@ -337,7 +338,8 @@ def _boundary(session: Session, found: Sizes, last: Position, keep_recent: int) 
         left = found.size - freed + summary
         if left <= (found.threshold * 9 // 10 if end == recent else found.goal):
             return end
-    return candidates[-1] if found.size > found.limit else None  # while it fits, nobody waits in vain
+    enough = candidates[-1][0] > ended and left <= found.threshold
+    return candidates[-1] if enough or found.size > found.limit else None  # while it fits, nobody waits in vain
 
 
 def retry_at(chapter: Chapter, *, now: int) -> int | None:
