@@ -20,7 +20,6 @@ EMPTY_NAMES = {"utils", "common", "helpers", "core", "manager", "misc", "base"}
 LONG_BY_NATURE = {
     ("domain/session_fold.py", "_evolve"),
     ("domain/card.py", "evolve_card"),
-    ("store/projection.py", "_after_rare_event"),
 }
 """A match over a closed union has one arm per member."""
 
