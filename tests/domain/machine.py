@@ -67,7 +67,6 @@ from holdfast.domain.next_step import (
     Sleep,
     TurnLimits,
     closing_events,
-    failed_summary,
     next_step,
     stop_reason,
 )
@@ -76,6 +75,7 @@ from holdfast.domain.resume import pick_up
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.domain.session_rules import decide
+from holdfast.domain.unfinished_summary import failed_summary
 from tests.actors import person
 from tests.domain.book import ID, PROBLEM, answer
 from tests.domain.chapters import check_context, freshness

@@ -12,7 +12,6 @@ from hashlib import blake2s
 
 from msgspec.structs import replace
 
-from holdfast.domain.chapter import INTERRUPTED
 from holdfast.domain.compaction import (
     OFF,
     Compact,
@@ -25,7 +24,6 @@ from holdfast.domain.compaction import (
 )
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.actor import is_person
-from holdfast.domain.events.chapter import SummaryFailed, SummaryStarted
 from holdfast.domain.events.parts import Call
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
@@ -374,36 +372,4 @@ def close_call(
         duration_ms=0 if now is None or open_call.started is None else max(0, now - open_call.started),
         task=task,
         stopped=stopped and open_call.effect is not None,
-    )
-
-
-def interrupted_summary(session: Session, reason: str, *, now: int) -> list[AnyEvent]:
-    """The end of a summary that was being written, if one was. It is written again later."""
-    trying = session.chapter.in_progress
-    if trying is None:
-        return []
-    problem = Problem(code=INTERRUPTED, message=f"The summary was cut: {reason}.")
-    return [failed_summary(trying, problem, retry_at=now)]
-
-
-def cancelled_hand_over(session: Session) -> list[AnyEvent]:
-    """The end of a reset that waited for its note when a message came."""
-    if not session.chapter.hand_over_requested:
-        return []
-    problem = Problem(code=INTERRUPTED, message="A message came before the note was written: there is no reset.")
-    attempt = session.chapter.hand_over_failures + 1
-    return [
-        SummaryFailed(covers_turn=session.turns, attempt=attempt, problem=problem, retry_at=None, purpose="hand_over")
-    ]
-
-
-def failed_summary(started: SummaryStarted, problem: Problem, *, retry_at: int | None) -> SummaryFailed:
-    """The end of a summary that did not come."""
-    return SummaryFailed(
-        covers_turn=started.covers_turn,
-        covers_step=started.covers_step,
-        attempt=started.attempt,
-        problem=problem,
-        retry_at=retry_at,
-        purpose=started.purpose,
     )

@@ -11,12 +11,12 @@ from holdfast.domain.next_step import (
     TurnLimits,
     close_call,
     interrupted_answer,
-    interrupted_summary,
     stop_reason,
     wait_id,
 )
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.text import duration
+from holdfast.domain.unfinished_summary import interrupted_summary
 
 CRASHED = "the gateway was killed or crashed"
 AGAIN_AFTER_CRASH = frozenset({"pure", "idempotent", "keyed"})

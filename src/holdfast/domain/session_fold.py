@@ -61,11 +61,20 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.events.system import SystemEvent
 from holdfast.domain.events.task import TaskEvent
-from holdfast.domain.history import WHOLE_TURN, AgentMessage, History, Message, Note, ToolResult, UserMessage
+from holdfast.domain.history import WHOLE_TURN, AgentMessage, History, Note, ToolResult, UserMessage
 from holdfast.domain.queue import QueuedInput, revise, take, withdraw
 from holdfast.domain.rights import NO_LIMITS, intersect
 from holdfast.domain.session import LastTurn, OpenCall, Session, Turn, is_person_active, trim_results
-from holdfast.domain.text import duration
+from holdfast.domain.session_context import (
+    current_step,
+    interrupted_note,
+    resume_note,
+    seen_anew,
+    shorter,
+    with_chapter,
+    with_count,
+    with_messages,
+)
 
 DIGEST, TRY_AGAIN = "digest", "try again"
 """What a person may choose when there is no summary."""
@@ -122,7 +131,7 @@ def _evolve(session: Session, record: Record) -> Session:
             joined = _did(session, e, here, yielded=False, released=0, by_person=by_person)
             return _take(joined, e.turn, e.inputs)
         case ModelInterrupted() as e:
-            return _note(_did(session, e, here, asked=False), e.turn, _interrupted_note(e))
+            return _note(_did(session, e, here, asked=False), e.turn, interrupted_note(e))
         case ModelFailed() as e:
             return _model_failed(session, e, here)
         case TurnSuspended() as e:
@@ -138,7 +147,7 @@ def _evolve(session: Session, record: Record) -> Session:
                 stood_still_ms=turn.stood_still_ms + e.away_ms,
                 interruptions=(*turn.interruptions, (record.version, record.at, e.away_ms, e.reason)),
             )
-            return _note(resumed, e.turn, _resume_note(e))
+            return _note(resumed, e.turn, resume_note(e))
         case WaitOpened() as e:
             return _did(session, e, here, wait=e, suspended="", failed=None, waits=_turn(session).waits + 1)
         case WaitAnswered() as e:
@@ -201,8 +210,8 @@ def _of_session(session: Session, event: Other, here: EventRef) -> Session:
         case TurnUndone() as e:
             kept = History(message for message in session.messages if message.turn != e.turn)
             session = replace(session, undone=session.undone | {e.turn}, messages=kept)
-            session = _with_chapter(session, replace(session.chapter, hand_over=None, hand_over_failures=0))
-            return _acted(_dismiss(_seen_anew(session), e.turn), here, e.by)
+            session = with_chapter(session, replace(session.chapter, hand_over=None, hand_over_failures=0))
+            return _acted(_dismiss(seen_anew(session), e.turn), here, e.by)
         case FailureDismissed() as e:
             return _acted(_dismiss(session, e.turn), here, e.by)
         case SessionArchived():
@@ -239,25 +248,19 @@ def _of_chapter(session: Session, event: ChapterEvent, here: EventRef) -> Sessio
         case ChapterOpened():
             closed = replace(session.chapter, requested=None)
             chapters = (*session.chapters[:-1], closed, Chapter(event.chapter, session.turns, event, here))
-            return _seen_anew(replace(session, chapters=chapters, first_input=None, last_active=None, postponed=None))
+            return seen_anew(replace(session, chapters=chapters, first_input=None, last_active=None, postponed=None))
         case ChapterRejoined():
             chapters = session.chapters[:-1]
-            return _seen_anew(replace(session, chapters=chapters, first_input=here, last_active=here, postponed=None))
+            return seen_anew(replace(session, chapters=chapters, first_input=here, last_active=here, postponed=None))
         case other:
-            session = _with_chapter(session, evolve_compaction(session.chapter, other, here))
+            session = with_chapter(session, evolve_compaction(session.chapter, other, here))
             if isinstance(other, SummaryRequested):
                 return _acted(session, here, other.by)
             if isinstance(other, ToolResultsTrimmed):
-                return _shorter(session, History(trim_results(session.context(), other)), other.tokens_after)
+                return shorter(session, History(trim_results(session.context(), other)), other.tokens_after)
             if isinstance(other, SummaryWritten) and other.purpose == "compaction":
-                return _shorter(session, session.made_visible(), other.tokens_after)
+                return shorter(session, session.made_visible(), other.tokens_after)
             return session
-
-
-def _shorter(session: Session, visible: History, tokens: int) -> Session:
-    """The model sees less: a request that was refused as too long may be tried again."""
-    turn = session.turn and replace(session.turn, failed=None)
-    return replace(session, visible=visible, counted_tokens=tokens, counted=len(visible), turn=turn)
 
 
 def _acted(session: Session, here: EventRef, by: Actor, *, begins: bool = False) -> Session:
@@ -275,25 +278,6 @@ def _dismiss(session: Session, turn: int) -> Session:
     return replace(session, last_turn=replace(last, dismissed=True))
 
 
-def _seen_anew(session: Session) -> Session:
-    """Nobody has counted what the model sees from now on."""
-    whole = session.chapter.opened is None and session.chapter.summary is None and not session.chapter.trims
-    visible = None if whole else session.made_visible()
-    return replace(session, visible=visible, counted_tokens=session.fixed_tokens, counted=0)
-
-
-def _said(session: Session, *messages: Message) -> Session:
-    """More messages, which the model sees."""
-    if session.visible is None:
-        return replace(session, messages=session.messages.extended(*messages))
-    longer = session.messages.extended(*messages)
-    return replace(session, messages=longer, visible=session.visible.extended(*messages))
-
-
-def _with_chapter(session: Session, chapter: Chapter) -> Session:
-    return replace(session, chapters=(*session.chapters[:-1], chapter))
-
-
 def _turn(session: Session) -> Turn:
     if session.turn is None:
         raise ValueError(f"session {session.id}: an event of a turn, but no turn is open")
@@ -307,30 +291,26 @@ def _did(session: Session, event: AnyEvent, here: EventRef, **changes: object) -
 
 
 def _note(session: Session, turn: int, text: str) -> Session:
-    return _said(session, Note(turn, text, _step(session)))
-
-
-def _step(session: Session) -> int:
-    return 0 if session.turn is None else session.turn.step
+    return with_messages(session, Note(turn, text, current_step(session)))
 
 
 def _turn_started(session: Session, event: TurnStarted, here: EventRef) -> Session:
     turn = Turn(event.turn, here, here, type(event).__name__, task=session.task, by_person=event.by_person)
     if session.chapter.hand_over is not None or session.chapter.hand_over_failures:  # of before it
-        session = _with_chapter(session, replace(session.chapter, hand_over=None, hand_over_failures=0))
+        session = with_chapter(session, replace(session.chapter, hand_over=None, hand_over_failures=0))
     notes = [Note(event.turn, note.text) for note in session.notes]
-    started = _said(replace(session, turns=event.turn, turn=turn, notes=()), *notes)
+    started = with_messages(replace(session, turns=event.turn, turn=turn, notes=()), *notes)
     return _take(started, event.turn, event.inputs)
 
 
 def _turn_finished(session: Session, event: TurnFinished, here: EventRef) -> Session:
-    last, step = LastTurn(event.turn, event.outcome, event.reason, event.problem, here), _step(session)
+    last, step = LastTurn(event.turn, event.outcome, event.reason, event.problem, here), current_step(session)
     if session.turn is not None and session.turn.by_person and session.last_active is not None:
         session = replace(session, last_active=here, postponed=None)
-    session = _with_chapter(replace(session, last_turn=last, turn=None), replace(session.chapter, use_digest=False))
+    session = with_chapter(replace(session, last_turn=last, turn=None), replace(session.chapter, use_digest=False))
     if event.outcome == "done":
         return session
-    return _said(session, Note(event.turn, f"This turn {event.outcome}: {event.reason}", step))
+    return with_messages(session, Note(event.turn, f"This turn {event.outcome}: {event.reason}", step))
 
 
 def _asked(session: Session, event: ModelRequested, here: EventRef) -> Session:
@@ -369,21 +349,14 @@ def _responded(session: Session, event: ModelResponded, here: EventRef) -> Sessi
         resumes=0,
     )
     if session.chapter.use_digest:
-        session = _with_chapter(session, replace(session.chapter, use_digest=False))
-    session = _said(session, message)
-    if (tokens := event.usage.context_tokens or used) == 0:
-        return session
-    refused = 0 if tokens >= session.refused_tokens else session.refused_tokens
-    fixed = session.fixed_tokens if tokens >= session.fixed_tokens // 2 else 0  # else this model does not count them
-    return replace(
-        session, counted_tokens=tokens, counted=len(session.seen), refused_tokens=refused, fixed_tokens=fixed
-    )
+        session = with_chapter(session, replace(session.chapter, use_digest=False))
+    return with_count(with_messages(session, message), event.usage.context_tokens or used)
 
 
 def _call_finished(session: Session, event: ToolCallFinished, here: EventRef) -> Session:
     turn = session.turn
     step = WHOLE_TURN - 1 if turn is None else turn.step
-    session = _said(session, ToolResult(event.turn, event.call, event.tool, event.outcome, event.output, step))
+    session = with_messages(session, ToolResult(event.turn, event.call, event.tool, event.outcome, event.output, step))
     if turn is None:
         return session
     open_calls = {call: open_call for call, open_call in turn.open_calls.items() if call != event.call}
@@ -407,7 +380,7 @@ def _answered(session: Session, event: WaitAnswered, here: EventRef) -> Session:
             session = replace(session, allowed_calls=session.allowed_calls | {event.call_digest})
         return session
     if wait.purpose == "compaction":
-        return _with_chapter(session, replace(session.chapter, use_digest=event.answer == DIGEST, failures=0))
+        return with_chapter(session, replace(session.chapter, use_digest=event.answer == DIGEST, failures=0))
     if wait.purpose == "resume":
         return _note(session, event.turn, f"You stood still: {wait.reason}. {event.by} said: {event.answer}.")
     return session
@@ -415,21 +388,11 @@ def _answered(session: Session, event: WaitAnswered, here: EventRef) -> Session:
 
 def _take(session: Session, turn: int, inputs: list[str]) -> Session:
     taken, left = take(session.queue, inputs)
-    step = _step(session)
+    step = current_step(session)
     messages = [
         Note(turn, queued.event.text, step)
         if queued.event.source == "task"
         else UserMessage(turn, queued.event.text, step)
         for queued in taken
     ]
-    return _said(replace(session, queue=left), *messages)
-
-
-def _interrupted_note(event: ModelInterrupted) -> str:
-    if not event.text:
-        return f"Your answer was cut before its first word: {event.reason}."
-    return f"Your answer was cut: {event.reason}. So far you had said:\n{event.text}"
-
-
-def _resume_note(event: TurnResumed) -> str:
-    return f"You were interrupted ({event.reason}) and nothing was done for {duration(event.away_ms)}. Go on."
+    return with_messages(replace(session, queue=left), *messages)

@@ -13,9 +13,10 @@ from holdfast.clock import Clock, elapsed
 from holdfast.domain.errors import HoldfastError, Unavailable
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.problem import Problem
-from holdfast.domain.next_step import Advance, Finish, Partial, Rest, closing_events, failed_summary, session_step
+from holdfast.domain.next_step import Advance, Finish, Partial, Rest, closing_events, session_step
 from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session, Turn
+from holdfast.domain.unfinished_summary import failed_summary
 from holdfast.follower_state import FollowerState
 from holdfast.runtime.drivers import Driver, Events
 from holdfast.runtime.drivers.builtin import BuiltinDriver

@@ -30,7 +30,6 @@ from holdfast.domain.next_step import (
     Rest,
     Sleep,
     Step,
-    cancelled_hand_over,
     closing_events,
     session_step,
     stop_reason,
@@ -38,6 +37,7 @@ from holdfast.domain.next_step import (
 from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import after
+from holdfast.domain.unfinished_summary import cancelled_hand_over
 from holdfast.runtime.agent import Agent
 from holdfast.runtime.drivers import Driver, Events, Prepared
 from holdfast.runtime.permissions import timeout_note

@@ -28,10 +28,10 @@ from holdfast.domain.next_step import (
     RunTool,
     builtin_step,
     failure_events,
-    interrupted_summary,
 )
 from holdfast.domain.resume import Break, pick_up
 from holdfast.domain.session import OpenCall, Session
+from holdfast.domain.unfinished_summary import interrupted_summary
 from holdfast.models.listen import stream_answer
 from holdfast.models.model import ModelDelta, ModelError, ModelRequest
 from holdfast.runtime.agent import Agent
