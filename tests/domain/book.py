@@ -20,22 +20,13 @@ from holdfast.domain.events.session import (
     TurnStarted,
     TurnSuspended,
 )
-from holdfast.domain.next_step import (
-    Begin,
-    CallModel,
-    Finish,
-    Join,
-    Partial,
-    Step,
-    TurnLimits,
-    closing_events,
-    next_step,
-)
+from holdfast.domain.next_step import Begin, CallModel, Finish, Join, Partial, Step, TurnLimits, closing_events
 from holdfast.domain.resume import pick_up
 from holdfast.domain.session import Session, SessionActivity
 from holdfast.domain.session_fold import evolve
 from holdfast.domain.session_rules import create, decide
 from tests.actors import person
+from tests.domain.steps import next_step
 
 ID = "0123456789abcdef"
 LIMITS = TurnLimits(steps=4, resume_attempts=2, resume_age_ms=3_600_000)

@@ -67,7 +67,6 @@ from holdfast.domain.next_step import (
     Sleep,
     TurnLimits,
     closing_events,
-    next_step,
     stop_reason,
 )
 from holdfast.domain.reset import Reset, open_chapter
@@ -80,6 +79,7 @@ from tests.actors import person
 from tests.domain.book import ID, PROBLEM, answer
 from tests.domain.chapters import check_context, freshness
 from tests.domain.history import check, check_ended
+from tests.domain.steps import next_step
 
 HOUR = 3_600_000
 RULES = CompactionRules(threshold=6, limit=12, keep_recent=1)

@@ -14,23 +14,14 @@ from holdfast.domain.events.parts import Call, Usage
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import ModelFailed, ModelRequested, ModelResponded, ToolCallFinished
 from holdfast.domain.history import AgentMessage, Message, ToolResult, UserMessage, message_size
-from holdfast.domain.next_step import (
-    Ask,
-    Begin,
-    CallModel,
-    Finish,
-    Join,
-    Partial,
-    TurnLimits,
-    closing_events,
-    next_step,
-)
+from holdfast.domain.next_step import Ask, Begin, CallModel, Finish, Join, Partial, TurnLimits, closing_events
 from holdfast.domain.reset import NotDue
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.domain.summary_input import fit_to_budget, messages_covered
 from holdfast.domain.why.chapter import why_chapter
 from tests.domain.book import ID, Book
+from tests.domain.steps import next_step
 
 FIXED = 300
 """Tokens of instructions and tools."""

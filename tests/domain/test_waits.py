@@ -14,12 +14,13 @@ from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import InputReceived, SessionCreated, TurnFinished, WaitAnswered, WaitOpened
 from holdfast.domain.history import UserMessage
-from holdfast.domain.next_step import CallModel, Finish, Rest, Sleep, TurnLimits, next_step, retry_wait, wait_id
+from holdfast.domain.next_step import CallModel, Finish, Rest, Sleep, TurnLimits, retry_wait, wait_id
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.domain.session_rules import fork
 from tests.actors import person
 from tests.domain.book import Book, answer
+from tests.domain.steps import next_step
 
 PROBLEM = Problem(code="rate_limit", message="Too many requests.")
 LIMITS = TurnLimits(model_attempts=3)

@@ -155,14 +155,6 @@ DriverStep = BuiltinStep | RunAgent
 Step = SessionStep | DriverStep
 
 
-def next_step(
-    session: Session, limits: TurnLimits, *, now: int, worked_ms: int | None = None
-) -> SessionStep | BuiltinStep:
-    """The one thing to do now for a session of our own agent."""
-    step = session_step(session, limits, now=now, worked_ms=worked_ms)
-    return builtin_step(session, limits, now=now) if isinstance(step, Advance) else step
-
-
 def session_step(
     session: Session, limits: TurnLimits, *, now: int, worked_ms: int | None = None, joins: bool = True
 ) -> SessionStep | Advance:
