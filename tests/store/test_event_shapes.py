@@ -47,7 +47,8 @@ def test_every_event_of_the_first_version_is_read_and_written_alike(path: Path) 
     old = msgspec.json.decode(path.read_bytes())
     event = old["event"] if path.stem == "Record" else old
     new = new_shape(event)
-    assert msgspec.to_builtins(msgspec.convert(new, AnyEvent)) == new
+    written = msgspec.to_builtins(msgspec.convert(new, AnyEvent))
+    assert {name: written[name] for name in new} == new, "fields that came later have defaults"
 
 
 @pytest.mark.parametrize(
