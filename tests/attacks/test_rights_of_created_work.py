@@ -258,6 +258,7 @@ async def test_nobody_types_into_a_shell_that_it_may_not_start(rig: BoardRig) ->
     await rig.say(session, SendMessage(text=typed))
     assert "may not run commands" in await result_of_turn(rig, session, 3)
     assert not canary.exists()
+    await rig.tasks.supervisor.kill(task, grace=0)
 
 
 async def test_a_comment_on_a_card_of_another_profile_is_asked_for(rig: BoardRig) -> None:

@@ -155,6 +155,7 @@ def test_ages_go_by_the_gateways_clock(browser: Browser, gateway: GatewayProcess
         expect(page.locator(".list .group").first).to_have_text("Today")
         context.close()
     gateway.client.post(f"/v1/tasks/{task}/stop", json={"force": True})
+    gateway.get(f"/v1/tasks/{task}/wait", seconds=60)
 
 
 def test_a_browser_that_keeps_nothing(browser: Browser, shared: GatewayProcess) -> None:
