@@ -23,7 +23,7 @@ from holdfast.clock import SystemClock
 from holdfast.domain.commands import SendMessage
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import CommandKey
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 
 AREA = "append"
 CONVERSATIONS = 64

@@ -31,7 +31,7 @@ from holdfast.runtime.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.card_contract import CardFilter
 from holdfast.store.contract import Append, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.git_snapshots import GitSnapshots

@@ -19,7 +19,7 @@ from benchmarks.report import Report
 from benchmarks.workload import Workload, fill, opened, rest
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 
 AREA = "peers"
 VENVS = Path(__file__).parent / ".peers"

@@ -15,7 +15,7 @@ from holdfast.config import Home
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.gateway.stream import PAGE
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 
 AREA = "read"
 EVENTS = 10_000

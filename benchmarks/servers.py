@@ -25,7 +25,7 @@ from holdfast.app import serve
 from holdfast.config import Home
 from holdfast.domain.events.session import SessionRenamed
 from holdfast.store.contract import Append, Store, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Scope]]

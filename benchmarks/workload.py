@@ -26,7 +26,7 @@ from holdfast.domain.events.session import (
     TurnStarted,
 )
 from holdfast.store.contract import Append, CommandKey, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 
 TEXT_CHARACTERS = 370
 """Makes an InputReceived of about 480 bytes."""

@@ -18,7 +18,7 @@ from benchmarks.turns import Gateway, fill_home, started
 MORE_THAN_SILENT_CONNECTIONS = 20
 """A gateway takes 16 connections that have not shown a credential."""
 LOOP = "/usr/lib/python3.11/asyncio/base_events.py:593 BaseEventLoop.run_forever"
-STORE = "/home/ann/holdfast/src/holdfast/store/writer.py:180 Writer._commit"
+STORE = "/home/ann/holdfast/src/holdfast/store/sqlite/writer.py:180 Writer._commit"
 THREAD = "/usr/lib/python3.11/threading.py:988 Thread._bootstrap"
 ROUTE = "/home/ann/.venv/lib/python3.11/site-packages/fastapi/routing.py:142 app"
 
@@ -54,12 +54,12 @@ def test_own_and_cumulative_time_of_samples() -> None:
     samples = Samples.of(lines, Cost(in_loop=8.0, in_threads=1.0))
     assert samples.own(package) == {"SQLite": 6.0, "HTTP: fastapi": 2.0, "holdfast.store": 1.0}
     assert samples.own(function_and_call) == {
-        "holdfast.store.writer:180 Writer._commit -> self._connection.execute": 6.0,
+        "holdfast.store.sqlite.writer:180 Writer._commit -> self._connection.execute": 6.0,
         "fastapi.routing:142 app -> __init__ of a dataclass": 2.0,
-        "holdfast.store.writer:180 Writer._commit": 1.0,
+        "holdfast.store.sqlite.writer:180 Writer._commit": 1.0,
     }
     everything = samples.cumulative(lambda _: True)
-    assert everything["holdfast.store.writer:180 Writer._commit"] == 7.0
+    assert everything["holdfast.store.sqlite.writer:180 Writer._commit"] == 7.0
     assert everything["asyncio.base_events:593 BaseEventLoop.run_forever"] == 8.0
     assert "holdfast.app:83 serve" not in everything
 

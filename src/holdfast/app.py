@@ -58,10 +58,10 @@ from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.sessions import Sessions
 from holdfast.settings import Settings
-from holdfast.store.connection import no_space
 from holdfast.store.contract import Append, Store, Write
 from holdfast.store.home_lock import HomeLock
-from holdfast.store.sqlite import open_store as open_sqlite
+from holdfast.store.sqlite.connections import no_space
+from holdfast.store.sqlite.store import open_store as open_sqlite
 from holdfast.tasks.agents import AgentTasks
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.defaults import CommandDefaults

@@ -44,7 +44,7 @@ from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import ToolOutcome
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Lease, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.agents import AgentTasks
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.defaults import CommandDefaults

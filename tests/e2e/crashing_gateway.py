@@ -13,7 +13,7 @@ from pathlib import Path
 
 from holdfast.store.contract import Append, Appended, Lease
 from holdfast.store.rows import PartialText
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.e2e.serve import die_with_parent, set_constants
 
 CRASHED = 86

@@ -26,7 +26,7 @@ UNHURRIED: dict[str, object] = {
     "holdfast.processes.activity.WINDOW_SECONDS": 3.0,
     "holdfast.processes.activity.RECENT_SECONDS": 0.5,
     "holdfast.processes.supervisor.ACTIVITY_SECONDS": 0.5,
-    "holdfast.store.search.COALESCE_SECONDS": 0.05,
+    "holdfast.store.sqlite.search.COALESCE_SECONDS": 0.05,
 }
 """On a busy machine the head of a request may take longer than a stranger has; and no test waits for a whole minute."""
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from holdfast.store.contract import Append, Appended
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.e2e.serve import die_with_parent, set_constants
 
 

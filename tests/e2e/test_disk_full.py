@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from holdfast.cli import start
 from holdfast.config import Home
 from holdfast.lifecycle.doctor import examine
-from holdfast.store.connection import prepare
+from holdfast.store.sqlite.migrate import prepare
 from tests.e2e.browser import Browser
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, kinds, of_kind, until
 from tests.eventually import PATIENCE

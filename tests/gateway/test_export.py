@@ -17,7 +17,7 @@ from holdfast.domain.events.session import (
 )
 from holdfast.gateway.export import _paragraph, as_markdown
 from holdfast.store.contract import Append, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 
 SESSION = "ab12ab12ab12ab12"

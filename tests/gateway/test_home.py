@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.config import ConfigError, Home
-from holdfast.lifecycle.doctor import Finding, examine
+from holdfast.lifecycle.doctor import examine
 from holdfast.read_settings import load_settings
 from holdfast.settings import Settings
+from holdfast.store.contract import Finding
 from tests.e2e.gateway import GatewayProcess
 
 

@@ -17,7 +17,7 @@ from holdfast.domain.events.system import SessionDeleted
 from holdfast.gateway.stream import Batch, Delta, Frame, Streams
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.store.contract import PAGE_BYTES, Append, Page, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.subscriptions import RECENT_LINE_BYTES
 from tests.actors import person
 from tests.eventually import PATIENCE

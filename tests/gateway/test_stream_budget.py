@@ -16,7 +16,7 @@ from holdfast.gateway import stream
 from holdfast.gateway.stream import Follower, Frame, Streams, as_message
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.store.contract import Append, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.eventually import eventually
 

@@ -21,7 +21,7 @@ from holdfast.processes.supervisor import Supervisor
 from holdfast.sessions import Caller
 from holdfast.store.contract import Appended, CommandKey
 from holdfast.store.rows import TaskRow
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.git_snapshots import GitSnapshots

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.processes import supervisor
 from holdfast.store.contract import Append, Appended
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.runtime.script_driver import DriverLife
 from tests.zygote import tell
 

@@ -12,7 +12,7 @@ from holdfast.domain.errors import Unavailable
 from holdfast.domain.events import Record
 from holdfast.store.contract import Append, Appended, Lease
 from holdfast.store.rows import PartialText
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput
 from holdfast.secrets import Secrets
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Appended, CommandKey
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
 from tests.actors import person

@@ -45,7 +45,7 @@ from holdfast.runtime.drivers import Events, Prepared
 from holdfast.runtime.writer import SessionWriter
 from holdfast.store.contract import Append, Write
 from holdfast.store.rows import TaskRow
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.log import command_started
 from tests.board.rig import ANN, BoardRig

@@ -10,7 +10,7 @@ import pytest
 from holdfast.domain.commands import SendMessage
 from holdfast.domain.task import task_of_call
 from holdfast.store.contract import Append, Appended, Lease
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.board.rig import BoardRig
 from tests.runtime.rig import ID, Rig, call
 

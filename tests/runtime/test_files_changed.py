@@ -10,7 +10,7 @@ from holdfast.clock import SystemClock
 from holdfast.domain.events.parts import EventRef
 from holdfast.domain.history import History, ToolResult
 from holdfast.domain.session import Session, Turn
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
 

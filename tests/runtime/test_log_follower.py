@@ -11,7 +11,7 @@ from holdfast.domain.errors import Gone, Unavailable
 from holdfast.domain.events.session import SessionPinned
 from holdfast.store.contract import Append, Subscription, Write
 from holdfast.store.log_follower import LogFollower, growing_pause
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.eventually import eventually
 from tests.store.conformance import created

@@ -20,7 +20,7 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.next_step import TurnLimits
 from holdfast.store.contract import Append, Lease, Subscription, Wanted, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.domain.history import check, check_ended
 from tests.eventually import PATIENCE, eventually
 from tests.runtime.mortal import Fault, MortalStore

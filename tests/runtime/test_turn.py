@@ -21,7 +21,7 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.next_step import TurnLimits
 from holdfast.store.contract import Append, Appended
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.domain.history import check, check_ended
 from tests.eventually import PATIENCE, eventually
 from tests.runtime.rig import ID, PROBLEM, SECRET, STREAM, Rig, call, kinds, only, seen

@@ -24,7 +24,7 @@ from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import CommandKey, SessionCursor
 from holdfast.store.home_lock import HomeLock
 from holdfast.store.rows import PartialText
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
 from tests.actors import person

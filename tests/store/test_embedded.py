@@ -27,9 +27,10 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.events.task import ProcessStarted, TaskPinned, TaskPruned
 from holdfast.store import subscriptions
-from holdfast.store.connection import connect_reader, prepare
 from holdfast.store.contract import Hit
-from holdfast.store.sqlite import SqliteStore, open_store
+from holdfast.store.sqlite.connections import connect_reader
+from holdfast.store.sqlite.migrate import prepare
+from holdfast.store.sqlite.store import SqliteStore, open_store
 from tests.actors import person
 from tests.eventually import PATIENCE, eventually
 from tests.store.conformance import (
@@ -311,7 +312,7 @@ async def test_a_long_log_is_counted_once(store: SqliteStore, path: Path) -> Non
 
 async def test_whoever_follows_finds_what_no_notice_told_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subscriptions, "SWEEP_SECONDS", 0.01)
-    monkeypatch.setattr("holdfast.store.search.SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr("holdfast.store.sqlite.search.SWEEP_SECONDS", 0.01)
     monkeypatch.setattr(subscriptions.Subscriptions, "committed", lambda self, records: None)
     store = SqliteStore(path)
     await session(store, A)
@@ -334,7 +335,7 @@ async def test_a_database_is_migrated_beside_the_loop(path: Path, monkeypatch: p
         assert going_on.wait(PATIENCE)
         prepare(path)
 
-    monkeypatch.setattr("holdfast.store.sqlite.prepare", slow)
+    monkeypatch.setattr("holdfast.store.sqlite.store.prepare", slow)
     opening = asyncio.create_task(open_store(path))
     await asyncio.sleep(0)
     going_on.set()

@@ -29,7 +29,7 @@ from holdfast.domain.events.task import (
     TaskFinished,
     TurnEnded,
 )
-from holdfast.store.migrations.event_shapes import PROBLEM_CODES, actor, new_shape
+from holdfast.store.sqlite.migrations.event_shapes import PROBLEM_CODES, actor, new_shape
 
 OLD = Path(__file__).parents[1] / "homes" / "events-0.1"
 CREATED = {"session": "s", "profile": "demo", "cwd": "/", "title": "t", "by": "cli", "rights": None}

@@ -14,7 +14,7 @@ from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.store.contract import Append, CommandKey, Lease, Write
 from holdfast.store.rows import SessionRow
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.domain.book import ID
 from tests.domain.machine import Log, SessionMachine
 from tests.memory import MEMORY

@@ -18,16 +18,16 @@ import pytest
 
 from holdfast.domain.errors import Corrupt, Unavailable
 from holdfast.domain.events import decode
-from holdfast.store.connection import prepare
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.migrate import prepare
+from holdfast.store.sqlite.store import SqliteStore
 from tests.store.rebuilt import Tables, check_integrity, projections
 
 HOME = Path(__file__).parents[1] / "homes" / "0.1.tar.xz"
 KILLED = """
 import logging, os, signal, sys
 from pathlib import Path
-from holdfast.store.connection import prepare
-from holdfast.store.migrations import rewrite_events
+from holdfast.store.sqlite.migrate import prepare
+from holdfast.store.sqlite.migrations import rewrite_events
 
 class Killer(logging.Handler):
     left = int(sys.argv[2])

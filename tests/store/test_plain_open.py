@@ -1,7 +1,7 @@
 """Nothing opens the database file but SQLite.
 
 Closing any other handle on it drops the POSIX locks of the whole process; from then on another
-connection's commits can vanish without an error (shared/notes/reliability.md, 4.4).
+connection's commits can vanish without an error.
 """
 
 from __future__ import annotations

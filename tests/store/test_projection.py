@@ -18,21 +18,21 @@ from holdfast.domain.errors import Fenced
 from holdfast.domain.events import AnyEvent, Record
 from holdfast.domain.events.card import CardBlocked, CardCommented, CardCompleted, CardEdited, CardMoved, CardUnblocked
 from holdfast.domain.events.session import SessionPinned, WaitAnswered, WaitOpened
-from holdfast.store import projected_rows
-from holdfast.store.connection import migrate
 from holdfast.store.contract import Lease, Store
-from holdfast.store.projected_rows import PROJECTIONS, RememberedRows, SqliteRows
 from holdfast.store.projection import project
-from holdfast.store.queries import migrations
 from holdfast.store.rows import CardRow, PartialText, SessionRow
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite import projected_rows
+from holdfast.store.sqlite.migrate import migrate
+from holdfast.store.sqlite.projected_rows import PROJECTIONS, RememberedRows, SqliteRows
+from holdfast.store.sqlite.queries import migrations
+from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.store.conformance import STREAM, A, asked, created, finished, responded, said, started, write
 from tests.store.conformance_board import card, run, run_over
 from tests.store.test_sqlite import SqliteEngine, directory, engine  # noqa: F401
 
 ME = person("me")
-SCHEMA = (files("holdfast.store") / "schema.sql").read_text("utf-8")
+SCHEMA = (files("holdfast.store.sqlite") / "schema.sql").read_text("utf-8")
 SESSION: list[AnyEvent] = [
     created(A),
     said(input="i"),

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.domain.errors import Unavailable
-from holdfast.store.readers import READERS, Readers
+from holdfast.store.sqlite.readers import READERS, Readers
 
 
 def connect() -> sqlite3.Connection:

@@ -17,7 +17,7 @@ from holdfast.domain.events.parts import ShownArgument
 from holdfast.domain.session import TurnState
 from holdfast.store.rows import CardRow, RunRow, SessionRow, TaskRow, TurnRow, WaitRow, decode_rows
 
-SCHEMA = (files("holdfast.store") / "schema.sql").read_text("utf-8")
+SCHEMA = (files("holdfast.store.sqlite") / "schema.sql").read_text("utf-8")
 TABLES: dict[str, type[msgspec.Struct]] = {
     "sessions": SessionRow,
     "turns": TurnRow,

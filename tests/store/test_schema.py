@@ -13,8 +13,8 @@ import pytest
 
 import holdfast
 from holdfast.domain.errors import Corrupt, Rejected, Unavailable
-from holdfast.store.connection import prepare
-from holdfast.store.queries import migrations, queries, statements
+from holdfast.store.sqlite.migrate import prepare
+from holdfast.store.sqlite.queries import migrations, queries, statements
 
 SOURCE = Path(holdfast.__file__).parent
 
@@ -34,7 +34,7 @@ def normalised(sql: str | None) -> str:
 def test_the_migrations_reach_exactly_the_schema(tmp_path: Path) -> None:
     prepare(tmp_path / "migrated.db")
     with closing(sqlite3.connect(tmp_path / "migrated.db")) as migrated, closing(sqlite3.connect(":memory:")) as truth:
-        truth.executescript((files("holdfast.store") / "schema.sql").read_text("utf-8"))
+        truth.executescript((files("holdfast.store.sqlite") / "schema.sql").read_text("utf-8"))
         assert shape(migrated) == shape(truth)
         assert migrated.execute("PRAGMA user_version").fetchone() == (migrations()[-1][0],)
 
@@ -84,7 +84,7 @@ def test_every_query_is_used_somewhere() -> None:
 
 
 def test_every_query_says_its_purpose() -> None:
-    for path in (SOURCE / "store" / "sql").glob("*.sql"):
+    for path in (SOURCE / "store").rglob("sql/*.sql"):
         lines = path.read_text("utf-8").splitlines()
         for line, purpose in pairwise(lines):
             if line.startswith("-- name: "):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store import writer
-from holdfast.store.connection import prepare
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite import writer
+from holdfast.store.sqlite.migrate import prepare
+from holdfast.store.sqlite.store import SqliteStore
 from tests.memory import MEMORY
 from tests.store.conformance import StoreContract
 from tests.store.conformance_board import BoardContract

@@ -12,7 +12,7 @@ from holdfast.domain.errors import Conflict, VersionConflict
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.session import SessionRenamed
 from holdfast.store.contract import Append, Appended, CommandKey, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.transact import transact
 from tests.actors import person
 from tests.store.conformance import created

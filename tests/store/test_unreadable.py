@@ -13,7 +13,7 @@ from holdfast.config import Home
 from holdfast.domain.errors import Corrupt
 from holdfast.lifecycle.doctor import examine, rebuild
 from holdfast.store.contract import Append, SessionCursor, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.eventually import eventually
 from tests.store.conformance import created, said
 
@@ -72,10 +72,10 @@ async def test_one_unreadable_event_stops_its_own_stream_only(tmp_path: Path, ch
 
 
 async def test_a_bug_in_the_search_does_not_end_its_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.store.search.RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("holdfast.store.sqlite.search.RETRY_SECONDS", 0.01)
     errors = [RuntimeError("a bug")]
-    index = "holdfast.store.search.SearchIndex._index"
-    from holdfast.store.search import SearchIndex
+    index = "holdfast.store.sqlite.search.SearchIndex._index"
+    from holdfast.store.sqlite.search import SearchIndex
 
     before = SearchIndex._index
 

@@ -13,11 +13,12 @@ import pytest
 
 from holdfast.domain.errors import NotReady, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent
-from holdfast.store.connection import connect_impatient_writer, prepare
 from holdfast.store.contract import Append, Appended, CommandKey, Write
-from holdfast.store.operations import DoAppend, encode_writes
+from holdfast.store.sqlite.connections import connect_impatient_writer
+from holdfast.store.sqlite.migrate import prepare
+from holdfast.store.sqlite.operations import DoAppend, encode_writes
+from holdfast.store.sqlite.writer import LIGHT, Writer
 from holdfast.store.subscriptions import Subscriptions
-from holdfast.store.writer import LIGHT, Writer
 from tests.eventually import PATIENCE, eventually
 from tests.store.conformance import STREAM, A, created, deleted, said, started
 from tests.store.test_sqlite import WRITERS
@@ -69,7 +70,7 @@ def disk(tmp_path: Path) -> Disk:
 
 @pytest.fixture(params=WRITERS)
 async def writer(disk: Disk, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Writer]:
-    monkeypatch.setattr("holdfast.store.writer.QUICK", WRITERS[request.param])
+    monkeypatch.setattr("holdfast.store.sqlite.writer.QUICK", WRITERS[request.param])
     writer = Writer(disk.connect, Subscriptions(), asyncio.get_running_loop())
     yield writer
     await writer.close()
@@ -127,7 +128,7 @@ async def test_a_transaction_that_cannot_be_given_up_leaves_nobody_waiting(write
 async def test_a_probe_that_fails_leaves_nothing_unsaid(
     writer: Writer, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.store.writer.PROBE_SECONDS", 0.01)
+    monkeypatch.setattr("holdfast.store.sqlite.writer.PROBE_SECONDS", 0.01)
     unsaid: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unsaid.append(context["message"]))
     await write(writer, "c1", created(A))
@@ -148,7 +149,7 @@ async def test_a_probe_that_fails_leaves_nothing_unsaid(
 async def test_what_takes_long_is_for_the_thread_on_any_disk(
     disk: Disk, monkeypatch: pytest.MonkeyPatch, quick: bool
 ) -> None:
-    monkeypatch.setattr("holdfast.store.writer.QUICK", WRITERS["a quick disk" if quick else "a slow disk"])
+    monkeypatch.setattr("holdfast.store.sqlite.writer.QUICK", WRITERS["a quick disk" if quick else "a slow disk"])
     writer = Writer(disk.connect, Subscriptions(), asyncio.get_running_loop())
     await write(writer, "c1", created(A), *(said(input=str(n)) for n in range(LIGHT)))
     await write(writer, "c2", said())
@@ -176,8 +177,8 @@ async def impatient(
     disk: Disk, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Writer]:
     """As the store opens it."""
-    monkeypatch.setattr("holdfast.store.writer.QUICK", WRITERS[request.param])
-    monkeypatch.setattr("holdfast.store.writer.LOCK_NOTICE_SECONDS", 0.05)
+    monkeypatch.setattr("holdfast.store.sqlite.writer.QUICK", WRITERS[request.param])
+    monkeypatch.setattr("holdfast.store.sqlite.writer.LOCK_NOTICE_SECONDS", 0.05)
     path = tmp_path / "holdfast.db"
     writer = Writer(lambda: connect_impatient_writer(path), Subscriptions(), asyncio.get_running_loop())
     await write(writer, "c1", created(A))
@@ -206,8 +207,8 @@ async def test_promise_1_a_write_waits_for_a_foreign_lock_beside_the_loop(
 async def test_a_lock_that_stays_refuses_with_a_retry_and_the_same_command_is_taken_later(
     impatient: Writer, foreign: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.store.writer.LOCK_SECONDS", 0.1)
-    monkeypatch.setattr("holdfast.store.writer.PROBE_SECONDS", 0.01)
+    monkeypatch.setattr("holdfast.store.sqlite.writer.LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("holdfast.store.sqlite.writer.PROBE_SECONDS", 0.01)
     foreign.execute("BEGIN IMMEDIATE")
     with pytest.raises(NotReady, match="locked") as refused:
         await write(impatient, "c2", said())

@@ -30,7 +30,7 @@ from holdfast.runtime.tools.tool import AnyTool, CommandEnd, ToolOutcome, effect
 from holdfast.secrets import Mask
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, CommandKey, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.git_snapshots import GitSnapshots

@@ -16,7 +16,7 @@ from holdfast.config import Home
 from holdfast.domain.events import board_stream, card_stream
 from holdfast.domain.events.card import BoardCreated, CardCreated
 from holdfast.store.contract import Append, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.e2e.gateway import GatewayProcess
 from tests.web.board import card, column, drag, new_board, new_card, status

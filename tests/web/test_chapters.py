@@ -17,7 +17,7 @@ from holdfast.domain.events import session_stream
 from holdfast.domain.events.chapter import ChapterOpened, Survivor
 from holdfast.domain.events.session import SessionCreated
 from holdfast.store.contract import Append, Write
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.e2e.gateway import GatewayProcess
 from tests.web.conftest import settled

@@ -8,49 +8,34 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
-from contextlib import closing
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from holdfast.config import ConfigError, Home, environment
-from holdfast.domain.errors import Corrupt, HoldfastError
-from holdfast.domain.location import location
-from holdfast.domain.readable import decode_readable
 from holdfast.read_settings import load_settings
 from holdfast.settings import DEMO
-from holdfast.store.connection import connect_reader, connect_writer, prepare
+from holdfast.store.contract import Finding
 from holdfast.store.home_lock import HomeLock, owner
-from holdfast.store.queries import migrations, queries
-from holdfast.store.rebuild import rebuild_projections
-from holdfast.store.stored_lines import checked
+from holdfast.store.sqlite.check import check_database, check_engine
+from holdfast.store.sqlite.migrate import rebuild_database
 from holdfast.tasks.sandbox import SandboxBuilder
 
-PAGE = 2_000
 LOW_SPACE = 500_000_000
 ANSWER_SECONDS = 3.0
-WAL_RESET_FIXED = (3, 51, 3)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at."""
-
-    name: str
-    ok: bool
-    detail: str
-    hint: str = ""
 
 
 def examine(home: Home) -> list[Finding]:
     """Look at everything; each finding says what to do if it is not well."""
-    findings = [_home(home), _settings(home), *_models(home), _owner(home), _space(home), _sqlite(), _sandbox(home)]
-    if home.database.exists():
-        findings += _database(home)
-    else:
-        findings.append(Finding("database", True, "there is none yet"))
-    return findings
+    findings = [
+        _home(home),
+        _settings(home),
+        *_models(home),
+        _owner(home),
+        _space(home),
+        check_engine(),
+        _sandbox(home),
+    ]
+    return [*findings, *check_database(home.database)]
 
 
 def rebuild(home: Home) -> str:
@@ -58,15 +43,13 @@ def rebuild(home: Home) -> str:
     home.prepare()
     lock = HomeLock(home.lock)
     try:
-        prepare(home.database)
-        with closing(connect_writer(home.database)) as db:
-            count, stopped = rebuild_projections(db)
-        made = f"The projections were made anew from {count} events."
-        if stopped:
-            made += f" What follows an event that cannot be read was left out of: {', '.join(sorted(stopped))}."
-        return made
+        count, stopped = rebuild_database(home.database)
     finally:
         lock.release()
+    made = f"The projections were made anew from {count} events."
+    if stopped:
+        made += f" What follows an event that cannot be read was left out of: {', '.join(sorted(stopped))}."
+    return made
 
 
 def _home(home: Home) -> Finding:
@@ -184,60 +167,3 @@ def _sandbox(home: Home) -> Finding:
     if demand:
         detail += f"; commands of these profiles are refused: {', '.join(demand)}"
     return Finding("sandbox", not demand, detail, hint)
-
-
-def _sqlite() -> Finding:
-    """One connection writes and checkpoints, so the WAL-reset bug of older versions cannot be met."""
-    version = sqlite3.sqlite_version
-    fixed = sqlite3.sqlite_version_info >= WAL_RESET_FIXED
-    note = "" if fixed else " (has the WAL-reset bug; harmless here, since one connection alone writes)"
-    return Finding("sqlite", True, version + note)
-
-
-def _database(home: Home) -> list[Finding]:
-    try:
-        with closing(connect_reader(home.database)) as db:
-            version = int(db.execute("PRAGMA user_version").fetchone()[0])
-            known = migrations()[-1][0]
-            if version == 0 and not db.execute("SELECT 1 FROM sqlite_master").fetchone():
-                return [Finding("database", True, "empty: the next start of a gateway prepares it")]
-            if version > known:
-                detail = f"schema {version} is newer than this Holdfast knows ({known})"
-                return [Finding("database", False, detail, "Upgrade Holdfast.")]
-            return [_integrity(db), _checksums(db), _projections(db)]
-    except (sqlite3.Error, HoldfastError) as error:
-        return [
-            Finding("database", False, str(error), "Move it aside and restore a backup; do not repair it in place.")
-        ]
-
-
-def _integrity(db: sqlite3.Connection) -> Finding:
-    said = [str(row[0]) for row in db.execute("PRAGMA quick_check(5)")]
-    ok = said == ["ok"]
-    return Finding("database", ok, "well formed" if ok else "; ".join(said), "" if ok else "Restore a backup.")
-
-
-def _checksums(db: sqlite3.Connection) -> Finding:
-    count = after = 0
-    unreadable: list[Corrupt] = []
-    try:
-        while lines := checked(db, "read_all", {"after": after, "limit": PAGE}).lines:
-            count += len(lines)
-            unreadable += decode_readable(lines)[1]
-            last = location(lines[-1])
-            after = after + len(lines) if last is None else last.seq
-    except Corrupt as error:
-        return Finding("events", False, error.message, "The stream stops there; restore a backup.")
-    if unreadable:
-        detail = f"{len(unreadable)} of {count} cannot be read, and their streams stop there. {unreadable[0].message}"
-        return Finding("events", False, detail, unreadable[0].hint)
-    return Finding("events", True, f"{count} events, every checksum right")
-
-
-def _projections(db: sqlite3.Connection) -> Finding:
-    """The counts that people see against the events that they come from."""
-    found = [id for (id,) in db.execute(queries()["miscounted_sessions"])]
-    if found:
-        detail = f"{len(found)} sessions differ from their events, the first is {found[0]}"
-        return Finding("projections", False, detail, "Stop the gateway, then: holdfast doctor --rebuild")
-    return Finding("projections", True, "agree with the events")

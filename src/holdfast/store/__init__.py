@@ -1,1 +1,1 @@
-"""The log: append, read, tail, claim. `contract.py` is the contract, `sqlite.py` the embedded engine."""
+"""The log: append, read, subscribe, claim. `contract.py` says what a store is; `sqlite/` is the embedded engine."""

@@ -147,6 +147,16 @@ class StoreHealth:
     since: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that the doctor looked at; `hint` says what to do if it is not well."""
+
+    name: str
+    ok: bool
+    detail: str
+    hint: str = ""
+
+
 Wanted = Callable[[str, str], bool]
 """Whether an event is worth waking up for: its stream, and the name of its kind."""
 

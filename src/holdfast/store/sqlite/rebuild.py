@@ -7,9 +7,9 @@ import sqlite3
 from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import decode
 from holdfast.domain.location import location
-from holdfast.store.projected_rows import PROJECTIONS, RememberedRows, SqliteRows
 from holdfast.store.projection import project
-from holdfast.store.stored_lines import checked
+from holdfast.store.sqlite.projected_rows import PROJECTIONS, RememberedRows, SqliteRows
+from holdfast.store.sqlite.stored_lines import checked
 
 PAGE = 2_000
 

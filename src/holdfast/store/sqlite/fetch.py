@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from holdfast.domain.errors import Conflict, Gone, NotFound
-from holdfast.store.queries import queries
-from holdfast.store.readers import Readers
 from holdfast.store.rows import CardRow, R, SessionRow, TaskRow, TitledWait, decode_rows
+from holdfast.store.sqlite.queries import queries
+from holdfast.store.sqlite.readers import Readers
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from msgspec.structs import astuple
 
 from holdfast.domain.card import Board
 from holdfast.domain.events import session_stream, task_stream
-from holdfast.store.queries import statements
 from holdfast.store.rows import (
     AnswerRow,
     CardRow,
@@ -34,6 +33,7 @@ from holdfast.store.rows import (
     decode_rows,
     field_encoders,
 )
+from holdfast.store.sqlite.queries import statements
 
 Key = tuple[object, ...]
 """The type of a row and the values of its key."""

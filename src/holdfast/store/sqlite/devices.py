@@ -12,9 +12,9 @@ from holdfast.domain.errors import NotFound
 from holdfast.domain.events import session_stream
 from holdfast.store.decisions import check_seen
 from holdfast.store.device_contract import DeviceRow, SinceSummary
-from holdfast.store.fetch import Fetch
-from holdfast.store.operations import Transaction
-from holdfast.store.writer import Writer
+from holdfast.store.sqlite.fetch import Fetch
+from holdfast.store.sqlite.operations import Transaction
+from holdfast.store.sqlite.writer import Writer
 
 STATES = ("done", "failed", "stopped", "lost")
 

@@ -23,10 +23,10 @@ from holdfast.store.decisions import (
     decide_append,
     decide_claim,
 )
-from holdfast.store.projected_rows import RememberedRows, SqliteRows
 from holdfast.store.projection import project
-from holdfast.store.queries import queries, statements
 from holdfast.store.rows import PartialText
+from holdfast.store.sqlite.projected_rows import RememberedRows, SqliteRows
+from holdfast.store.sqlite.queries import queries, statements
 
 SPAN = 16
 """Versions of a stream in one span; the queries know it, too."""

@@ -16,8 +16,6 @@ from typing import TypeVar
 from holdfast.domain.errors import Conflict, Gone, NotFound
 from holdfast.domain.events import SYSTEM, Record, decode_many
 from holdfast.follower_state import FollowerState
-from holdfast.store.cards import SqliteCards
-from holdfast.store.connection import connect_impatient_writer, connect_reader, explained, prepare
 from holdfast.store.contract import (
     PAGE_BYTES,
     Append,
@@ -35,19 +33,6 @@ from holdfast.store.contract import (
 )
 from holdfast.store.decisions import accepted
 from holdfast.store.device_contract import DeviceStore
-from holdfast.store.devices import SqliteDevices
-from holdfast.store.fetch import SESSION, TASK, WAIT, Fetch
-from holdfast.store.operations import (
-    DoAppend,
-    DoClaim,
-    DoPartial,
-    DoRelease,
-    encode_writes,
-    head_of,
-    stored_command,
-)
-from holdfast.store.queries import queries
-from holdfast.store.readers import Readers
 from holdfast.store.rows import (
     EndedTask,
     FailedTurn,
@@ -62,10 +47,26 @@ from holdfast.store.rows import (
     TurnRow,
     WorkSlot,
 )
-from holdfast.store.search import SearchIndex
-from holdfast.store.stored_lines import checked
+from holdfast.store.sqlite.cards import SqliteCards
+from holdfast.store.sqlite.connections import connect_impatient_writer, connect_reader, explained
+from holdfast.store.sqlite.devices import SqliteDevices
+from holdfast.store.sqlite.fetch import SESSION, TASK, WAIT, Fetch
+from holdfast.store.sqlite.migrate import prepare
+from holdfast.store.sqlite.operations import (
+    DoAppend,
+    DoClaim,
+    DoPartial,
+    DoRelease,
+    encode_writes,
+    head_of,
+    stored_command,
+)
+from holdfast.store.sqlite.queries import queries
+from holdfast.store.sqlite.readers import Readers
+from holdfast.store.sqlite.search import SearchIndex
+from holdfast.store.sqlite.stored_lines import checked
+from holdfast.store.sqlite.writer import Writer
 from holdfast.store.subscriptions import Subscriptions
-from holdfast.store.writer import Writer
 
 T = TypeVar("T")
 LOAD_PAGE = 500

@@ -24,8 +24,8 @@ from typing import Generic, TypeVar
 from holdfast.domain.errors import HoldfastError, NotReady, Unavailable
 from holdfast.store.contract import StoreHealth
 from holdfast.store.decisions import NewEvent
-from holdfast.store.operations import DoProbe, Known, Operation, Transaction, weight
-from holdfast.store.queries import queries
+from holdfast.store.sqlite.operations import DoProbe, Known, Operation, Transaction, weight
+from holdfast.store.sqlite.queries import queries
 from holdfast.store.subscriptions import Subscriptions
 
 PROBE_SECONDS = 2.0

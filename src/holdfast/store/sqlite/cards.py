@@ -6,8 +6,8 @@ import json
 
 from holdfast.domain.card import Board
 from holdfast.store.card_contract import CardFilter, StartQuery
-from holdfast.store.fetch import CARD, Fetch
 from holdfast.store.rows import CardRow, OpenRun, RunRow, RunWithCost, StartableCard
+from holdfast.store.sqlite.fetch import CARD, Fetch
 
 
 class SqliteCards:

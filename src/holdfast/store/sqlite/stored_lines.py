@@ -7,7 +7,7 @@ import zlib
 
 from holdfast.domain.errors import Corrupt
 from holdfast.store.contract import PAGE_BYTES, Page
-from holdfast.store.queries import queries
+from holdfast.store.sqlite.queries import queries
 
 FETCH = 64
 

@@ -1,0 +1,1 @@
+"""The embedded engine: the contract of a store on one SQLite file."""

@@ -1,0 +1,73 @@
+"""Prepares a database: creates it, or brings one of an older version to the schema of this one."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from holdfast.domain.errors import Rejected
+from holdfast.store.sqlite.connections import connect_reader, connect_writer, explained
+from holdfast.store.sqlite.migrations.event_shapes import new_shape
+from holdfast.store.sqlite.migrations.rewrite_events import rewrite_events
+from holdfast.store.sqlite.queries import migrations
+from holdfast.store.sqlite.rebuild import rebuild_projections
+
+log = logging.getLogger(__name__)
+EVENT_SHAPES = 8
+"""The migration that is preceded by a rewriting of the events."""
+
+
+def prepare(path: Path) -> None:
+    """Create or migrate the database; refuse one from a newer version."""
+    with explained(path):
+        if path.exists() and _is_current(path):  # nothing is written: the disk may be full
+            return
+        with closing(connect_writer(path)) as connection:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode=WAL")
+            migrate(connection)
+            if _must_rebuild(connection):
+                log.info("the lists are made anew from the stored events")
+                rebuild_projections(connection)
+
+
+def rebuild_database(path: Path) -> tuple[int, set[str]]:
+    """Make the projections of a database anew. It must be this process's own: the home lock is held."""
+    prepare(path)
+    with closing(connect_writer(path)) as connection:
+        return rebuild_projections(connection)
+
+
+def _is_current(path: Path) -> bool:
+    """Whether it needs no migration. One whose creation was cut has a journal that only a writer can roll back."""
+    with closing(connect_reader(path)) as connection:
+        try:
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        except sqlite3.OperationalError:
+            return False
+        if version != migrations()[-1][0] or _must_rebuild(connection):
+            return False
+        return bool(connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal")
+
+
+def _must_rebuild(connection: sqlite3.Connection) -> bool:
+    """Whether a migration wants the projections made anew, which only the code of this version can do."""
+    return connection.execute("SELECT 1 FROM counters WHERE name = 'rebuild_projections'").fetchone() is not None
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Run the migrations that are missing, each in a transaction of its own."""
+    known = migrations()
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > known[-1][0]:
+        raise Rejected(
+            f"This database was written by a newer Holdfast (schema {version}, this one knows {known[-1][0]}).",
+            hint="Upgrade Holdfast; nothing was changed.",
+        )
+    for number, _, statements in known:
+        if number > version:
+            if number == EVENT_SHAPES:
+                rewrite_events(connection, new_shape, progress="events_rewritten")
+            connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nPRAGMA user_version={number};\nCOMMIT;")

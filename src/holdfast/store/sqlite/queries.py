@@ -1,0 +1,42 @@
+"""What SQLite is asked: the queries that all engines share (`store/sql/`) and its own (`sql/`), and its migrations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from operator import itemgetter
+
+from holdfast.store.queries import read_queries
+
+_PARAMETER = re.compile(r":(\w+)")
+Parameters = dict[str, object]
+
+
+@cache
+def queries() -> dict[str, str]:
+    """Every query by its name."""
+    return read_queries("holdfast.store", "holdfast.store.sqlite")
+
+
+@cache
+def statements() -> dict[str, tuple[str, Callable[[Parameters], tuple[object, ...]]]]:
+    """Every query with its parameters by place, and what puts them there: by name SQLite looks for each in turn."""
+    return {name: (_PARAMETER.sub("?", query), _picker(_PARAMETER.findall(query))) for name, query in queries().items()}
+
+
+def _picker(names: list[str]) -> Callable[[Parameters], tuple[object, ...]]:
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda given: tuple(given[name] for name in names)
+
+
+def migrations() -> list[tuple[int, str, str]]:
+    """Every migration in order: its number, its name, its statements."""
+    found: list[tuple[int, str, str]] = []
+    for path in (files("holdfast.store.sqlite") / "migrations").iterdir():
+        if path.name.endswith(".sql"):
+            number, _, name = path.name.removesuffix(".sql").partition("_")
+            found.append((int(number), name, path.read_text("utf-8")))
+    return sorted(found)
