@@ -37,7 +37,6 @@ Line = list[tuple[str, str, str]]
 
 
 def shown(session: Session) -> Line:
-    assert session.queue.urgent == sum(queued.event.mode != "queue" for queued in session.queue)
     return [(queued.event.input, queued.event.text, queued.event.mode) for queued in session.queue]
 
 

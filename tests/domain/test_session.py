@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from holdfast.domain.events import AnyEvent, Record, session_stream
-from holdfast.domain.events.session import ToolCallFinished, TurnResumed
+from holdfast.domain.events.session import SessionEvent, ToolCallFinished, TurnResumed
 from holdfast.domain.events.system import GatewayStopped
 from holdfast.domain.history import AgentMessage, Note, ToolResult, UserMessage
 from holdfast.domain.session import Session
-from holdfast.domain.session_fold import evolve, fold
+from holdfast.domain.session_fold import SESSION_EVENTS, evolve, fold
 from tests.domain.book import ID, Book
 
 
@@ -62,6 +64,10 @@ def test_the_last_turn_says_how_it_ended() -> None:
     last = busy_book().session.last_turn
     assert last is not None
     assert (last.number, last.outcome, last.problem and last.problem.code) == (2, "failed", "internal")
+
+
+def test_every_event_of_a_session_has_a_function_in_the_fold() -> None:
+    assert set(SESSION_EVENTS) == set(get_args(SessionEvent))
 
 
 def test_a_gap_in_the_log_is_refused() -> None:

@@ -121,14 +121,14 @@ class History(Sequence[Message]):
         self._totals = [0]
         """The tokens of the first n messages, as far as somebody asked."""
 
-    def extended(self, *messages: Message) -> History:
+    def extended(self, messages: Iterable[Message]) -> History:
         """Return this history with more messages at its end."""
         shared, totals = self._messages, self._totals
         if len(shared) != self._length:
             shared, totals = shared[: self._length], totals[: self._length + 1]
         shared.extend(messages)
         longer = History.__new__(History)
-        longer._messages, longer._length, longer._totals = shared, self._length + len(messages), totals
+        longer._messages, longer._length, longer._totals = shared, len(shared), totals
         return longer
 
     def index_after(self, end: Position) -> int:

@@ -37,8 +37,8 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.queue import interrupting, urgent
 from holdfast.domain.session import OpenCall, Session, Turn
-from holdfast.domain.session_fold import DIGEST, TRY_AGAIN
 from holdfast.domain.task import task_of_call
+from holdfast.domain.turn_fold import DIGEST, TRY_AGAIN
 
 COMMAND_TOOL = "terminal"
 """The tool whose call waits for a command, which ends when its turn is stopped."""

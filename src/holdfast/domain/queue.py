@@ -5,8 +5,6 @@ Pure functions from one queue to the next; `session.py` folds with them, `sessio
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
 from holdfast.domain.events import Record
@@ -25,25 +23,13 @@ QUEUE_LIMIT = 1_000
 """The most messages that may wait in one session."""
 
 
-class Queue(tuple[QueuedInput, ...]):
-    """The messages in their order. It knows how many are urgent, so that nobody searches a long queue for them."""
-
-    urgent: int
-
-    def __new__(cls, queued: Iterable[QueuedInput] = ()) -> Queue:
-        """Count the urgent ones once."""
-        queue = super().__new__(cls, queued)
-        queue.urgent = sum(one.event.mode != "queue" for one in queue)
-        return queue
-
-    def add(self, queued: QueuedInput) -> Queue:
-        """Return the queue with one more at its end."""
-        return Queue((*self, queued))
+Queue = tuple[QueuedInput, ...]
+"""The messages in their order."""
 
 
 def urgent(queue: Queue) -> list[QueuedInput]:
     """Those that steer or interrupt, in their order."""
-    return [queued for queued in queue if queued.event.mode != "queue"] if queue.urgent else []
+    return [queued for queued in queue if queued.event.mode != "queue"]
 
 
 def interrupting(queue: Queue) -> list[QueuedInput]:
@@ -77,24 +63,24 @@ def revise(queue: Queue, change: InputRevised) -> Queue:
         return queue
     new = msgspec.structs.replace(old, event=revised(old.event, change))
     if change.place is None:
-        return Queue(new if queued is old else queued for queued in queue)
+        return tuple(new if queued is old else queued for queued in queue)
     others = [queued for queued in queue if queued is not old]
-    return Queue([*others[: change.place - 1], new, *others[change.place - 1 :]])
+    return (*others[: change.place - 1], new, *others[change.place - 1 :])
 
 
 def withdraw(queue: Queue, input: str) -> Queue:
     """The queue without it."""
-    return Queue(queued for queued in queue if queued.event.input != input)
+    return tuple(queued for queued in queue if queued.event.input != input)
 
 
 def take(queue: Queue, inputs: list[str]) -> tuple[list[QueuedInput], Queue]:
     """Those that a turn takes, in the order in which it takes them; and those that stay."""
     if len(inputs) == 1 and queue and queue[0].event.input == inputs[0]:  # nearly always
-        return [queue[0]], Queue(queue[1:])
+        return [queue[0]], queue[1:]
     known = {queued.event.input: queued for queued in queue}
     taken = [known[input] for input in inputs if input in known]
     wanted = {queued.event.input for queued in taken}
-    return taken, Queue(queued for queued in queue if queued.event.input not in wanted)
+    return taken, tuple(queued for queued in queue if queued.event.input not in wanted)
 
 
 def edited(records: list[Record]) -> tuple[set[str], dict[str, InputReceived]]:

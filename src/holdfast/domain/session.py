@@ -177,7 +177,7 @@ class Session(StatePart, frozen=True):
     """A person's last act, or the end of the last turn that a person asked for."""
     policy: ResetPolicy = ResetPolicy()
     postponed: tuple[ResetPostponed, EventRef] | None = None
-    queue: Queue = Queue()
+    queue: Queue = ()
     notes: tuple[NoteReceived, ...] = ()
     """What the model will be told at the beginning of its next turn."""
     task: str = ""

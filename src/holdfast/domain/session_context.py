@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from holdfast.domain.chapter import Chapter
+from holdfast.domain.events.actor import Actor
+from holdfast.domain.events.parts import EventRef
 from holdfast.domain.events.session import ModelInterrupted, TurnResumed
-from holdfast.domain.history import History, Message
-from holdfast.domain.session import Session
+from holdfast.domain.history import History, Message, Note, UserMessage
+from holdfast.domain.queue import QueuedInput
+from holdfast.domain.session import Session, is_person_active
 from holdfast.domain.text import duration
 
 
@@ -24,12 +29,16 @@ def seen_anew(session: Session) -> Session:
     return replace(session, visible=visible, counted_tokens=session.fixed_tokens, counted=0)
 
 
-def with_messages(session: Session, *messages: Message) -> Session:
-    """More messages, which the model sees."""
-    if session.visible is None:
-        return replace(session, messages=session.messages.extended(*messages))
-    longer = session.messages.extended(*messages)
-    return replace(session, messages=longer, visible=session.visible.extended(*messages))
+def added(session: Session, messages: Sequence[Message]) -> tuple[History, History | None]:
+    """Return the session's `messages` and `visible` with more messages at their end."""
+    visible = None if session.visible is None else session.visible.extended(messages)
+    return session.messages.extended(messages), visible
+
+
+def with_note(session: Session, turn: int, text: str) -> Session:
+    """Return the session with one more note, which the model sees."""
+    messages, visible = added(session, [Note(turn, text, current_step(session))])
+    return replace(session, messages=messages, visible=visible)
 
 
 def with_count(session: Session, tokens: int) -> Session:
@@ -43,9 +52,26 @@ def with_count(session: Session, tokens: int) -> Session:
     )
 
 
+def with_activity(session: Session, by: Actor, here: EventRef) -> Session:
+    """Return the session after somebody did something, which postpones its reset if that was a person."""
+    if not is_person_active(by, begun=session.first_input is not None):
+        return session
+    return replace(session, last_active=here, postponed=None)
+
+
 def with_chapter(session: Session, chapter: Chapter) -> Session:
     """The session with this as its open chapter."""
     return replace(session, chapters=(*session.chapters[:-1], chapter))
+
+
+def input_messages(taken: Sequence[QueuedInput], turn: int, *, step: int) -> list[Message]:
+    """Return what the model reads of the inputs that a turn took after this step."""
+    return [
+        Note(turn, queued.event.text, step)
+        if queued.event.source == "task"
+        else UserMessage(turn, queued.event.text, step)
+        for queued in taken
+    ]
 
 
 def current_step(session: Session) -> int:

@@ -62,7 +62,7 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.history import WHOLE_TURN
 from holdfast.domain.next_step import Finish, Partial, closing_events
-from holdfast.domain.queue import QUEUE_LIMIT, Queue, QueuedInput, edited, find
+from holdfast.domain.queue import QUEUE_LIMIT, QueuedInput, edited, find
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 
@@ -145,7 +145,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
                 events.append((record.at, event))
     if copy.turn is not None:
         finish = Finish(copy.turn.number, "stopped", "the session was forked here")
-        alone = msgspec.structs.replace(copy, queue=Queue())
+        alone = msgspec.structs.replace(copy, queue=())
         events += [(parent[-1].at, event) for event in closing_events(alone, finish, Partial(), now=parent[-1].at)]
     if copy.turn is None and copy.last_turn is not None and copy.last_turn.outcome == "failed":
         events.append((now, FailureDismissed(turn=copy.last_turn.number, by=by)))  # it failed there, not here

@@ -346,7 +346,6 @@ class RunReleased(Event, frozen=True):
     run: int
 
 
-Shelved = SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned
 SessionEvent = (
     ModelResponded
     | ToolCallFinished
@@ -368,7 +367,11 @@ SessionEvent = (
     | TurnUndone
     | AgentChosen
     | FailureDismissed
-    | Shelved
+    | SessionCreated
+    | SessionRenamed
+    | SessionArchived
+    | SessionRestored
+    | SessionPinned
     | InputRevised
     | InputWithdrawn
     | ChapterEvent
