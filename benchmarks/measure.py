@@ -135,7 +135,7 @@ def machine() -> dict[str, str]:
     """Where this was measured, and with what."""
     model = next((line for line in _lines("/proc/cpuinfo") if line.startswith("model name")), ":unknown processor")
     memory = next((line for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), "MemTotal: 0 kB")
-    packages = ("holdfast", "uvicorn", "websockets", "fastapi", "msgspec")
+    packages = ("holdfast", "uvicorn", "websockets", "starlette", "msgspec")
     return {
         "machine": f"{os.cpu_count()} x {model.partition(':')[2].strip()}, "
         f"{int(memory.split()[1]) / 1024**2:.0f} GiB, {platform.system()} {platform.release()}",

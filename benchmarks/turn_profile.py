@@ -34,7 +34,7 @@ ROWS = 25
 CALL = "-> "
 LOOP = " BaseEventLoop.run_forever"
 GENERATED = "<string>:"
-HTTP_LIBRARIES = {"uvicorn", "starlette", "fastapi", "httptools", "websockets", "h11", "anyio"}
+HTTP_LIBRARIES = {"uvicorn", "starlette", "httptools", "websockets", "h11", "anyio"}
 CALLS_INTO_C = (
     ("SQLite", re.compile(r"(^|\.)(execute|executemany|executescript|fetchone|fetchmany|fetchall)$")),
     ("HTTP: sockets", re.compile(r"sock\.(send|recv|recv_into|sendmsg)$|_sock\.|\.accept$")),

@@ -20,7 +20,7 @@ MORE_THAN_SILENT_CONNECTIONS = 20
 LOOP = "/usr/lib/python3.11/asyncio/base_events.py:593 BaseEventLoop.run_forever"
 STORE = "/home/ann/holdfast/src/holdfast/store/sqlite/writer.py:180 Writer._commit"
 THREAD = "/usr/lib/python3.11/threading.py:988 Thread._bootstrap"
-ROUTE = "/home/ann/.venv/lib/python3.11/site-packages/fastapi/routing.py:142 app"
+ROUTE = "/home/ann/.venv/lib/python3.11/site-packages/starlette/routing.py:142 app"
 
 
 async def test_each_conversation_makes_its_turn_in_a_gateway_that_is_sampled(tmp_path: Path) -> None:
@@ -52,10 +52,10 @@ def test_own_and_cumulative_time_of_samples() -> None:
     ]
     lines = [json.dumps({"samples": count, "stack": stack}) for count, stack in stacks]
     samples = Samples.of(lines, Cost(in_loop=8.0, in_threads=1.0))
-    assert samples.own(package) == {"SQLite": 6.0, "HTTP: fastapi": 2.0, "holdfast.store": 1.0}
+    assert samples.own(package) == {"SQLite": 6.0, "HTTP: starlette": 2.0, "holdfast.store": 1.0}
     assert samples.own(function_and_call) == {
         "holdfast.store.sqlite.writer:180 Writer._commit -> self._connection.execute": 6.0,
-        "fastapi.routing:142 app -> __init__ of a dataclass": 2.0,
+        "starlette.routing:142 app -> __init__ of a dataclass": 2.0,
         "holdfast.store.sqlite.writer:180 Writer._commit": 1.0,
     }
     everything = samples.cumulative(lambda _: True)

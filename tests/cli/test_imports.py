@@ -11,7 +11,7 @@ from holdfast.cli.root import SECTIONS, root
 from tests.cli.commandline import CommandLine
 from tests.eventually import PATIENCE
 
-HEAVY = {"fastapi", "starlette", "pydantic", "httpx", "msgspec", "asyncio", "rich", "uvicorn", "sqlite3", "ssl"}
+HEAVY = {"starlette", "pydantic", "httpx", "msgspec", "asyncio", "rich", "uvicorn", "sqlite3", "ssl"}
 HEAVY |= {"http", "email", "urllib.request", "logging", "subprocess", "holdfast.domain", "holdfast.store"}
 HEAVY |= {"holdfast.runtime", "holdfast.gateway", "holdfast.lifecycle", "holdfast.app"}
 QUICK = [

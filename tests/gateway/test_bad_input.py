@@ -351,7 +351,7 @@ LIST_PARAMETERS = {
     "/v1/sessions?before=" + "1" * 19 + "-ab": "before",
     "/v1/events?after=-1": "query.after",
     "/v1/events?after=99999999999999999999": "query.after",
-    "/v1/search": "query.q",
+    "/v1/search": "required field `q`",
     "/v1/search?q=": "query.q",
     "/v1/search?q=" + "x" * 501: "query.q",
     "/v1/search?q=x&limit=0": "query.limit",

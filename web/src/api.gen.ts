@@ -1783,7 +1783,7 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/detach": { readonly takes: DetachTurn; readonly gives: TaskAccepted };
   readonly "POST /v1/sessions/{id}/dismiss": { readonly takes: DismissFailure; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/events": { readonly takes: undefined; readonly gives: EventPage };
-  readonly "GET /v1/sessions/{id}/export": { readonly takes: undefined; readonly gives: Why };
+  readonly "GET /v1/sessions/{id}/export": { readonly takes: undefined; readonly gives: undefined };
   readonly "POST /v1/sessions/{id}/fork": { readonly takes: ForkSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/messages": { readonly takes: SendMessage; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/pin": { readonly takes: PinSession; readonly gives: Accepted };

@@ -21,8 +21,8 @@ from websockets.http11 import Request
 from holdfast import __version__
 from holdfast.gateway import site
 from holdfast.gateway.addresses import Address, addresses
-from holdfast.gateway.answers import error_body
 from holdfast.gateway.devices import Devices
+from holdfast.gateway.responses import error_body
 
 LOGIN = "/v1/login"
 PUBLIC = frozenset({"/healthz", "/v1/build", LOGIN})

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from functools import partial
 
 import uvicorn
-from fastapi import FastAPI
-from starlette.routing import Route
+from starlette.applications import Starlette
 
-from holdfast import __version__
-from holdfast.gateway.answers import handle_errors
 from holdfast.gateway.guard import SECURITY_HEADERS, Door, Guard, GuardMiddleware, Socket
+from holdfast.gateway.responses import ERROR_HANDLERS
 from holdfast.gateway.routes import (
     agents,
     cards,
@@ -36,25 +34,19 @@ UNREAD_SECONDS = 30
 BACKLOG = 2048
 SEND_BYTES = 64 * 1024
 """Of the kernel for what is on its way to one client; it doubles that. By default it grows to megabytes."""
-DESCRIPTION = "A durable runtime for AI agents. A command is answered when it is on disk; a client is a cursor."
+PARTS = tuple(
+    module.routes
+    for module in (events, sessions, chapters, cards, queue, tasks, waits, agents, devices, house, system, pages)
+)
+"""All routes; the first one that fits a path is taken."""
 
 
-def build(gateway: Gateway) -> FastAPI:
-    """The application without its guard."""
-    app = FastAPI(
-        title="Holdfast",
-        version=__version__,
-        description=DESCRIPTION,
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
-    app.state.gateway = gateway
-    rooms = (events, sessions, chapters, cards, queue, tasks, waits, agents, devices, house, system, pages)
-    routes = [route for room in rooms for route in room.router.routes]
-    handle_errors(app, [route for route in routes if isinstance(route, Route)])
-    app.router.routes += [*routes, *events.SOCKETS]  # `include_router` would match each request twice
+def build(gateway: Gateway) -> Starlette:
+    """Return the application without its guard."""
+    routes = [route for part in PARTS for route in part.routes]
+    app = Starlette(routes=[*routes, *events.SOCKETS], exception_handlers=ERROR_HANDLERS)
+    app.router.redirect_slashes = False
+    app.state.gateway, app.state.parts = gateway, PARTS
     return app
 
 

@@ -9,12 +9,12 @@ import msgspec
 from holdfast.domain.command import Text
 from holdfast.domain.events import Record
 from holdfast.domain.events.session import InputMode, InputSource
-from holdfast.gateway.answers import Error
 from holdfast.gateway.card_shapes import CARD_SHAPES
 from holdfast.gateway.chapter_shapes import CHAPTER_SHAPES
 from holdfast.gateway.door_shapes import DOOR_SHAPES
 from holdfast.gateway.house_shapes import HOUSE_SHAPES
 from holdfast.gateway.inbox_shapes import Inbox, WaitDetail
+from holdfast.gateway.responses import Error
 from holdfast.tasks.views import TaskView
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.gateway.answers import refuse
+from holdfast.gateway.responses import error_response
 
 STATIC = Path(__file__).with_name("static")
 PAGES = frozenset({"", "home", "s", "tasks", "board", "card", "settings"})
@@ -95,7 +95,7 @@ class Site:
             return _sent(file, request)
         if is_page(path):
             return Response(NOT_BUILT, media_type="text/html", headers={"cache-control": "no-store"})
-        missing = refuse(404, "not_found", "There is no such file in this build of the dashboard.")
+        missing = error_response(404, "not_found", "There is no such file in this build of the dashboard.")
         missing.headers["cache-control"] = "no-store"
         return missing
 

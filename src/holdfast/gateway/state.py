@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Annotated, cast
+from typing import cast
 
-from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from holdfast.board.cards import Cards
@@ -95,11 +94,3 @@ def follower_of(connection: HTTPConnection) -> Follower:
 def address_of(connection: HTTPConnection) -> Address:
     """The address under which it reached us."""
     return cast(Address, connection.scope["address"])
-
-
-async def _gateway(connection: HTTPConnection) -> Gateway:
-    """The same for FastAPI, which runs what is not async in a thread."""
-    return gateway_of(connection)
-
-
-GatewayDep = Annotated[Gateway, Depends(_gateway)]

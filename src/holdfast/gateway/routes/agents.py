@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.gateway.answers import answer
-from holdfast.gateway.contract import returns
+from holdfast.gateway.openapi import Routes
+from holdfast.gateway.responses import json_response
 from holdfast.gateway.shapes import DetectedModel, ModelList, Profile, ProfileList
-from holdfast.gateway.state import GatewayDep
+from holdfast.gateway.state import gateway_of
 from holdfast.runtime.profiles import Profiles
 
-router = APIRouter(prefix="/v1", tags=["agents"])
+routes = Routes("agents")
 
 
-@router.get("/profiles", **returns(ProfileList))
-async def profiles(at: GatewayDep) -> Response:
+@routes.get("/v1/profiles", ProfileList)
+async def profiles(request: Request) -> Response:
     """Every agent that a session can have."""
-    return answer(profile_list(at.profiles))
+    gateway = gateway_of(request)
+    return json_response(profile_list(gateway.profiles))
 
 
 def profile_list(profiles: Profiles) -> ProfileList:
@@ -45,10 +46,11 @@ def profile_list(profiles: Profiles) -> ProfileList:
     return ProfileList(shown, profiles.problem)
 
 
-@router.get("/models", **returns(ModelList))
-async def models(at: GatewayDep) -> Response:
+@routes.get("/v1/models", ModelList)
+async def models(request: Request) -> Response:
     """What this machine offers now: keys in the environment, model servers on loopback."""
-    return answer(await model_list(at.profiles))
+    gateway = gateway_of(request)
+    return json_response(await model_list(gateway.profiles))
 
 
 async def model_list(profiles: Profiles) -> ModelList:

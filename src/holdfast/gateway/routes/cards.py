@@ -7,7 +7,8 @@ import secrets
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Depends, Query, Request
+from msgspec import Meta
+from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.board import workspace
@@ -32,11 +33,10 @@ from holdfast.domain.card_commands import (
     UnblockCard,
     UnlinkCard,
 )
-from holdfast.domain.errors import Conflict, Rejected
+from holdfast.domain.errors import Conflict
 from holdfast.domain.events import card_stream
 from holdfast.domain.rights import describe
 from holdfast.domain.why.card import why_card
-from holdfast.gateway.answers import answer
 from holdfast.gateway.card_shapes import (
     BoardAccepted,
     BoardList,
@@ -51,17 +51,18 @@ from holdfast.gateway.card_shapes import (
     CardView,
     RunView,
 )
-from holdfast.gateway.contract import parse_command, returns, takes
-from holdfast.gateway.paths import CardDep, find_session
+from holdfast.gateway.openapi import Handler, Routes
+from holdfast.gateway.requests import QueryShape, card_of, check_profile, find_session, parse_command, parse_query
+from holdfast.gateway.responses import json_response
 from holdfast.gateway.shapes import Statement, Why
-from holdfast.gateway.state import Gateway, GatewayDep
+from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.store.card_contract import CardFilter
 from holdfast.store.rows import CardRow
 
 EXPLAINED = 200
 """Of so many cards of a page it is said why they are not started."""
 DIFF_LIMIT = 400_000
-router = APIRouter(prefix="/v1", tags=["cards"])
+routes = Routes("cards")
 
 
 def _view(row: CardRow) -> CardView:
@@ -71,11 +72,19 @@ def _view(row: CardRow) -> CardView:
 # --- boards ---------------------------------------------------------------------------------------
 
 
-@router.get("/boards", **returns(BoardList))
-async def list_boards(at: GatewayDep, archived: bool = False) -> Response:
+class BoardListQuery(QueryShape, frozen=True):
+    """Which boards."""
+
+    archived: bool = False
+
+
+@routes.get("/v1/boards", BoardList, query=BoardListQuery)
+async def list_boards(request: Request) -> Response:
     """Every board."""
-    boards = [board for board in await at.store.cards.boards() if archived or not board.archived]
-    counts = await at.store.cards.counts()
+    gateway = gateway_of(request)
+    query = parse_query(request, BoardListQuery)
+    boards = [board for board in await gateway.store.cards.boards() if query.archived or not board.archived]
+    counts = await gateway.store.cards.counts()
     shown = [
         BoardView(
             id=board.id,
@@ -87,99 +96,95 @@ async def list_boards(at: GatewayDep, archived: bool = False) -> Response:
         )
         for board in boards
     ]
-    return answer(BoardList(shown))
+    return json_response(BoardList(shown))
 
 
-async def _tell_board(at: Gateway, name: str, request: Request, shape: type[BoardCommand]) -> Response:
-    command, caller = await parse_command(request, shape, subject=name)
-    done = await at.cards.execute_board(name, command, caller)
-    board = done.stream.removeprefix("board/")
-    shown = BoardAccepted(board=board, version=done.version, seq=done.seq, duplicate=done.duplicate)
-    return answer(shown, status=202)
+def _board_command(command: type[BoardCommand]) -> Handler:
+    """Return a handler that passes a command on to the board that the path names, or makes one."""
+
+    async def handler(request: Request) -> Response:
+        name = request.path_params.get("name", "")
+        given, caller = await parse_command(request, command, subject=name)
+        done = await gateway_of(request).cards.execute_board(name, given, caller)
+        board = done.stream.removeprefix("board/")
+        shown = BoardAccepted(board=board, version=done.version, seq=done.seq, duplicate=done.duplicate)
+        return json_response(shown, status=202)
+
+    return handler
 
 
-@router.post("/boards", **takes(CreateBoard, BoardAccepted))
-async def create_board(at: GatewayDep, request: Request) -> Response:
-    """Make a board."""
-    return await _tell_board(at, "", request, CreateBoard)
-
-
-@router.post("/boards/{name}/pause", **takes(PauseBoard, BoardAccepted))
-async def pause_board(at: GatewayDep, name: str, request: Request) -> Response:
-    """Start nothing on it; what runs goes on."""
-    return await _tell_board(at, name, request, PauseBoard)
-
-
-@router.post("/boards/{name}/resume", **takes(ResumeBoard, BoardAccepted))
-async def resume_board(at: GatewayDep, name: str, request: Request) -> Response:
-    """Start cards again."""
-    return await _tell_board(at, name, request, ResumeBoard)
-
-
-@router.post("/boards/{name}/archive", **takes(ArchiveBoard, BoardAccepted))
-async def archive_board(at: GatewayDep, name: str, request: Request) -> Response:
-    """Take it out of the list."""
-    return await _tell_board(at, name, request, ArchiveBoard)
+BOARD_COMMANDS: tuple[tuple[str, type[BoardCommand]], ...] = (
+    ("/v1/boards", CreateBoard),
+    ("/v1/boards/{name}/pause", PauseBoard),
+    ("/v1/boards/{name}/resume", ResumeBoard),
+    ("/v1/boards/{name}/archive", ArchiveBoard),
+)
+for path, of_board in BOARD_COMMANDS:
+    routes.add_command(path, of_board, _board_command(of_board), BoardAccepted)
 
 
 # --- cards ----------------------------------------------------------------------------------------
 
 
-async def _wanted(
-    board: Annotated[str, Query(max_length=64)] = "",
-    status: Annotated[str, Query(max_length=20)] = "",
-    profile: Annotated[str, Query(max_length=64)] = "",
-    text: Annotated[str, Query(max_length=500, description="In the title.")] = "",
-    archived: bool = False,
-) -> CardFilter:
-    return CardFilter(board=board, status=status, profile=profile, text=text, archived=archived)
+class CardListQuery(QueryShape, frozen=True):
+    """Which cards."""
+
+    board: Annotated[str, Meta(max_length=64)] = ""
+    status: Annotated[str, Meta(max_length=20)] = ""
+    profile: Annotated[str, Meta(max_length=64)] = ""
+    text: Annotated[str, Meta(max_length=500, description="In the title.")] = ""
+    archived: bool = False
+    offset: Annotated[int, Meta(ge=0, le=10**9)] = 0
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 500
+    why: Annotated[bool, Meta(description="Say of those that wait why they are not started.")] = False
 
 
-@router.get("/cards", **returns(CardPage))
-async def list_cards(
-    at: GatewayDep,
-    wanted: Annotated[CardFilter, Depends(_wanted)],
-    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
-    limit: Annotated[int, Query(ge=1, le=10_000)] = 500,
-    why: Annotated[bool, Query(description="Say of those that wait why they are not started.")] = False,
-) -> Response:
+@routes.get("/v1/cards", CardPage, query=CardListQuery)
+async def list_cards(request: Request) -> Response:
     """Cards, most urgent first."""
-    rows = await at.store.cards.cards(wanted, offset=offset, limit=limit)
-    waiting = [row.id for row in rows if row.status in ("todo", "ready")][:EXPLAINED] if why else []
-    reasons = await at.dispatcher.starter.why_not_started([await at.cards.get(card) for card in waiting])
-    following = offset + limit if len(rows) == limit else None
-    return answer(CardPage([_view(row) for row in rows], following, reasons))
+    gateway, query = gateway_of(request), parse_query(request, CardListQuery)
+    wanted = CardFilter(
+        board=query.board, status=query.status, profile=query.profile, text=query.text, archived=query.archived
+    )
+    rows = await gateway.store.cards.cards(wanted, offset=query.offset, limit=query.limit)
+    waiting = [row.id for row in rows if row.status in ("todo", "ready")][:EXPLAINED] if query.why else []
+    reasons = await gateway.dispatcher.starter.why_not_started([await gateway.cards.get(card) for card in waiting])
+    following = query.offset + query.limit if len(rows) == query.limit else None
+    return json_response(CardPage([_view(row) for row in rows], following, reasons))
 
 
-@router.post("/cards", **takes(CreateCard, CardAccepted))
-async def create_card(at: GatewayDep, request: Request) -> Response:
+@routes.command("/v1/cards", CreateCard, CardAccepted)
+async def create_card(request: Request) -> Response:
     """Write work down."""
+    gateway = gateway_of(request)
     command, caller = await parse_command(request, CreateCard, subject="")
-    command = msgspec.structs.replace(command, profile=command.profile or at.profiles.default)
-    if command.profile not in at.profiles.names:
-        raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
+    profile = command.profile or gateway.profiles.default
+    check_profile(gateway, profile)
+    command = msgspec.structs.replace(command, profile=profile)
     if command.session is not None:
-        command = msgspec.structs.replace(command, session=(await find_session(at, command.session)).id)
-    done = await at.cards.create(command, card=secrets.token_hex(4), caller=caller)
+        command = msgspec.structs.replace(command, session=(await find_session(gateway, command.session)).id)
+    done = await gateway.cards.create(command, card=secrets.token_hex(4), caller=caller)
     card = done.stream.removeprefix("card/")
     shown = CardAccepted(card=card, stream=done.stream, version=done.version, seq=done.seq, duplicate=done.duplicate)
-    return answer(shown, status=202)
+    return json_response(shown, status=202)
 
 
-@router.get("/cards/{id}", **returns(CardDetail))
-async def show_card(at: GatewayDep, row: CardDep) -> Response:
+@routes.get("/v1/cards/{id}", CardDetail)
+async def show_card(request: Request) -> Response:
     """One card with all that belongs to it, as of one moment."""
+    gateway = gateway_of(request)
+    row = await card_of(request)
     while True:
-        shape = await _detail(at, row.id)
-        if shape.card.version == (await at.cards.get(row.id)).version:
-            return answer(shape)
+        shape = await _detail(gateway, row.id)
+        if shape.card.version == (await gateway.cards.get(row.id)).version:
+            return json_response(shape)
 
 
-async def _detail(at: Gateway, id: str) -> CardDetail:
+async def _detail(gateway: Gateway, id: str) -> CardDetail:
     """What is read bit by bit; only if the card stayed at the version of its row does it fit together."""
-    row = _view(await at.store.cards.card(id))
-    card = await at.cards.get(id)
-    runs = [msgspec.convert(run, RunView, from_attributes=True) for run in await at.store.cards.runs(card.id)]
+    row = _view(await gateway.store.cards.card(id))
+    card = await gateway.cards.get(id)
+    runs = [msgspec.convert(run, RunView, from_attributes=True) for run in await gateway.store.cards.runs(card.id)]
     done = card.completed
     return CardDetail(
         card=row,
@@ -195,34 +200,38 @@ async def _detail(at: Gateway, id: str) -> CardDetail:
             CardComment(comment=c.comment, text=c.text, by=str(c.by), at=c.happened.at, version=c.happened.version)
             for c in card.comments
         ],
-        parents=[_view(one) for one in await at.store.cards.parents(card.id)],
-        children=[_view(one) for one in await at.store.cards.children(card.id)],
+        parents=[_view(one) for one in await gateway.store.cards.parents(card.id)],
+        children=[_view(one) for one in await gateway.store.cards.children(card.id)],
         followers=list(card.followers),
         runs=runs,
-        why=await at.dispatcher.starter.why_not(card),
-        kept=await at.cards.unsaved_work(card) if card.status == "archived" else "",
+        why=await gateway.dispatcher.starter.why_not(card),
+        kept=await gateway.cards.unsaved_work(card) if card.status == "archived" else "",
         limits=[] if card.rights is None else describe(card.rights),
     )
 
 
-@router.get("/cards/{id}/why", **returns(Why))
-async def why_not_card(at: GatewayDep, row: CardDep) -> Response:
+@routes.get("/v1/cards/{id}/why", Why)
+async def why_not_card(request: Request) -> Response:
     """Why it is where it is, and what would move it."""
-    card = await at.cards.get(row.id)
-    reason, now = await at.dispatcher.starter.why_not(card), at.clock.now()
+    gateway = gateway_of(request)
+    row = await card_of(request)
+    card = await gateway.cards.get(row.id)
+    reason, now = await gateway.dispatcher.starter.why_not(card), gateway.clock.now()
     run = card.run
-    session = await at.sessions.get(run.started.session) if run is not None else None
+    session = await gateway.sessions.get(run.started.session) if run is not None else None
     sentences = why_card(card, reason, session, now=now)
     stream = card_stream(card.id)
     found = [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
-    return answer(Why(f"card {card.id}", found))
+    return json_response(Why(f"card {card.id}", found))
 
 
-@router.get("/cards/{id}/context", **returns(CardContext))
-async def card_context(at: GatewayDep, row: CardDep) -> Response:
+@routes.get("/v1/cards/{id}/context", CardContext)
+async def card_context(request: Request) -> Response:
     """What the next worker would be told."""
-    card = await at.cards.get(row.id)
-    choice, said = await at.dispatcher.starter.preview(card)
+    gateway = gateway_of(request)
+    row = await card_of(request)
+    card = await gateway.cards.get(row.id)
+    choice, said = await gateway.dispatcher.starter.preview(card)
     last = choice.resumes
     shape = CardContext(
         card=card.id,
@@ -233,111 +242,68 @@ async def card_context(at: GatewayDep, row: CardDep) -> Response:
         note=said.note,
         text=said.text,
     )
-    return answer(shape)
+    return json_response(shape)
 
 
-@router.get("/cards/{id}/diff", **returns(CardDiff))
-async def card_diff(at: GatewayDep, row: CardDep) -> Response:
+@routes.get("/v1/cards/{id}/diff", CardDiff)
+async def card_diff(request: Request) -> Response:
     """What is different in its workspace."""
-    card = await at.cards.get(row.id)
+    gateway = gateway_of(request)
+    row = await card_of(request)
+    card = await gateway.cards.get(row.id)
     try:
-        found = await asyncio.to_thread(workspace.diff, card, at.cards.root, DIFF_LIMIT)
+        found = await asyncio.to_thread(workspace.diff, card, gateway.cards.root, DIFF_LIMIT)
     except workspace.Unusable as error:
         raise Conflict(f"The workspace cannot be looked at: {error}.") from error
-    return answer(CardDiff(found))
+    return json_response(CardDiff(found))
 
 
-async def _execute(at: Gateway, card: str, request: Request, shape: type[CardCommand]) -> Response:
-    command, caller = await parse_command(request, shape, subject=card)
-    if isinstance(command, EditCard) and command.profile is not None and command.profile not in at.profiles.names:
-        raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
-    if isinstance(command, FollowCard):
-        command = msgspec.structs.replace(command, session=(await find_session(at, command.session)).id)
-    done = await at.cards.execute(card, command, caller)
-    kept = await at.cards.clean_workspace(await at.cards.get(card)) if isinstance(command, ArchiveCard) else ""
-    shown = CardAccepted(
-        card=card, stream=done.stream, version=done.version, seq=done.seq, duplicate=done.duplicate, kept=kept
-    )
-    return answer(shown, status=202)
+def _card_command(command: type[CardCommand]) -> Handler:
+    """Return a handler that passes a command on to the card."""
+
+    async def handler(request: Request) -> Response:
+        gateway, row = gateway_of(request), await card_of(request)
+        given, caller = await parse_command(request, command, subject=row.id)
+        if isinstance(given, EditCard) and given.profile is not None:
+            check_profile(gateway, given.profile)
+        if isinstance(given, FollowCard):
+            given = msgspec.structs.replace(given, session=(await find_session(gateway, given.session)).id)
+        done = await gateway.cards.execute(row.id, given, caller)
+        archived = isinstance(given, ArchiveCard)
+        kept = await gateway.cards.clean_workspace(await gateway.cards.get(row.id)) if archived else ""
+        shown = CardAccepted(
+            card=row.id, stream=done.stream, version=done.version, seq=done.seq, duplicate=done.duplicate, kept=kept
+        )
+        return json_response(shown, status=202)
+
+    return handler
 
 
-@router.patch("/cards/{id}", **takes(EditCard, CardAccepted))
-async def edit_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
-    """Change what it says."""
-    return await _execute(at, row.id, request, EditCard)
+CARD_COMMANDS: dict[str, type[CardCommand]] = {
+    "comments": CommentCard,
+    "links": LinkCard,
+    "unlink": UnlinkCard,
+    "follow": FollowCard,
+    "move": MoveCard,
+    "block": BlockCard,
+    "unblock": UnblockCard,
+    "retry": RetryCard,
+    "stop": StopCard,
+    "complete": CompleteCard,
+    "archive": ArchiveCard,
+}
+for last, of_card in CARD_COMMANDS.items():
+    routes.add_command(f"/v1/cards/{{id}}/{last}", of_card, _card_command(of_card), CardAccepted)
+routes.add_command("/v1/cards/{id}", EditCard, _card_command(EditCard), CardAccepted, method="PATCH")
 
 
-@router.post("/cards/{id}/comments", **takes(CommentCard, CardAccepted))
-async def comment_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
-    """Say something about it; its worker hears it."""
-    return await _execute(at, row.id, request, CommentCard)
-
-
-@router.post("/cards/{id}/links", **takes(LinkCard, CardAccepted))
-async def link_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
-    """Let it wait for another."""
-    return await _execute(at, row.id, request, LinkCard)
-
-
-@router.post("/cards/{id}/unlink", **takes(UnlinkCard, CardAccepted))
-async def unlink_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
-    """Not any more."""
-    return await _execute(at, row.id, request, UnlinkCard)
-
-
-@router.post("/cards/{id}/follow", **takes(FollowCard, CardAccepted))
-async def follow_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
-    """Tell a session of its blocks, failures and end."""
-    return await _execute(at, row.id, request, FollowCard)
-
-
-@router.post("/cards/{id}/move", **takes(MoveCard, CardAccepted))
-async def move_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
-    """Put it into another column."""
-    return await _execute(at, row.id, request, MoveCard)
-
-
-@router.post("/cards/{id}/block", **takes(BlockCard, CardAccepted))
-async def block_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
-    """It cannot go on without somebody."""
-    return await _execute(at, row.id, request, BlockCard)
-
-
-@router.post("/cards/{id}/unblock", **takes(UnblockCard, CardAccepted))
-async def unblock_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
-    """Let it go on."""
-    return await _execute(at, row.id, request, UnblockCard)
-
-
-@router.post("/cards/{id}/retry", **takes(RetryCard, CardAccepted))
-async def retry_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
-    """Once more."""
-    return await _execute(at, row.id, request, RetryCard)
-
-
-@router.post("/cards/{id}/stop", **takes(StopCard, CardAccepted))
-async def stop_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
-    """End its run."""
-    return await _execute(at, row.id, request, StopCard)
-
-
-@router.post("/cards/{id}/complete", **takes(CompleteCard, CardAccepted))
-async def complete_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
-    """It is done, a person says so."""
-    return await _execute(at, row.id, request, CompleteCard)
-
-
-@router.post("/cards/{id}/archive", **takes(ArchiveCard, CardAccepted))
-async def archive_card(at: GatewayDep, row: CardDep, request: Request) -> Response:
-    """Take it off the board."""
-    return await _execute(at, row.id, request, ArchiveCard)
-
-
-@router.post("/cards/{id}/release", **returns(CardReleased))
-async def release_workspace(at: GatewayDep, row: CardDep) -> Response:
+@routes.post("/v1/cards/{id}/release", CardReleased, status=200)
+async def release_workspace(request: Request) -> Response:
     """Remove the workspace of an archived card, if nothing would be lost with it. Repeating it changes nothing."""
-    card = await at.cards.get(row.id)
+    gateway = gateway_of(request)
+    row = await card_of(request)
+    card = await gateway.cards.get(row.id)
     if card.status != "archived":
         hint = f"`holdfast card archive {card.id}` removes it if nothing would be lost with it."
         raise Conflict(f"Card {card.id} is {card.status}; its workspace may still be needed.", hint=hint)
-    return answer(CardReleased(card.id, await at.cards.clean_workspace(card)))
+    return json_response(CardReleased(card.id, await gateway.cards.clean_workspace(card)))

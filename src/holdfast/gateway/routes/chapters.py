@@ -3,59 +3,57 @@
 from __future__ import annotations
 
 import msgspec
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.domain.commands import CompactSession, ResetSession, SetResetPolicy, UndoReset
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.reset import still_postponed
-from holdfast.gateway.answers import answer
 from holdfast.gateway.chapter_shapes import ChapterShape, Outlook, Rules, RunningTask
-from holdfast.gateway.contract import parse_command, returns, takes
-from holdfast.gateway.paths import SessionDep
-from holdfast.gateway.routes.sessions import accepted, tell
-from holdfast.gateway.state import GatewayDep
+from holdfast.gateway.openapi import Routes
+from holdfast.gateway.requests import parse_command, session_of
+from holdfast.gateway.responses import json_response
+from holdfast.gateway.routes.sessions import accepted, passed_on
+from holdfast.gateway.state import gateway_of
 from holdfast.settings import ResetSettings, reset_problem
 
-router = APIRouter(prefix="/v1", tags=["chapters"])
+routes = Routes("chapters")
 
 
-@router.post("/sessions/{id}/reset", **takes(ResetSession))
-async def reset_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
+@routes.command("/v1/sessions/{id}/reset", ResetSession)
+async def reset_session(request: Request) -> Response:
     """Open a new chapter. While something runs, the command says what becomes of it."""
+    gateway = gateway_of(request)
+    row = await session_of(request)
     command, caller = await parse_command(request, ResetSession, subject=row.id)
-    return accepted(row.id, await at.reset_service.by_person(row.id, command, caller), caller, message=False)
+    return accepted(row.id, await gateway.reset_service.by_person(row.id, command, caller), caller)
 
 
-@router.post("/sessions/{id}/reset/undo", **takes(UndoReset))
-async def undo_reset(at: GatewayDep, row: SessionDep, request: Request) -> Response:
-    """Let the model see the chapter before again."""
-    return await tell(at, row.id, request, UndoReset)
+routes.add_command("/v1/sessions/{id}/reset/undo", UndoReset, passed_on(UndoReset))
+routes.add_command("/v1/sessions/{id}/compact", CompactSession, passed_on(CompactSession))
 
 
-@router.post("/sessions/{id}/reset/policy", **takes(SetResetPolicy))
-async def set_reset_policy(at: GatewayDep, row: SessionDep, request: Request) -> Response:
+@routes.command("/v1/sessions/{id}/reset/policy", SetResetPolicy)
+async def set_reset_policy(request: Request) -> Response:
     """When this session is reset by itself."""
+    gateway = gateway_of(request)
+    row = await session_of(request)
     command, caller = await parse_command(request, SetResetPolicy, subject=row.id)
     given = msgspec.convert(msgspec.structs.asdict(command.policy), ResetSettings)
     if problem := reset_problem(given):
         raise Rejected(f"{problem[0]} {problem[1]}")
-    return accepted(row.id, await at.sessions.execute(row.id, command, caller), caller, message=False)
+    return accepted(row.id, await gateway.sessions.execute(row.id, command, caller), caller)
 
 
-@router.post("/sessions/{id}/compact", **takes(CompactSession))
-async def compact_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
-    """Make its context shorter; the originals stay in the log and in the search."""
-    return await tell(at, row.id, request, CompactSession)
-
-
-@router.get("/sessions/{id}/reset", **returns(Outlook))
-async def reset_outlook(at: GatewayDep, row: SessionDep) -> Response:
+@routes.get("/v1/sessions/{id}/reset", Outlook)
+async def reset_outlook(request: Request) -> Response:
     """When it is reset by itself, what postpones that, and what runs."""
-    session = await at.sessions.get(row.id)
-    rules = at.profiles.reset_rules(session.profile, session.policy)
-    coming = at.reset_scheduler.outlook(session)
+    gateway = gateway_of(request)
+    row = await session_of(request)
+    session = await gateway.sessions.get(row.id)
+    rules = gateway.profiles.reset_rules(session.profile, session.policy)
+    coming = gateway.reset_scheduler.outlook(session)
     chapter = session.chapter
     running = [
         RunningTask(
@@ -69,15 +67,15 @@ async def reset_outlook(at: GatewayDep, row: SessionDep) -> Response:
             age_ms=one.age_ms,
             lifetime=one.lifetime,
         )
-        for one in await at.running_tasks.of_session(session.id)
+        for one in await gateway.running_tasks.of_session(session.id)
     ]
     shape = Outlook(
         rules=msgspec.convert(rules, Rules, from_attributes=True),
         policy=session.policy if session.policy != ResetPolicy() else None,
-        origins=at.profiles.reset_origins(session.profile, session.policy),
+        origins=gateway.profiles.reset_origins(session.profile, session.policy),
         next_rule=coming.rule,
         next_at=coming.at,
-        postponed=None if (late := still_postponed(session, coming, at.clock.now())) is None else late[0],
+        postponed=None if (late := still_postponed(session, coming, gateway.clock.now())) is None else late[0],
         chapter=ChapterShape(
             number=chapter.number,
             after_turn=chapter.after_turn,
@@ -91,4 +89,4 @@ async def reset_outlook(at: GatewayDep, row: SessionDep) -> Response:
         ),
         running=running,
     )
-    return answer(shape)
+    return json_response(shape)

@@ -6,13 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from msgspec import Meta
+from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.config import sign_in_file
 from holdfast.domain.errors import Conflict
-from holdfast.gateway.answers import answer
-from holdfast.gateway.contract import body, returns, takes
 from holdfast.gateway.devices import YEAR_MS, name_of
 from holdfast.gateway.door_shapes import (
     Away,
@@ -25,111 +24,129 @@ from holdfast.gateway.door_shapes import (
     Seen,
     SignInCode,
 )
-from holdfast.gateway.paths import SessionDep, find_session
-from holdfast.gateway.state import Gateway, GatewayDep, address_of, device_of
+from holdfast.gateway.openapi import Routes
+from holdfast.gateway.requests import QueryShape, find_session, parse_body, parse_query, session_of
+from holdfast.gateway.responses import json_response
+from holdfast.gateway.state import Gateway, address_of, device_of, gateway_of
 from holdfast.store.device_contract import DeviceRow
 
 YEAR_SECONDS = YEAR_MS // 1000
 LOGIN_LIMIT = 4096
 """Bytes of a body that anybody may send."""
 MAX_CURSOR = 2**62
-router = APIRouter(prefix="/v1", tags=["devices"])
+routes = Routes("devices")
 
 
-@router.post("/codes", **takes(None, SignInCode, keyed=False))
-async def mint_code(at: GatewayDep, request: Request) -> Response:
+@routes.post("/v1/codes", SignInCode)
+async def mint_code(request: Request) -> Response:
     """A one-time code that signs one browser in, for 10 minutes; it ends with the device that asks for it."""
-    return answer(await at.devices.add_code(device=device_of(request)), status=202)
+    gateway = gateway_of(request)
+    return json_response(await gateway.devices.add_code(device=device_of(request)), status=202)
 
 
-@router.post("/login", **takes(LogIn, LoggedIn, keyed=False))
-async def log_in(at: GatewayDep, request: Request) -> Response:
+@routes.post("/v1/login", LoggedIn, body=LogIn)
+async def log_in(request: Request) -> Response:
     """Exchange a one-time code for a cookie; from our own page only, without a credential.
 
     A browser that is signed in already stays the same device, with a new cookie. Wrong codes are not counted: a code
     is too long to be guessed, and whoever holds the right one must not wait for strangers.
     """
-    given = await body(request, LogIn, limit=LOGIN_LIMIT)
-    if at.devices.is_code(given.code):
+    gateway = gateway_of(request)
+    given = await parse_body(request, LogIn, limit=LOGIN_LIMIT)
+    if gateway.devices.is_code(given.code):
         request.scope["identified"]()  # it is not cut as a stranger while its cookie is written
     name = name_of(given.name, request.headers.get("user-agent", ""))
-    device, secret = await at.devices.sign_in(given.code, name, known=device_of(request))
+    device, secret = await gateway.devices.sign_in(given.code, name, known=device_of(request))
     with suppress(OSError):
-        sign_in_file(Path(at.home) / "run", given.code).unlink(missing_ok=True)
-    found = answer(LoggedIn(device.id, device.name), status=202)
+        sign_in_file(Path(gateway.home) / "run", given.code).unlink(missing_ok=True)
+    found = json_response(LoggedIn(device.id, device.name), status=202)
     found.headers["set-cookie"] = address_of(request).set_cookie(secret, YEAR_SECONDS)
     return found
 
 
-@router.post("/logout", **takes(None, LoggedIn, keyed=False))
-async def log_out(at: GatewayDep, request: Request) -> Response:
+@routes.post("/v1/logout", LoggedIn)
+async def log_out(request: Request) -> Response:
     """Forget this device, its cookie and its cursors."""
-    device = await _revoke(at, device_of(request), request)
-    found = answer(LoggedIn(device.id, device.name), status=202)
+    gateway = gateway_of(request)
+    device = await _revoke(gateway, device_of(request), request)
+    found = json_response(LoggedIn(device.id, device.name), status=202)
     found.headers["set-cookie"] = address_of(request).set_cookie("", 0)
     return found
 
 
-@router.get("/devices", **returns(DeviceList))
-async def list_devices(at: GatewayDep, request: Request) -> Response:
+@routes.get("/v1/devices", DeviceList)
+async def list_devices(request: Request) -> Response:
     """Every browser that is signed in."""
-    return answer(DeviceList(at.devices.all(device_of(request))))
+    gateway = gateway_of(request)
+    return json_response(DeviceList(gateway.devices.all(device_of(request))))
 
 
-@router.get("/devices/me", **returns(OwnDevice))
-async def own_device(at: GatewayDep, request: Request) -> Response:
+@routes.get("/v1/devices/me", OwnDevice)
+async def own_device(request: Request) -> Response:
     """The device that asks; the bearer token is none."""
+    gateway = gateway_of(request)
     id = device_of(request)
-    row = at.devices.get(id)
-    kept = at.store.devices
-    shown, last = at.devices.shown(row, id), await kept.last_session(id)
-    return answer(OwnDevice(shown, last, await kept.cursors(id), await kept.reviewed_at(id)))
+    row = gateway.devices.get(id)
+    kept = gateway.store.devices
+    shown, last = gateway.devices.shown(row, id), await kept.last_session(id)
+    return json_response(OwnDevice(shown, last, await kept.cursors(id), await kept.reviewed_at(id)))
 
 
-@router.post("/looked", **takes(None, Looked, keyed=False))
-async def looked(at: GatewayDep, request: Request) -> Response:
+@routes.post("/v1/looked", Looked)
+async def looked(request: Request) -> Response:
     """Somebody looked through what happened on this device; not in the log."""
-    device = at.devices.get(device_of(request)).id
-    return answer(Looked(await at.store.devices.mark_reviewed(device, at=at.clock.now())), status=202)
+    gateway = gateway_of(request)
+    device = gateway.devices.get(device_of(request)).id
+    return json_response(Looked(await gateway.store.devices.mark_reviewed(device, at=gateway.clock.now())), status=202)
 
 
-@router.delete("/devices/{id}", **takes(None, LoggedIn, keyed=False))
-async def revoke_device(at: GatewayDep, id: str, request: Request) -> Response:
+@routes.post("/v1/devices/{id}", LoggedIn, method="DELETE")
+async def revoke_device(request: Request) -> Response:
     """Sign a device out: its cookie is dead at once, and what it follows is cut."""
-    device = await _revoke(at, at.devices.find(id).id, request)
-    return answer(LoggedIn(device.id, device.name), status=202)
+    gateway = gateway_of(request)
+    id = request.path_params["id"]
+    device = await _revoke(gateway, gateway.devices.find(id).id, request)
+    return json_response(LoggedIn(device.id, device.name), status=202)
 
 
-async def _revoke(at: Gateway, id: str, request: Request) -> DeviceRow:
+async def _revoke(gateway: Gateway, id: str, request: Request) -> DeviceRow:
     if id == device_of(request):
         request.scope["device"] = ""  # it may still hear that it is gone
-    return await at.devices.revoke(id)
+    return await gateway.devices.revoke(id)
 
 
-@router.post("/seen", **takes(Seen, Seen, keyed=False))
-async def seen(at: GatewayDep, request: Request) -> Response:
+@routes.post("/v1/seen", Seen, body=Seen)
+async def seen(request: Request) -> Response:
     """How far this device has read. The cursor only grows; it is not in the log."""
-    given = await body(request, Seen)
-    device = at.devices.get(device_of(request)).id
-    session = (await find_session(at, given.session)).id
-    version = await at.store.devices.mark_seen(device, session, given.version, at=at.clock.now())
-    return answer(Seen(session=session, version=version), status=202)
+    gateway = gateway_of(request)
+    given = await parse_body(request, Seen)
+    device = gateway.devices.get(device_of(request)).id
+    session = (await find_session(gateway, given.session)).id
+    version = await gateway.store.devices.mark_seen(device, session, given.version, at=gateway.clock.now())
+    return json_response(Seen(session=session, version=version), status=202)
 
 
-@router.get("/sessions/{id}/away", **returns(Away))
-async def while_away(
-    at: GatewayDep,
-    row: SessionDep,
-    request: Request,
-    after: Annotated[int | None, Query(ge=0, le=MAX_CURSOR, description="By default the device's own cursor.")] = None,
-) -> Response:
+class AwayQuery(QueryShape, frozen=True):
+    """Since when."""
+
+    after: Annotated[
+        Annotated[int, Meta(ge=0, le=MAX_CURSOR)] | None, Meta(description="By default the device's own cursor.")
+    ] = None
+
+
+@routes.get("/v1/sessions/{id}/away", Away, query=AwayQuery)
+async def while_away(request: Request) -> Response:
     """What happened after a version, in numbers."""
+    gateway = gateway_of(request)
+    row = await session_of(request)
+    query = parse_query(request, AwayQuery)
+    after = query.after
     if after is None:
         device = device_of(request)
-        after = min(row.version, await at.store.devices.cursor(device, row.id)) if device else 0
+        after = min(row.version, await gateway.store.devices.cursor(device, row.id)) if device else 0
     if after > row.version:
         raise Conflict(f"The cursor {after} is ahead of the session, which ends at {row.version}.")
-    found = await at.store.devices.since(row.id, after=after, upto=row.version)
+    found = await gateway.store.devices.since(row.id, after=after, upto=row.version)
     shape = Away(
         after=after,
         version=row.version,
@@ -141,4 +158,4 @@ async def while_away(
         questions=found.questions,
         failures=found.failures,
     )
-    return answer(shape)
+    return json_response(shape)

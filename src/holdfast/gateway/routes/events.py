@@ -6,61 +6,74 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, WebSocket
+from msgspec import Meta
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
-from starlette.websockets import WebSocketDisconnect, WebSocketState
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from holdfast.domain.errors import HoldfastError, Rejected, Unauthorized
 from holdfast.domain.events import task_stream
-from holdfast.gateway.answers import of_error
-from holdfast.gateway.contract import returns
-from holdfast.gateway.paths import SessionDep, TaskDep, find_session
+from holdfast.gateway.openapi import Routes
+from holdfast.gateway.requests import QueryShape, find_session, parse_query, session_of, task_of
+from holdfast.gateway.responses import response_to
 from holdfast.gateway.shapes import EventPage
-from holdfast.gateway.state import Gateway, GatewayDep, follower_of, gateway_of
+from holdfast.gateway.state import Gateway, follower_of, gateway_of
 from holdfast.gateway.stream import PIECE_BYTES, Follower, Frame, Streams, as_message, as_sse, seq_of
 from holdfast.store.contract import Page
 
 EVENT_STREAM = "text/event-stream"
 RESTART, REFUSED, REVOKED = 1012, 4404, 4401
 MAX_CURSOR = 2**62
-router = APIRouter(prefix="/v1", tags=["events"])
-After = Annotated[int, Query(ge=0, le=MAX_CURSOR)]
-Limit = Annotated[int, Query(ge=1, le=2000)]
+routes = Routes("events")
 
 
-@router.get("/sessions/{id}/events", **returns(EventPage, media=(EVENT_STREAM,)))
-async def session_events(
-    at: GatewayDep, row: SessionDep, request: Request, after: After = 0, limit: Limit = 500
-) -> Response:
+class EventsQuery(QueryShape, frozen=True):
+    """From where on, and how many at once."""
+
+    after: Annotated[int, Meta(ge=0, le=MAX_CURSOR)] = 0
+    limit: Annotated[int, Meta(ge=1, le=2000)] = 500
+
+
+@routes.get("/v1/sessions/{id}/events", EventPage, query=EventsQuery, media=(EVENT_STREAM,))
+async def session_events(request: Request) -> Response:
     """The events of a session after a version; as an event stream it goes on with what comes."""
-    return await _events(at, row.id, request, after, limit)
+    gateway = gateway_of(request)
+    row = await session_of(request)
+    query = parse_query(request, EventsQuery)
+    return await _events(gateway, row.id, request, query)
 
 
-@router.get("/events", **returns(EventPage, media=(EVENT_STREAM,)))
-async def all_events(at: GatewayDep, request: Request, after: After = 0, limit: Limit = 500) -> Response:
+@routes.get("/v1/events", EventPage, query=EventsQuery, media=(EVENT_STREAM,))
+async def all_events(request: Request) -> Response:
     """The whole log after a seq, in the same forms."""
-    return await _events(at, None, request, after, limit)
+    gateway = gateway_of(request)
+    query = parse_query(request, EventsQuery)
+    return await _events(gateway, None, request, query)
 
 
-@router.get("/tasks/{id:task}/events", **returns(EventPage))
-async def task_events(at: GatewayDep, row: TaskDep, after: After = 0, limit: Limit = 500) -> Response:
+@routes.get("/v1/tasks/{id:task}/events", EventPage, query=EventsQuery)
+async def task_events(request: Request) -> Response:
     """The events of a task after a version: who did what when."""
-    page = await at.store.read(task_stream(row.id), after=after, limit=limit)
-    return _page(page, after + len(page.lines))
+    gateway = gateway_of(request)
+    row = await task_of(request)
+    query = parse_query(request, EventsQuery)
+    page = await gateway.store.read(task_stream(row.id), after=query.after, limit=query.limit)
+    return _page(page, query.after + len(page.lines))
 
 
-async def _events(at: Gateway, session: str | None, request: Request, after: int, limit: int) -> Response:
+async def _events(gateway: Gateway, session: str | None, request: Request, query: EventsQuery) -> Response:
+    after = query.after
     if EVENT_STREAM in request.headers.get("accept", ""):
         last = request.headers.get("last-event-id", "")
         if last:
             after = _cursor(last)
-        await at.streams.page(session, after=after, limit=1)  # what is wrong is said while it can be a status
+        await gateway.streams.page(session, after=after, limit=1)  # what is wrong is said while it can be a status
         follower = follower_of(request)
-        frames = at.streams.follow(session, after=after, connection=follower.connection)
-        return EventStream(at.streams, frames, follower)
-    page = await at.streams.page(session, after=after, limit=limit)
+        frames = gateway.streams.follow(session, after=after, connection=follower.connection)
+        return EventStream(gateway.streams, frames, follower)
+    page = await gateway.streams.page(session, after=after, limit=query.limit)
     cursor = after
     if page.lines:
         cursor = seq_of(page.lines[-1]) if session is None else after + len(page.lines)
@@ -101,21 +114,21 @@ class EventStream(Response):
         try:
             await self._streams.serve(self._frames, piece, gone(), follower=self._follower)
         except HoldfastError as error:
-            end = bytes(of_error(error).body)
+            end = bytes(response_to(error).body)
             await send({"type": "http.response.body", "body": b"event: end\ndata: %b\n\n" % end, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def event_socket(socket: WebSocket) -> None:
     """The same as a WebSocket: of one session, or without an id of the whole log."""
-    at = gateway_of(socket)
+    gateway = gateway_of(socket)
     with suppress(WebSocketDisconnect):  # it may leave at any moment, also before it is refused
         await socket.accept()
         try:
             after = _cursor(socket.query_params.get("after", "0"))
             id = socket.path_params.get("id")
-            session = None if id is None else (await find_session(at, id)).id
-            await _socket(socket, at, session, after)
+            session = None if id is None else (await find_session(gateway, id)).id
+            await _socket(socket, gateway, session, after)
         except HoldfastError as error:
             await _refuse(socket, error)
 
@@ -133,7 +146,7 @@ def _cursor(given: str) -> int:
     return int(given)
 
 
-async def _socket(socket: WebSocket, at: Gateway, session: str | None, after: int) -> None:
+async def _socket(socket: WebSocket, gateway: Gateway, session: str | None, after: int) -> None:
     async def message(frame: Frame) -> None:
         await socket.send_text(as_message(frame).decode())
 
@@ -142,12 +155,12 @@ async def _socket(socket: WebSocket, at: Gateway, session: str | None, after: in
             pass
 
     follower = follower_of(socket)
-    frames = at.streams.follow(session, after=after, connection=follower.connection)
-    await at.streams.serve(frames, message, gone(), follower=follower)
+    frames = gateway.streams.follow(session, after=after, connection=follower.connection)
+    await gateway.streams.serve(frames, message, gone(), follower=follower)
     if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
         await socket.close(RESTART, "the gateway ends; come back with your cursor")
 
 
 async def _refuse(socket: WebSocket, error: HoldfastError) -> None:
-    await socket.send_text(bytes(of_error(error).body).decode())
+    await socket.send_text(bytes(response_to(error).body).decode())
     await socket.close(REVOKED if isinstance(error, Unauthorized) else REFUSED, error.message[:100])

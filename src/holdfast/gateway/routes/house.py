@@ -6,12 +6,11 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from msgspec import Meta
+from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.config import Home
-from holdfast.gateway.answers import answer
-from holdfast.gateway.contract import by_whom, returns, takes
 from holdfast.gateway.house_shapes import (
     Findings,
     HealthFinding,
@@ -20,60 +19,76 @@ from holdfast.gateway.house_shapes import (
     Overview,
     RetentionView,
 )
-from holdfast.gateway.state import Gateway, GatewayDep
+from holdfast.gateway.openapi import Routes
+from holdfast.gateway.requests import QueryShape, by_whom, parse_query
+from holdfast.gateway.responses import json_response
+from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.lifecycle.doctor import examine
 from holdfast.store.rows import SessionRow, WorkSlot
 from holdfast.tasks.prune import Prunable
 
 STEP_MS = 30 * 60_000
 SHOWN = 100
-router = APIRouter(prefix="/v1", tags=["house"])
+routes = Routes("house")
 
 
-@router.get("/overview", **returns(Overview))
-async def overview(at: GatewayDep, hours: Annotated[int, Query(ge=1, le=168)] = 24) -> Response:
+class OverviewQuery(QueryShape, frozen=True):
+    """How far back."""
+
+    hours: Annotated[int, Meta(ge=1, le=168)] = 24
+
+
+@routes.get("/v1/overview", Overview, query=OverviewQuery)
+async def overview(request: Request) -> Response:
     """What ended in the last hours, by the half hour."""
-    end = at.clock.now() // STEP_MS * STEP_MS + STEP_MS
-    since = end - hours * 3_600_000
-    found = {slot.at: slot for slot in await at.store.work_since(since, step=STEP_MS)}
+    gateway = gateway_of(request)
+    query = parse_query(request, OverviewQuery)
+    end = gateway.clock.now() // STEP_MS * STEP_MS + STEP_MS
+    since = end - query.hours * 3_600_000
+    found = {slot.at: slot for slot in await gateway.store.work_since(since, step=STEP_MS)}
     slots = [
         found.get(start, WorkSlot(start, turns=0, tasks=0, failed=0, waits=0)) for start in range(since, end, STEP_MS)
     ]
-    return answer(Overview(step_ms=STEP_MS, slots=slots, tasks=await at.store.count_tasks()))
+    return json_response(Overview(step_ms=STEP_MS, slots=slots, tasks=await gateway.store.count_tasks()))
 
 
-@router.get("/doctor", **returns(Findings))
-async def doctor(at: GatewayDep) -> Response:
+@routes.get("/v1/doctor", Findings)
+async def doctor(request: Request) -> Response:
     """Look at the home without changing it: the same findings as `holdfast doctor`."""
-    found = await asyncio.to_thread(examine, Home(Path(at.home)))
+    gateway = gateway_of(request)
+    found = await asyncio.to_thread(examine, Home(Path(gateway.home)))
     shown = [HealthFinding(name=one.name, ok=one.ok, detail=one.detail, hint=one.hint) for one in found]
-    return answer(Findings(ok=all(one.ok for one in found), at=at.clock.now(), findings=shown))
+    return json_response(Findings(ok=all(one.ok for one in found), at=gateway.clock.now(), findings=shown))
 
 
-@router.get("/retention", **returns(RetentionView))
-async def show_retention(at: GatewayDep) -> Response:
+@routes.get("/v1/retention", RetentionView)
+async def show_retention(request: Request) -> Response:
     """The rules, and what they would let go now."""
-    shown = await _retention(at, await at.retention.preview(), await at.retention.sessions(), pruned=False)
-    return answer(shown)
+    gateway = gateway_of(request)
+    shown = await _retention(
+        gateway, await gateway.retention.preview(), await gateway.retention.sessions(), pruned=False
+    )
+    return json_response(shown)
 
 
-@router.post("/retention", **takes(None, RetentionView, keyed=False))
-async def apply_retention(at: GatewayDep, request: Request) -> Response:
+@routes.post("/v1/retention", RetentionView)
+async def apply_retention(request: Request) -> Response:
     """Let go now what the rules say, instead of within the hour. Again it does no more than the rules say."""
+    gateway = gateway_of(request)
     by = by_whom(request)
-    gone = await at.retention.apply(asked_by=by)
-    return answer(
-        await _retention(at, gone, await at.retention.apply_to_sessions(asked_by=by), pruned=True), status=202
+    gone = await gateway.retention.apply(asked_by=by)
+    return json_response(
+        await _retention(gateway, gone, await gateway.retention.apply_to_sessions(asked_by=by), pruned=True), status=202
     )
 
 
 async def _retention(
-    at: Gateway, found: dict[str, list[Prunable]], sessions: dict[str, list[SessionRow]], *, pruned: bool
+    gateway: Gateway, found: dict[str, list[Prunable]], sessions: dict[str, list[SessionRow]], *, pruned: bool
 ) -> RetentionView:
-    rules = at.retention.rules
+    rules = gateway.retention.rules
     parts = []
     for rule, tasks in found.items():
-        views = await at.task_queries.views([task.row for task in tasks[:SHOWN] if task.row is not None])
+        views = await gateway.task_queries.views([task.row for task in tasks[:SHOWN] if task.row is not None])
         parts.append(LetGo(rule=rule, count=len(tasks), bytes=sum(task.bytes for task in tasks), tasks=views))
     return RetentionView(
         tasks_days=rules.tasks_days,

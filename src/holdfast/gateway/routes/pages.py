@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast import __version__
-from holdfast.gateway.answers import answer
-from holdfast.gateway.contract import returns
 from holdfast.gateway.door_shapes import Build
+from holdfast.gateway.openapi import Routes
+from holdfast.gateway.responses import json_response
 from holdfast.gateway.site import FOLDERS, PAGES
-from holdfast.gateway.state import GatewayDep
+from holdfast.gateway.state import gateway_of
 
-router = APIRouter(tags=["pages"])
+routes = Routes("pages")
 
 
-@router.get("/v1/build", **returns(Build))
-async def build(at: GatewayDep) -> Response:
+@routes.get("/v1/build", Build)
+async def build(request: Request) -> Response:
     """Which dashboard is served, without a credential."""
-    at.site.look()
-    return answer(Build(__version__, at.site.build))
+    gateway = gateway_of(request)
+    gateway.site.look()
+    return json_response(Build(__version__, gateway.site.build))
 
 
-async def page(at: GatewayDep, request: Request) -> Response:
+async def page(request: Request) -> Response:
     """A page, or a file that pages are made of."""
-    return at.site.answer(request)
+    gateway = gateway_of(request)
+    return gateway.site.answer(request)
 
 
 for name in sorted(PAGES | FOLDERS):
     for path in (f"/{name}", f"/{name}/{{rest:path}}") if name else ("/", "/{name}"):
-        router.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)
+        routes.page(path, page)

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.domain.commands import ReviseInput, WithdrawInput
-from holdfast.gateway.contract import body, caller_of, takes
-from holdfast.gateway.paths import SessionDep
+from holdfast.gateway.openapi import Routes
+from holdfast.gateway.requests import caller_of, parse_body, session_of
 from holdfast.gateway.routes.sessions import accepted
 from holdfast.gateway.shapes import QueueEdit
-from holdfast.gateway.state import Gateway, GatewayDep
+from holdfast.gateway.state import gateway_of
 
-router = APIRouter(prefix="/v1", tags=["queue"])
+routes = Routes("queue")
 
 
-@router.patch("/sessions/{id}/queue/{input}", **takes(QueueEdit))
-async def revise_input(at: GatewayDep, row: SessionDep, input: str, request: Request) -> Response:
+@routes.command("/v1/sessions/{id}/queue/{input}", QueueEdit, method="PATCH")
+async def revise_input(request: Request) -> Response:
     """Change the text, the mode or the place of a queued message; 409 when a turn has taken it."""
-    edit = await body(request, QueueEdit)
-    return await _execute(
-        at, row.id, request, ReviseInput(input=input, text=edit.text, mode=edit.mode, place=edit.place)
-    )
+    row, input = await session_of(request), request.path_params["input"]
+    edit = await parse_body(request, QueueEdit)
+    return await _execute(row.id, request, ReviseInput(input=input, text=edit.text, mode=edit.mode, place=edit.place))
 
 
-@router.delete("/sessions/{id}/queue/{input}", **takes(None))
-async def withdraw_input(at: GatewayDep, row: SessionDep, input: str, request: Request) -> Response:
+@routes.command("/v1/sessions/{id}/queue/{input}", None, method="DELETE")
+async def withdraw_input(request: Request) -> Response:
     """Take a queued message back; 409 when a turn has taken it."""
-    return await _execute(at, row.id, request, WithdrawInput(input=input))
+    row, input = await session_of(request), request.path_params["input"]
+    return await _execute(row.id, request, WithdrawInput(input=input))
 
 
-async def _execute(at: Gateway, session: str, request: Request, command: ReviseInput | WithdrawInput) -> Response:
+async def _execute(session: str, request: Request, command: ReviseInput | WithdrawInput) -> Response:
     caller = caller_of(request, command, subject=session)
-    return accepted(session, await at.sessions.execute(session, command, caller), caller, message=False)
+    return accepted(session, await gateway_of(request).sessions.execute(session, command, caller), caller)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
-from fastapi import APIRouter, Query, Request
+from msgspec import Meta
+from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.board.cards import COMMENT
@@ -34,11 +35,11 @@ from holdfast.domain.events import decode, session_stream
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.why.chapter import why_chapter
 from holdfast.domain.why.session import why
-from holdfast.gateway.answers import answer
 from holdfast.gateway.context import context
-from holdfast.gateway.contract import parse_command, returns, takes
 from holdfast.gateway.export import as_jsonl, as_markdown
-from holdfast.gateway.paths import SessionDep, find_session
+from holdfast.gateway.openapi import Handler, Routes
+from holdfast.gateway.requests import QueryShape, check_profile, find_session, parse_command, parse_query, session_of
+from holdfast.gateway.responses import json_response
 from holdfast.gateway.shapes import (
     Accepted,
     ModelContext,
@@ -52,25 +53,26 @@ from holdfast.gateway.shapes import (
     Turn,
     Why,
 )
-from holdfast.gateway.state import Gateway, GatewayDep, device_of
+from holdfast.gateway.state import Gateway, device_of, gateway_of
 from holdfast.sessions import Caller
 from holdfast.store.contract import Appended, SessionCursor
 from holdfast.store.rows import SessionRow
 
 CURSOR = r"^(\d{1,18}-[0-9a-f]{1,32})?$"
 PINNED_CURSOR = CURSOR.replace("(", "(p?", 1)
-router = APIRouter(prefix="/v1", tags=["sessions"])
+PageLimit = Annotated[int, Meta(ge=1, le=500)]
+routes = Routes("sessions")
 
 
-async def shown(at: Gateway, rows: list[SessionRow], request: Request) -> list[Session]:
+async def shown(gateway: Gateway, rows: list[SessionRow], request: Request) -> list[Session]:
     """Rows as their wire shape, with what the device that asks has not read."""
     device = device_of(request)
-    unread = await at.store.devices.unread(device, [row.id for row in rows]) if device else {}
+    unread = await gateway.store.devices.unread(device, [row.id for row in rows]) if device else {}
     shapes = [msgspec.convert(row, Session, from_attributes=True) for row in rows]
     return [msgspec.structs.replace(one, unread=unread[one.id]) if unread.get(one.id) else one for one in shapes]
 
 
-def accepted(session: str, appended: Appended, caller: Caller, *, message: bool, warning: str = "") -> Response:
+def accepted(session: str, appended: Appended, caller: Caller, *, message: bool = False, warning: str = "") -> Response:
     """202: it is on disk. A message has an id; whether it became a comment says the stream that it is in, also to a
     retry that comes when no run works there any more.
     """
@@ -84,27 +86,42 @@ def accepted(session: str, appended: Appended, caller: Caller, *, message: bool,
         duplicate=appended.duplicate,
         warning=warning,
     )
-    return answer(shape, status=202)
+    return json_response(shape, status=202)
 
 
-async def tell(at: Gateway, session: str, request: Request, shape: type[SessionCommand]) -> Response:
-    """Any command to a session."""
-    command, caller = await parse_command(request, shape, subject=session)
-    appended = await at.sessions.execute(session, command, caller)
-    return accepted(session, appended, caller, message=isinstance(command, SendMessage))
+def passed_on(command: type[SessionCommand]) -> Handler:
+    """Return a handler that passes a command on to the session."""
+
+    async def handler(request: Request) -> Response:
+        row = await session_of(request)
+        given, caller = await parse_command(request, command, subject=row.id)
+        return accepted(row.id, await gateway_of(request).sessions.execute(row.id, given, caller), caller)
+
+    return handler
 
 
-@router.post("/sessions", **takes(CreateSession))
-async def create_session(at: GatewayDep, request: Request) -> Response:
+for path, command in (
+    ("stop", StopTurn),
+    ("undo", UndoTurn),
+    ("dismiss", DismissFailure),
+    ("restore", RestoreSession),
+    ("pin", PinSession),
+):
+    routes.add_command(f"/v1/sessions/{{id}}/{path}", command, passed_on(command))
+routes.add_command("/v1/sessions/{id}", RenameSession, passed_on(RenameSession), method="PATCH")
+
+
+@routes.command("/v1/sessions", CreateSession)
+async def create_session(request: Request) -> Response:
     """Begin a session, at once with its first message if there is a text."""
+    gateway = gateway_of(request)
     command, caller = await parse_command(request, CreateSession, subject="")
-    profile = command.profile or at.profiles.default
-    if profile not in at.profiles.names:
-        raise Rejected(f"There is no profile {profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
+    profile = command.profile or gateway.profiles.default
+    check_profile(gateway, profile)
     cwd = Path(command.cwd) if command.cwd is not None else Path.home()
     if not is_directory(cwd):
         raise Rejected(f"cwd {str(cwd)!r} is not the absolute path of a directory.")
-    appended = await at.sessions.create(
+    appended = await gateway.sessions.create(
         command, session=secrets.token_hex(8), profile=profile, cwd=str(cwd), caller=caller
     )
     session = appended.stream.removeprefix("session/")
@@ -119,39 +136,50 @@ def is_directory(path: Path) -> bool:
         return False
 
 
-@router.get("/sessions", **returns(SessionPage))
-async def list_sessions(  # noqa: PLR0913, PLR0917 (one for each parameter of the query)
-    at: GatewayDep,
-    request: Request,
-    archived: bool = False,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    before: Annotated[str, Query(pattern=PINNED_CURSOR, description="`next` of the page before.")] = "",
-    text: Annotated[str, Query(max_length=500, description="In the title.")] = "",
-    at_work: Annotated[bool, Query(description="All that are not at rest, and nothing else counts.")] = False,
+class SessionListQuery(QueryShape, frozen=True):
+    """Which sessions."""
+
+    archived: bool = False
+    limit: PageLimit = 50
+    before: Annotated[str, Meta(pattern=PINNED_CURSOR, description="`next` of the page before.")] = ""
+    text: Annotated[str, Meta(max_length=500, description="In the title.")] = ""
+    at_work: Annotated[bool, Meta(description="All that are not at rest, and nothing else counts.")] = False
     cwd: Annotated[
-        str, Query(max_length=4096, description="Those of this directory without workers of cards, newest first.")
-    ] = "",
-) -> Response:
+        str, Meta(max_length=4096, description="Those of this directory without workers of cards, newest first.")
+    ] = ""
+
+
+@routes.get("/v1/sessions", SessionPage, query=SessionListQuery)
+async def list_sessions(request: Request) -> Response:
     """A page of the list, pinned ones first, then newest first."""
-    if cwd:
-        return answer(SessionPage(await shown(at, await at.store.sessions_in(cwd, limit=limit), request), None))
-    if at_work:
-        return answer(SessionPage(await shown(at, await at.store.unfinished_sessions(), request), None))
-    at_ms, _, id = before.removeprefix("p").partition("-")
-    cursor = SessionCursor(int(at_ms), id, pinned=before.startswith("p")) if before else SessionCursor()
-    rows = await at.store.sessions(archived=archived, before=cursor, limit=limit, text=text)
+    gateway, query = gateway_of(request), parse_query(request, SessionListQuery)
+    if query.cwd:
+        return json_response(
+            SessionPage(
+                await shown(gateway, await gateway.store.sessions_in(query.cwd, limit=query.limit), request), None
+            )
+        )
+    if query.at_work:
+        return json_response(
+            SessionPage(await shown(gateway, await gateway.store.unfinished_sessions(), request), None)
+        )
+    at_ms, _, id = query.before.removeprefix("p").partition("-")
+    cursor = SessionCursor(int(at_ms), id, pinned=query.before.startswith("p")) if query.before else SessionCursor()
+    rows = await gateway.store.sessions(archived=query.archived, before=cursor, limit=query.limit, text=query.text)
     following = None
-    if len(rows) == limit:
+    if len(rows) == query.limit:
         last = rows[-1]
         following = f"{'p' if last.pinned else ''}{last.updated_at}-{last.id}"
-    return answer(SessionPage(await shown(at, rows, request), following))
+    return json_response(SessionPage(await shown(gateway, rows, request), following))
 
 
-@router.get("/sessions/{id}", **returns(SessionDetail))
-async def show_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
+@routes.get("/v1/sessions/{id}", SessionDetail)
+async def show_session(request: Request) -> Response:
     """One session with its turns and its queue."""
-    turns = [msgspec.convert(turn, Turn, from_attributes=True) for turn in await at.store.turns(row.id)]
-    state = await at.sessions.get(row.id)
+    gateway = gateway_of(request)
+    row = await session_of(request)
+    turns = [msgspec.convert(turn, Turn, from_attributes=True) for turn in await gateway.store.turns(row.id)]
+    state = await gateway.sessions.get(row.id)
     queue = [
         Queued(
             input=q.event.input,
@@ -163,168 +191,161 @@ async def show_session(at: GatewayDep, row: SessionDep, request: Request) -> Res
         )
         for q in state.queue
     ]
-    (own,) = await shown(at, [row], request)
-    return answer(SessionDetail(own, turns, queue))
+    (own,) = await shown(gateway, [row], request)
+    return json_response(SessionDetail(own, turns, queue))
 
 
-@router.patch("/sessions/{id}", **takes(RenameSession))
-async def rename_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
-    """Give it another title."""
-    return await tell(at, row.id, request, RenameSession)
-
-
-@router.post("/sessions/{id}/messages", **takes(SendMessage))
-async def send_message(at: GatewayDep, row: SessionDep, request: Request) -> Response:
+@routes.command("/v1/sessions/{id}/messages", SendMessage)
+async def send_message(request: Request) -> Response:
     """Say something; while a turn runs it waits, joins or interrupts. To a card's worker it is a comment."""
+    gateway = gateway_of(request)
+    row = await session_of(request)
     command, caller = await parse_command(request, SendMessage, subject=row.id)
-    while (run := await at.store.cards.run_of(row.id)) is None:
+    while (run := await gateway.store.cards.run_of(row.id)) is None:
         try:
-            return accepted(row.id, await at.sessions.execute(row.id, command, caller), caller, message=True)
+            return accepted(row.id, await gateway.sessions.execute(row.id, command, caller), caller, message=True)
         except Conflict:
-            if not (await at.sessions.get(row.id)).run:
+            if not (await gateway.sessions.get(row.id)).run:
                 raise  # else a run began in this very moment
     return accepted(
-        row.id, await at.cards.execute(run.card, CommentCard(text=command.text), caller), caller, message=True
+        row.id, await gateway.cards.execute(run.card, CommentCard(text=command.text), caller), caller, message=True
     )
 
 
-@router.post("/sessions/{id}/stop", **takes(StopTurn))
-async def stop_turn(at: GatewayDep, row: SessionDep, request: Request) -> Response:
-    """End the running turn; queued messages stay."""
-    return await tell(at, row.id, request, StopTurn)
-
-
-@router.post("/sessions/{id}/agent", **takes(ChooseAgent))
-async def choose_agent(at: GatewayDep, row: SessionDep, request: Request) -> Response:
+@routes.command("/v1/sessions/{id}/agent", ChooseAgent)
+async def choose_agent(request: Request) -> Response:
     """Go on with another profile or model."""
+    gateway = gateway_of(request)
+    row = await session_of(request)
     command, caller = await parse_command(request, ChooseAgent, subject=row.id)
-    if command.profile is not None and command.profile not in at.profiles.names:
-        raise Rejected(f"There is no profile {command.profile!r}.", hint=f"There is: {', '.join(at.profiles.names)}.")
+    if command.profile is not None:
+        check_profile(gateway, command.profile)
     if command.model:
-        at.profiles.check_model(command.model)
-    appended = await at.sessions.execute(row.id, command, caller)
-    return accepted(row.id, appended, caller, message=False)
+        gateway.profiles.check_model(command.model)
+    appended = await gateway.sessions.execute(row.id, command, caller)
+    return accepted(row.id, appended, caller)
 
 
-@router.post("/sessions/{id}/undo", **takes(UndoTurn))
-async def undo_turn(at: GatewayDep, row: SessionDep, request: Request) -> Response:
-    """Take the last turn out of what the model sees; it stays in the log."""
-    return await tell(at, row.id, request, UndoTurn)
-
-
-@router.post("/sessions/{id}/dismiss", **takes(DismissFailure))
-async def dismiss_failure(at: GatewayDep, row: SessionDep, request: Request) -> Response:
-    """Take the failed turn of a session out of the inbox."""
-    return await tell(at, row.id, request, DismissFailure)
-
-
-@router.post("/sessions/{id}/fork", **takes(ForkSession))
-async def fork_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
+@routes.command("/v1/sessions/{id}/fork", ForkSession)
+async def fork_session(request: Request) -> Response:
     """Begin a new session with everything up to a version of this one."""
+    gateway = gateway_of(request)
+    row = await session_of(request)
     command, caller = await parse_command(request, ForkSession, subject=row.id)
-    appended = await at.sessions.fork(row.id, command, session=secrets.token_hex(8), caller=caller)
-    return accepted(appended.stream.removeprefix("session/"), appended, caller, message=False)
+    appended = await gateway.sessions.fork(row.id, command, session=secrets.token_hex(8), caller=caller)
+    return accepted(appended.stream.removeprefix("session/"), appended, caller)
 
 
-@router.get("/sessions/{id}/context", **returns(ModelContext))
-async def session_context(
-    at: GatewayDep,
-    row: SessionDep,
-    texts: Annotated[bool, Query(description="Without them only the figures are told.")] = True,
-) -> Response:
+class ContextQuery(QueryShape, frozen=True):
+    """How much of it."""
+
+    texts: Annotated[bool, Meta(description="Without them only the figures are told.")] = True
+
+
+@routes.get("/v1/sessions/{id}/context", ModelContext, query=ContextQuery)
+async def session_context(request: Request) -> Response:
     """What the model sees, and about how large it is."""
-    session = await at.sessions.get(row.id)
-    agent = at.profiles.agent(session)
+    gateway = gateway_of(request)
+    row = await session_of(request)
+    query = parse_query(request, ContextQuery)
+    session = await gateway.sessions.get(row.id)
+    agent = gateway.profiles.agent(session)
     tools = [tool.spec for tool in (await agent.tools()).values()]
     window = await asyncio.to_thread(lambda: agent.model.window)
     found = context(session, agent, tools, window=window)
-    return answer(found if texts else msgspec.structs.replace(found, instructions="", messages=[]))
+    return json_response(found if query.texts else msgspec.structs.replace(found, instructions="", messages=[]))
 
 
-@router.post("/sessions/{id}/archive", **takes(ArchiveSession))
-async def archive_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
+@routes.command("/v1/sessions/{id}/archive", ArchiveSession)
+async def archive_session(request: Request) -> Response:
     """Take it out of the default list. While something runs, the command says what becomes of it."""
+    gateway = gateway_of(request)
+    row = await session_of(request)
     command, caller = await parse_command(request, ArchiveSession, subject=row.id)
     what_runs = partial(
-        at.running_tasks.chosen_writes, row.id, command.running, by=caller.by, what="its session was archived"
+        gateway.running_tasks.chosen_writes, row.id, command.running, by=caller.by, what="its session was archived"
     )
-    appended = await at.sessions.execute(row.id, command, caller, also=what_runs)
-    at.running_tasks.signal(appended.records)
-    return accepted(row.id, appended, caller, message=False)
+    appended = await gateway.sessions.execute(row.id, command, caller, also=what_runs)
+    gateway.running_tasks.signal(appended.records)
+    return accepted(row.id, appended, caller)
 
 
-@router.post("/sessions/{id}/restore", **takes(RestoreSession))
-async def restore_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
-    """Bring it back."""
-    return await tell(at, row.id, request, RestoreSession)
-
-
-@router.post("/sessions/{id}/pin", **takes(PinSession))
-async def pin_session(at: GatewayDep, row: SessionDep, request: Request) -> Response:
-    """Keep it on top of the list, or not any more."""
-    return await tell(at, row.id, request, PinSession)
-
-
-@router.delete("/sessions/{id}", **takes(DeleteSession))
-async def delete_session(at: GatewayDep, id: str, request: Request) -> Response:
+@routes.command("/v1/sessions/{id}", DeleteSession, method="DELETE")
+async def delete_session(request: Request) -> Response:
     """Delete a session at rest with all its events, for good. While something runs, say what becomes of it."""
+    gateway = gateway_of(request)
+    id = request.path_params["id"]
     command, caller = await parse_command(request, DeleteSession, subject=id)
-    known = await at.store.find_command(caller.key)
+    known = await gateway.store.find_command(caller.key)
     if known is not None:  # a retry: there is no session any more that could be found
-        (line,) = (await at.store.read(known.stream, after=known.version - 1, limit=1)).lines
+        (line,) = (await gateway.store.read(known.stream, after=known.version - 1, limit=1)).lines
         event = decode(line).event
         assert isinstance(event, SessionDeleted)
-        return accepted(event.session, known, caller, message=False)
-    session = (await find_session(at, id)).id
+        return accepted(event.session, known, caller)
+    session = (await find_session(gateway, id)).id
     what_runs = partial(
-        at.running_tasks.chosen_writes, session, command.running, by=caller.by, what="its session was deleted"
+        gateway.running_tasks.chosen_writes, session, command.running, by=caller.by, what="its session was deleted"
     )
-    appended = await at.sessions.delete(session, caller, also=what_runs)
-    at.running_tasks.signal(appended.records)
-    return accepted(session, appended, caller, message=False)
+    appended = await gateway.sessions.delete(session, caller, also=what_runs)
+    gateway.running_tasks.signal(appended.records)
+    return accepted(session, appended, caller)
 
 
-@router.get("/sessions/{id}/why", **returns(Why))
-async def why_session(at: GatewayDep, row: SessionDep) -> Response:
+@routes.get("/v1/sessions/{id}/why", Why)
+async def why_session(request: Request) -> Response:
     """What it is doing or waiting for, since when, and what woke or stopped it."""
-    return answer(Why(f"session {row.id}", await statements(at, row.id)))
+    gateway = gateway_of(request)
+    row = await session_of(request)
+    return json_response(Why(f"session {row.id}", await statements(gateway, row.id)))
 
 
-async def statements(at: Gateway, session: str) -> list[Statement]:
+async def statements(gateway: Gateway, session: str) -> list[Statement]:
     """The sentences about one session."""
-    state, now = await at.sessions.get(session), at.clock.now()
-    sentences = why(state, now=now) + why_chapter(state, at.reset_scheduler.outlook(state), now=now)
+    state, now = await gateway.sessions.get(session), gateway.clock.now()
+    sentences = why(state, now=now) + why_chapter(state, gateway.reset_scheduler.outlook(state), now=now)
     stream = session_stream(session)
     shown = [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
-    if (trouble := at.runner.last_failure(session)) is not None:
+    if (trouble := gateway.runner.last_failure(session)) is not None:
         text = f"Its worker ended: {trouble.reason.rstrip('.')}. Another one starts {trouble.pause:g} s after that."
         shown.insert(0, Statement(text=text, stream=stream, version=state.version, at=trouble.at))
     return shown
 
 
-@router.get("/sessions/{id}/export", **returns(Why, media=("text/markdown", "application/jsonl")))
-async def export_session(
-    at: GatewayDep, row: SessionDep, format: Literal["markdown", "jsonl"] = "markdown"
-) -> Response:
+class ExportQuery(QueryShape, frozen=True):
+    """In which form."""
+
+    format: Literal["markdown", "jsonl"] = "markdown"
+
+
+@routes.get("/v1/sessions/{id}/export", None, query=ExportQuery, media=("text/markdown", "application/jsonl"))
+async def export_session(request: Request) -> Response:
     """The conversation as a file."""
-    if format == "jsonl":
-        return await as_jsonl(at.store, row.id)
-    return await as_markdown(at.store, row.id, title=row.title)
+    gateway = gateway_of(request)
+    row = await session_of(request)
+    query = parse_query(request, ExportQuery)
+    if query.format == "jsonl":
+        return await as_jsonl(gateway.store, row.id)
+    return await as_markdown(gateway.store, row.id, title=row.title)
 
 
-@router.get("/search", **returns(SearchPage))
-async def search(
-    at: GatewayDep,
-    q: Annotated[str, Query(min_length=1, max_length=500)],
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
-) -> Response:
+class SearchQuery(QueryShape, frozen=True):
+    """What is looked for."""
+
+    q: Annotated[str, Meta(min_length=1, max_length=500)]
+    limit: PageLimit = 50
+
+
+@routes.get("/v1/search", SearchPage, query=SearchQuery)
+async def search(request: Request) -> Response:
     """Where a text occurs in any session, newest first."""
-    hits = await at.store.search(q, limit=limit)
+    gateway = gateway_of(request)
+    query = parse_query(request, SearchQuery)
+    hits = await gateway.store.search(query.q, limit=query.limit)
     titles: dict[str, str] = {}
     for hit in hits:
         if hit.session not in titles:
             try:
-                titles[hit.session] = (await at.store.session(hit.session)).title
+                titles[hit.session] = (await gateway.store.session(hit.session)).title
             except Rejected:  # deleted, and the index has not come so far yet
                 continue
     shown = [
@@ -339,4 +360,4 @@ async def search(
         for hit in hits
         if hit.session in titles
     ]
-    return answer(SearchPage(shown))
+    return json_response(SearchPage(shown))

@@ -6,62 +6,68 @@ import asyncio
 import logging
 
 import msgspec
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.config import ConfigError
 from holdfast.domain.commands import AnswerWait
 from holdfast.edit_settings import allow_always
-from holdfast.gateway.answers import answer
-from holdfast.gateway.contract import parse_command, returns, takes
 from holdfast.gateway.inbox_shapes import Inbox, WaitDetail, Waiting
-from holdfast.gateway.paths import find_wait
+from holdfast.gateway.openapi import Routes
+from holdfast.gateway.requests import find_wait, parse_command
+from holdfast.gateway.responses import json_response
 from holdfast.gateway.routes.sessions import accepted
-from holdfast.gateway.state import Gateway, GatewayDep
+from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.store.rows import TitledWait
 
 SHOWN = 500
 log = logging.getLogger(__name__)
-router = APIRouter(prefix="/v1", tags=["waits"])
+routes = Routes("waits")
 
 
-@router.get("/inbox", **returns(Inbox))
-async def inbox(at: GatewayDep) -> Response:
+@routes.get("/v1/inbox", Inbox)
+async def inbox(request: Request) -> Response:
     """Everything that waits for a person, longest waiting first."""
-    entries, waits = await at.dispatcher.inbox.entries(), await at.store.waits()
-    return answer(Inbox(entries=entries[:SHOWN], total=len(entries), waits=[_waiting(row) for row in waits[:SHOWN]]))
+    gateway = gateway_of(request)
+    entries, waits = await gateway.dispatcher.inbox.entries(), await gateway.store.waits()
+    return json_response(
+        Inbox(entries=entries[:SHOWN], total=len(entries), waits=[_waiting(row) for row in waits[:SHOWN]])
+    )
 
 
-@router.get("/inbox/{wait}", **returns(WaitDetail))
-async def waiting(at: GatewayDep, wait: str) -> Response:
+@routes.get("/v1/inbox/{wait}", WaitDetail)
+async def waiting(request: Request) -> Response:
     """One of them by its id or a prefix of it, with the whole arguments of the call."""
-    row = await find_wait(at, wait)
-    session = await at.sessions.get(row.session)
+    gateway = gateway_of(request)
+    wait = request.path_params["wait"]
+    row = await find_wait(gateway, wait)
+    session = await gateway.sessions.get(row.session)
     opened = session.open_call(row.call) if row.state == "open" else None
-    return answer(WaitDetail(wait=_waiting(row), arguments="" if opened is None else opened.call.arguments))
+    return json_response(WaitDetail(wait=_waiting(row), arguments="" if opened is None else opened.call.arguments))
 
 
-@router.post("/answers", **takes(AnswerWait))
-async def answer_wait(at: GatewayDep, request: Request) -> Response:
+@routes.command("/v1/answers", AnswerWait)
+async def answer_wait(request: Request) -> Response:
     """Answer a question, an approval or an old turn. Whoever comes second is told who was first."""
+    gateway = gateway_of(request)
     command, caller = await parse_command(request, AnswerWait, subject="")
-    row = await find_wait(at, command.wait)
+    row = await find_wait(gateway, command.wait)
     command = msgspec.structs.replace(command, wait=row.id)
-    appended = await at.sessions.execute(row.session, command, caller)
+    appended = await gateway.sessions.execute(row.session, command, caller)
     warning = ""
     if command.answer.strip() == "always" and row.purpose == "approval":
-        warning = await _keep(at, (await at.sessions.get(row.session)).profile, row.pattern)
-    return accepted(row.session, appended, caller, message=False, warning=warning)
+        warning = await _keep(gateway, (await gateway.sessions.get(row.session)).profile, row.pattern)
+    return accepted(row.session, appended, caller, warning=warning)
 
 
-async def _keep(at: Gateway, profile: str, pattern: str) -> str:
+async def _keep(gateway: Gateway, profile: str, pattern: str) -> str:
     """Write the permission into the profile. Why that was not possible, if so; in the session the answer counts."""
-    known = at.profiles.settings.profiles.get(profile)
+    known = gateway.profiles.settings.profiles.get(profile)
     if known is None:
         problem = f"there is no profile {profile!r} any more."
     else:
         try:
-            await asyncio.to_thread(allow_always, at.profiles.path, profile, pattern, model=known.model)
+            await asyncio.to_thread(allow_always, gateway.profiles.path, profile, pattern, model=known.model)
             return ""
         except ConfigError as error:
             problem = str(error)
