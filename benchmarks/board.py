@@ -29,8 +29,8 @@ from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.processes.supervisor import Supervisor
 from holdfast.runtime.profiles import Profiles
 from holdfast.sessions import Sessions
-from holdfast.store.card_contract import CardFilter
 from holdfast.store.contract import Append, Write
+from holdfast.store.filters import CardFilter
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.defaults import CommandDefaults

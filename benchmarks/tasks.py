@@ -21,7 +21,8 @@ from benchmarks.workload import Workload, opened, rest
 from holdfast.config import Home
 from holdfast.domain.events import task_stream
 from holdfast.domain.events.task import CommandExited, TaskFinished, TaskStarted
-from holdfast.store.contract import Append, SessionCursor, TaskFilter, Write
+from holdfast.store.contract import Append, Write
+from holdfast.store.filters import SessionCursor, TaskFilter
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.views import view
 

@@ -121,7 +121,7 @@ async def test_the_query_and_the_rule_agree(tmp_path: Path, config: str, seed: i
             card.id for card in cards if card.status == "ready" and not await rig.dispatcher.starter.why_not(card)
         }
         room = await rig.dispatcher.starter.capacity()
-        wanted = room.wanted(but=[])
+        wanted = room.wanted(exclude=[])
         found = [] if wanted is None else await rig.store.cards.to_start(wanted, now=clock.now())
         assert {row.id for row in found} <= startable
         assert len(found) == (0 if wanted is None else min(len(startable), wanted.limit))
@@ -142,7 +142,7 @@ async def test_one_look_starts_all_that_fit_and_no_more(tmp_path: Path, config: 
         for number in range(24):
             await rig.create(f"{number:08x}", "hang", profile="other" if number % 3 else "demo", priority=number)
         await rig.look()
-        running = await rig.store.cards.running()
+        running = await rig.store.cards.open_runs()
         rules = rig.profiles.settings.board
         most = min(24, rules.max_running, rules.max_per_board or 24, 2 * rules.max_per_profile or 24)
         assert len(running) == most
@@ -150,7 +150,7 @@ async def test_one_look_starts_all_that_fit_and_no_more(tmp_path: Path, config: 
         if rules.max_running < 24 and not rules.max_per_profile:
             assert {row.card for row in running} == {f"{23 - n:08x}" for n in range(most)}, "the most urgent ones"
         await rig.look()
-        assert len(await rig.store.cards.running()) == most
+        assert len(await rig.store.cards.open_runs()) == most
     finally:
         await rig.close()
 

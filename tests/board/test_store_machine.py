@@ -120,7 +120,7 @@ class BoardMachine(RuleBasedStateMachine):
     @rule()
     def look(self) -> None:
         self.do(self.rig.look())
-        running = self.do(self.rig.store.cards.running())
+        running = self.do(self.rig.store.cards.open_runs())
         assert len(running) <= 1, "max_running"
         if running and self.hand is None:
             self.hand = self.do(self.rig.worker(running[0].card))
@@ -225,11 +225,11 @@ class BoardMachine(RuleBasedStateMachine):
     @rule(hours=st.sampled_from([0, 1, 10]))
     def the_gateway_is_killed(self, hours: int) -> None:
         """And started again some time later: it is the same run that goes on."""
-        open_runs = self.do(self.rig.store.cards.running())
+        open_runs = self.do(self.rig.store.cards.open_runs())
         self.do(self.rig.close())
         self.clock.move(hours * HOUR)
         self.do(self._open())
-        assert self.do(self.rig.store.cards.running()) == open_runs
+        assert self.do(self.rig.store.cards.open_runs()) == open_runs
         if self.hand is not None:
             self.hand.rig = self.rig
             self.zombies.append(self.hand)
@@ -245,11 +245,11 @@ class BoardMachine(RuleBasedStateMachine):
 
     @rule(hours=st.integers(-5, 5))
     def the_clock_jumps(self, hours: int) -> None:
-        open_runs = self.do(self.rig.store.cards.running())
+        open_runs = self.do(self.rig.store.cards.open_runs())
         self.clock.move(hours * HOUR)
         if self.hand is not None and self.do(self.hand.state()).turn is not None:
             self.do(self.rig.look())
-            now = self.do(self.rig.store.cards.running())
+            now = self.do(self.rig.store.cards.open_runs())
             assert [row.run for row in now] == [row.run for row in open_runs], "nothing is reclaimed"
 
     # --- what must always be true ---------------------------------------------------------------

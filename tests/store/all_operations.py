@@ -21,7 +21,8 @@ from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.sessions import Caller, Sessions
-from holdfast.store.contract import CommandKey, SessionCursor
+from holdfast.store.contract import CommandKey
+from holdfast.store.filters import SessionCursor
 from holdfast.store.home_lock import HomeLock
 from holdfast.store.rows import PartialText
 from holdfast.store.sqlite.store import SqliteStore

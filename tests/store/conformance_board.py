@@ -31,8 +31,8 @@ from holdfast.domain.events.card import (
     RunStarted,
 )
 from holdfast.domain.events.parts import Rights
-from holdfast.store.card_contract import CardFilter, StartQuery
 from holdfast.store.contract import Store
+from holdfast.store.filters import CardFilter, StartQuery
 from tests.actors import person
 from tests.store.conformance import AT, A, B, C, Engine, created, finished, responded, started, values, write
 
@@ -224,7 +224,7 @@ class BoardContract:
         await put(store, card(other_board, board="work"), card(other_profile, profile="other"))
 
         async def found(*, now: int = AT, limit: int = 9, exclude: tuple[str, ...] = ()) -> list[object]:
-            wanted = StartQuery(boards=["home"], profiles=["demo"], limit=limit, but=list(exclude))
+            wanted = StartQuery(boards=["home"], profiles=["demo"], limit=limit, exclude=list(exclude))
             return [values(row, "id", "board", "profile") for row in await store.cards.to_start(wanted, now=now)]
 
         assert await found() == [(B, "home", "demo"), (A, "home", "demo")]
@@ -260,7 +260,7 @@ class BoardContract:
         await then(store, A, run(A, session=B), at=AT + 1)
         names = ("status", "run", "session", "warning", "reason", "moved_at", "version")
         assert values(await store.cards.card(A), *names) == ("running", 1, B, "the first run", "", AT + 1, 2)
-        (row,) = await store.cards.running()
+        (row,) = await store.cards.open_runs()
         assert values(row, "card", "run", "session", "board", "outcome", "finished_at") == (
             A,
             1,
@@ -269,7 +269,7 @@ class BoardContract:
             "running",
             None,
         )
-        found = await store.cards.run_of(B)
+        found = await store.cards.open_run_of(B)
         assert found is not None
         assert values(found, "card", "run", "task", "workspace", "after_turn", "started_at") == (
             A,
@@ -279,13 +279,13 @@ class BoardContract:
             0,
             AT + 1,
         )
-        assert await store.cards.run_of(A) is None
+        assert await store.cards.open_run_of(A) is None
         await then(store, A, RunHeartbeat(card=A, run=1, note="half"), RunReminded(card=A, run=1), at=AT + 2)
         await then(
             store, A, run_over(A, failure="network", uses_attempt=True, until_turn=3, retry_at=AT + 9), at=AT + 3
         )
-        assert await store.cards.running() == []
-        assert await store.cards.run_of(B) is None
+        assert await store.cards.open_runs() == []
+        assert await store.cards.open_run_of(B) is None
         (ended,) = await store.cards.runs(A)
         assert values(ended, "outcome", "failure", "reason", "counts", "note", "until_turn", "finished_at") == (
             "failed",
@@ -333,8 +333,8 @@ class BoardContract:
         store = await engine.open()
         await put(store, card(A), card(B, "todo", parents=(A,)))
         await then(store, A, run(A, session=C))
-        before = await store.cards.card(A), await store.cards.running(), await store.cards.links()
+        before = await store.cards.card(A), await store.cards.open_runs(), await store.cards.links()
         await store.close()
         store = await engine.open()
-        assert (await store.cards.card(A), await store.cards.running(), await store.cards.links()) == before
+        assert (await store.cards.card(A), await store.cards.open_runs(), await store.cards.links()) == before
         await store.close()

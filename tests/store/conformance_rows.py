@@ -16,8 +16,8 @@ from holdfast.domain.events.card import BoardCreated, CardCommented
 from holdfast.domain.events.chapter import ResetPolicy, ResetPolicySet, SummaryRequested
 from holdfast.domain.events.parts import Rights, ShownArgument
 from holdfast.domain.events.session import SessionCreated, SessionPinned, WaitOpened
-from holdfast.store.card_contract import CardFilter, StartQuery
-from holdfast.store.contract import SessionCursor, Store
+from holdfast.store.contract import Store
+from holdfast.store.filters import CardFilter, SessionCursor, StartQuery
 from holdfast.store.rows import (
     CardRow,
     EndedTask,
@@ -130,7 +130,7 @@ class RowsContract:
         await write(store, board_stream("home"), BoardCreated(board="home", title="Home", by=ME))
         await put(store, card(A), card(B, parents=(A,)), card(C, "blocked"))
         checked(Board, *await store.cards.boards())
-        wanted = StartQuery(boards=["home"], profiles=["demo"], limit=9, but=[])
+        wanted = StartQuery(boards=["home"], profiles=["demo"], limit=9, exclude=[])
         checked(StartableCard, *await store.cards.to_start(wanted, now=AT + 1))
         await then(store, A, run(A), CardCommented(card=A, comment="c", text="go", by=ME))
         one, all_of_them = await store.cards.card(A), await store.cards.cards(CardFilter(), offset=0, limit=9)
@@ -141,7 +141,7 @@ class RowsContract:
         ]
         checked(CardRow, one, *all_of_them, *related)
         assert (one.done, one.retry_at, one.status) == (False, None, "running")
-        checked(OpenRun, *await store.cards.running())
-        checked(RunRow, await store.cards.run_of(A))
+        checked(OpenRun, *await store.cards.open_runs())
+        checked(RunRow, await store.cards.open_run_of(A))
         checked(RunWithCost, *await store.cards.runs(A))
         assert await store.cards.links() == [(A, B)]

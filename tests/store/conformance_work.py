@@ -46,7 +46,8 @@ from holdfast.domain.events.session import (
     WaitOpened,
 )
 from holdfast.domain.events.task import TaskLifetimeSet, TaskPinned
-from holdfast.store.contract import Append, CommandKey, Lease, SessionCursor, Store, Write
+from holdfast.store.contract import Append, CommandKey, Lease, Store, Write
+from holdfast.store.filters import SessionCursor
 from holdfast.store.rows import PartialText
 from tests.actors import person
 from tests.store.conformance import (

@@ -28,8 +28,11 @@ from holdfast.domain.events.session import (
 from holdfast.domain.events.task import ProcessStarted, TaskPinned, TaskPruned
 from holdfast.store import subscriptions
 from holdfast.store.contract import Hit
+from holdfast.store.reads import ProjectionReads
 from holdfast.store.sqlite.connections import connect_reader
+from holdfast.store.sqlite.fetch import SqliteFetch
 from holdfast.store.sqlite.migrate import prepare
+from holdfast.store.sqlite.readers import Readers
 from holdfast.store.sqlite.store import SqliteStore, open_store
 from tests.actors import person
 from tests.eventually import PATIENCE, eventually
@@ -296,15 +299,22 @@ async def test_the_database_refuses_two_open_turns(store: SqliteStore) -> None:
 
 
 async def test_a_long_log_is_counted_once(store: SqliteStore, path: Path) -> None:
+    asked: list[str] = []
+
+    def connect() -> sqlite3.Connection:
+        connection = connect_reader(path)
+        connection.set_trace_callback(asked.append)
+        return connection
+
+    readers = Readers(connect)
+    reads = ProjectionReads(SqliteFetch(readers))
     await session(store, A, "one", "two")
-    await store.counts()
+    assert (await reads.counts()).events == 3
     await write(store, STREAM, said(input="three"))
-    asked_for: list[str] = []
-    with closing(connect_reader(path)) as reader:
-        reader.set_trace_callback(asked_for.append)
-        assert store._count_all(reader).events == 4
-    counting, _ = asked_for
-    assert "COUNT(*) FROM events WHERE seq > 3" in counting
+    asked.clear()
+    assert (await reads.counts()).events == 4
+    await readers.close()
+    assert [query for query in asked if "FROM events" in query and "seq > 3" not in query] == []
 
 
 # --- notices are hints ----------------------------------------------------------------------------

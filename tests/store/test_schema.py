@@ -13,6 +13,7 @@ import pytest
 
 import holdfast
 from holdfast.domain.errors import Corrupt, Rejected, Unavailable
+from holdfast.store.sqlite.connections import has_text
 from holdfast.store.sqlite.migrate import prepare
 from holdfast.store.sqlite.queries import migrations, queries, statements
 
@@ -95,7 +96,7 @@ def test_a_query_by_place_is_the_query_by_name(tmp_path: Path) -> None:
     prepare(tmp_path / "holdfast.db")
     with closing(sqlite3.connect(tmp_path / "holdfast.db", isolation_level=None)) as db:
         bound: list[str] = []
-        db.create_function("folded", 1, str.casefold)
+        db.create_function("has_text", -1, has_text)
         db.set_trace_callback(bound.append)
         for name, query in queries().items():
             statement, places = statements()[name]

@@ -146,7 +146,7 @@ class Cards:
 
         async def writes() -> tuple[Write, ...]:
             board = next((board for board in await self._store.cards.boards() if board.id == name), None)
-            runs = any(run.board == name for run in await self._store.cards.running())
+            runs = any(run.board == name for run in await self._store.cards.open_runs())
             event = decide_board(name, board, command, by=caller.by, runs=runs)
             return (Write(board_stream(name), (event,), expect=0 if board is None else board.version),)
 

@@ -106,7 +106,7 @@ class Dispatcher:
     async def run_once(self) -> None:
         """One round: settle what has ended, promote what became ready, start what can be started."""
         async with self._looking:  # the limits count on it
-            running = await self._store.cards.running()
+            running = await self._store.cards.open_runs()
             self._watch.only({(row.card, row.run) for row in running})
             for row in running:
                 await self._one(row.card, self._settle)
@@ -121,7 +121,7 @@ class Dispatcher:
         tried: list[str] = []
         while True:
             room = await self.starter.capacity()
-            ready = await self.starter.ready(room, but=tried)
+            ready = await self.starter.ready(room, exclude=tried)
             if not ready:
                 return
             tried += ready

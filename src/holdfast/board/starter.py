@@ -37,8 +37,8 @@ from holdfast.domain.session_rules import title_from
 from holdfast.domain.summary_input import digest
 from holdfast.runtime.profiles import Profiles
 from holdfast.sessions import Sessions
-from holdfast.store.card_contract import StartQuery
 from holdfast.store.contract import Append, Store, Write
+from holdfast.store.filters import StartQuery
 from holdfast.store.rows import CardRow, OpenRun, StartableCard
 from holdfast.tasks.log import run_started
 
@@ -77,7 +77,7 @@ class Capacity:
             refused=refused,
         )
 
-    def wanted(self, *, but: list[str]) -> StartQuery | None:
+    def wanted(self, *, exclude: list[str]) -> StartQuery | None:
         """What it has room for; None when there is none."""
         on_board, with_profile = self._rules.max_per_board, self._rules.max_per_profile
         boards = [
@@ -89,7 +89,7 @@ class Capacity:
         left = self._rules.max_running - self._running
         if left <= 0 or not boards or not profiles:
             return None
-        return StartQuery(boards=boards, profiles=profiles, limit=left, but=but)
+        return StartQuery(boards=boards, profiles=profiles, limit=left, exclude=exclude)
 
     def that_fit(self, found: list[StartableCard]) -> list[str]:
         """Those of the found ones that fit in together; the first always does."""
@@ -129,11 +129,11 @@ class Starter:
 
     async def capacity(self) -> Capacity:
         """As it is now."""
-        return Capacity(await self._store.cards.running(), await self._store.cards.boards(), self._profiles)
+        return Capacity(await self._store.cards.open_runs(), await self._store.cards.boards(), self._profiles)
 
-    async def ready(self, room: Capacity, *, but: list[str]) -> list[str]:
+    async def ready(self, room: Capacity, *, exclude: list[str]) -> list[str]:
         """The most urgent cards that may be started together."""
-        wanted = room.wanted(but=but)
+        wanted = room.wanted(exclude=exclude)
         return [] if wanted is None else room.that_fit(await self._store.cards.to_start(wanted, now=self._clock.now()))
 
     async def _not_startable_reason(self, card: Card, room: Capacity) -> str:

@@ -18,7 +18,7 @@ from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthoriz
 from holdfast.gateway.door_shapes import Device, SignInCode
 from holdfast.gateway.revocations import Revocations
 from holdfast.gateway.stream import Streams
-from holdfast.store.device_contract import DeviceRow, DeviceStore
+from holdfast.store.device_store import DeviceRow, DeviceStore
 
 CODE_MS = 10 * 60_000
 TOUCH_MS = 60_000

@@ -28,7 +28,8 @@ from holdfast.runtime.turn import Worker
 from holdfast.runtime.work_time import WorkTime
 from holdfast.runtime.writer import SessionWriter
 from holdfast.sessions import Sessions
-from holdfast.store.contract import SessionCursor, Store, TaskFilter
+from holdfast.store.contract import Store
+from holdfast.store.filters import SessionCursor, TaskFilter
 from holdfast.store.log_follower import LogFollower, growing_pause
 from holdfast.tasks.log import TaskLog
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -13,22 +14,9 @@ from typing import Protocol, Self
 
 from holdfast.domain.events import AnyEvent, Record
 from holdfast.follower_state import FollowerState
-from holdfast.store.card_contract import CardReads
-from holdfast.store.device_contract import DeviceStore
-from holdfast.store.rows import (
-    EndedTask,
-    FailedTurn,
-    NodeRow,
-    PartialText,
-    ResettableSession,
-    SessionRow,
-    StoreCounts,
-    TaskCount,
-    TaskRow,
-    TitledWait,
-    TurnRow,
-    WorkSlot,
-)
+from holdfast.store.device_store import DeviceStore
+from holdfast.store.reads import CardReads, Fetch, ProjectionReads
+from holdfast.store.rows import PartialText
 
 PAGE_BYTES = 1_048_576
 
@@ -96,30 +84,6 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionCursor:
-    """Where a page of the list begins: after the session `id` that was updated at `at`, pinned ones first."""
-
-    at: int = 2**62
-    id: str = ""
-    pinned: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskFilter:
-    """Which tasks; what is empty fits everything."""
-
-    kind: str = ""
-    state: str = ""
-    session: str = ""
-    text: str = ""
-    since: int = 0
-    ended: int = 0
-    """Only what ended at this moment or later."""
-    foreground: bool = False
-    """Also the commands that a turn waits or waited for."""
-
-
-@dataclass(frozen=True, slots=True)
 class Hit:
     """A place where a search found something."""
 
@@ -182,192 +146,87 @@ class Subscription(Protocol):
     ) -> None: ...
 
 
-class Store(Protocol):
-    """Append, read, tail, claim; and the projections."""
+class Store(ProjectionReads, ABC):
+    """Append, read, follow, claim. What is read of the projections is the same for every engine (`reads.py`)."""
 
+    devices: DeviceStore
+    cards: CardReads
+
+    def __init__(self, fetch: Fetch) -> None:
+        super().__init__(fetch)
+        self.cards = CardReads(fetch)
+
+    @abstractmethod
     async def append(self, append: Append) -> Appended:
         """Commit, durably; then return. Conflict or Fenced: nothing was stored.
 
         Unavailable: the disk refused. Nothing is stored as far as anybody can see now, but after a crash a
         commit in doubt may turn out to have happened: try again under the same command id, or look first.
         """
-        ...
 
+    @abstractmethod
     async def find_command(self, key: CommandKey) -> Appended | None:
         """What a command came to, if it was accepted before. Conflict if its id meant something else."""
-        ...
 
+    @abstractmethod
     async def read(self, stream: str, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
         """Stored bytes of a stream, up to about `size` of them. Gone if it was deleted, NotFound if it never was."""
-        ...
 
+    @abstractmethod
     async def read_all(self, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
         """Stored bytes of the whole log, by seq, up to about `size` of them."""
-        ...
 
+    @abstractmethod
     async def load(self, stream: str, *, after: int) -> list[Record]:
         """Decoded records of a stream, to the end."""
-        ...
 
+    @abstractmethod
     def recent(self, stream: str, *, after: int) -> tuple[bytes, ...] | None:
         """Stored bytes behind a version of a stream that somebody follows, if they are at hand; None: `read` them."""
-        ...
 
+    @abstractmethod
     def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
         """Follow one stream, or with None all of them; with `wanted` only the events for which it returns true."""
-        ...
 
+    @abstractmethod
     def hint(self, stream: str) -> None:
         """Wake the followers of a stream for a frame that is no fact."""
-        ...
 
+    @abstractmethod
     async def claim(self, stream: str, *, holder: str) -> Lease:
         """Take the lease; an earlier worker of this node is fenced. Conflict while another node holds it."""
-        ...
 
+    @abstractmethod
     async def release(self, lease: Lease) -> None:
         """Give the lease back."""
-        ...
 
-    async def nodes(self) -> list[NodeRow]:
-        """The lives of nodes, newest first: those that go on, and the last ones that ended.
-
-        A lease belongs to the life of the node that took it, and is free when that life ends. Whoever opens the store
-        begins a life with its first write; on SQLite that ends the life before.
-        """
-        ...
-
+    @abstractmethod
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
         """Overwrite the text so far. Fenced like any other work."""
-        ...
 
-    async def partial(self, stream: str) -> PartialText | None:
-        """The text so far, if a step is running or was cut."""
-        ...
-
-    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int, text: str = "") -> list[SessionRow]:
-        """A page of the list, newest first; with a text, only those that have it in their title."""
-        ...
-
-    async def sessions_in(self, cwd: str, *, limit: int) -> list[SessionRow]:
-        """The sessions of a directory without those of cards, newest first."""
-        ...
-
-    async def session(self, prefix: str) -> SessionRow:
-        """One session by id or unique prefix. NotFound, Gone, or Conflict if it fits several."""
-        ...
-
-    async def unfinished_sessions(self) -> list[SessionRow]:
-        """Every session that is not at rest."""
-        ...
-
-    async def resettable_sessions(self, *, own_policy: bool) -> list[ResettableSession]:
-        """Every session that a reset could be about: not archived, with something in its chapter. With `own_policy`
-        only those that have a reset policy of their own.
-        """
-        ...
-
-    async def unused_sessions(self, *, archived: bool, before: int) -> list[SessionRow]:
-        """Sessions at rest, not pinned, with nothing running and not touched since a moment, oldest first."""
-        ...
-
-    async def waits(self) -> list[TitledWait]:
-        """The inbox: everything that waits for a person, oldest first."""
-        ...
-
-    async def failed_turns(self) -> list[FailedTurn]:
-        """Sessions whose last turn failed and no person has dealt with that, oldest first."""
-        ...
-
-    async def wait(self, prefix: str) -> TitledWait:
-        """One wait by id or unique prefix. NotFound, or Conflict if it fits several."""
-        ...
-
-    async def tasks(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[TaskRow]:
-        """A page of the archive, newest first."""
-        ...
-
-    async def running_tasks(self) -> list[TaskRow]:
-        """Everything that runs, oldest first, also what a turn waits for."""
-        ...
-
-    async def count_descendants(self, root: str) -> int:
-        """How many agents at work and cards not yet done descend from a session."""
-        ...
-
-    async def ended_tasks(self) -> list[EndedTask]:
-        """What may be pruned, newest first: ended and not pinned."""
-        ...
-
-    async def tasks_by_id(self, tasks: list[str]) -> dict[str, TaskRow]:
-        """Those of these tasks that are there."""
-        ...
-
-    async def tasks_of_workers(self, sessions: list[str]) -> dict[str, str]:
-        """The newest task of each of these sessions in which an agent works."""
-        ...
-
-    async def task_event_bytes(self, tasks: list[str]) -> dict[str, int]:
-        """What the events of each task take."""
-        ...
-
-    async def task_ids(self) -> dict[str, bool]:
-        """All of them; true for an ended command that a turn waited for."""
-        ...
-
-    async def task(self, prefix: str) -> TaskRow:
-        """One task by id or unique prefix. NotFound, Gone, or Conflict if it fits several."""
-        ...
-
-    async def turns(self, session: str) -> list[TurnRow]:
-        """The turns of a session."""
-        ...
-
-    async def counts(self) -> StoreCounts:
-        """Sessions, archived ones, messages, events, and the last seq."""
-        ...
-
-    async def work_since(self, since: int, *, step: int) -> list[WorkSlot]:
-        """What ended and what began to wait, in slots of so many milliseconds; slots without anything are left out."""
-        ...
-
-    async def count_tasks(self) -> list[TaskCount]:
-        """How many tasks there are in each state, and what their outputs take."""
-        ...
-
+    @abstractmethod
     async def search(self, text: str, *, limit: int) -> list[Hit]:
         """Where a text occurs, newest first; at most a second behind the log."""
-        ...
 
+    @abstractmethod
     async def search_outputs(self, text: str, *, limit: int) -> list[OutputFound]:
         """The ended tasks in whose output a text occurs, newest first."""
-        ...
 
     @property
-    def devices(self) -> DeviceStore:
-        """Who may look in from a browser."""
-        ...
-
-    @property
-    def cards(self) -> CardReads:
-        """The board."""
-        ...
-
-    @property
+    @abstractmethod
     def health(self) -> StoreHealth:
         """Whether it takes writes."""
-        ...
 
     @property
+    @abstractmethod
     def search_state(self) -> FollowerState:
         """How the search index is doing."""
-        ...
 
     @property
+    @abstractmethod
     def commit_stats(self) -> tuple[int, float]:
         """Transactions committed since the start, and the seconds that they took."""
-        ...
 
+    @abstractmethod
     async def close(self) -> None:
         """Finish what was taken, and let go of the files."""
-        ...

@@ -1,4 +1,9 @@
-"""Named queries: in a `.sql` file a line `-- name: …`, a line that says the purpose, the statement."""
+"""Named queries: in a `.sql` file a line `-- name: …`, a line that says the purpose, the statement.
+
+Those in `store/sql/` are for every engine and keep to what SQLite and PostgreSQL both understand: a truth value is
+tested, or compared with FALSE where an index is to be used; a list is a parameter behind IN. The one function that an
+engine adds is `has_text(folded, text, …)`: whether one of the texts has the first in it, in either case.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Self
 from holdfast.domain.events import session_stream, task_stream
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
-from holdfast.store.contract import Wanted
+from holdfast.store.contract import Subscription, Wanted
 from holdfast.store.decisions import NewEvent
 
 RECENT_LINES, RECENT_LINE_BYTES = 32, 4_096
@@ -24,8 +24,8 @@ RECENT_LINES, RECENT_LINE_BYTES = 32, 4_096
 SWEEP_SECONDS = 60.0
 
 
-class LogSubscription:
-    """One subscription; `None` follows every stream."""
+class LogSubscription(Subscription):
+    """Follows one stream, or with `None` all of them."""
 
     def __init__(self, tail: Subscriptions, stream: str | None, wanted: Wanted | None) -> None:
         self._tail = tail
@@ -35,7 +35,6 @@ class LogSubscription:
         self._changed: dict[str, set[str]] = {}
 
     def next(self) -> asyncio.Future[None]:
-        """A future that is done when something was committed since the last `drain`; the same one until then."""
         if self._next is None or self._next.cancelled():
             self._next = asyncio.get_running_loop().create_future()
             if self._changed:
@@ -43,12 +42,10 @@ class LogSubscription:
         return self._next
 
     async def wait(self) -> None:
-        """Return when something was committed since the last `drain`."""
         if not self._changed:
             await asyncio.shield(self.next())
 
     def drain(self) -> dict[str, set[str]]:
-        """The streams that changed since the last call, with the kinds of their new events."""
         changed, self._changed = self._changed, {}
         if changed:
             self._next = None

@@ -19,7 +19,8 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import decode, session_stream
 from holdfast.follower_state import FollowerState
 from holdfast.sessions import Sessions
-from holdfast.store.contract import SessionCursor, Store, TaskFilter
+from holdfast.store.contract import Store
+from holdfast.store.filters import SessionCursor, TaskFilter
 from holdfast.store.log_follower import LogFollower
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.git_snapshots import GitSnapshots

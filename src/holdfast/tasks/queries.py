@@ -20,7 +20,8 @@ from holdfast.domain.task import INLINE, task_of_left
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import Output, Window
 from holdfast.sessions import Caller, Sessions
-from holdfast.store.contract import Appended, CommandKey, OutputFound, SessionCursor, Store, TaskFilter
+from holdfast.store.contract import Appended, CommandKey, OutputFound, Store
+from holdfast.store.filters import SessionCursor, TaskFilter
 from holdfast.store.rows import SessionRow, TaskRow
 from holdfast.tasks.commands import Tasks
 from holdfast.tasks.plain_text import plain

@@ -56,7 +56,7 @@ from holdfast.gateway.requests import QueryShape, card_of, check_profile, find_s
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.shapes import Statement, Why
 from holdfast.gateway.state import Gateway, gateway_of
-from holdfast.store.card_contract import CardFilter
+from holdfast.store.filters import CardFilter
 from holdfast.store.rows import CardRow
 
 EXPLAINED = 200

@@ -28,7 +28,7 @@ from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import QueryShape, find_session, parse_body, parse_query, session_of
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.state import Gateway, address_of, device_of, gateway_of
-from holdfast.store.device_contract import DeviceRow
+from holdfast.store.device_store import DeviceRow
 
 YEAR_SECONDS = YEAR_MS // 1000
 LOGIN_LIMIT = 4096

@@ -55,7 +55,8 @@ from holdfast.gateway.shapes import (
 )
 from holdfast.gateway.state import Gateway, device_of, gateway_of
 from holdfast.sessions import Caller
-from holdfast.store.contract import Appended, SessionCursor
+from holdfast.store.contract import Appended
+from holdfast.store.filters import SessionCursor
 from holdfast.store.rows import SessionRow
 
 CURSOR = r"^(\d{1,18}-[0-9a-f]{1,32})?$"
@@ -201,7 +202,7 @@ async def send_message(request: Request) -> Response:
     gateway = gateway_of(request)
     row = await session_of(request)
     command, caller = await parse_command(request, SendMessage, subject=row.id)
-    while (run := await gateway.store.cards.run_of(row.id)) is None:
+    while (run := await gateway.store.cards.open_run_of(row.id)) is None:
         try:
             return accepted(row.id, await gateway.sessions.execute(row.id, command, caller), caller, message=True)
         except Conflict:

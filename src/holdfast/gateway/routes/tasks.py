@@ -49,7 +49,8 @@ from holdfast.gateway.shapes import (
     Why,
 )
 from holdfast.gateway.state import Gateway, gateway_of
-from holdfast.store.contract import Appended, SessionCursor, TaskFilter
+from holdfast.store.contract import Appended
+from holdfast.store.filters import SessionCursor, TaskFilter
 from holdfast.tasks.log import agent_started, command_started
 from holdfast.tasks.plain_text import coloured, whole
 from holdfast.tasks.prune import SHOWN, Rule

@@ -12,7 +12,7 @@ SELECT board, COUNT(*) AS cards FROM cards WHERE status <> 'archived' GROUP BY b
 -- The cards of a board in the order of its columns; an empty filter fits everything.
 SELECT * FROM cards
 WHERE (:board = '' OR board = :board) AND (:status = '' OR status = :status) AND (:profile = '' OR profile = :profile)
-    AND (:archived OR status <> 'archived') AND (:text = '' OR instr(lower(title), :text) > 0)
+    AND (:archived OR status <> 'archived') AND (:text = '' OR has_text(:text, title))
 ORDER BY priority DESC, created_at, id LIMIT :limit OFFSET :offset;
 
 -- name: cards_for_people
@@ -20,7 +20,7 @@ ORDER BY priority DESC, created_at, id LIMIT :limit OFFSET :offset;
 -- for a profile that there is not, or behind a card that was archived before it was done.
 SELECT c.* FROM cards c
 WHERE c.board IN (SELECT id FROM boards WHERE NOT archived) AND (c.status IN ('blocked', 'review')
-    OR (c.status IN ('todo', 'ready') AND (c.profile NOT IN (SELECT value FROM json_each(:profiles)) OR EXISTS
+    OR (c.status IN ('todo', 'ready') AND (c.profile NOT IN :profiles OR EXISTS
         (SELECT 1 FROM card_links l JOIN cards p ON p.id = l.parent
         WHERE l.child = c.id AND p.status = 'archived' AND NOT p.done))))
 ORDER BY c.moved_at, c.id;
@@ -43,8 +43,8 @@ ORDER BY priority DESC, created_at, id;
 -- name: cards_to_start
 -- Ready, on boards and for profiles that have room, and nothing that a row tells of stands in their way.
 SELECT id, board, profile FROM cards c
-WHERE status = 'ready' AND board IN (SELECT value FROM json_each(:boards))
-    AND profile IN (SELECT value FROM json_each(:profiles)) AND id NOT IN (SELECT value FROM json_each(:but))
+WHERE status = 'ready' AND board IN :boards
+    AND profile IN :profiles AND id NOT IN :exclude
     AND (retry_at IS NULL OR retry_at <= :now OR moved_at > :now)
     AND NOT EXISTS (SELECT 1 FROM card_links l JOIN cards p ON p.id = l.parent WHERE l.child = c.id AND NOT p.done)
 ORDER BY priority DESC, created_at, id LIMIT :limit;
@@ -53,7 +53,7 @@ ORDER BY priority DESC, created_at, id LIMIT :limit;
 -- Every open run with its card.
 SELECT r.*, c.board FROM runs r JOIN cards c ON c.id = r.card WHERE r.finished_at IS NULL ORDER BY r.started_at, r.card;
 
--- name: run_of_session
+-- name: open_run_of
 -- The open run that works in a session.
 SELECT * FROM runs WHERE session = :session AND finished_at IS NULL;
 

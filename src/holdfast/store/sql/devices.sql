@@ -1,6 +1,6 @@
 -- Devices: browsers that were let in, their one-time codes, how far each has read.
 
--- name: mint_code
+-- name: add_code
 -- A new way in, known by its hash only.
 INSERT INTO codes (hash, expires_at, device) VALUES (:hash, :expires_at, :device);
 
@@ -32,7 +32,7 @@ DELETE FROM devices WHERE id = :id;
 
 -- name: touch_device
 -- It was here.
-UPDATE devices SET seen_at = MAX(seen_at, :at) WHERE id = :id;
+UPDATE devices SET seen_at = CASE WHEN seen_at < :at THEN :at ELSE seen_at END WHERE id = :id;
 
 -- name: list_devices
 -- All of them, oldest first.
@@ -41,11 +41,14 @@ SELECT id, hash, name, created_at, seen_at FROM devices ORDER BY created_at, id;
 -- name: save_cursor
 -- How far a device has read in a session; it only grows.
 INSERT INTO cursors (device, session, version) VALUES (:device, :session, :version)
-ON CONFLICT (device, session) DO UPDATE SET version = MAX(version, excluded.version) RETURNING version;
+ON CONFLICT (device, session) DO UPDATE
+    SET version = CASE WHEN cursors.version < excluded.version THEN excluded.version ELSE cursors.version END
+RETURNING version;
 
 -- name: save_last_session
 -- Where the device looked last.
-UPDATE devices SET last_session = :session, seen_at = MAX(seen_at, :at) WHERE id = :device RETURNING id;
+UPDATE devices SET last_session = :session, seen_at = CASE WHEN seen_at < :at THEN :at ELSE seen_at END
+WHERE id = :device RETURNING id;
 
 -- name: last_session
 -- Where it looked last; empty when that was deleted.
@@ -53,33 +56,26 @@ SELECT last_session FROM devices WHERE id = :device;
 
 -- name: save_reviewed
 -- Somebody looked through what happened; that moment only grows.
-UPDATE devices SET reviewed_at = MAX(reviewed_at, :at) WHERE id = :device RETURNING reviewed_at;
+UPDATE devices SET reviewed_at = CASE WHEN reviewed_at < :at THEN :at ELSE reviewed_at END
+WHERE id = :device RETURNING reviewed_at;
 
 -- name: reviewed_at
 -- When somebody last looked through what happened; before the first time, when the device came in.
-SELECT MAX(reviewed_at, created_at) AS reviewed_at FROM devices WHERE id = :device;
+SELECT CASE WHEN reviewed_at < created_at THEN created_at ELSE reviewed_at END AS reviewed_at
+FROM devices WHERE id = :device;
 
 -- name: read_positions
 -- How far it has read, everywhere.
 SELECT session, version FROM cursors WHERE device = :device;
 
--- name: read_position
--- How far it has read in one session; of one that it never opened, all from before it came in.
-SELECT COALESCE(
-    (SELECT version FROM cursors WHERE device = :device AND session = :session),
-    (SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = :stream
-        AND e.at <= (SELECT created_at FROM devices WHERE id = :device)
-        ORDER BY s.number DESC, e.version DESC LIMIT 1),
-    0) AS version;
-
 -- name: count_unread
 -- The finished texts of the agent behind a device's cursors, for a page of sessions.
-SELECT p.value AS session, (
+SELECT s.id AS session, (
     SELECT COUNT(*) FROM answers t
-    WHERE t.session = p.value AND t.version > COALESCE(c.version, 0) AND (c.version IS NOT NULL OR t.at > d.created_at)
+    WHERE t.session = s.id AND t.version > COALESCE(c.version, 0) AND (c.version IS NOT NULL OR t.at > d.created_at)
 ) AS unread
-FROM json_each(:sessions) p JOIN devices d ON d.id = :device
-LEFT JOIN cursors c ON c.device = d.id AND c.session = p.value;
+FROM sessions s JOIN devices d ON d.id = :device LEFT JOIN cursors c ON c.device = d.id AND c.session = s.id
+WHERE s.id IN :sessions;
 
 -- name: delete_cursors
 -- Gone with their session.
@@ -93,25 +89,3 @@ UPDATE devices SET last_session = '' WHERE last_session = :session;
 -- What the agent said after a version, and where it began.
 SELECT COUNT(*) AS messages, MIN(version) AS first FROM answers
 WHERE session = :session AND version > :after AND version <= :upto;
-
--- name: since_counts
--- What else happened after a version.
-SELECT COALESCE(SUM(kind = 'ToolCallFinished'), 0) AS tool_calls,
-    COALESCE(SUM(kind = 'WaitOpened' AND json_extract(data, '$.event.purpose') IN ('question', 'approval')), 0) AS questions,
-    COALESCE(SUM(kind = 'TurnFinished' AND json_extract(data, '$.event.outcome') = 'failed'), 0) AS failures
-FROM spans s JOIN events e ON e.span = s.span
-WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND e.version <= :upto;
-
--- name: since_tasks
--- The tasks whose end was told after a version, by how they ended.
-SELECT t.state, COUNT(*) AS count FROM spans s JOIN events e ON e.span = s.span JOIN tasks t ON t.id = CASE e.kind
-    WHEN 'NoteReceived' THEN json_extract(e.data, '$.event.task')
-    ELSE json_extract(e.data, '$.event.ref') END
-WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND e.version <= :upto AND (e.kind = 'NoteReceived'
-    OR (e.kind = 'InputReceived' AND json_extract(e.data, '$.event.source') = 'task'))
-GROUP BY t.state;
-
--- name: event_time
--- When the event at a version was.
-SELECT e.at FROM spans s JOIN events e ON e.span = s.span
-WHERE s.stream = :stream AND s.number = (:version - 1) / 16 AND e.version = :version;

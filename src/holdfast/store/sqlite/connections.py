@@ -36,12 +36,17 @@ def connect_impatient_writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def has_text(folded: str, *texts: str) -> bool:
+    """Whether one of the texts has this one in it, in either case of any alphabet: SQLite's own `lower` knows ASCII."""
+    return any(folded in text.casefold() for text in texts)
+
+
 def connect_reader(path: Path) -> sqlite3.Connection:
     """A connection that cannot write."""
     uri = f"file:{quote(str(path))}?mode=ro"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA query_only=ON")
-    connection.create_function("folded", 1, str.casefold, deterministic=True)  # SQLite's own knows ASCII only
+    connection.create_function("has_text", -1, has_text, deterministic=True)
     connection.execute("PRAGMA busy_timeout=5000")
     return connection
 

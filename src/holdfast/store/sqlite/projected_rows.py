@@ -20,6 +20,7 @@ from msgspec.structs import astuple
 
 from holdfast.domain.card import Board
 from holdfast.domain.events import session_stream, task_stream
+from holdfast.store.row_codec import decode_rows, field_encoders
 from holdfast.store.rows import (
     AnswerRow,
     CardRow,
@@ -30,8 +31,6 @@ from holdfast.store.rows import (
     TaskRow,
     TurnRow,
     WaitRow,
-    decode_rows,
-    field_encoders,
 )
 from holdfast.store.sqlite.queries import statements
 
@@ -90,14 +89,12 @@ class SqliteRows:
         """What is to be written: the row as it is stored (None: it is new) and as it is now."""
 
     def get(self, row_type: type[R], *key: str | int) -> R | None:
-        """The row with this key."""
         known = self._remembered.rows.get((row_type, *key))
         if known is not None:
             return cast(R, known)
         return self._load(row_type, _table(row_type).load, key)
 
     def open_wait(self, session: str) -> WaitRow | None:
-        """The wait of a session that nobody has answered."""
         known = self._remembered.open_waits.get(session)
         if known is not None:
             return self.get(WaitRow, known) if known else None
@@ -116,25 +113,20 @@ class SqliteRows:
             self._remembered.open_waits[row.id] = ""
 
     def put(self, row: Row) -> None:
-        """Replace the row that has the same key, which was read before."""
         key = _table(type(row)).key_of(row)
         before = self._changed.get(key)
         self._keep(key, self._remembered.rows[key] if before is None else before[0], row)
 
     def link(self, parent: str, child: str) -> None:
-        """A card waits for another."""
         self._run("link_card", {"parent": parent, "child": child})
 
     def unlink(self, parent: str, child: str) -> None:
-        """It does not wait for that one any more."""
         self._run("unlink_card", {"parent": parent, "child": child})
 
     def delete_session(self, session: str, *, at: int) -> None:
-        """Delete the rows and the events of a session, and remember that it existed."""
         self._delete(DELETE_SESSION, {"session": session, "stream": session_stream(session), "at": at})
 
     def delete_task(self, task: str, *, at: int) -> None:
-        """Delete the row and the events of a task, and remember that it existed."""
         self._delete(DELETE_TASK, {"task": task, "stream": task_stream(task), "at": at})
 
     def flush(self) -> None:

@@ -10,14 +10,16 @@ from operator import itemgetter
 
 from holdfast.store.queries import read_queries
 
+_LIST = re.compile(r"\bIN :(\w+)")
 _PARAMETER = re.compile(r":(\w+)")
 Parameters = dict[str, object]
 
 
 @cache
 def queries() -> dict[str, str]:
-    """Every query by its name."""
-    return read_queries("holdfast.store", "holdfast.store.sqlite")
+    """Every query by its name. A list is a parameter behind IN; SQLite takes it as JSON."""
+    found = read_queries("holdfast.store", "holdfast.store.sqlite")
+    return {name: _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", query) for name, query in found.items()}
 
 
 @cache

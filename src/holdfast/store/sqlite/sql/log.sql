@@ -73,10 +73,6 @@ DELETE FROM nodes WHERE ended_at IS NOT NULL AND life <= (SELECT MAX(life) FROM 
 -- Somebody has opened the store.
 INSERT INTO nodes (name, version) VALUES (:name, :version) RETURNING life;
 
--- name: list_nodes
--- The lives of nodes, newest first.
-SELECT * FROM nodes ORDER BY life DESC;
-
 -- name: save_partial
 -- The text so far of the running step, one row, overwritten.
 INSERT INTO partials (stream, turn, step, text, thinking, at)
@@ -88,7 +84,3 @@ ON CONFLICT (stream) DO UPDATE SET
 -- name: drop_partial
 -- The step has its answer, or its partial became a fact.
 DELETE FROM partials WHERE stream = :stream AND turn = :turn AND step = :step;
-
--- name: find_partial
--- The text so far of a stream.
-SELECT turn, step, text, thinking, at FROM partials WHERE stream = :stream;

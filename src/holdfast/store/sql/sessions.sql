@@ -1,4 +1,4 @@
--- What people look at.
+-- Sessions with their turns and waits; numbers; nodes.
 
 -- name: list_sessions
 -- A page of the list, pinned ones first, then newest first; keyset paging by (pinned, updated_at, id). An empty text
@@ -6,12 +6,12 @@
 SELECT * FROM sessions
 WHERE archived = :archived AND (pinned < :before_pinned OR (pinned = :before_pinned
     AND (updated_at < :before_at OR (updated_at = :before_at AND id > :before_id))))
-    AND (:text = '' OR instr(folded(title), :text) > 0)
+    AND (:text = '' OR has_text(:text, title))
 ORDER BY pinned DESC, updated_at DESC, id LIMIT :limit;
 
 -- name: sessions_in
 -- The sessions that were started in a directory, newest first. Those of a card belong to its workers.
-SELECT * FROM sessions WHERE archived = 0 AND cwd = :cwd
+SELECT * FROM sessions WHERE archived = FALSE AND cwd = :cwd
     AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.id)
 ORDER BY updated_at DESC, id LIMIT :limit;
 
@@ -20,17 +20,15 @@ ORDER BY updated_at DESC, id LIMIT :limit;
 SELECT * FROM sessions WHERE id = :id;
 
 -- name: find_sessions
--- Ids by prefix; two are enough to know that it is ambiguous, ten make a helpful message.
+-- Ids by prefix.
 SELECT id FROM sessions WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;
-
--- name: find_deleted
--- Deleted streams by prefix.
-SELECT stream FROM deleted WHERE stream >= :prefix AND stream < :beyond ORDER BY stream LIMIT 10;
 
 -- name: unfinished_sessions
 -- Everything that is not at rest: queued, running, waiting, suspended. Asked at a start and for `why`: an index would be
 -- one more page in the commit of every message, and saves 45 ms with 100,000 sessions.
-SELECT * FROM sessions WHERE queued > 0 OR compaction_requested OR compaction_running OR turn_state IN ('running', 'waiting', 'suspended') ORDER BY id;
+SELECT * FROM sessions
+WHERE queued > 0 OR compaction_requested OR compaction_running OR turn_state IN ('running', 'waiting', 'suspended')
+ORDER BY id;
 
 -- name: resettable_sessions
 -- Those whose chapter has something in it: what a reset could be about.
@@ -41,10 +39,11 @@ SELECT id, profile, reset_policy, first_input_at, last_active_at FROM sessions W
 SELECT id, profile, reset_policy, first_input_at, last_active_at FROM sessions
 WHERE first_input_at > 0 AND archived = 0 AND reset_policy <> '{}' ORDER BY id;
 
--- name: sessions_unused
+-- name: unused_sessions
 -- At rest, not pinned, with nothing running, not touched since a moment, and no card will go on with it; oldest first.
 SELECT * FROM sessions s
-WHERE archived = :archived AND pinned = 0 AND updated_at < :before AND queued = 0 AND NOT compaction_requested AND NOT compaction_running
+WHERE archived = :archived AND pinned = FALSE AND updated_at < :before AND queued = 0
+    AND NOT compaction_requested AND NOT compaction_running
     AND (turn_state IS NULL OR turn_state NOT IN ('running', 'waiting', 'suspended'))
     AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.state = 'running' AND (t.session = s.id OR t.worker = s.id))
     AND id NOT IN (SELECT r.session FROM runs r JOIN cards c ON c.id = r.card WHERE c.status NOT IN ('done', 'archived'))
@@ -83,44 +82,30 @@ SELECT * FROM turns WHERE session = :session ORDER BY turn;
 
 -- name: count_sessions
 -- How many there are.
-SELECT COUNT(*) AS sessions, COALESCE(SUM(archived), 0) AS archived,
+SELECT COUNT(*) AS sessions, COUNT(*) FILTER (WHERE archived) AS archived,
     COALESCE(SUM(message_count), 0) AS messages FROM sessions;
-
--- name: count_events
--- How long the log is, and where it stands: its end, and that of the stream which says what was deleted.
-SELECT (SELECT COUNT(*) FROM events) AS events, (SELECT COALESCE(MAX(seq), 0) FROM events) AS seen,
-    COALESCE((SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = 'system'
-        ORDER BY s.number DESC, e.version DESC LIMIT 1), 0) AS deletions;
-
--- name: count_new_events
--- The same, but only what came after a place: a long log is counted once.
-SELECT (SELECT COUNT(*) FROM events WHERE seq > :seen) AS events, (SELECT COALESCE(MAX(seq), 0) FROM events) AS seen,
-    COALESCE((SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = 'system'
-        ORDER BY s.number DESC, e.version DESC LIMIT 1), 0) AS deletions;
 
 -- name: work_since
 -- What ended and what began to wait after a moment, in slots of the same length.
-SELECT :since + (moment - :since) / :step * :step AS at, SUM(what = 'turn') AS turns, SUM(what = 'task') AS tasks,
-    SUM(state IN ('failed', 'lost')) AS failed, SUM(what = 'wait') AS waits
+SELECT :since + (moment - :since) / :step * :step AS at,
+    COUNT(*) FILTER (WHERE what = 'turn') AS turns, COUNT(*) FILTER (WHERE what = 'task') AS tasks,
+    COUNT(*) FILTER (WHERE state IN ('failed', 'lost')) AS failed, COUNT(*) FILTER (WHERE what = 'wait') AS waits
 FROM (
     SELECT finished_at AS moment, 'turn' AS what, state FROM turns WHERE finished_at >= :since
-    UNION ALL SELECT finished_at, 'task', state FROM tasks WHERE finished_at >= :since AND foreground = 0
+    UNION ALL SELECT finished_at, 'task', state FROM tasks WHERE finished_at >= :since AND foreground = FALSE
     UNION ALL SELECT opened_at, 'wait', '' FROM waits WHERE opened_at >= :since AND purpose <> 'retry'
-) GROUP BY 1 ORDER BY 1;
-
--- name: miscounted_sessions
--- For the doctor: sessions whose row does not agree with their events.
-SELECT s.id FROM sessions s JOIN (
-    SELECT p.stream, MAX(version) AS version, COUNT(*) AS events,
-        SUM(kind = 'InputReceived') AS inputs,
-        SUM(kind = 'InputWithdrawn') AS withdrawn,
-        SUM(kind = 'ModelResponded' AND json_extract(data, '$.event.text') <> '') AS answers
-    FROM spans p JOIN events v ON v.span = p.span GROUP BY p.stream
-) e ON e.stream = 'session/' || s.id
-WHERE s.version <> e.version OR e.version <> e.events OR s.message_count <> e.inputs - e.withdrawn + e.answers;
+) work GROUP BY 1 ORDER BY 1;
 
 -- name: count_descendants
 -- How many agents at work and cards not yet done descend from a session.
 SELECT (SELECT COUNT(*) FROM tasks JOIN sessions ON sessions.id = tasks.worker
         WHERE tasks.state = 'running' AND tasks.kind = 'agent' AND sessions.ancestors ->> 0 = :root)
      + (SELECT COUNT(*) FROM cards WHERE root = :root AND status NOT IN ('done', 'archived')) AS open;
+
+-- name: find_partial
+-- The text so far of a stream.
+SELECT turn, step, text, thinking, at FROM partials WHERE stream = :stream;
+
+-- name: list_nodes
+-- The lives of nodes, newest first.
+SELECT * FROM nodes ORDER BY life DESC;

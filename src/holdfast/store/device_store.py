@@ -1,9 +1,17 @@
-"""The part of the store's contract that is about browsers: who may look in, and how far each has read."""
+"""Devices: browsers that may look in, and how far each has read. An engine adds the writes.
+
+Not in the log, since they are no facts about the work.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import get_args
+
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.task import TaskOutcome
+from holdfast.store.reads import Fetch
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,64 +38,85 @@ class SinceSummary:
     tasks: dict[str, int]
 
 
-class DeviceStore(Protocol):
+class DeviceStore(ABC):
     """Beside the log: who may look in from a browser, and how far each has read."""
 
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+
+    @abstractmethod
     async def add_code(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:
         """Keep a one-time code, by its hash, with the device that created it; the owner's token is none."""
-        ...
 
-    async def codes(self, *, at: int) -> dict[str, int]:
-        """The hash of every code that can still be used, with the time when it expires."""
-        ...
-
+    @abstractmethod
     async def sign_in(self, code: str, device: DeviceRow, *, revoked: frozenset[str] = frozenset()) -> bool:
         """Use a code up and keep the device; False when the code is wrong, used, too old or of a revoked device.
 
         `revoked` are devices whose revocation could not be written yet; it is written first.
         """
-        ...
 
+    @abstractmethod
     async def drop(self, device: str) -> None:
         """Forget a device with its cursors and the codes that it created."""
-        ...
 
+    @abstractmethod
     async def touch(self, device: str, *, at: int) -> None:
         """It was here."""
-        ...
+
+    @abstractmethod
+    async def mark_seen(self, device: str, session: str, version: int, *, at: int) -> int:
+        """Move its cursor forward, and remember that it looked there last. Where the cursor stands."""
+
+    @abstractmethod
+    async def mark_reviewed(self, device: str, *, at: int) -> int:
+        """Somebody looked through what happened. Since when that counts."""
+
+    async def codes(self, *, at: int) -> dict[str, int]:
+        """The hash of every code that can still be used, with the time when it expires."""
+        return dict(await self._fetch.values("list_codes", at=at))
 
     async def all(self) -> list[DeviceRow]:
         """Every device, oldest first."""
-        ...
-
-    async def mark_seen(self, device: str, session: str, version: int, *, at: int) -> int:
-        """Move its cursor forward, and remember that it looked there last. Where the cursor stands."""
-        ...
+        return [DeviceRow(*device) for device in await self._fetch.values("list_devices")]
 
     async def last_session(self, device: str) -> str:
         """Where it looked last."""
-        ...
-
-    async def mark_reviewed(self, device: str, *, at: int) -> int:
-        """Somebody looked through what happened. Since when that counts."""
-        ...
+        found = await self._fetch.values("last_session", device=device)
+        return str(found[0][0]) if found else ""
 
     async def reviewed_at(self, device: str) -> int:
         """When somebody last did; before the first time, when the device came in."""
-        ...
+        found = await self._fetch.values("reviewed_at", device=device)
+        return int(found[0][0]) if found else 0
 
     async def cursors(self, device: str) -> dict[str, int]:
         """How far it has read, by session."""
-        ...
+        return dict(await self._fetch.values("read_positions", device=device))
 
     async def cursor(self, device: str, session: str) -> int:
         """How far it has read; of a session that it never opened, all from before it came in."""
-        ...
+        stream = session_stream(session)
+        ((version,),) = await self._fetch.values("read_position", device=device, session=session, stream=stream)
+        return int(version)
 
     async def unread(self, device: str, sessions: list[str]) -> dict[str, int]:
         """How many finished texts of the agent it has not read, by session."""
-        ...
+        found = await self._fetch.values("count_unread", device=device, sessions=sessions)
+        return dict.fromkeys(sessions, 0) | dict(found)
 
     async def since(self, session: str, *, after: int, upto: int) -> SinceSummary:
         """What happened in a session after a version and up to another, in numbers."""
-        ...
+        within = {"stream": session_stream(session), "after": after, "upto": upto}
+        ((messages, first),) = await self._fetch.values("since_texts", session=session, after=after, upto=upto)
+        ((tool_calls, questions, failures),) = await self._fetch.values("since_counts", **within)
+        tasks = dict(await self._fetch.values("since_tasks", **within))
+        at = await self._fetch.values("event_time", stream=session_stream(session), version=max(1, after))
+        return SinceSummary(
+            messages=messages,
+            first=first,
+            since=at[0][0] if at else 0,
+            tool_calls=tool_calls,
+            questions=questions,
+            failures=failures,
+            tasks={state: tasks.get(state, 0) for state in get_args(TaskOutcome)},
+        )

@@ -1,0 +1,311 @@
+"""What is read of the projections: the same for every engine, which only runs the queries (`Fetch`).
+
+Most queries are in `store/sql/`; one that an engine has to write in its own words is in a directory of its own, under
+the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, Protocol
+
+from holdfast.domain.card import Board
+from holdfast.domain.errors import Conflict, Gone, NotFound
+from holdfast.store.filters import CardFilter, SessionCursor, StartQuery, TaskFilter
+from holdfast.store.rows import (
+    CardRow,
+    EndedTask,
+    FailedTurn,
+    NodeRow,
+    OpenRun,
+    PartialText,
+    R,
+    ResettableSession,
+    RunRow,
+    RunWithCost,
+    SessionRow,
+    StartableCard,
+    StoreCounts,
+    TaskCount,
+    TaskRow,
+    TitledWait,
+    TurnRow,
+    WorkSlot,
+)
+
+
+class Fetch(Protocol):
+    """Runs a query by its name, with texts, numbers, booleans and lists of texts as parameters."""
+
+    async def rows(self, query: str, row_type: type[R], **parameters: object) -> list[R]:
+        """All rows that it finds."""
+        ...
+
+    async def row(self, query: str, row_type: type[R], **parameters: object) -> R | None:
+        """The one row that it finds by its key."""
+        ...
+
+    async def values(self, query: str, **parameters: object) -> list[tuple[Any, ...]]:
+        """What it finds, as it is stored: for single columns and pairs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Noun(Generic[R]):
+    """What can be looked up by a prefix of its id."""
+
+    name: str
+    row_type: type[R]
+    get: str
+    """The query that reads one row by its id."""
+    find: str
+    """The query that lists ids by prefix: two are enough to know that it is ambiguous, ten make a helpful message."""
+    hint: str
+
+    async def look_up(self, fetch: Fetch, prefix: str) -> R:
+        row = await fetch.row(self.get, self.row_type, id=prefix)
+        if row is not None:
+            return row
+        found = [id for id, *_ in await fetch.values(self.find, **_range(prefix))]
+        if len(found) == 1:
+            return await self.look_up(fetch, found[0])
+        if found:
+            raise Conflict(f"{prefix} fits several {self.name}s: {', '.join(found)}.", hint="Give more characters.")
+        if await fetch.values("find_deleted", **_range(f"{self.name}/{prefix}")):
+            raise Gone(f"{self.name.capitalize()} {prefix} was deleted.", hint=self.hint.replace("them", "the others"))
+        raise NotFound(f"There is no {self.name} {prefix}.", hint=self.hint)
+
+
+def _range(prefix: str) -> dict[str, str]:
+    """A range and not a pattern, since an index finds it. Ids are hexadecimal and compared byte by byte."""
+    return {"prefix": prefix, "beyond": prefix + "g"}
+
+
+_SESSION = _Noun("session", SessionRow, "get_session", "find_sessions", "`holdfast sessions` lists them.")
+_TASK = _Noun("task", TaskRow, "get_task", "find_tasks", "`holdfast tasks` lists them.")
+_CARD = _Noun("card", CardRow, "get_card", "find_cards", "`holdfast card list` lists them.")
+_WAIT = _Noun("wait", TitledWait, "get_wait", "find_waits", "`holdfast inbox` lists what waits.")
+
+
+class ProjectionReads:
+    """Reads sessions, turns, waits, tasks and nodes.
+
+    Who asks for one thing by a prefix of its id gets NotFound, Gone, or Conflict if it fits several.
+    """
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+        self._counted = (0, 1 << 62, -1)
+        """Events, up to which seq, by which version of the stream that says what was deleted."""
+
+    # --- sessions -------------------------------------------------------------------------------
+
+    async def session(self, prefix: str) -> SessionRow:
+        """One session by id or unique prefix."""
+        return await _SESSION.look_up(self._fetch, prefix)
+
+    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int, text: str = "") -> list[SessionRow]:
+        """A page of the list, newest first; with a text, only those that have it in their title."""
+        return await self._fetch.rows(
+            "list_sessions",
+            SessionRow,
+            text=text.casefold(),
+            archived=archived,
+            before_pinned=before.pinned,
+            before_at=before.at,
+            before_id=before.id,
+            limit=limit,
+        )
+
+    async def sessions_in(self, cwd: str, *, limit: int) -> list[SessionRow]:
+        """The sessions of a directory without those of cards, newest first."""
+        return await self._fetch.rows("sessions_in", SessionRow, cwd=cwd, limit=limit)
+
+    async def unfinished_sessions(self) -> list[SessionRow]:
+        """Every session that is not at rest."""
+        return await self._fetch.rows("unfinished_sessions", SessionRow)
+
+    async def resettable_sessions(self, *, own_policy: bool) -> list[ResettableSession]:
+        """Every session that a reset could be about: not archived, with something in its chapter. With `own_policy`
+        only those that have a reset policy of their own.
+        """
+        query = "resettable_sessions_with_policy" if own_policy else "resettable_sessions"
+        return await self._fetch.rows(query, ResettableSession)
+
+    async def unused_sessions(self, *, archived: bool, before: int) -> list[SessionRow]:
+        """Sessions at rest, not pinned, with nothing running and not touched since a moment, oldest first."""
+        return await self._fetch.rows("unused_sessions", SessionRow, archived=archived, before=before)
+
+    async def turns(self, session: str) -> list[TurnRow]:
+        """The turns of a session, in order."""
+        return await self._fetch.rows("list_turns", TurnRow, session=session)
+
+    async def failed_turns(self) -> list[FailedTurn]:
+        """Sessions whose last turn failed and no person has dealt with that, oldest first."""
+        return await self._fetch.rows("failed_turns", FailedTurn)
+
+    async def wait(self, prefix: str) -> TitledWait:
+        """One wait by id or unique prefix; an open one wins."""
+        return await _WAIT.look_up(self._fetch, prefix)
+
+    async def waits(self) -> list[TitledWait]:
+        """The inbox: everything that waits for a person, oldest first."""
+        return await self._fetch.rows("open_waits", TitledWait)
+
+    async def partial(self, stream: str) -> PartialText | None:
+        """The text so far, if a step is running or was cut."""
+        return await self._fetch.row("find_partial", PartialText, stream=stream)
+
+    # --- tasks ----------------------------------------------------------------------------------
+
+    async def task(self, prefix: str) -> TaskRow:
+        """One task by id or unique prefix."""
+        return await _TASK.look_up(self._fetch, prefix)
+
+    async def tasks(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[TaskRow]:
+        """A page of the archive, newest first."""
+        return await self._fetch.rows(
+            "list_tasks" if wanted.foreground else "list_background_tasks",
+            TaskRow,
+            kind=wanted.kind,
+            state=wanted.state,
+            session=wanted.session,
+            text=wanted.text.casefold(),
+            since=wanted.since,
+            ended=wanted.ended,
+            before_at=before.at,
+            before_id=before.id,
+            limit=limit,
+        )
+
+    async def tasks_by_id(self, tasks: list[str]) -> dict[str, TaskRow]:
+        """Those of these tasks that are there."""
+        return {row.id: row for row in await self._fetch.rows("tasks_by_id", TaskRow, tasks=tasks)}
+
+    async def tasks_of_workers(self, sessions: list[str]) -> dict[str, str]:
+        """The newest task of each of these sessions in which an agent works."""
+        return dict(await self._fetch.values("tasks_of_workers", workers=sessions))
+
+    async def running_tasks(self) -> list[TaskRow]:
+        """Everything that runs, oldest first, also what a turn waits for."""
+        return await self._fetch.rows("running_tasks", TaskRow)
+
+    async def ended_tasks(self) -> list[EndedTask]:
+        """What may be pruned, newest first: ended and not pinned."""
+        return await self._fetch.rows("ended_tasks", EndedTask)
+
+    async def task_ids(self) -> dict[str, bool]:
+        """All of them; true for an ended command that a turn waited for."""
+        return {id: bool(over) for id, over in await self._fetch.values("task_ids")}
+
+    async def task_event_bytes(self, tasks: list[str]) -> dict[str, int]:
+        """What the events of each of these tasks take."""
+        return dict.fromkeys(tasks, 0) | dict(await self._fetch.values("task_event_bytes", tasks=tasks))
+
+    # --- numbers --------------------------------------------------------------------------------
+
+    async def counts(self) -> StoreCounts:
+        """Sessions, archived ones, messages, events, and the last seq."""
+        events, seen, deletions = self._counted
+        ((new, last, deleted),) = await self._fetch.values("count_new_events", seen=seen)
+        if deleted == deletions:
+            self._counted = (events + new, last, deletions)
+        else:  # not at every call: a long log takes seconds
+            ((new, last, deleted),) = await self._fetch.values("count_events")
+            self._counted = (new, last, deleted)
+        events, last, _ = self._counted
+        ((sessions, archived, messages),) = await self._fetch.values("count_sessions")
+        return StoreCounts(sessions, archived, messages, events=events, seq=last)
+
+    async def count_tasks(self) -> list[TaskCount]:
+        """How many tasks there are in each state, and what their outputs take."""
+        return await self._fetch.rows("count_tasks", TaskCount)
+
+    async def count_descendants(self, root: str) -> int:
+        """How many agents at work and cards not yet done descend from a session."""
+        ((count,),) = await self._fetch.values("count_descendants", root=root)
+        return int(count)
+
+    async def work_since(self, since: int, *, step: int) -> list[WorkSlot]:
+        """What ended and what began to wait, in slots of so many milliseconds; slots without anything are left out."""
+        return await self._fetch.rows("work_since", WorkSlot, since=since, step=step)
+
+    async def nodes(self) -> list[NodeRow]:
+        """The lives of nodes, newest first: those that go on, and the last ones that ended.
+
+        A lease belongs to the life of the node that took it, and is free when that life ends. Whoever opens the store
+        begins a life with its first write; on SQLite that ends the life before.
+        """
+        return await self._fetch.rows("list_nodes", NodeRow)
+
+
+class CardReads:
+    """Reads boards, cards and runs."""
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+
+    async def boards(self) -> list[Board]:
+        """Every board, oldest first."""
+        return await self._fetch.rows("list_boards", Board)
+
+    async def counts(self) -> dict[str, int]:
+        """How many cards stand on each board that has any."""
+        return dict(await self._fetch.values("count_cards"))
+
+    async def card(self, prefix: str) -> CardRow:
+        """One card by id or unique prefix. NotFound, or Conflict if it fits several."""
+        return await _CARD.look_up(self._fetch, prefix)
+
+    async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[CardRow]:
+        """A page of cards, most urgent first."""
+        return await self._fetch.rows(
+            "list_cards",
+            CardRow,
+            board=wanted.board,
+            status=wanted.status,
+            profile=wanted.profile,
+            text=wanted.text.casefold(),
+            archived=wanted.archived or wanted.status == "archived",
+            offset=offset,
+            limit=limit,
+        )
+
+    async def for_people(self, profiles: list[str]) -> list[CardRow]:
+        """Cards that only a person can move, longest waiting first: blocked, in review, or never started as they are.
+
+        `profiles` are those that there are.
+        """
+        return await self._fetch.rows("cards_for_people", CardRow, profiles=profiles)
+
+    async def to_promote(self, now: int) -> list[str]:
+        """Whose time has come, and what waits for nothing any more."""
+        return [id for (id,) in await self._fetch.values("cards_to_promote", now=now)]
+
+    async def to_start(self, wanted: StartQuery, *, now: int) -> list[StartableCard]:
+        """What may be started, most urgent first."""
+        return await self._fetch.rows("cards_to_start", StartableCard, now=now, **asdict(wanted))
+
+    async def open_runs(self) -> list[OpenRun]:
+        """Every open run, with the board of its card."""
+        return await self._fetch.rows("open_runs", OpenRun)
+
+    async def open_run_of(self, session: str) -> RunRow | None:
+        """The open run that works in a session."""
+        return await self._fetch.row("open_run_of", RunRow, session=session)
+
+    async def runs(self, card: str) -> list[RunWithCost]:
+        """The runs of a card, with what they cost."""
+        return await self._fetch.rows("list_runs", RunWithCost, card=card)
+
+    async def parents(self, card: str) -> list[CardRow]:
+        """What it waits for."""
+        return await self._fetch.rows("parents_of", CardRow, card=card)
+
+    async def children(self, card: str) -> list[CardRow]:
+        """What waits for it."""
+        return await self._fetch.rows("children_of", CardRow, card=card)
+
+    async def links(self) -> list[tuple[str, str]]:
+        """The whole graph: parent and child."""
+        return [(parent, child) for parent, child in await self._fetch.values("all_links")]

@@ -1,0 +1,65 @@
+-- Reads that look at the events themselves: how they are found and what is in their JSON is told in SQLite's own words.
+
+-- name: read_position
+-- How far it has read in one session; of one that it never opened, all from before it came in.
+SELECT COALESCE(
+    (SELECT version FROM cursors WHERE device = :device AND session = :session),
+    (SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = :stream
+        AND e.at <= (SELECT created_at FROM devices WHERE id = :device)
+        ORDER BY s.number DESC, e.version DESC LIMIT 1),
+    0) AS version;
+
+-- name: since_counts
+-- What else happened after a version.
+SELECT COUNT(*) FILTER (WHERE kind = 'ToolCallFinished') AS tool_calls,
+    COUNT(*) FILTER (WHERE kind = 'WaitOpened' AND json_extract(data, '$.event.purpose') IN ('question', 'approval')) AS questions,
+    COUNT(*) FILTER (WHERE kind = 'TurnFinished' AND json_extract(data, '$.event.outcome') = 'failed') AS failures
+FROM spans s JOIN events e ON e.span = s.span
+WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND e.version <= :upto;
+
+-- name: since_tasks
+-- The tasks whose end was told after a version, by how they ended.
+SELECT t.state, COUNT(*) AS count FROM spans s JOIN events e ON e.span = s.span JOIN tasks t ON t.id = CASE e.kind
+    WHEN 'NoteReceived' THEN json_extract(e.data, '$.event.task')
+    ELSE json_extract(e.data, '$.event.ref') END
+WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND e.version <= :upto AND (e.kind = 'NoteReceived'
+    OR (e.kind = 'InputReceived' AND json_extract(e.data, '$.event.source') = 'task'))
+GROUP BY t.state;
+
+-- name: event_time
+-- When the event at a version was.
+SELECT e.at FROM spans s JOIN events e ON e.span = s.span
+WHERE s.stream = :stream AND s.number = (:version - 1) / 16 AND e.version = :version;
+
+-- name: task_event_bytes
+-- What the events of tasks take.
+SELECT t.id, (SELECT COALESCE(SUM(LENGTH(e.data)), 0) FROM spans s JOIN events e ON e.span = s.span
+    WHERE s.stream = 'task/' || t.id) AS bytes
+FROM tasks t WHERE t.id IN :tasks;
+
+-- name: count_events
+-- How long the log is, and where it stands: its end, and that of the stream which says what was deleted.
+SELECT (SELECT COUNT(*) FROM events) AS events, (SELECT COALESCE(MAX(seq), 0) FROM events) AS seen,
+    COALESCE((SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = 'system'
+        ORDER BY s.number DESC, e.version DESC LIMIT 1), 0) AS deletions;
+
+-- name: count_new_events
+-- The same, but only what came after a place: a long log is counted once.
+SELECT (SELECT COUNT(*) FROM events WHERE seq > :seen) AS events, (SELECT COALESCE(MAX(seq), 0) FROM events) AS seen,
+    COALESCE((SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = 'system'
+        ORDER BY s.number DESC, e.version DESC LIMIT 1), 0) AS deletions;
+
+-- name: find_deleted
+-- Deleted streams by prefix.
+SELECT stream FROM deleted WHERE stream >= :prefix AND stream < :beyond ORDER BY stream LIMIT 10;
+
+-- name: miscounted_sessions
+-- For the doctor: sessions whose row does not agree with their events.
+SELECT s.id FROM sessions s JOIN (
+    SELECT p.stream, MAX(version) AS version, COUNT(*) AS events,
+        COUNT(*) FILTER (WHERE kind = 'InputReceived') AS inputs,
+        COUNT(*) FILTER (WHERE kind = 'InputWithdrawn') AS withdrawn,
+        COUNT(*) FILTER (WHERE kind = 'ModelResponded' AND json_extract(data, '$.event.text') <> '') AS answers
+    FROM spans p JOIN events v ON v.span = p.span GROUP BY p.stream
+) e ON e.stream = 'session/' || s.id
+WHERE s.version <> e.version OR e.version <> e.events OR s.message_count <> e.inputs - e.withdrawn + e.answers;
