@@ -32,7 +32,7 @@ from holdfast.sessions import Sessions
 from holdfast.store.contract import Append, Write
 from holdfast.store.filters import CardFilter
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.tasks.commands import Tasks
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
@@ -55,7 +55,7 @@ class Bench:
     def __init__(self, store: SqliteStore, home: Home, work: Workload) -> None:
         clock, sessions = SystemClock(), Sessions(store, SystemClock())
         profiles = Profiles(home.config)
-        tasks = Tasks(
+        tasks = CommandTasks(
             store,
             task_log=TaskLog(store, clock, GitSnapshots(home.tasks)),
             supervisor=Supervisor(home.tasks),

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.measure import Figure, Pairs, Plan, alternate
 from benchmarks.report import Goal, Line, Report
-from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command, Ended, Running
+from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, CommandSpec, Ended, Running
 from holdfast.processes.spool import Spool
 from holdfast.processes.supervisor import Limits, Supervisor
 
@@ -60,7 +60,7 @@ async def supervised(root: Path) -> AsyncIterator[Supervisor]:
 
 
 async def begin(supervisor: Supervisor, *argv: str, tail: int | None = TAIL_BYTES) -> Running:
-    return await supervisor.start(Command(id=secrets.token_hex(8), run=argv, cwd=Path("/"), env=ENV, tail=tail))
+    return await supervisor.start(CommandSpec(id=secrets.token_hex(8), run=argv, cwd=Path("/"), env=ENV, tail=tail))
 
 
 async def completed(supervisor: Supervisor, *argv: str) -> float:

@@ -40,7 +40,7 @@ def hermes(action: str, home: Path) -> int:
 
 async def holdfast(action: str, home: Path) -> int:
     """Our supervisor: start, then attach."""
-    from holdfast.processes.command import Command, Ended
+    from holdfast.processes.command import CommandSpec, Ended
     from holdfast.processes.supervisor import Supervisor
 
     supervisor = Supervisor(home / "tasks")
@@ -48,7 +48,7 @@ async def holdfast(action: str, home: Path) -> int:
     for code, line in COMMANDS.items():
         id = f"{code:08x}"
         if action == "begin":
-            await supervisor.start(Command(id, line, home, {"PATH": os.environ["PATH"]}))
+            await supervisor.start(CommandSpec(id, line, home, {"PATH": os.environ["PATH"]}))
         else:
             found = await supervisor.attach(id)
             output = supervisor.output(id).read(0, 1000).data.decode()

@@ -1,7 +1,7 @@
 """The composition root: one gateway, put together, run, and taken apart in order.
 
 Start and recovery are one path: what the last gateway left open is simply open. SIGTERM, SIGINT and
-SIGHUP say goodbye; SIGKILL differs only by the missing goodbye.
+SIGHUP shut it down cleanly; after SIGKILL only the events of a clean shutdown are missing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from holdfast.store.home_lock import HomeLock
 from holdfast.store.sqlite.connections import no_space
 from holdfast.store.sqlite.store import open_store as open_sqlite
 from holdfast.tasks.agents import AgentTasks
-from holdfast.tasks.commands import Tasks
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.files import TaskFileExporter
 from holdfast.tasks.git_snapshots import GitSnapshots
@@ -83,7 +83,7 @@ log = logging.getLogger(__name__)
 def serve(
     home: Home, *, port: int | None, background: bool, browser: bool = False, open_store: OpenStore = open_sqlite
 ) -> int:
-    """Run a gateway until somebody says goodbye. Returns the exit code of the process.
+    """Run a gateway until it is shut down. Returns the exit code of the process.
 
     A restart replaces the program in the same process: whoever started the gateway keeps its child, and a gateway
     that an agent restarts does not become part of the agent's command.
@@ -145,22 +145,22 @@ class _Host:
     umask: int
     lock: HomeLock
     open_files: int
-    """So many it may have open."""
+    """How many files the gateway may have open."""
 
 
 async def _run(host: _Host, *, port: int | None, greeting: Greeting | None, open_store: OpenStore, again: Again) -> int:
-    """Until the goodbye. The port that it listened on."""
+    """Run until the shutdown; return the port that it listened on."""
     home = host.home
-    goodbye = asyncio.Event()
+    shutdown = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(name, goodbye.set)
+        asyncio.get_running_loop().add_signal_handler(name, shutdown.set)
     bound = _bind(port, host.settings.gateway.port)
     store = await open_store(home.database)
     profiles = Profiles(home.config)
-    files = RunFiles(home, host.lock, lost=goodbye.set)
+    files = RunFiles(home, host.lock, lost=shutdown.set)
     try:
         number = int(bound.getsockname()[1])
-        gateway, exporter = _put_together(host, store, profiles, port=number, goodbye=goodbye, again=again)
+        gateway, exporter = _put_together(host, store, profiles, port=number, shutdown=shutdown, again=again)
         started = await _begin(gateway, wait=False)
         await gateway.devices.load()
         public_urls = host.settings.gateway.public_urls
@@ -186,8 +186,8 @@ async def _run(host: _Host, *, port: int | None, greeting: Greeting | None, open
         if greeting is not None:
             await greeting.give(home, gateway)
         warming = asyncio.create_task(_warm_up(profiles))
-        await asyncio.wait({serving, asyncio.create_task(goodbye.wait())}, return_when=asyncio.FIRST_COMPLETED)
-        await _say_goodbye(gateway, serving)
+        await asyncio.wait({serving, asyncio.create_task(shutdown.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        await _shut_down(gateway, serving)
         await gateway.retention.stop()
         await stale.stop()
         await exporter.stop()
@@ -201,7 +201,7 @@ async def _run(host: _Host, *, port: int | None, greeting: Greeting | None, open
 
 
 async def _recover(gateway: Gateway, exporter: TaskFileExporter, stale: StaleReport) -> None:
-    """Go on with everything that the last gateway left open; only then is anything new accepted."""
+    """Resume everything that the last gateway left open. Commands are accepted only afterwards."""
     sandbox = gateway.profiles.sandbox
     await asyncio.to_thread(lambda: sandbox.problem)  # tried once, before a command needs it
     await _remove_left_tmp(gateway.store, sandbox)
@@ -218,7 +218,7 @@ async def _recover(gateway: Gateway, exporter: TaskFileExporter, stale: StaleRep
 
 def _command_tasks(
     host: _Host, store: Store, profiles: Profiles, *, task_log: TaskLog, sessions: Sessions, clock: Clock
-) -> Tasks:
+) -> CommandTasks:
     defaults = CommandDefaults(
         host.home.tasks,
         lambda: command_environment(profiles.settings.secret_names),
@@ -227,13 +227,15 @@ def _command_tasks(
         profiles.sandbox,
     )
     supervisor = Supervisor(host.home.tasks)
-    return Tasks(store, task_log=task_log, supervisor=supervisor, defaults=defaults, sessions=sessions, clock=clock)
+    return CommandTasks(
+        store, task_log=task_log, supervisor=supervisor, defaults=defaults, sessions=sessions, clock=clock
+    )
 
 
 def _put_together(
-    host: _Host, store: Store, profiles: Profiles, *, port: int, goodbye: asyncio.Event, again: Again
+    host: _Host, store: Store, profiles: Profiles, *, port: int, shutdown: asyncio.Event, again: Again
 ) -> tuple[Gateway, TaskFileExporter]:
-    """Every part with what it works with, nothing started yet."""
+    """Construct every part with its collaborators; nothing is started yet."""
     home, clock, streaming = host.home, SystemClock(), StreamingTexts(store)
     sessions, task_log = Sessions(store, clock), TaskLog(store, clock, GitSnapshots(home.tasks), profiles.mask)
     tasks = _command_tasks(host, store, profiles, task_log=task_log, sessions=sessions, clock=clock)
@@ -285,7 +287,7 @@ def _put_together(
         home=str(home.path),
         url=f"http://127.0.0.1:{port}",
         started_at=clock.now(),
-        goodbye=goodbye,
+        shutdown=shutdown,
         again=again,
         recovered=asyncio.Event(),
     )
@@ -298,11 +300,11 @@ async def _warm_up(profiles: Profiles) -> None:
         await asyncio.to_thread(warm_up, wires)
 
 
-async def _say_goodbye(gateway: Gateway, serving: asyncio.Task[None]) -> None:
-    """Suspend what runs while the doors close; then write that we left in good order."""
+async def _shut_down(gateway: Gateway, serving: asyncio.Task[None]) -> None:
+    """Suspend the running turns while the server closes its connections, then write that the shutdown was clean."""
     await gateway.dispatcher.stop()
     await gateway.reset_scheduler.stop()
-    log.info("goodbye: suspending %d sessions", len(gateway.runner.working))
+    log.info("shutting down: suspending %d sessions", len(gateway.runner.working))
     suspending = asyncio.create_task(gateway.runner.stop())
     await asyncio.wait({suspending}, timeout=SUSPEND_SECONDS)
     await gateway.tasks.stop()
@@ -311,13 +313,13 @@ async def _say_goodbye(gateway: Gateway, serving: asyncio.Task[None]) -> None:
         async with asyncio.timeout(SUSPEND_SECONDS):
             await _note(gateway, GatewayStopped(pid=os.getpid(), reason="somebody said goodbye"))
     except (HoldfastError, TimeoutError) as error:
-        log.warning("the goodbye could not be written: %s", error)
+        log.warning("the clean shutdown could not be written: %s", error)
 
 
 def _collect_garbage_less_often() -> None:
-    """Leave what was made until now out of every later look, and look less often: a turn makes thousands of objects.
+    """Exclude what exists now from garbage collection, and collect less often: a turn makes thousands of objects.
 
-    Nearly all of them go away by themselves; together this takes about a tenth off the processor time of a turn.
+    Reference counting frees nearly all of them; together this takes about a tenth off the processor time of a turn.
     """
     gc.collect()
     gc.freeze()
@@ -325,16 +327,16 @@ def _collect_garbage_less_often() -> None:
 
 
 async def _begin(gateway: Gateway, *, wait: bool) -> bool:
-    """Write that a gateway has started; whether that is done. On a full disk it waits for space, or for the goodbye."""
+    """Write that a gateway has started; return whether that is done. With `wait`, wait for space on a full disk."""
     started = GatewayStarted(pid=os.getpid(), version=__version__, boot=boot_id())
-    while not gateway.goodbye.is_set():
+    while not gateway.shutdown.is_set():
         try:
             await _note(gateway, started)
         except Unavailable as error:
             if not wait:
                 log.warning("the gateway serves reads only until the disk takes writes: %s", error)
                 return False
-            await wait_for_event(gateway.goodbye, within=BEGIN_AGAIN_SECONDS)
+            await wait_for_event(gateway.shutdown, within=BEGIN_AGAIN_SECONDS)
         else:
             return True
     return False
@@ -345,7 +347,7 @@ async def _note(gateway: Gateway, event: AnyEvent) -> None:
 
 
 async def _remove_left_tmp(store: Store, sandbox: SandboxBuilder) -> None:
-    """The `/tmp` of a session goes with it; what runs keeps its own."""
+    """Delete the `/tmp` of sessions that were archived or deleted, unless a command still runs there."""
     running = {row.session for row in await store.running_tasks()}
     for session in sessions_with_tmp(sandbox.tmp):
         try:
@@ -357,7 +359,7 @@ async def _remove_left_tmp(store: Store, sandbox: SandboxBuilder) -> None:
 
 
 def _bind(asked: int | None, configured: int | None) -> Socket:
-    """The port that was asked for; without a wish the usual one, or any when that is taken."""
+    """Bind the port that was asked for; by default the usual one, or any free one when that is taken."""
     port = configured if asked is None else asked
     try:
         return listen(DEFAULT_PORT if port is None else port)

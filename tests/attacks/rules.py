@@ -13,10 +13,10 @@ from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool
 from holdfast.settings import Policy
-from holdfast.tasks.commands import Tasks
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.queries import TaskQueries
 
-TERMINAL: AnyTool = command_tools(cast(Tasks, None), cast(TaskQueries, None), SystemClock())[0]
+TERMINAL: AnyTool = command_tools(cast(CommandTasks, None), cast(TaskQueries, None), SystemClock())[0]
 """Only looked at, never run."""
 
 

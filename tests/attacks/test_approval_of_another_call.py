@@ -22,7 +22,7 @@ from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool, ToolOutcome
 from holdfast.settings import Policy
-from holdfast.tasks.commands import Tasks
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.queries import TaskQueries
 from tests.actors import person
 from tests.attacks.rules import policy
@@ -30,7 +30,7 @@ from tests.domain.book import Book
 
 TOOLS: dict[str, AnyTool] = {
     tool.name: tool
-    for tool in (*file_tools(), *command_tools(cast(Tasks, None), cast(TaskQueries, None), SystemClock()))
+    for tool in (*file_tools(), *command_tools(cast(CommandTasks, None), cast(TaskQueries, None), SystemClock()))
 }
 
 

@@ -46,7 +46,7 @@ from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Lease, Write
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.agents import AgentTasks
-from holdfast.tasks.commands import Tasks
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
@@ -81,7 +81,7 @@ class BoardRig:
         self.sessions = Sessions(self.store, self.clock)
         self.profiles = Profiles(home / "config.toml")
         task_log = TaskLog(self.store, self.clock, GitSnapshots(home / "tasks"), self.profiles.mask)
-        self.tasks = Tasks(
+        self.tasks = CommandTasks(
             self.store,
             task_log=task_log,
             supervisor=Supervisor(home / "tasks"),

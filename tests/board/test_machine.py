@@ -24,8 +24,8 @@ from holdfast.domain.card_commands import (
 from holdfast.domain.card_rules import decide_card
 from holdfast.domain.dispatch import (
     COOL_TIMES,
-    DispatchContext,
     RunVerdict,
+    StartConditions,
     choose_session,
     first_input,
     not_startable_reason,
@@ -57,7 +57,7 @@ from tests.actors import person
 from tests.board.history import check_card
 
 ID, LIMIT, HOUR = "c0ffee00", 3, 3_600_000
-WORLD = DispatchContext(profiles=frozenset({"demo", "other"}))
+WORLD = StartConditions(profiles=frozenset({"demo", "other"}))
 MOVES: list[CardStatus] = ["triage", "todo", "ready", "review", "done", "running"]
 PROBLEMS: list[ProblemCode | None] = [None, "network", "quota", "wrong_key", "step_limit", "demo_failed"]
 commands: st.SearchStrategy[CardCommand] = st.one_of(

@@ -322,7 +322,7 @@ def _rejoined(session: Session) -> None:
     summary = session.chapter.summary
     assert summary is not None and summary.source == "model" and summary.summary.startswith("in short")
     assert session.chapter.requested is None and session.chapter.in_progress is None
-    heard = [message.text for message in session.context() if isinstance(message, UserMessage)]
+    heard = [message.text for message in session.visible_messages() if isinstance(message, UserMessage)]
     assert heard == ["say three", "say four"]
 
 
@@ -339,8 +339,8 @@ LONG_TURN = "\n".join(
 
 def _fits(session: Session) -> None:
     """What it was to do is there, what it read before was trimmed and summarised, and what is left fits."""
-    assert session.context()[-1].turn == 1 and session.size <= 4_500
-    assert LONG_TURN in [message.text for message in session.context() if isinstance(message, UserMessage)]
+    assert session.visible_messages()[-1].turn == 1 and session.size <= 4_500
+    assert LONG_TURN in [message.text for message in session.visible_messages() if isinstance(message, UserMessage)]
     assert session.chapter.summary is not None and session.chapter.summary.covers_step > 0
     assert session.made_visible() == session.seen
 
@@ -348,7 +348,7 @@ def _fits(session: Session) -> None:
 def _raced(session: Session) -> None:
     """The message is on one side of the boundary, whichever."""
     assert session.chapter.number == 2 and session.chapter.opened is not None
-    heard = [message.text for message in session.context() if isinstance(message, UserMessage)]
+    heard = [message.text for message in session.visible_messages() if isinstance(message, UserMessage)]
     assert heard in (["say two", "say three"], ["say three"])
     assert session.chapter.opened.hand_over.startswith("in short")
 

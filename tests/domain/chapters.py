@@ -128,7 +128,7 @@ def check_context(records: Sequence[Record]) -> None:
     session = fold(Session(ID), records)
     number, step = covers[-1]
     start = max(starts[-1], number if step == 10**9 else number - 1)
-    context = session.context()
+    context = session.visible_messages()
     assert [message.text for message in context if isinstance(message, UserMessage)] == [
         text for number, text in users if number > start
     ]

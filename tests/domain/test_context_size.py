@@ -68,7 +68,7 @@ class Turns(Book):
         raise AssertionError("it does not come to an end")
 
     def _ask(self, step: CallModel, left: list[list[str]]) -> None:
-        context = self.session.context()
+        context = self.session.visible_messages()
         self.requests.append(context)
         self.sizes.append(sum(map(message_size, context)) + FIXED)
         asked = ModelRequested(
@@ -150,8 +150,8 @@ def test_a_worker_that_takes_over_sees_the_same_and_what_was_trimmed_stays_trimm
     session, short = Session(ID), set[str]()
     for record in book.records:
         session = fold(session, [record])
-        now = {one.call for one in session.context() if isinstance(one, ToolResult) and one.characters}
-        there = {one.call for one in session.context() if isinstance(one, ToolResult)}
+        now = {one.call for one in session.visible_messages() if isinstance(one, ToolResult) and one.characters}
+        there = {one.call for one in session.visible_messages() if isinstance(one, ToolResult)}
         assert short & there <= now, "a result came back"
         short |= now
     assert session == fold(Session(ID), book.records) == book.session

@@ -15,16 +15,16 @@ def main() -> int:
     set_constants(constants)
     from holdfast.app import serve
     from holdfast.config import Home
-    from holdfast.tasks.commands import Tasks
+    from holdfast.tasks.commands import CommandTasks
 
-    start = Tasks.start
+    start = CommandTasks.start
 
-    async def late(self: Tasks) -> None:
+    async def late(self: CommandTasks) -> None:
         while not Path(gate).exists():
             await asyncio.sleep(0.01)
         await start(self)
 
-    Tasks.start = late  # type: ignore[method-assign]
+    CommandTasks.start = late  # type: ignore[method-assign]
     return serve(Home(Path(home)), port=int(port) if port else None, background=True)
 
 

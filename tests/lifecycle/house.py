@@ -22,7 +22,7 @@ from holdfast.sessions import Caller
 from holdfast.store.contract import Appended, CommandKey
 from holdfast.store.rows import TaskRow
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.tasks.commands import Tasks
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
@@ -66,7 +66,7 @@ class House(Rig):
         awake = AwakeClock(lambda: self._awake, lambda: self._boot)
         self.profiles = RuledProfiles(limits or TurnLimits(resume_attempts=100))
         self.runner._profiles = self.profiles
-        self.tasks = Tasks(
+        self.tasks = CommandTasks(
             self.store,
             task_log=TaskLog(self.store, self.clock, GitSnapshots(context.tasks)),
             supervisor=Supervisor(context.tasks),

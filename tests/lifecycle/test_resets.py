@@ -105,7 +105,7 @@ async def test_the_same_id_resets_and_undoes_once(house: House) -> None:
     assert (await house.tell(UndoReset(), "u1")).duplicate
     records = await house.records()
     assert [kinds(records).count(kind) for kind in ("ChapterOpened", "ChapterRejoined")] == [1, 1]
-    heard = [one.text for one in (await house.sessions.get(ID)).context() if isinstance(one, UserMessage)]
+    heard = [one.text for one in (await house.sessions.get(ID)).visible_messages() if isinstance(one, UserMessage)]
     assert heard == ["say hello", "say more"]
     with pytest.raises(Conflict, match="no reset to undo"):
         await house.tell(UndoReset(), "u2")
@@ -233,8 +233,8 @@ async def test_a_message_after_a_reset_is_heard_in_the_new_chapter(house: House)
     records = await house.rest()
     assert kinds(records).count("InputReceived") == 2
     session = await house.sessions.get(ID)
-    heard = [one.text for one in session.context() if isinstance(one, UserMessage)]
-    assert heard == ["say anew"] and session.context()[0].turn == 0
+    heard = [one.text for one in session.visible_messages() if isinstance(one, UserMessage)]
+    assert heard == ["say anew"] and session.visible_messages()[0].turn == 0
     assert [event.text for event in only(records, InputReceived) if isinstance(event, InputReceived)] == [
         "say hello",
         "say anew",

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.processes.command import Command, CommandOutcome, Ended, Running
+from holdfast.processes.command import CommandOutcome, CommandSpec, Ended, Running
 from holdfast.processes.identity import Identity, alive, send, table
 from holdfast.processes.keeper import boot_id
 from holdfast.processes.launch import KeeperLauncher
@@ -46,8 +46,8 @@ class House:
         self.supervisor = Supervisor(self.root, self.limits, launcher=self.launcher)
         return self.supervisor
 
-    def command(self, run: str | tuple[str, ...], **more: Any) -> Command:
-        return replace(Command(id=fresh(), run=run, cwd=self.cwd, env=ENV), **more)
+    def command(self, run: str | tuple[str, ...], **more: Any) -> CommandSpec:
+        return replace(CommandSpec(id=fresh(), run=run, cwd=self.cwd, env=ENV), **more)
 
     async def start(self, run: str | tuple[str, ...], **more: Any) -> Running:
         return await self.supervisor.start(self.command(run, **more))

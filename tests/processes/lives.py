@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.domain.errors import Unavailable
-from holdfast.processes.command import Command, CommandOutcome, Ended, Lost, NeverStarted, Running
+from holdfast.processes.command import CommandOutcome, CommandSpec, Ended, Lost, NeverStarted, Running
 from holdfast.processes.identity import process
 from holdfast.processes.launch import KeeperLauncher
 from holdfast.processes.spool import Spool
@@ -41,7 +41,7 @@ async def work(root: str, cwd: str, open_: list[str], seed: int, more: bool, war
             text = SCRIPT.format(id=id, code=code, size=dice.choice((0, 100, 100_000)), pause=dice.choice((0, 0.02)))
             tell("intent", id, code)
             try:
-                await supervisor.start(Command(id=id, run=text, cwd=Path(cwd), env=ENV))
+                await supervisor.start(CommandSpec(id=id, run=text, cwd=Path(cwd), env=ENV))
             except Unavailable:
                 await asyncio.sleep(0.01)
             else:
@@ -71,7 +71,7 @@ def say_outcome(outcome: CommandOutcome) -> None:
 async def feed(root: str, cwd: str, id: str) -> None:
     """Start something that reads, feed it, and say so."""
     supervisor = Supervisor(Path(root))
-    running = await supervisor.start(Command(id=id, run=("cat",), cwd=Path(cwd), env=ENV, stdin="pipe"))
+    running = await supervisor.start(CommandSpec(id=id, run=("cat",), cwd=Path(cwd), env=ENV, stdin="pipe"))
     assert isinstance(running, Running)
     await supervisor.write(id, b"first life\n")
     tell("fed")
@@ -83,7 +83,7 @@ async def lock(root: str, cwd: str, id: str) -> None:
     with (Path(cwd) / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         supervisor = Supervisor(Path(root), launcher=await with_server(KeeperLauncher()))
-        await supervisor.start(Command(id=id, run=("sleep", "100"), cwd=Path(cwd), env=ENV))
+        await supervisor.start(CommandSpec(id=id, run=("sleep", "100"), cwd=Path(cwd), env=ENV))
         claim = Spool(Path(root), id).claim()
         standby = process(claim.standby.pid) if claim is not None else None
         tell("server", standby.parent if standby is not None else 0)

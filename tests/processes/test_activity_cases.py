@@ -143,7 +143,9 @@ def table(seen: Seen) -> str:
         evidence = (
             f"cpu {last.cpu:.1%}, io {last.io:,.0f} B/s, written {last.written:,.0f} B/s, output {last.output} B, "
         )
-        evidence += f"ports {len(last.ports)}, doors {last.doors}, uses {last.uses}, peers {last.peers}"
+        evidence += (
+            f"ports {len(last.ports)}, unix listeners {last.unix_listeners}, uses {last.uses}, peers {last.peers}"
+        )
         rows.append((case.name, case.expected, found, evidence, ", ".join(marks)))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return "\n".join("  ".join([*(t.ljust(w) for t, w in zip(row, widths, strict=False)), row[4]]) for row in rows)

@@ -46,7 +46,7 @@ from holdfast.runtime.writer import SessionWriter
 from holdfast.store.contract import Append, Write
 from holdfast.store.rows import TaskRow
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.tasks.commands import Tasks
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.log import command_started
 from tests.board.rig import ANN, BoardRig
 from tests.runtime.rig import ID, seen
@@ -66,7 +66,7 @@ class ScriptDriver:
     name = "script"
     joins = False
 
-    def __init__(self, writer: SessionWriter, clock: Clock, tasks: Tasks) -> None:
+    def __init__(self, writer: SessionWriter, clock: Clock, tasks: CommandTasks) -> None:
         self._writer = writer
         self._clock = clock
         self._tasks = tasks

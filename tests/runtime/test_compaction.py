@@ -69,7 +69,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 
 def heard(session: Session) -> list[str]:
     """The first words of what the model sees of the user."""
-    return [message.text[:9] for message in session.context() if isinstance(message, UserMessage)]
+    return [message.text[:9] for message in session.visible_messages() if isinstance(message, UserMessage)]
 
 
 def because(session: Session, now: int) -> str:
@@ -103,7 +103,7 @@ async def test_past_the_threshold_the_oldest_turns_are_summarised_at_rest(house:
     assert (made.source, made.covers_turn) == ("model", 2) and made.tokens_after < made.tokens_before
     session = await house.sessions.get(ID)
     assert len(heard(session)) == 1 and session.size == made.tokens_after
-    assert "A summary of turns up to 2" in session.context_preamble()[0].text  # type: ignore[union-attr]
+    assert "A summary of turns up to 2" in session.preamble()[0].text  # type: ignore[union-attr]
     assert len([message for message in session.messages if isinstance(message, UserMessage)]) == 3, "nothing is gone"
 
 
@@ -124,7 +124,7 @@ async def test_promise_6_without_a_summary_everything_stays_then_a_digest_takes_
     digest = only(records, SummaryWritten)[0]
     assert isinstance(digest, SummaryWritten) and digest.source == "digest"
     session = await house.sessions.get(ID)
-    assert session.chapter.provisional and "A digest, put together by a rule" in session.context_preamble()[0].text  # type: ignore[union-attr]
+    assert session.chapter.provisional and "A digest, put together by a rule" in session.preamble()[0].text  # type: ignore[union-attr]
     assert f"The user said: summary {how}" in digest.summary
     await house.say("summary ok", "better")
     await house.until(seen(TurnFinished, 10))

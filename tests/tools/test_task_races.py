@@ -27,7 +27,7 @@ from holdfast.domain.events.session import (
     TurnStarted,
 )
 from holdfast.domain.events.task import ProcessStarted, TaskBackgrounded, TaskFinished, TaskStarted, TaskStopRequested
-from holdfast.processes.command import Command, Running
+from holdfast.processes.command import CommandSpec, Running
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey, Write
 from holdfast.store.rows import TaskRow
@@ -112,7 +112,7 @@ async def test_an_end_whose_commit_was_in_doubt_is_written_once_and_told_once(
     monkeypatch.setattr(desk.store, "append", doubtful)
     monkeypatch.setattr("holdfast.tasks.commands.RETRY_SECONDS", 0.0)
     task = (await desk.call("terminal", command="true", background=True)).task
-    while task in desk.tasks._watched:
+    while task in desk.tasks._followed:
         await asyncio.sleep(0.01)
     assert not doubts and len(await of_task(desk, task, TaskFinished)) == 1
     assert len(await desk.notes()) == 1
@@ -225,7 +225,7 @@ async def test_a_turn_that_is_stopped_while_its_command_starts_leaves_none_behin
 ) -> None:
     start, reached, go = desk.tasks.supervisor.start, asyncio.Event(), asyncio.Event()
 
-    async def slow(command: Command) -> Running:
+    async def slow(command: CommandSpec) -> Running:
         reached.set()
         await go.wait()
         return await start(command)
@@ -272,7 +272,9 @@ async def test_promise_7_a_command_that_began_before_that_was_written_is_said_to
     """We were killed between the two; it is found again with its pid."""
     task = await intended(desk)
     environment = {"PATH": "/usr/bin:/bin"}
-    running = await desk.tasks.supervisor.start(Command(id=task, run="sleep 60", cwd=desk.context.cwd, env=environment))
+    running = await desk.tasks.supervisor.start(
+        CommandSpec(id=task, run="sleep 60", cwd=desk.context.cwd, env=environment)
+    )
     with desk.store.subscribe(task_stream(task)) as changes:
         desk.tasks.start_or_attach(await desk.task_queries.find(task))
         await changes.wait()
@@ -372,7 +374,7 @@ async def test_the_end_of_a_turn_that_is_heard_late_does_not_end_the_command_of_
     await end_turn(desk, 1)
     call = asyncio.create_task(desk.call_as(await begin_turn(desk, 2), "terminal", command="sleep 60"))
     task = await begun(desk)
-    while task not in desk.tasks._watched:
+    while task not in desk.tasks._followed:
         await asyncio.sleep(0.01)
     go.set()
     await heard.wait()
@@ -395,7 +397,7 @@ class Killed:
         self._reached = asyncio.Event()
         monkeypatch.setattr(desk.tasks.supervisor, "start", self._start)
 
-    async def _start(self, command: Command) -> Running:
+    async def _start(self, command: CommandSpec) -> Running:
         self._reached.set()
         await asyncio.Event().wait()
         raise AssertionError
@@ -483,7 +485,7 @@ async def test_the_command_of_a_call_begins_when_the_call_is_carried_out_again(
     await killed.accepts(desk.call_as(call, "terminal", **arguments))
     await killed.follow()
     (waiting,) = await desk.store.running_tasks()
-    while desk.tasks._watched:
+    while desk.tasks._followed:
         await asyncio.sleep(0.01)
     assert not (desk.context.cwd / "ran").exists(), "its turn may wait for a person first"
     result = await desk.call_as(call, "terminal", **arguments)

@@ -31,7 +31,7 @@ from holdfast.secrets import Mask
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, CommandKey, Write
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.tasks.commands import Tasks
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
@@ -60,7 +60,7 @@ class Desk:
         clock = SystemClock()
         self.store = SqliteStore(home.database)
         self.sessions = Sessions(self.store, clock)
-        self.tasks = Tasks(
+        self.tasks = CommandTasks(
             self.store,
             task_log=TaskLog(self.store, clock, GitSnapshots(home.tasks)),
             supervisor=Supervisor(home.tasks),

@@ -120,13 +120,13 @@ class Dispatcher:
         """As many as there is room for; those that begin together share a commit."""
         tried: list[str] = []
         while True:
-            room = await self.starter.capacity()
-            ready = await self.starter.ready(room, exclude=tried)
+            capacity = await self.starter.capacity()
+            ready = await self.starter.ready(capacity, exclude=tried)
             if not ready:
                 return
             tried += ready
             await asyncio.gather(
-                *(self._one(card, partial(self.starter.start_if_possible, room=room)) for card in ready)
+                *(self._one(card, partial(self.starter.start_if_possible, capacity=capacity)) for card in ready)
             )
 
     async def _one(self, card: str, look: Callable[[str], Awaitable[None]]) -> None:

@@ -17,9 +17,9 @@ from holdfast.clock import Clock
 from holdfast.domain.card import Board, Card, Run
 from holdfast.domain.card_advice import Advice, Parent, advice
 from holdfast.domain.dispatch import (
-    DispatchContext,
     FirstInput,
     SessionChoice,
+    StartConditions,
     choose_session,
     earlier_runs,
     first_input,
@@ -56,12 +56,12 @@ class Capacity:
         self._on_board = Counter(row.board for row in running)
         self._with_profile = Counter(row.profile for row in running)
 
-    def dispatch_context(
+    def conditions_for(
         self, card: Card, *, waits_for: list[str], previous_worker: str, policy: ResumePolicy, refused: str
-    ) -> DispatchContext:
-        """What a card stands in."""
+    ) -> StartConditions:
+        """Return what decides, besides the card itself, whether it is started."""
         board = self._boards.get(card.board)
-        return DispatchContext(
+        return StartConditions(
             paused_by="" if board is None else board.paused_by,
             board_gone=board is not None and board.archived,
             profiles=self._profiles,
@@ -131,18 +131,20 @@ class Starter:
         """As it is now."""
         return Capacity(await self._store.cards.open_runs(), await self._store.cards.boards(), self._profiles)
 
-    async def ready(self, room: Capacity, *, exclude: list[str]) -> list[str]:
+    async def ready(self, capacity: Capacity, *, exclude: list[str]) -> list[str]:
         """The most urgent cards that may be started together."""
-        wanted = room.wanted(exclude=exclude)
-        return [] if wanted is None else room.that_fit(await self._store.cards.to_start(wanted, now=self._clock.now()))
+        wanted = capacity.wanted(exclude=exclude)
+        return (
+            [] if wanted is None else capacity.that_fit(await self._store.cards.to_start(wanted, now=self._clock.now()))
+        )
 
-    async def _not_startable_reason(self, card: Card, room: Capacity) -> str:
+    async def _not_startable_reason(self, card: Card, capacity: Capacity) -> str:
         waits, previous_worker = await self._waits_for(card), await self._cards.previous_worker(card)
         refused = await self.refused(card)
-        situation = room.dispatch_context(
+        conditions = capacity.conditions_for(
             card, waits_for=waits, previous_worker=previous_worker, policy=self._policy(card), refused=refused
         )
-        return not_startable_reason(card, situation, now=self._clock.now())
+        return not_startable_reason(card, conditions, now=self._clock.now())
 
     async def advice(self, card: Card) -> Advice | None:
         """What a person can do about it; None for one that goes on by itself."""
@@ -170,8 +172,8 @@ class Starter:
 
     async def why_not_started(self, cards: list[Card]) -> dict[str, str]:
         """The same for many, by their ids."""
-        room = await self.capacity() if cards else None
-        return {card.id: await self._not_startable_reason(card, room) for card in cards if room is not None}
+        capacity = await self.capacity() if cards else None
+        return {card.id: await self._not_startable_reason(card, capacity) for card in cards if capacity is not None}
 
     async def preview(self, card: Card) -> tuple[SessionChoice, FirstInput]:
         """Whose session the next run would go on with, and what it would be told."""
@@ -185,7 +187,7 @@ class Starter:
         choice = choose_session(card, policy, missing=await self._why_not_resumable(last))
         if choice.resumes is not None or not card.runs:
             return choice, ""
-        said = "" if last is None else digest((await self._sessions.get(last.started.session)).context())
+        said = "" if last is None else digest((await self._sessions.get(last.started.session)).visible_messages())
         return choice, "\n".join(filter(None, (earlier_runs(card), said)))
 
     async def promote(self, id: str) -> None:
@@ -200,10 +202,10 @@ class Starter:
         moved = CardMoved(card=id, status="ready", reason=reason, by=THE_BOARD)
         await self._cards.write(CardChange(card, [moved], THE_BOARD))
 
-    async def start_if_possible(self, id: str, room: Capacity) -> None:
+    async def start_if_possible(self, id: str, capacity: Capacity) -> None:
         """Start it, unless something stands in its way after all."""
         card = await self._cards.get(id)
-        if card.status == "ready" and not await self._not_startable_reason(card, room):
+        if card.status == "ready" and not await self._not_startable_reason(card, capacity):
             await self._start(card)
 
     async def _start(self, card: Card) -> None:

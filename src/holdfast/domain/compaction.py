@@ -269,7 +269,7 @@ def _trim(session: Session, found: Sizes, covers: Position, *, above: int, keep:
         tokens_after=0,
         reason=reason,
     )
-    before, shorter = session.context(), trim_results(session.context(), event)
+    before, shorter = session.visible_messages(), trim_results(session.visible_messages(), event)
     results = sum(one is not other for one, other in zip(before, shorter, strict=True))
     left = size_after(session, History(shorter))
     return Trim(msgspec.structs.replace(event, results=results, tokens_after=left))

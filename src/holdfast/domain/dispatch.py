@@ -24,8 +24,8 @@ ENDS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DispatchContext:
-    """What a card stands in, apart from itself."""
+class StartConditions:
+    """What decides, besides the card itself, whether it is started."""
 
     paused_by: str = ""
     board_gone: bool = False
@@ -46,7 +46,7 @@ class DispatchContext:
     """What is known of an old worker that has not ended yet."""
 
 
-def not_startable_reason(card: Card, world: DispatchContext, *, now: int) -> str:
+def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -> str:
     """Why it is not started; nothing when it can be."""
     match card.status:
         case "triage":
@@ -56,8 +56,8 @@ def not_startable_reason(card: Card, world: DispatchContext, *, now: int) -> str
         case "blocked":
             kind = card.block.block_kind if card.block is not None else "needs_input"
             end = "" if card.reason.endswith((".", "!", "?")) else "."
-            then = what_unblocking_does(card.id, world.policy, refused=world.refused)
-            if world.refused and world.refused in card.reason:  # which says all of it already
+            then = what_unblocking_does(card.id, conditions.policy, refused=conditions.refused)
+            if conditions.refused and conditions.refused in card.reason:  # which says all of it already
                 then = then[then.index("`holdfast") :]
             return f"It is blocked ({kind}): {card.reason}{end} {then}"
         case "review":
@@ -66,33 +66,34 @@ def not_startable_reason(card: Card, world: DispatchContext, *, now: int) -> str
             return f"It is {card.status}."
         case _:
             pass
-    if world.waits_for:
-        return f"It waits for {', '.join(world.waits_for)}."
-    if world.board_gone:
+    if conditions.waits_for:
+        return f"It waits for {', '.join(conditions.waits_for)}."
+    if conditions.board_gone:
         return f"Its board {card.board} is archived (`holdfast board resume {card.board}`)."
-    if world.paused_by:
-        return f"Its board {card.board} is paused by {world.paused_by} (`holdfast board resume {card.board}`)."
+    if conditions.paused_by:
+        return f"Its board {card.board} is paused by {conditions.paused_by} (`holdfast board resume {card.board}`)."
     if not card.profile:
         return f"It has no profile (`holdfast card assign {card.id} PROFILE`)."
-    if card.profile not in world.profiles:
-        known = ", ".join(sorted(world.profiles))
+    if card.profile not in conditions.profiles:
+        known = ", ".join(sorted(conditions.profiles))
         return f"There is no profile {card.profile!r}; there is: {known}."
     if card.again_at is not None and card.moved.at <= now < card.again_at:  # a clock set back does not prolong it
         last = card.runs[-1].finished if card.runs else None
         failed = card.reason if last is None else last.reason
         return f"It cools down for {duration(card.again_at - now)} more after: {failed.rstrip('.')}."
-    if world.previous_worker:
-        return f"The old worker is not gone yet: {world.previous_worker}."
-    return _no_room(card, world)
+    if conditions.previous_worker:
+        return f"The old worker is not gone yet: {conditions.previous_worker}."
+    return _limit_reached(card, conditions)
 
 
-def _no_room(card: Card, world: DispatchContext) -> str:
-    if world.running >= world.max_running:
-        return f"{_run(world.running)}, and that is the limit (max_running = {world.max_running})."
-    if world.max_per_board and world.on_board >= world.max_per_board:
-        return f"{_run(world.on_board, ' of its board')}, and that is the limit (max_per_board)."
-    if world.max_per_profile and world.with_profile >= world.max_per_profile:
-        return f"{_run(world.with_profile, f' with profile {card.profile}')}, and that is the limit (max_per_profile)."
+def _limit_reached(card: Card, conditions: StartConditions) -> str:
+    if conditions.running >= conditions.max_running:
+        return f"{_run(conditions.running)}, and that is the limit (max_running = {conditions.max_running})."
+    if conditions.max_per_board and conditions.on_board >= conditions.max_per_board:
+        return f"{_run(conditions.on_board, ' of its board')}, and that is the limit (max_per_board)."
+    if conditions.max_per_profile and conditions.with_profile >= conditions.max_per_profile:
+        running = _run(conditions.with_profile, f" with profile {card.profile}")
+        return f"{running}, and that is the limit (max_per_profile)."
     return ""
 
 

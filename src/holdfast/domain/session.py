@@ -102,7 +102,7 @@ class Turn(StatePart, frozen=True):
     stood_still_ms: int = 0
     """How long nobody worked on it: it waited for a person, or no gateway was there."""
     resumes: int = 0
-    """Crashes in a row without progress in between; a goodbye does not count."""
+    """Crashes in a row without progress in between; a clean shutdown does not count."""
     interruptions: tuple[tuple[int, int, int, str], ...] = ()
     """Every resume of this turn: version, time, how long nobody worked, and why."""
     task: str = ""
@@ -157,7 +157,7 @@ class Session(StatePart, frozen=True):
     """The event that archived it, while it is."""
     pinned: bool = False
     messages: History = msgspec.field(default_factory=History)
-    """All that was said in turns that were not undone; the model sees `context()`."""
+    """All that was said in turns that were not undone; the model sees `visible_messages()`."""
     chapters: tuple[Chapter, ...] = (Chapter(),)
     """Those that a reset opened and nobody undid, the first one included."""
     visible: History | None = None
@@ -226,7 +226,7 @@ class Session(StatePart, frozen=True):
         """What the model sees."""
         return self.messages if self.visible is None else self.visible
 
-    def context_preamble(self) -> list[Message]:
+    def preamble(self) -> list[Message]:
         """What the model is told in the place of what it does not see."""
         chapter = self.chapter
         found = [] if chapter.opened is None else [chapter_note(chapter.opened)]
@@ -234,7 +234,7 @@ class Session(StatePart, frozen=True):
             found.append(summary_note(chapter.summary))
         return [Note(0, text) for text in found]
 
-    def context(self) -> list[Message]:
+    def visible_messages(self) -> list[Message]:
         """What the model sees, as a list of its own."""
         return self.seen[:]
 
@@ -251,7 +251,7 @@ class Session(StatePart, frozen=True):
         """What the model sees, put together anew: what stands for older turns, then the rest, trimmed."""
         chapter = self.chapter
         rest = self.messages[self.messages.index_after(chapter.covered) :]
-        messages = [*self.context_preamble(), *self.assignment(chapter.covered), *rest]
+        messages = [*self.preamble(), *self.assignment(chapter.covered), *rest]
         for trim in chapter.trims:
             messages = trim_results(messages, trim)
         return History(messages)

@@ -160,7 +160,7 @@ def _chapter_rejoined(session: Session, _: ChapterRejoined, here: EventRef) -> S
 @SESSION_EVENTS.on(ToolResultsTrimmed)
 def _tool_results_trimmed(session: Session, event: ToolResultsTrimmed, here: EventRef) -> Session:
     session = with_chapter(session, evolve_compaction(session.chapter, event, here))
-    return shorter(session, History(trim_results(session.context(), event)), event.tokens_after)
+    return shorter(session, History(trim_results(session.visible_messages(), event)), event.tokens_after)
 
 
 @SESSION_EVENTS.on(*get_args(SummaryEvent))

@@ -27,7 +27,7 @@ def messages_covered(session: Session, end: Position) -> list[Message]:
     """What a summary up to this position has to tell: the originals, whatever digest stands for them now."""
     chapter, messages = session.chapter, session.messages
     begin = (chapter.after_turn, WHOLE_TURN) if chapter.provisional else chapter.covered
-    head = [] if chapter.provisional else [*session.context_preamble(), *session.assignment(begin)]
+    head = [] if chapter.provisional else [*session.preamble(), *session.assignment(begin)]
     return [*head, *messages[messages.index_after(begin) : messages.index_after(end)]]
 
 

@@ -51,7 +51,7 @@ def build(gateway: Gateway) -> Starlette:
 
 
 class Server(uvicorn.Server):
-    """Uvicorn without its ticking and its signal handlers: it runs until somebody says goodbye."""
+    """Uvicorn without its ticking and its signal handlers: it runs until the gateway shuts down."""
 
     def __init__(self, gateway: Gateway, guard: Guard) -> None:
         self._gateway = gateway
@@ -74,8 +74,8 @@ class Server(uvicorn.Server):
         self.server_state.default_headers = SECURITY_HEADERS  # on every answer, uvicorn's own included
 
     async def main_loop(self) -> None:
-        """Wait for the goodbye, then let the followers go."""
-        await self._gateway.goodbye.wait()
+        """Wait for the shutdown, then end the streams."""
+        await self._gateway.shutdown.wait()
         for server in self.servers:
             server.close()
         await self._gateway.streams.close()

@@ -27,14 +27,14 @@ from holdfast.runtime.runner import Runner
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
 from holdfast.tasks.agents import AgentTasks
-from holdfast.tasks.commands import Tasks
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.prune import Pruning
 from holdfast.tasks.queries import TaskQueries
 
 
 @dataclass(slots=True)
 class Again:
-    """Whether the gateway is to start again after the goodbye, and what is then set in its environment."""
+    """Whether the gateway is to start again after the shutdown, and what is then set in its environment."""
 
     wanted: bool = False
     environment: dict[str, str] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Gateway:
     devices: Devices
     site: Site
     runner: Runner
-    tasks: Tasks
+    tasks: CommandTasks
     task_queries: TaskQueries
     agent_tasks: AgentTasks
     pruning: Pruning
@@ -67,8 +67,8 @@ class Gateway:
     home: str
     url: str
     started_at: int
-    goodbye: asyncio.Event
-    """Set by whoever wants it to end."""
+    shutdown: asyncio.Event
+    """Set when the gateway is to shut down."""
     again: Again
     recovered: asyncio.Event
     """Set when it has found out what became of everything that was open; before that no command is taken."""

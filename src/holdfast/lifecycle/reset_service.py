@@ -114,7 +114,7 @@ class ResetService:
         if not chapter.hand_over_failures:
             return None
         log.warning("session %s is handed over with a digest", session.id)
-        return self._profiles.agent(session).mask(digest(session.context())), "digest"
+        return self._profiles.agent(session).mask(digest(session.visible_messages())), "digest"
 
     async def _ask_for_note(self, session: Session, *, by: Actor) -> Session:
         """Have the session's worker write the note, unless something else was said meanwhile."""

@@ -11,7 +11,7 @@ from holdfast.domain.reset import RunningTask
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.store.contract import Store, Write
 from holdfast.store.rows import TaskRow
-from holdfast.tasks.commands import Tasks
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.log import lifetime_set, stop_requested
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.views import TaskView, age
@@ -20,7 +20,7 @@ from holdfast.tasks.views import TaskView, age
 class RunningTasks:
     """One list for everybody: the same rows that people and agents see."""
 
-    def __init__(self, store: Store, task_queries: TaskQueries, tasks: Tasks, awake: AwakeClock) -> None:
+    def __init__(self, store: Store, task_queries: TaskQueries, tasks: CommandTasks, awake: AwakeClock) -> None:
         self._store = store
         self._task_queries = task_queries
         self._tasks = tasks

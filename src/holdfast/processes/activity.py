@@ -66,7 +66,7 @@ class Sample:
     written: int = 0
     ports: tuple[int, ...] = ()
     """Listened on."""
-    doors: int = 0
+    unix_listeners: int = 0
     """Unix sockets that are listened on. Also jobs have some for their own workers, so work goes before them."""
     uses: int = 0
     """Connections to those ports, also those that closed within the last minute; and those to the doors."""
@@ -91,7 +91,7 @@ class Evidence:
     """Bytes of output in this time."""
     processes: int
     ports: tuple[int, ...]
-    doors: int
+    unix_listeners: int
     uses: int
     peers: int
     memory: int = 0
@@ -138,7 +138,7 @@ def classify(before: Sample, now: Sample) -> Activity:
         output=now.output - before.output,
         processes=len(now.processes),
         ports=now.ports,
-        doors=now.doors,
+        unix_listeners=now.unix_listeners,
         uses=now.uses,
         peers=now.peers,
         memory=now.memory,
@@ -155,7 +155,7 @@ def _word(seen: Evidence, *, on_input: bool) -> tuple[Word, Detail]:
     moved = seen.io >= IO_WORKING or seen.written >= WRITTEN_WORKING
     if seen.output or moved or seen.cpu >= CPU_WORKING:
         return "working", ""
-    if seen.doors:
+    if seen.unix_listeners:
         return "serving", "in use" if seen.uses else "not in use"
     if seen.peers:
         return "waiting", "on net"
@@ -248,7 +248,7 @@ class Sockets:
     established: frozenset[str]
     uses: Mapping[int, int]
     """Connections to a local port."""
-    doors: Mapping[str, str]
+    unix_listeners: Mapping[str, str]
     """Inode to path, of unix sockets that are listened on."""
     callers: Mapping[str, str]
     """Inode to path, of unix sockets that were accepted there."""
@@ -268,16 +268,16 @@ class Sockets:
             for end in ends:
                 uses[end] = uses.get(end, 0) + 1
         named = [row for row in _rows("/proc/net/unix") if len(row) > 7]
-        doors = {row[6]: row[7] for row in named if row[3] == UNIX_LISTENS}
+        unix_listeners = {row[6]: row[7] for row in named if row[3] == UNIX_LISTENS}
         callers = {row[6]: row[7] for row in named if row[3] != UNIX_LISTENS and row[5] == UNIX_CONNECTED}
-        return cls(listening, frozenset(established), uses, doors, callers)
+        return cls(listening, frozenset(established), uses, unix_listeners, callers)
 
 
 def _sample(claim: Claim, path: Path, everybody: Table, sockets: Sockets) -> Sample:
     members = tree(everybody, claim.command, claim.keepers)
     inodes = set[str]().union(*(_socket_inodes(one.pid) for one in members))
     ports = {sockets.listening[inode] for inode in inodes if inode in sockets.listening}
-    doors = {sockets.doors[inode] for inode in inodes if inode in sockets.doors}
+    unix_listeners = {sockets.unix_listeners[inode] for inode in inodes if inode in sockets.unix_listeners}
     read, written = map(sum, zip(*(_io(one.pid) for one in members), strict=True)) if members else (0, 0)
     return Sample(
         at=_now(),
@@ -287,9 +287,9 @@ def _sample(claim: Claim, path: Path, everybody: Table, sockets: Sockets) -> Sam
         output=sum(_size(path / name) for name in OUTPUTS),
         written=written,
         ports=tuple(sorted(ports)),
-        doors=len(doors),
+        unix_listeners=len(unix_listeners),
         uses=sum(sockets.uses.get(port, 0) for port in ports)
-        + sum(sockets.callers.get(inode) in doors for inode in inodes),
+        + sum(sockets.callers.get(inode) in unix_listeners for inode in inodes),
         peers=len(inodes & sockets.established),
         on_input=any(_reads_input(one, path / "stdin") for one in members),
         memory=sum(one.memory for one in members),

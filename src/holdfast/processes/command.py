@@ -23,8 +23,8 @@ Witness = Literal["keeper", "standby", "zombie", "pidfd"]
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """A command to be run. The environment is all that it gets."""
+class CommandSpec:
+    """What is to be run, and how. `env` is the whole environment of the command."""
 
     id: str
     run: str | tuple[str, ...]

@@ -23,7 +23,7 @@ from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 
 from holdfast.domain.errors import Conflict
-from holdfast.processes.command import TASK_VARIABLE, Command
+from holdfast.processes.command import TASK_VARIABLE, CommandSpec
 from holdfast.processes.keeper import DIRECTORY
 from holdfast.processes.keeper_server import READY
 from holdfast.processes.open_files import INHERITED
@@ -51,7 +51,7 @@ class KeeperLauncher:
         self._server: KeeperServerClient | None = None
         self._children = own_keepers()
 
-    def launch(self, spool: Spool, command: Command) -> str:
+    def launch(self, spool: Spool, command: CommandSpec) -> str:
         """Start a keeper. Returns when the command has begun or will not, with what the keeper says went wrong."""
         if self.server_is_ready():
             report = _launch(spool, command, lambda files: self._fork(spool, files))
@@ -188,9 +188,9 @@ def own_keepers() -> set[int]:
         return set()
 
 
-def _launch(spool: Spool, command: Command, start: Callable[[Descriptors], bool]) -> str | None:
+def _launch(spool: Spool, command: CommandSpec, start: Callable[[Descriptors], bool]) -> str | None:
     """Start a keeper in this way and read its report; `None` if none was started and none will be."""
-    directory, order = _directory(spool), _order(command)
+    directory, order = _directory(spool), _write_order(command)
     reader, writer = os.pipe()
     with os.fdopen(reader, "rb") as report:
         try:
@@ -234,7 +234,7 @@ def _directory(spool: Spool) -> int:
     return os.open(spool.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
-def _order(command: Command) -> int:
+def _write_order(command: CommandSpec) -> int:
     task = f"{command.id}.{secrets.token_hex(8)}"
     order = {
         "argv": command.argv,

@@ -21,7 +21,7 @@ from pathlib import Path
 from holdfast.domain.errors import Conflict, NotFound, Rejected, Unavailable
 from holdfast.processes import stdin
 from holdfast.processes.activity import Activity, Meter, NotYet
-from holdfast.processes.command import Command, CommandOutcome, CommandState, NeverStarted, Running
+from holdfast.processes.command import CommandOutcome, CommandSpec, CommandState, NeverStarted, Running
 from holdfast.processes.evidence import outcome_of, outcome_without_record, state_of, state_of_left
 from holdfast.processes.identity import alive, exit_of, open_pidfd, require_proc
 from holdfast.processes.keeper import boot_id
@@ -100,7 +100,7 @@ class Supervisor:
 
     # --- beginnings -----------------------------------------------------------------------------
 
-    async def start(self, command: Command) -> Running:
+    async def start(self, command: CommandSpec) -> Running:
         """Run it. Returns when its identity is durable and it has begun; raises if it did not and never will."""
         command.check()
         await self._admit()
@@ -111,7 +111,7 @@ class Supervisor:
         task.add_done_callback(lambda _: self._starting.pop(command.id))
         return await asyncio.shield(task)  # a caller that gives up does not leave half a start behind
 
-    async def _start(self, command: Command) -> Running:
+    async def _start(self, command: CommandSpec) -> Running:
         spool = Spool(self.root, command.id)
         try:
             complaint = await asyncio.to_thread(self._launcher.launch, spool, command)

@@ -76,7 +76,7 @@ async def write_summary(session: Session, agent: Agent, step: Compact, clock: Cl
     started, began = session.chapter.in_progress, clock.now()
     assert started is not None
     model, wish = _writer(agent, started.attempt), _wish(step)
-    about = session.context() if step.purpose == "hand_over" else messages_covered(session, step.end)
+    about = session.visible_messages() if step.purpose == "hand_over" else messages_covered(session, step.end)
     limit = sizes(session, agent.limits.compaction).limit
     # a quarter is left for the answer, and less is sent each time: its window may be smaller than is known
     budget = ((limit * 3 // 4) >> (started.attempt - 1)) - text_size(INSTRUCTIONS + wish)

@@ -24,7 +24,7 @@ from holdfast.runtime.drivers.missing import MissingDriver
 from holdfast.runtime.heartbeat import BEAT_SECONDS, HeartbeatFile
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.streaming_text import StreamingTexts
-from holdfast.runtime.turn import Worker
+from holdfast.runtime.turn import SessionWorker
 from holdfast.runtime.work_time import WorkTime
 from holdfast.runtime.writer import SessionWriter
 from holdfast.sessions import Sessions
@@ -237,7 +237,7 @@ class Runner:
             return
         left = None
         if session.turn is not None or session.chapter.in_progress is not None:
-            await writer.claim()  # whoever worked on it before is fenced before what it left is read
+            await writer.take_lease()  # whoever worked on it before is fenced before what it left is read
             await writer.refresh()
             left = await self._store.partial(session_stream(session_id))
         partial = Partial() if left is None else Partial(left.text, left.thinking, left.at)
@@ -262,7 +262,7 @@ class Runner:
 
     async def _run_worker(self, writer: SessionWriter, driver: Driver, left: Partial) -> None:
         with self._store.subscribe(session_stream(writer.session.id)) as changes:
-            worker = Worker(
+            worker = SessionWorker(
                 writer,
                 driver,
                 changes=changes,

@@ -63,8 +63,8 @@ class Plan:
     at: int
 
 
-class Worker:
-    """One session under its lease, until there is nothing left to do."""
+class SessionWorker:
+    """Runs the turns of one session under its lease, until there is nothing left to do."""
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ class SessionWriter:
         self._arrived = Partial()
         """What had arrived of the last answer when it was ended."""
 
-    async def claim(self) -> None:
+    async def take_lease(self) -> None:
         """Take the lease now. Without this the first commit takes it."""
         self._lease = await self._store.claim(self._stream, holder=self._holder)
 
@@ -104,7 +104,7 @@ class SessionWriter:
                 if not await self._is_stored(write, before.version):
                     continue
                 if self._lease is None:  # the commit was in doubt and had happened
-                    await self.claim()
+                    await self.take_lease()
                 return await self.refresh()
             self._lease = appended.lease or self._lease
             if planned is not None and planned.version == appended.version == before.version + len(write.events):

@@ -28,7 +28,7 @@ from holdfast.domain.events.actor import THE_RUNTIME, Actor
 from holdfast.domain.events.task import ProcessStarted, TaskFinished, TaskStarted
 from holdfast.domain.task import task_of_left
 from holdfast.follower_state import FollowerState
-from holdfast.processes.command import Command, CommandState, Lost, NeverStarted, Running
+from holdfast.processes.command import CommandSpec, CommandState, Lost, NeverStarted, Running
 from holdfast.processes.kill import KillReport
 from holdfast.processes.supervisor import Supervisor
 from holdfast.sessions import Sessions
@@ -59,8 +59,8 @@ SOON_SECONDS = 0.25
 log = logging.getLogger(__name__)
 
 
-class Tasks:
-    """All commands of this home."""
+class CommandTasks:
+    """The tasks of this home that are shell commands: starts them, follows them to their end, stops them."""
 
     def __init__(
         self,
@@ -78,13 +78,16 @@ class Tasks:
         self._lifetimes = TaskLifetimes(sessions, clock)
         self._clock = clock
         self.defaults = defaults
-        self._watched: dict[str, asyncio.Task[None]] = {}
         self._starting: dict[str, asyncio.Task[Appended]] = {}
+        """By task: the start that a caller of `start_command` waits for."""
+        self._followed: dict[str, asyncio.Task[None]] = {}
+        """By task: what follows its command until its end is in the log."""
+        self._begin_requested: set[str] = set()
+        """Followed tasks whose command is to begin if it is found not to have begun."""
         self._kills: dict[str, asyncio.Task[KillReport]] = {}
+        """By task: the signals that are being sent to its command."""
         self._ended_in_turn: dict[str, list[str]] = {}
-        """By session: commands that its open turn waited for. The results of its calls may have all they printed."""
-        self._to_begin: set[str] = set()
-        """Those being looked up that are to begin if they have not."""
+        """By session: ended commands whose output may be in the results of its open turn, and so on disk twice."""
         self._environments, sweep = Environments(defaults.root), self._stop_orphans
         self._follower = LogFollower(
             store, self._react, wanted=may_end_commands, name="the tasks", sweep=sweep, sweep_seconds=SWEEP_SECONDS
@@ -109,14 +112,14 @@ class Tasks:
         )
         known: list[asyncio.Event] = []
         for row in await self._store.running_tasks():
-            if row.kind == "process" and row.id not in {*self._starting, *self._watched}:  # somebody was quick
+            if row.kind == "process" and row.id not in {*self._starting, *self._followed}:  # somebody was quick
                 # whether it should have ended meanwhile is the follower's first question
                 known.append(self._watch(row, begin=not row.call))
         await asyncio.gather(*(wait_for_event(event, within=KNOWN_SECONDS) for event in known))
 
     async def stop(self) -> None:
         """Let go; the commands run on."""
-        tasks: list[asyncio.Task[Any]] = [*self._starting.values(), *self._watched.values(), *self._kills.values()]
+        tasks: list[asyncio.Task[Any]] = [*self._starting.values(), *self._followed.values(), *self._kills.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(self._follower.stop(), *tasks, return_exceptions=True)
@@ -132,33 +135,33 @@ class Tasks:
         `env` is by default the gateway's own, without its keys.
         """
         started = msgspec.structs.replace(started, own_environment=env is not None)
-        order = self.defaults.order(started, env)
-        order.check()
-        starting = self._starting[order.id] = asyncio.create_task(self._begin(order, started, command))
-        starting.add_done_callback(lambda _: self._starting.pop(order.id, None))
+        spec = self.defaults.spec(started, env)
+        spec.check()
+        starting = self._starting[spec.id] = asyncio.create_task(self._begin(spec, started, command))
+        starting.add_done_callback(lambda _: self._starting.pop(spec.id, None))
         return await asyncio.shield(starting)
 
-    async def _begin(self, order: Command, started: TaskStarted, command: CommandKey | None) -> Appended:
+    async def _begin(self, spec: CommandSpec, started: TaskStarted, command: CommandKey | None) -> Appended:
         if started.own_environment:
-            await self._keep_environment(order)
+            await self._keep_environment(spec)
         appended = await self.task_log.start(started, command=command)
         if appended.duplicate:
-            self._environments.drop(order.id)
+            self._environments.drop(spec.id)
             row = await self.task_log.find(appended.stream.removeprefix("task/"))
             if row is not None:
                 self.start_or_attach(row)
         else:
-            await self._watch(await self._store.task(order.id)).wait()
+            await self._watch(await self._store.task(spec.id)).wait()
         return appended
 
     def intent(self, started: TaskStarted) -> Write:
         """Return what must be in the log before `start_or_attach`. `Rejected` if it could not be started anyway."""
-        self.defaults.order(started, None).check()
+        self.defaults.spec(started, None).check()
         return Write(task_stream(started.task), (started,), expect=0)
 
-    async def _keep_environment(self, order: Command) -> None:
+    async def _keep_environment(self, spec: CommandSpec) -> None:
         try:
-            await asyncio.to_thread(self._environments.keep, order.id, order.env)
+            await asyncio.to_thread(self._environments.keep, spec.id, spec.env)
         except OSError as error:
             raise Unavailable(f"Its environment could not be kept for the start: {error.strerror}.") from error
 
@@ -167,11 +170,11 @@ class Tasks:
         task = row.id
         if row.state != "running" or task in self._starting:
             return
-        watch = self._watched.get(task)
-        if watch is None or watch.done():
+        following = self._followed.get(task)
+        if following is None or following.done():
             self._watch(row)
         else:
-            self._to_begin.add(task)  # it was only being looked up
+            self._begin_requested.add(task)  # it was only being looked up
 
     async def _start_or_attach(self, row: TaskRow, *, begin: bool) -> CommandState | None:
         """The state of a command, which is started if it has not begun; None if it never will, or not now."""
@@ -189,7 +192,7 @@ class Tasks:
         if not asked_for_now and (unwanted := await self._lifetimes.why_not_begin(row)):
             await self._finish(never_started(task, unwanted, outcome="stopped"))
             return None
-        if not begin and task not in self._to_begin:
+        if not begin and task not in self._begin_requested:
             return None
         return await self._start(row)
 
@@ -203,7 +206,7 @@ class Tasks:
         if not started.foreground:
             await self.task_log.changes.take(task, Path(started.cwd))
         try:
-            return await self.supervisor.start(self.defaults.order(started, env))
+            return await self.supervisor.start(self.defaults.spec(started, env))
         except Conflict:
             return await self.supervisor.attach(task)
         except HoldfastError as error:
@@ -222,8 +225,8 @@ class Tasks:
         """The task, once it has ended and that is in the log."""
         with self._store.subscribe(task_stream(task)) as changes:
             while True:
-                if (watch := self._watched.get(task)) is not None:
-                    await asyncio.wait({watch})
+                if (following := self._followed.get(task)) is not None:
+                    await asyncio.wait({following})
                 if (row := await self._store.task(task)).state != "running":
                     return row
                 await changes.wait()
@@ -259,22 +262,22 @@ class Tasks:
     def _watch(self, row: TaskRow, *, begin: bool = True) -> asyncio.Event:
         """Follow it to its end; return what is set when it is known to run or to be over. `begin`: also start it."""
         task, known = row.id, asyncio.Event()
-        following = self._follow_task(row, begin=begin, known=known)
-        watch = self._watched[task] = asyncio.create_task(following, name=f"task {task}")
-        watch.add_done_callback(lambda _: self._forget(task, watch))
-        watch.add_done_callback(lambda _: known.set())
+        following = asyncio.create_task(self._follow_task(row, begin=begin, known=known), name=f"task {task}")
+        self._followed[task] = following
+        following.add_done_callback(lambda _: self._forget(task, following))
+        following.add_done_callback(lambda _: known.set())
         if row.stop_by:
             self.signal(task, force=False)
         if row.until is not None:
             its_time = self._at_its_time(task, row.until)
             timer = asyncio.create_task(its_time, name=f"the time of task {task}")
-            watch.add_done_callback(lambda _: timer.cancel())
+            following.add_done_callback(lambda _: timer.cancel())
         return known
 
-    def _forget(self, task: str, watch: asyncio.Task[None]) -> None:
-        if self._watched.get(task) is watch:
-            del self._watched[task]
-            self._to_begin.discard(task)
+    def _forget(self, task: str, following: asyncio.Task[None]) -> None:
+        if self._followed.get(task) is following:
+            del self._followed[task]
+            self._begin_requested.discard(task)
 
     async def _at_its_time(self, task: str, until: int) -> None:
         """By the wall clock, looked at again and again: the loop's own stands still while the machine sleeps."""
@@ -389,6 +392,6 @@ class Tasks:
         """What should have ended while nobody was there to end it."""
         if row.stop_by:
             return  # its end is wanted already: on whose word stays
-        waiting = row.pid is None and row.id not in self._starting and row.id not in self._watched
+        waiting = row.pid is None and row.id not in self._starting and row.id not in self._followed
         if reason := await self._lifetimes.why_over(row, begun=not waiting):
             await self._end_by_rule(row.id, reason)

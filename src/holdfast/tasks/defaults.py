@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events.task import TaskStarted
-from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, Command
+from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, CommandSpec
 from holdfast.secrets import Mask
 from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy
 
@@ -28,9 +28,9 @@ class CommandDefaults:
     sandbox: SandboxBuilder | None = None
     """Who builds the sandboxes of agents' commands; None builds none."""
 
-    def order(self, started: TaskStarted, env: Mapping[str, str] | None) -> Command:
+    def spec(self, started: TaskStarted, env: Mapping[str, str] | None) -> CommandSpec:
         """What the keeper gets, all from the intent but the environment."""
-        return Command(
+        return CommandSpec(
             id=started.task,
             run=tuple(started.argv) or started.command,
             cwd=Path(started.cwd),

@@ -23,7 +23,7 @@ from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Appended, CommandKey, OutputFound, Store
 from holdfast.store.filters import SessionCursor, TaskFilter
 from holdfast.store.rows import SessionRow, TaskRow
-from holdfast.tasks.commands import Tasks
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.plain_text import plain
 from holdfast.tasks.sandbox import explain_failure
 from holdfast.tasks.views import TaskView, view
@@ -40,7 +40,13 @@ class TaskQueries:
     """Every task, whatever its kind."""
 
     def __init__(
-        self, store: Store, *, tasks: Tasks, sessions: Sessions, clock: Clock, max_age_ms: Callable[[SessionRow], int]
+        self,
+        store: Store,
+        *,
+        tasks: CommandTasks,
+        sessions: Sessions,
+        clock: Clock,
+        max_age_ms: Callable[[SessionRow], int],
     ) -> None:
         self._store = store
         self._tasks = tasks

@@ -184,7 +184,7 @@ class InputsJoined(Event, frozen=True):
 
 
 class TurnSuspended(Event, frozen=True):
-    """The gateway said goodbye in the middle; the turn goes on at the next start."""
+    """The gateway was shut down during the turn; the turn goes on at the next start."""
 
     turn: int
     interruption: Interruption
@@ -194,7 +194,7 @@ class TurnSuspended(Event, frozen=True):
 class TurnResumed(Event, frozen=True):
     """The turn goes on after an interruption. `away_ms` is how long nobody worked on it.
 
-    `attempt` counts crashes in a row without progress in between; after a goodbye it stays.
+    `attempt` counts crashes in a row without progress in between; a clean shutdown does not change it.
     """
 
     turn: int

@@ -130,7 +130,7 @@ async def restart(request: Request) -> Response:
     except ConfigError as error:
         raise Rejected(f"The gateway goes on as it is: {error}", hint=RESTART_HINT) from error
     gateway.again.wanted, gateway.again.environment = True, given.env
-    gateway.goodbye.set()
+    gateway.shutdown.set()
     return json_response(Goodbye(os.getpid()), status=202)
 
 
@@ -138,5 +138,5 @@ async def restart(request: Request) -> Response:
 async def shutdown(request: Request) -> Response:
     """Say goodbye: suspend what runs, then end. The next start goes on."""
     gateway = gateway_of(request)
-    gateway.goodbye.set()
+    gateway.shutdown.set()
     return json_response(Goodbye(os.getpid()), status=202)

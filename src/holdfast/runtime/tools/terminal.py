@@ -24,7 +24,7 @@ from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Tool, ToolOutput
 from holdfast.settings import OTHERS_TASKS
 from holdfast.store.contract import Write
 from holdfast.store.rows import TaskRow
-from holdfast.tasks.commands import Tasks
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.log import command_started
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.views import TaskView, table
@@ -67,7 +67,7 @@ class ProcessArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, msgspec.Meta(description="For write: what to type; end a line with a newline.")] = ""
 
 
-def command_tools(tasks: Tasks, task_queries: TaskQueries, clock: Clock) -> list[AnyTool]:
+def command_tools(tasks: CommandTasks, task_queries: TaskQueries, clock: Clock) -> list[AnyTool]:
     """Both of them."""
     terminal, process = TerminalTools(tasks, task_queries, clock), ProcessTool(tasks, task_queries)
     return [
@@ -107,7 +107,7 @@ def _effect(arguments: ProcessArguments) -> Effect:
 class TerminalTools:
     """Starts commands for agents."""
 
-    def __init__(self, tasks: Tasks, task_queries: TaskQueries, clock: Clock) -> None:
+    def __init__(self, tasks: CommandTasks, task_queries: TaskQueries, clock: Clock) -> None:
         self._tasks = tasks
         self._task_queries = task_queries
         self._clock = clock
@@ -197,7 +197,7 @@ class TerminalTools:
 class ProcessTool:
     """Lets agents look after what runs: the same rows that people see."""
 
-    def __init__(self, tasks: Tasks, task_queries: TaskQueries) -> None:
+    def __init__(self, tasks: CommandTasks, task_queries: TaskQueries) -> None:
         self._tasks = tasks
         self._task_queries = task_queries
 
