@@ -14,8 +14,9 @@ import pytest
 from holdfast.domain.events import SYSTEM, AnyEvent, session_stream
 from holdfast.domain.events.session import ModelRequested, SessionCreated, SessionRenamed
 from holdfast.domain.events.system import SessionDeleted
-from holdfast.gateway.stream import Batch, Delta, Frame, Streams
+from holdfast.gateway.stream import Batch, Frame, Streams
 from holdfast.runtime.streaming_text import StreamingTexts
+from holdfast.schemas.sessions import Delta
 from holdfast.store.contract import PAGE_BYTES, Append, Page, Write
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.subscriptions import RECENT_LINE_BYTES

@@ -16,6 +16,7 @@ from holdfast.domain.events.card import BoardCreated, CardCommented
 from holdfast.domain.events.chapter import ResetPolicy, ResetPolicySet, SummaryRequested
 from holdfast.domain.events.parts import Rights, ShownArgument
 from holdfast.domain.events.session import SessionCreated, SessionPinned, WaitOpened
+from holdfast.schemas.gateway import TaskCount, WorkSlot
 from holdfast.store.contract import Store
 from holdfast.store.filters import CardFilter, SessionCursor, StartQuery
 from holdfast.store.rows import (
@@ -30,11 +31,9 @@ from holdfast.store.rows import (
     SessionRow,
     StartableCard,
     StoreCounts,
-    TaskCount,
     TaskRow,
     TitledWait,
     TurnRow,
-    WorkSlot,
 )
 from tests.actors import person
 from tests.store.conformance import (

@@ -27,6 +27,7 @@ from holdfast.runtime.tools import terminal
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, ToolOutcome, effect_of
+from holdfast.schemas.tasks import TaskView
 from holdfast.secrets import Mask
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, CommandKey, Write
@@ -36,7 +37,6 @@ from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
 from holdfast.tasks.queries import TaskQueries
-from holdfast.tasks.views import TaskView
 from tests.actors import person
 from tests.eventually import PATIENCE, eventually
 

@@ -43,7 +43,7 @@ export interface ArchiveSession {
   readonly running?: "keep" | "stop" | null;
 }
 
-export interface Away {
+export interface AwaySummary {
   readonly after: number;
   readonly version: number;
   readonly messages: number;
@@ -333,7 +333,7 @@ export interface ChapterRejoined {
   readonly since?: number;
 }
 
-export interface ChapterShape {
+export interface ChapterView {
   readonly chapter: number;
   readonly after_turn: number;
   readonly version: number;
@@ -457,17 +457,17 @@ export interface DetectedModel {
   readonly models: string[];
 }
 
-export interface Device {
+export interface DeviceList {
+  readonly devices: DeviceView[];
+}
+
+export interface DeviceView {
   readonly id: string;
   readonly name: string;
   readonly created_at: number;
   readonly seen_at: number;
   readonly current: boolean;
   readonly connected: number;
-}
-
-export interface DeviceList {
-  readonly devices: Device[];
 }
 
 export interface DismissFailure {
@@ -479,11 +479,6 @@ export interface DriverOutputRead {
   readonly task: string;
   readonly offset: number;
   readonly owed: string[];
-}
-
-export interface Dropped {
-  readonly start: number;
-  readonly end: number;
 }
 
 export interface EditCard {
@@ -569,10 +564,6 @@ export interface GatewayStopped {
   readonly reason: string;
 }
 
-export interface Goodbye {
-  readonly pid: number;
-}
-
 export interface Grant {
   readonly scope: "call" | "profile" | "session";
   readonly rule?: string;
@@ -596,7 +587,7 @@ export interface HealthFinding {
 export interface Inbox {
   readonly entries: InboxEntry[];
   readonly total: number;
-  readonly waits: Waiting[];
+  readonly waits: WaitView[];
 }
 
 export interface InboxEntry {
@@ -644,19 +635,6 @@ export interface InputsJoined {
   readonly by_person?: boolean;
 }
 
-export interface LetGo {
-  readonly rule: string;
-  readonly count: number;
-  readonly bytes: number;
-  readonly tasks: TaskView[];
-}
-
-export interface LetGoSessions {
-  readonly rule: string;
-  readonly count: number;
-  readonly titles: string[];
-}
-
 export interface LinkCard {
   readonly command?: "LinkCard";
   readonly parent: string;
@@ -670,10 +648,6 @@ export interface LogIn {
 export interface LoggedIn {
   readonly device: string;
   readonly name: string;
-}
-
-export interface Looked {
-  readonly looked_at: number;
 }
 
 export interface ModelContext {
@@ -749,15 +723,9 @@ export interface NoteReceived {
   readonly task: string;
 }
 
-export interface Outlook {
-  readonly rules: Rules;
-  readonly policy: ResetPolicy | null;
-  readonly origins: Record<string, string>;
-  readonly next_rule: "daily" | "idle" | "person" | null;
-  readonly next_at: number | null;
-  readonly postponed: ResetPostponed | null;
-  readonly chapter: ChapterShape;
-  readonly running: RunningTask[];
+export interface OutputGap {
+  readonly start: number;
+  readonly end: number;
 }
 
 export interface OutputHit {
@@ -776,7 +744,7 @@ export interface OutputPage {
   readonly next: number;
   readonly size: number;
   readonly state: string;
-  readonly dropped: Dropped | null;
+  readonly dropped: OutputGap | null;
   readonly text: string;
 }
 
@@ -787,7 +755,7 @@ export interface Overview {
 }
 
 export interface OwnDevice {
-  readonly device: Device;
+  readonly device: DeviceView;
   readonly last_session: string;
   readonly cursors: Record<string, number>;
   readonly looked_at: number;
@@ -833,7 +801,12 @@ export interface ProcessStarted {
   readonly pid: number;
 }
 
-export interface Profile {
+export interface ProfileList {
+  readonly profiles: ProfileView[];
+  readonly problem: string;
+}
+
+export interface ProfileView {
   readonly name: string;
   readonly model: string;
   readonly cwd: string;
@@ -848,9 +821,11 @@ export interface Profile {
   readonly sandbox: string;
 }
 
-export interface ProfileList {
-  readonly profiles: Profile[];
-  readonly problem: string;
+export interface PruneResult {
+  readonly pruned: boolean;
+  readonly count: number;
+  readonly bytes: number;
+  readonly tasks: TaskView[];
 }
 
 export interface PruneTasks {
@@ -862,26 +837,24 @@ export interface PruneTasks {
   readonly confirm?: boolean;
 }
 
-export interface Pruned {
-  readonly pruned: boolean;
-  readonly count: number;
-  readonly bytes: number;
-  readonly tasks: TaskView[];
-}
-
 export interface QueueEdit {
   readonly text?: string | null;
   readonly mode?: "interrupt" | "queue" | "steer" | null;
   readonly place?: number | null;
 }
 
-export interface Queued {
+export interface QueuedMessage {
   readonly input: string;
   readonly text: string;
   readonly mode: string;
   readonly by: string;
   readonly source: "comment" | "message" | "reminder" | "run" | "task";
   readonly at: number;
+}
+
+export interface ReadPosition {
+  readonly session: string;
+  readonly version: number;
 }
 
 export interface LogRecord {
@@ -895,6 +868,17 @@ export interface LogRecord {
 export interface RenameSession {
   readonly command?: "RenameSession";
   readonly title: string;
+}
+
+export interface ResetOutlook {
+  readonly rules: ResetRulesView;
+  readonly policy: ResetPolicy | null;
+  readonly origins: Record<string, string>;
+  readonly next_rule: "daily" | "idle" | "person" | null;
+  readonly next_at: number | null;
+  readonly postponed: ResetPostponed | null;
+  readonly chapter: ChapterView;
+  readonly running: RunningTaskView[];
 }
 
 export interface ResetPolicy {
@@ -924,6 +908,18 @@ export interface ResetPostponed {
   readonly blockers: Blocker[];
 }
 
+export interface ResetRulesView {
+  readonly mode: "both" | "daily" | "idle" | "none";
+  readonly idle_ms: number;
+  readonly at_hour: number;
+  readonly timezone: string;
+  readonly max_postpone_ms: number;
+  readonly process_max_age_ms: number;
+  readonly on_live_process: "hand_over" | "stop" | "stop_idle";
+  readonly hand_over_note: boolean;
+  readonly notify: boolean;
+}
+
 export interface ResetSession {
   readonly command?: "ResetSession";
   readonly running?: "keep" | "stop" | null;
@@ -942,6 +938,19 @@ export interface ResumeBoard {
   readonly command?: "ResumeBoard";
 }
 
+export interface RetentionEffect {
+  readonly rule: string;
+  readonly count: number;
+  readonly bytes: number;
+  readonly tasks: TaskView[];
+}
+
+export interface RetentionSessions {
+  readonly rule: string;
+  readonly count: number;
+  readonly titles: string[];
+}
+
 export interface RetentionView {
   readonly tasks_days: number;
   readonly tasks_count: number;
@@ -951,14 +960,18 @@ export interface RetentionView {
   readonly pruned: boolean;
   readonly count: number;
   readonly bytes: number;
-  readonly rules: LetGo[];
-  readonly sessions: LetGoSessions[];
+  readonly rules: RetentionEffect[];
+  readonly sessions: RetentionSessions[];
 }
 
 export interface RetryCard {
   readonly command?: "RetryCard";
   readonly text?: string | null;
   readonly fresh?: boolean;
+}
+
+export interface Reviewed {
+  readonly looked_at: number;
 }
 
 export interface ReviseInput {
@@ -981,18 +994,6 @@ export interface RightsLayer {
   readonly mcp?: string[];
   readonly sandbox?: "auto" | "off" | "on";
   readonly network?: boolean;
-}
-
-export interface Rules {
-  readonly mode: "both" | "daily" | "idle" | "none";
-  readonly idle_ms: number;
-  readonly at_hour: number;
-  readonly timezone: string;
-  readonly max_postpone_ms: number;
-  readonly process_max_age_ms: number;
-  readonly on_live_process: "hand_over" | "stop" | "stop_idle";
-  readonly hand_over_note: boolean;
-  readonly notify: boolean;
 }
 
 export interface RunActor {
@@ -1087,7 +1088,7 @@ export interface RunView {
   readonly cost: number | null;
 }
 
-export interface RunningTask {
+export interface RunningTaskView {
   readonly task: string;
   readonly kind: string;
   readonly title: string;
@@ -1119,11 +1120,6 @@ export interface SearchPage {
   readonly hits: SearchHit[];
 }
 
-export interface Seen {
-  readonly session: string;
-  readonly version: number;
-}
-
 export interface SendMessage {
   readonly command?: "SendMessage";
   readonly text: string;
@@ -1135,29 +1131,6 @@ export interface ServiceActor {
   readonly name: "board" | "clock" | "reset clock" | "retention" | "runtime";
   readonly rule?: string;
   readonly asked_by?: PersonActor | null;
-}
-
-export interface Session {
-  readonly id: string;
-  readonly title: string;
-  readonly profile: string;
-  readonly model: string;
-  readonly cwd: string;
-  readonly parent: string;
-  readonly task: string;
-  readonly created_at: number;
-  readonly updated_at: number;
-  readonly version: number;
-  readonly archived: boolean;
-  readonly message_count: number;
-  readonly queued: number;
-  readonly turn: number;
-  readonly turn_state: string | null;
-  readonly state: string;
-  readonly preview: string;
-  readonly pinned: boolean;
-  readonly chapter: number;
-  readonly unread?: number;
 }
 
 export interface SessionArchived {
@@ -1187,13 +1160,13 @@ export interface SessionDeleted {
 }
 
 export interface SessionDetail {
-  readonly session: Session;
-  readonly turns: Turn[];
-  readonly queue: Queued[];
+  readonly session: SessionView;
+  readonly turns: TurnView[];
+  readonly queue: QueuedMessage[];
 }
 
 export interface SessionPage {
-  readonly sessions: Session[];
+  readonly sessions: SessionView[];
   readonly next: string | null;
 }
 
@@ -1214,6 +1187,29 @@ export interface SessionRestored {
   readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
+export interface SessionView {
+  readonly id: string;
+  readonly title: string;
+  readonly profile: string;
+  readonly model: string;
+  readonly cwd: string;
+  readonly parent: string;
+  readonly task: string;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly version: number;
+  readonly archived: boolean;
+  readonly message_count: number;
+  readonly queued: number;
+  readonly turn: number;
+  readonly turn_state: string | null;
+  readonly state: string;
+  readonly preview: string;
+  readonly pinned: boolean;
+  readonly chapter: number;
+  readonly unread?: number;
+}
+
 export interface SetResetPolicy {
   readonly command?: "SetResetPolicy";
   readonly policy: ResetPolicy;
@@ -1224,6 +1220,10 @@ export interface ShownArgument {
   readonly value: string;
   readonly left_out?: number;
   readonly usual?: boolean;
+}
+
+export interface ShuttingDown {
+  readonly pid: number;
 }
 
 export interface SignInCode {
@@ -1364,11 +1364,6 @@ export interface Survivor {
   readonly evidence: string;
   readonly age_ms: number;
   readonly rule: string;
-}
-
-export interface Taken {
-  readonly bytes: number;
-  readonly of: number;
 }
 
 export interface TaskAccepted {
@@ -1561,19 +1556,6 @@ export interface ToolResultsTrimmed {
   readonly reason: string;
 }
 
-export interface Turn {
-  readonly turn: number;
-  readonly state: string;
-  readonly started_at: number;
-  readonly finished_at: number | null;
-  readonly steps: number;
-  readonly resumes: number;
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-  readonly cost: number | null;
-  readonly reason: string;
-}
-
 export interface TurnBackgrounded {
   readonly kind: "TurnBackgrounded";
   readonly turn: number;
@@ -1625,6 +1607,19 @@ export interface TurnUndone {
   readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
+export interface TurnView {
+  readonly turn: number;
+  readonly state: string;
+  readonly started_at: number;
+  readonly finished_at: number | null;
+  readonly steps: number;
+  readonly resumes: number;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cost: number | null;
+  readonly reason: string;
+}
+
 export interface UnblockCard {
   readonly command?: "UnblockCard";
   readonly text?: string | null;
@@ -1664,7 +1659,7 @@ export interface WaitAnswered {
 }
 
 export interface WaitDetail {
-  readonly wait: Waiting;
+  readonly wait: WaitView;
   readonly arguments: string;
 }
 
@@ -1683,7 +1678,7 @@ export interface WaitOpened {
   readonly call_digest?: string;
 }
 
-export interface Waiting {
+export interface WaitView {
   readonly id: string;
   readonly session: string;
   readonly title: string;
@@ -1715,6 +1710,11 @@ export interface WorkSlot {
   readonly tasks: number;
   readonly failed: number;
   readonly waits: number;
+}
+
+export interface WriteResult {
+  readonly bytes: number;
+  readonly of: number;
 }
 
 export interface WriteTask {
@@ -1761,15 +1761,15 @@ export interface Routes {
   readonly "GET /v1/inbox/{wait}": { readonly takes: undefined; readonly gives: WaitDetail };
   readonly "POST /v1/login": { readonly takes: LogIn; readonly gives: LoggedIn };
   readonly "POST /v1/logout": { readonly takes: undefined; readonly gives: LoggedIn };
-  readonly "POST /v1/looked": { readonly takes: undefined; readonly gives: Looked };
+  readonly "POST /v1/looked": { readonly takes: undefined; readonly gives: Reviewed };
   readonly "GET /v1/models": { readonly takes: undefined; readonly gives: ModelList };
   readonly "GET /v1/overview": { readonly takes: undefined; readonly gives: Overview };
   readonly "GET /v1/profiles": { readonly takes: undefined; readonly gives: ProfileList };
-  readonly "POST /v1/restart": { readonly takes: Restart; readonly gives: Goodbye };
+  readonly "POST /v1/restart": { readonly takes: Restart; readonly gives: ShuttingDown };
   readonly "GET /v1/retention": { readonly takes: undefined; readonly gives: RetentionView };
   readonly "POST /v1/retention": { readonly takes: undefined; readonly gives: RetentionView };
   readonly "GET /v1/search": { readonly takes: undefined; readonly gives: SearchPage };
-  readonly "POST /v1/seen": { readonly takes: Seen; readonly gives: Seen };
+  readonly "POST /v1/seen": { readonly takes: ReadPosition; readonly gives: ReadPosition };
   readonly "GET /v1/sessions": { readonly takes: undefined; readonly gives: SessionPage };
   readonly "POST /v1/sessions": { readonly takes: CreateSession; readonly gives: Accepted };
   readonly "DELETE /v1/sessions/{id}": { readonly takes: DeleteSession; readonly gives: Accepted };
@@ -1777,7 +1777,7 @@ export interface Routes {
   readonly "PATCH /v1/sessions/{id}": { readonly takes: RenameSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/agent": { readonly takes: ChooseAgent; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/archive": { readonly takes: ArchiveSession; readonly gives: Accepted };
-  readonly "GET /v1/sessions/{id}/away": { readonly takes: undefined; readonly gives: Away };
+  readonly "GET /v1/sessions/{id}/away": { readonly takes: undefined; readonly gives: AwaySummary };
   readonly "POST /v1/sessions/{id}/compact": { readonly takes: CompactSession; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/context": { readonly takes: undefined; readonly gives: ModelContext };
   readonly "POST /v1/sessions/{id}/detach": { readonly takes: DetachTurn; readonly gives: TaskAccepted };
@@ -1789,7 +1789,7 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/pin": { readonly takes: PinSession; readonly gives: Accepted };
   readonly "DELETE /v1/sessions/{id}/queue/{input}": { readonly takes: undefined; readonly gives: Accepted };
   readonly "PATCH /v1/sessions/{id}/queue/{input}": { readonly takes: QueueEdit; readonly gives: Accepted };
-  readonly "GET /v1/sessions/{id}/reset": { readonly takes: undefined; readonly gives: Outlook };
+  readonly "GET /v1/sessions/{id}/reset": { readonly takes: undefined; readonly gives: ResetOutlook };
   readonly "POST /v1/sessions/{id}/reset": { readonly takes: ResetSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/reset/policy": { readonly takes: SetResetPolicy; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/reset/undo": { readonly takes: UndoReset; readonly gives: Accepted };
@@ -1797,12 +1797,12 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/stop": { readonly takes: StopTurn; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/undo": { readonly takes: UndoTurn; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/why": { readonly takes: undefined; readonly gives: Why };
-  readonly "POST /v1/shutdown": { readonly takes: undefined; readonly gives: Goodbye };
+  readonly "POST /v1/shutdown": { readonly takes: undefined; readonly gives: ShuttingDown };
   readonly "GET /v1/status": { readonly takes: undefined; readonly gives: Status };
   readonly "GET /v1/tasks": { readonly takes: undefined; readonly gives: TaskPage };
   readonly "POST /v1/tasks": { readonly takes: StartCommand; readonly gives: TaskAccepted };
   readonly "POST /v1/tasks/agents": { readonly takes: StartAgent; readonly gives: TaskAccepted };
-  readonly "POST /v1/tasks/prune": { readonly takes: PruneTasks; readonly gives: Pruned };
+  readonly "POST /v1/tasks/prune": { readonly takes: PruneTasks; readonly gives: PruneResult };
   readonly "GET /v1/tasks/search": { readonly takes: undefined; readonly gives: OutputHits };
   readonly "GET /v1/tasks/stale": { readonly takes: undefined; readonly gives: TaskPage };
   readonly "GET /v1/tasks/{id}": { readonly takes: undefined; readonly gives: TaskView };
@@ -1812,6 +1812,6 @@ export interface Routes {
   readonly "POST /v1/tasks/{id}/stop": { readonly takes: StopTask; readonly gives: TaskAccepted };
   readonly "GET /v1/tasks/{id}/wait": { readonly takes: undefined; readonly gives: TaskView };
   readonly "GET /v1/tasks/{id}/why": { readonly takes: undefined; readonly gives: Why };
-  readonly "POST /v1/tasks/{id}/write": { readonly takes: WriteTask; readonly gives: Taken };
+  readonly "POST /v1/tasks/{id}/write": { readonly takes: WriteTask; readonly gives: WriteResult };
   readonly "GET /v1/why": { readonly takes: undefined; readonly gives: Why };
 }

@@ -7,14 +7,12 @@ session, or dismisses it (`FailureDismissed`).
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from holdfast.board.cards import Cards
 from holdfast.board.starter import Starter
 from holdfast.clock import Clock
-from holdfast.domain.card_advice import Advice, NeedsPerson
+from holdfast.domain.card_advice import Advice
 from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import card_stream, session_stream
 from holdfast.domain.events.session import Purpose
@@ -22,31 +20,9 @@ from holdfast.domain.text import duration
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, bounded
+from holdfast.schemas.inbox import EntryKind, InboxEntry
 from holdfast.store.contract import Store
 from holdfast.store.rows import CardRow, FailedTurn, TitledWait
-
-EntryKind = NeedsPerson | Literal["approval", "question", "resume", "compaction", "failed_turn"]
-
-
-class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that waits for a person."""
-
-    kind: EntryKind
-    id: str
-    """What the commands take: the id of the wait, of the card or of the session."""
-    title: str
-    """The title of the session or the card."""
-    what: str
-    since: int
-    commands: list[str]
-    """What to do about it; any one of them."""
-    link: str
-    """Where the dashboard shows it."""
-    stream: str
-    version: int
-    """The stream that it is about, and the event that it rests on."""
-    session: str
-    """The session that waits or failed, or the one of a card's last run; empty when there is none."""
 
 
 class InboxReader:

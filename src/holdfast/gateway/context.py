@@ -6,10 +6,10 @@ from typing import assert_never
 
 from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
 from holdfast.domain.session import Session
-from holdfast.gateway.shapes import ContextMessage, ModelContext
 from holdfast.models.model import ToolSpec
 from holdfast.runtime.agent import Agent
 from holdfast.runtime.prompt import model_request
+from holdfast.schemas.sessions import ContextMessage, ModelContext
 
 CHARACTERS_A_TOKEN = 4
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthorized, Unavailable
-from holdfast.gateway.door_shapes import Device, SignInCode
 from holdfast.gateway.revocations import Revocations
 from holdfast.gateway.stream import Streams
+from holdfast.schemas.devices import DeviceView, SignInCode
 from holdfast.store.device_store import DeviceRow, DeviceStore
 
 CODE_MS = 10 * 60_000
@@ -144,14 +144,14 @@ class Devices:
             raise Conflict(f"{prefix} fits several devices: {', '.join(row.id for row in fits)}.")
         return fits[0] if fits else self.get(prefix)
 
-    def all(self, current: str) -> list[Device]:
+    def all(self, current: str) -> list[DeviceView]:
         """All of them, oldest first."""
         rows = sorted(self._by_hash.values(), key=lambda row: (row.created_at, row.id))
         return [self.shown(row, current) for row in rows]
 
-    def shown(self, row: DeviceRow, current: str) -> Device:
+    def shown(self, row: DeviceRow, current: str) -> DeviceView:
         """One as others see it."""
-        return Device(
+        return DeviceView(
             id=row.id,
             name=row.name,
             created_at=row.created_at,

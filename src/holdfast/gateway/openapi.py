@@ -18,8 +18,8 @@ from starlette.routing import Route
 from holdfast import __version__
 from holdfast.domain.commands import AnyCommand
 from holdfast.gateway.guard import PUBLIC
-from holdfast.gateway.responses import Error
-from holdfast.gateway.shapes import SHAPES, Accepted
+from holdfast.schemas.gateway import Error
+from holdfast.schemas.sessions import Accepted
 
 DESCRIPTION = "A durable runtime for AI agents. A command is answered when it is on disk; a client is a cursor."
 ERRORS = {
@@ -124,11 +124,12 @@ class Routes:
 def describe(parts: Iterable[Routes]) -> dict[str, Any]:
     """Return the OpenAPI document."""
     paths: dict[str, dict[str, Any]] = {}
+    shapes: set[Shape] = {Error, *AnyCommand.__args__}
     for part in parts:
         for operation in part.operations:
             path = Route(operation.path, operation.handler).path_format
             paths.setdefault(path, {})[operation.method.lower()] = _described(operation, part.tag)
-    shapes = [*SHAPES, *AnyCommand.__args__]
+            shapes |= {shape for shape in (operation.result, operation.body) if shape is not None}
     _, components = msgspec.json.schema_components(shapes, ref_template=REFERENCE)
     for command in AnyCommand.__args__:
         components[command.__name__]["required"] = [

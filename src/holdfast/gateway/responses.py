@@ -23,23 +23,10 @@ from holdfast.domain.errors import (
     Unauthorized,
     Unavailable,
 )
+from holdfast.schemas.gateway import Error, ErrorDetail
 
 log = logging.getLogger(__name__)
 encode = msgspec.json.Encoder().encode
-
-
-class ErrorDetail(msgspec.Struct, frozen=True):
-    """What went wrong and what to do next."""
-
-    code: str
-    message: str
-    hint: str
-
-
-class Error(msgspec.Struct, frozen=True):
-    """The shape of every error."""
-
-    error: ErrorDetail
 
 
 def error_body(code: str, message: str, hint: str = "") -> bytes:

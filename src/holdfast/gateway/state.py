@@ -15,7 +15,6 @@ from holdfast.follower_state import FollowerState
 from holdfast.gateway.addresses import Address
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.once import OncePerKey
-from holdfast.gateway.shapes import Taken
 from holdfast.gateway.site import Site
 from holdfast.gateway.stream import Follower, Streams
 from holdfast.lifecycle.reset_scheduler import ResetScheduler
@@ -24,6 +23,7 @@ from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.runner import Runner
+from holdfast.schemas.tasks import WriteResult
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
 from holdfast.tasks.agents import AgentTasks
@@ -72,7 +72,7 @@ class Gateway:
     again: Again
     recovered: asyncio.Event
     """Set when it has found out what became of everything that was open; before that no command is taken."""
-    typed: OncePerKey[Taken] = field(default_factory=OncePerKey)
+    typed: OncePerKey[WriteResult] = field(default_factory=OncePerKey)
     """What was typed into commands, and what they took of it."""
 
 

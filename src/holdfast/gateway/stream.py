@@ -25,6 +25,7 @@ from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
 from holdfast.periodic import PeriodicTask
 from holdfast.runtime.streaming_text import StreamingText, StreamingTexts
+from holdfast.schemas.sessions import Delta
 from holdfast.store.contract import Page, Store, Subscription
 
 PAGE = 5000
@@ -43,17 +44,6 @@ SHARED_BYTES = 4 * 1024 * 1024
 DELETIONS = {SessionDeleted.__name__, TaskPruned.__name__}
 HEARTBEAT_SECONDS = 10.0
 encode = msgspec.json.Encoder().encode
-
-
-class Delta(msgspec.Struct, frozen=True):
-    """A piece of an answer that is still being spoken: a frame, not a fact."""
-
-    turn: int
-    step: int
-    offset: int
-    text: str
-    thinking_offset: int
-    thinking: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.task import TaskStopRequested
 from holdfast.domain.reset import RunningTask
 from holdfast.lifecycle.awake_clock import AwakeClock
+from holdfast.schemas.tasks import TaskView
 from holdfast.store.contract import Store, Write
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.log import lifetime_set, stop_requested
 from holdfast.tasks.queries import TaskQueries
-from holdfast.tasks.views import TaskView, age
+from holdfast.tasks.views import age
 
 
 class RunningTasks:

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol
 
 from holdfast.domain.card import Board
 from holdfast.domain.errors import Conflict, Gone, NotFound
+from holdfast.schemas.gateway import TaskCount, WorkSlot
 from holdfast.store.filters import CardFilter, SessionCursor, StartQuery, TaskFilter
 from holdfast.store.rows import (
     CardRow,
@@ -26,11 +27,9 @@ from holdfast.store.rows import (
     SessionRow,
     StartableCard,
     StoreCounts,
-    TaskCount,
     TaskRow,
     TitledWait,
     TurnRow,
-    WorkSlot,
 )
 
 

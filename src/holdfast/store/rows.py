@@ -298,25 +298,6 @@ class StartableCard(msgspec.Struct, frozen=True, gc=False):
     profile: str
 
 
-class TaskCount(msgspec.Struct, frozen=True, gc=False):
-    """How many tasks are in a state, and what their outputs take."""
-
-    state: TaskState
-    count: int
-    bytes: int
-
-
-class WorkSlot(msgspec.Struct, frozen=True, gc=False):
-    """What ended within a slot of time that begins `at`; waits are those that began."""
-
-    at: int
-    turns: int
-    tasks: int
-    failed: int
-    """Of both; also what was lost."""
-    waits: int
-
-
 class StoreCounts(msgspec.Struct, frozen=True, gc=False):
     """How much is stored."""
 

@@ -19,6 +19,7 @@ from holdfast.domain.stale import Owner
 from holdfast.domain.task import INLINE, task_of_left
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import Output, Window
+from holdfast.schemas.tasks import TaskView
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Appended, CommandKey, OutputFound, Store
 from holdfast.store.filters import SessionCursor, TaskFilter
@@ -26,7 +27,7 @@ from holdfast.store.rows import SessionRow, TaskRow
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.plain_text import plain
 from holdfast.tasks.sandbox import explain_failure
-from holdfast.tasks.views import TaskView, view
+from holdfast.tasks.views import view
 
 LOOK_SECONDS = 2.0
 FOLLOW_SECONDS = 0.1

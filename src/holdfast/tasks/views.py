@@ -9,65 +9,13 @@ import msgspec
 from holdfast.domain.stale import Owner, stale
 from holdfast.domain.text import duration
 from holdfast.processes.activity import Activity, NotYet
+from holdfast.schemas.tasks import TaskView
 from holdfast.store.rows import TaskRow
 
 BLOCKED = "blocked ("
 """How the reason of a run begins that ended by blocking its card."""
 NOT_SEEN = ("unknown", "", "it began after the last look")
 STARTING = ("starting", "", "it is about to begin, or began less than a moment ago")
-
-
-class TaskView(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of the archive. What nobody can know is null."""
-
-    id: str
-    kind: str
-    title: str
-    command: str
-    argv: list[str]
-    cwd: str
-    state: str
-    started_by: str
-    session: str
-    call: str
-    worker: str
-    foreground: bool
-    lifetime: str
-    until: int | None
-    notify: bool
-    pinned: bool
-    started_at: int
-    finished_at: int | None
-    duration_ms: int
-    pid: int | None
-    exit_code: int | None
-    signal: str
-    reason: str
-    evidence: str
-    ended_by: str
-    output_bytes: int
-    dropped_bytes: int
-    preview: str
-    summary: str
-    files: list[str] | None
-    survivors: list[str]
-    left_by: str
-    """The task whose command ended and left these processes behind; `pid` is the oldest of them that lives."""
-    ports: list[int]
-    """The TCP ports that it listens on."""
-    blocked: bool
-    """The run of a card that ended by blocking it."""
-    activity: str
-    activity_detail: str
-    activity_evidence: str
-    quiet_looks: int
-    """How many looks in a row, seconds apart, found it at no work and in nobody's use."""
-    stale: str
-    """Why it is stale, if it is: it runs and nobody waits for it any more."""
-    cpu: float | None
-    """Of one core, since the look before; null when it was not measured."""
-    memory: int | None
-    """Resident bytes of the whole tree."""
 
 
 def view(

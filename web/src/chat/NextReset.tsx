@@ -1,7 +1,7 @@
 /** What the gateway expects of a session: when it is reset, what stands in the way, what was reset while nobody looked. */
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
-import type { Outlook } from "../api.gen";
+import type { ResetOutlook } from "../api.gen";
 import { load, save } from "../net/keep";
 import { useOutlook } from "../net/queries";
 import { Icon } from "../parts/Icon";
@@ -19,7 +19,7 @@ export function NextReset({ id }: { readonly id: string }): ReactNode {
   return words && <span className={`context wide ${outlook.postponed ? "waiting" : ""}`}><Icon name="clock" /><Why of="session" id={id} word={words} /></span>;
 }
 
-function resetWords({ postponed, next_at: at }: Outlook, now: number): string {
+function resetWords({ postponed, next_at: at }: ResetOutlook, now: number): string {
   if (postponed) return postponed.until === null ? "Reset postponed" : `Reset postponed, ${moment(postponed.until)} at the latest`;
   if (at === null) return "";
   return at - now > 0 ? `Reset in ${elapsed(at - now)}` : "Reset now";

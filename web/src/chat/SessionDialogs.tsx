@@ -1,7 +1,7 @@
 /** What is asked before a session is reset, archived, deleted or made shorter. What runs for it is shown first. */
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { ResetPolicy, RunningTask } from "../api.gen";
+import type { ResetPolicy, RunningTaskView } from "../api.gen";
 import { call, newId } from "../net/http";
 import { queries, useOutlook } from "../net/queries";
 import { Confirm } from "../parts/Confirm";
@@ -87,7 +87,7 @@ function Ending({ what, session, onClose, onDeleted }: {
   );
 }
 
-function Still({ one }: { readonly one: RunningTask }): ReactNode {
+function Still({ one }: { readonly one: RunningTaskView }): ReactNode {
   return (
     <li><span className={`cut grow ${one.kind === "process" ? "mono" : ""}`} title={one.command}>{one.title}</span>
       <span className="faint" title={one.evidence}>{[one.activity || one.kind, duration(one.age_ms)].join(" · ")}</span></li>

@@ -1,6 +1,6 @@
 import { type ReactNode, memo, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { SearchHit, Session } from "../api.gen";
+import type { SearchHit, SessionView } from "../api.gen";
 import { useSessions } from "../net/lists";
 import { useSearch } from "../net/queries";
 import { Mark } from "../parts/Chip";
@@ -14,7 +14,7 @@ import { day } from "../words";
 import { newSession } from "./newSession";
 import { SessionActions } from "./SessionMenu";
 
-type Line = { readonly kind: "band"; readonly name: string } | { readonly kind: "row"; readonly row: Session } | { readonly kind: "row"; readonly hit: SearchHit };
+type Line = { readonly kind: "band"; readonly name: string } | { readonly kind: "row"; readonly row: SessionView } | { readonly kind: "row"; readonly hit: SearchHit };
 const GUESS = { band: 30, row: 49 };
 
 /** All sessions: paged in as they are scrolled to, of which only those near the eye are rendered. */
@@ -69,7 +69,7 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
   );
 }
 
-function inOrder(rows: readonly Session[], hits: readonly SearchHit[]): readonly Line[] {
+function inOrder(rows: readonly SessionView[], hits: readonly SearchHit[]): readonly Line[] {
   const lines: Line[] = [];
   let before = "";
   for (const row of rows) {
@@ -82,7 +82,7 @@ function inOrder(rows: readonly Session[], hits: readonly SearchHit[]): readonly
   return lines;
 }
 
-const Row = memo(function Row({ row, current }: { readonly row: Session; readonly current: boolean }): ReactNode {
+const Row = memo(function Row({ row, current }: { readonly row: SessionView; readonly current: boolean }): ReactNode {
   const state = rowState(row);
   const unread = current ? 0 : (row.unread ?? 0);
   const preview = row.preview.replaceAll(/\s+/g, " ");

@@ -6,7 +6,7 @@ import { useEffect, useState } from "react";
 import { useCell } from "../net/cell";
 import { now } from "../net/clock";
 import { cursorOf, leftBefore } from "../net/cursors";
-import type { Away } from "../api.gen";
+import type { AwaySummary } from "../api.gen";
 import { away as askAway } from "../net/doors";
 import { call } from "../net/http";
 import type { LiveSession } from "../net/live";
@@ -20,7 +20,7 @@ export interface Missed {
   readonly until: number;
   readonly reconnected: boolean;
   readonly awayMs: number;
-  readonly digest: Away | null;
+  readonly digest: AwaySummary | null;
 }
 
 let booted = false;

@@ -1,5 +1,5 @@
 /** Signing in, devices, read cursors: what a browser needs beside the log. */
-import type { Accepted, Away, Build, DeviceList, LoggedIn, Looked, OwnDevice, QueueEdit, Seen, SignInCode, Status } from "../api.gen";
+import type { Accepted, AwaySummary, Build, DeviceList, LoggedIn, Reviewed, OwnDevice, QueueEdit, ReadPosition, SignInCode, Status } from "../api.gen";
 import { learn } from "./clock";
 import { call } from "./http";
 
@@ -18,10 +18,10 @@ export const build = (): Promise<Build> => call("GET /v1/build");
 export const devices = (): Promise<DeviceList> => call("GET /v1/devices");
 export const revoke = (id: string): Promise<LoggedIn> => call("DELETE /v1/devices/{id}", { path: { id } });
 export const me = (): Promise<OwnDevice> => call("GET /v1/devices/me");
-export const looked = (): Promise<Looked> => call("POST /v1/looked");
-export const seen = (session: string, version: number): Promise<Seen> =>
+export const looked = (): Promise<Reviewed> => call("POST /v1/looked");
+export const seen = (session: string, version: number): Promise<ReadPosition> =>
   call("POST /v1/seen", { body: { session, version }, keepalive: true });
-export const away = (session: string, after: number): Promise<Away> =>
+export const away = (session: string, after: number): Promise<AwaySummary> =>
   call("GET /v1/sessions/{id}/away", { path: { id: session }, query: { after } });
 export const pinSession = (id: string, pinned: boolean): Promise<Accepted> =>
   call("POST /v1/sessions/{id}/pin", { path: { id }, body: { pinned } });

@@ -4,7 +4,7 @@
  */
 import { useCallback } from "react";
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
-import type { Session, TaskView } from "../api.gen";
+import type { SessionView, TaskView } from "../api.gen";
 import { Refused, call } from "./http";
 import { queries } from "./queries";
 
@@ -18,7 +18,7 @@ interface Row { readonly id: string }
 type Order<T> = (a: T, b: T) => number;
 
 const byId = (a: Row, b: Row): number => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
-export const sessionOrder: Order<Session> = (a, b) =>
+export const sessionOrder: Order<SessionView> = (a, b) =>
   Number(b.pinned) - Number(a.pinned) || b.updated_at - a.updated_at || byId(a, b);
 export const taskOrder: Order<TaskView> = (a, b) => b.started_at - a.started_at || byId(a, b);
 
@@ -83,8 +83,8 @@ function useList<T extends Row>(
   return { rows: query.data?.rows ?? [], loaded: query.data !== undefined && !query.isPlaceholderData, isLoading: query.isLoading, more: next !== null, loadMore };
 }
 
-export function useSessions(archived: boolean, text = ""): List<Session> {
-  const ask = useCallback(async (before: string): Promise<Listing<Session>> => {
+export function useSessions(archived: boolean, text = ""): List<SessionView> {
+  const ask = useCallback(async (before: string): Promise<Listing<SessionView>> => {
     const { sessions, next } = await call("GET /v1/sessions", { query: { archived, text, limit: PAGE, before } });
     return { rows: sessions, next };
   }, [archived, text]);
@@ -111,7 +111,7 @@ function change<T>(name: string, next: (known: Listing<T>, key: readonly unknown
 export async function refreshSession(id: string): Promise<void> {
   try {
     const { session } = await call("GET /v1/sessions/{id}", { path: { id } });
-    change<Session>("sessions", (known, [, archived, text]) => {
+    change<SessionView>("sessions", (known, [, archived, text]) => {
       const here = known.rows.some((row) => row.id === id);
       return placed(known, session, session.archived === archived && (text === "" || here), sessionOrder);
     });
@@ -121,12 +121,12 @@ export async function refreshSession(id: string): Promise<void> {
 }
 
 export function dropSession(id: string): void {
-  change<Session>("sessions", (known) => ({ ...known, rows: known.rows.filter((row) => row.id !== id) }));
+  change<SessionView>("sessions", (known) => ({ ...known, rows: known.rows.filter((row) => row.id !== id) }));
 }
 
 /** Read up to a version: when that is all, nothing is unread any more. */
 export function readHere(id: string, version: number): void {
-  change<Session>("sessions", (known) => {
+  change<SessionView>("sessions", (known) => {
     const row = known.rows.find((one) => one.id === id);
     if (!row || row.unread === 0 || row.version > version) return known;
     return { ...known, rows: known.rows.map((one) => (one === row ? { ...row, unread: 0 } : one)) };

@@ -1,6 +1,6 @@
 /** What is asked for as a whole; lists that are paged are in `lists.ts`. */
 import { QueryClient, useQuery, type UseQueryResult } from "@tanstack/react-query";
-import type { Inbox, Outlook, Overview, ProfileList, SearchPage, Session, Status, TaskView } from "../api.gen";
+import type { Inbox, ResetOutlook, Overview, ProfileList, SearchPage, SessionView, Status, TaskView } from "../api.gen";
 import { status } from "./doors";
 import { Unreachable, call } from "./http";
 
@@ -17,7 +17,7 @@ export const queries = new QueryClient({
 const LOOK_MS = 5_000;
 
 /** Every session that is not at rest, however old. */
-export const useAtWork = (): readonly Session[] =>
+export const useAtWork = (): readonly SessionView[] =>
   useQuery({
     queryKey: ["at-work"], queryFn: async () => (await call("GET /v1/sessions", { query: { at_work: true } })).sessions,
   }).data ?? [];
@@ -44,7 +44,7 @@ export const useTask = (id: string): UseQueryResult<TaskView> =>
   });
 
 /** When a session is reset, what stands in the way, what runs for it. */
-export const useOutlook = (id: string, staleTime = 30_000): UseQueryResult<Outlook> =>
+export const useOutlook = (id: string, staleTime = 30_000): UseQueryResult<ResetOutlook> =>
   useQuery({
     queryKey: ["outlook", id], staleTime, queryFn: () => call("GET /v1/sessions/{id}/reset", { path: { id } }),
     refetchInterval: (query) => (query.state.data?.next_at != null || query.state.data?.postponed ? 6 * LOOK_MS : false),

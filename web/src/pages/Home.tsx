@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { InboxEntry, Session, TaskView, Waiting } from "../api.gen";
+import type { InboxEntry, SessionView, TaskView, WaitView } from "../api.gen";
 import { Banners } from "../chat/Banner";
 import { newSession } from "../chat/newSession";
 import { Answers, ShownArguments } from "../chat/WaitCard";
@@ -74,7 +74,7 @@ export default function Home(): ReactNode {
 }
 
 /** One entry of the inbox: what it is, and what can be done about it here. */
-function Need({ entry, wait }: { readonly entry: InboxEntry; readonly wait: Waiting | undefined }): ReactNode {
+function Need({ entry, wait }: { readonly entry: InboxEntry; readonly wait: WaitView | undefined }): ReactNode {
   const [busy, setBusy] = useState(false);
   const dismiss = (): void => {
     setBusy(true);
@@ -95,9 +95,9 @@ function Need({ entry, wait }: { readonly entry: InboxEntry; readonly wait: Wait
 }
 
 /** Its task stands for it. */
-const isWorker = (row: Session, tasks: readonly TaskView[]): boolean => row.task !== "" || tasks.some((task) => task.worker === row.id);
+const isWorker = (row: SessionView, tasks: readonly TaskView[]): boolean => row.task !== "" || tasks.some((task) => task.worker === row.id);
 
-type Happening = { readonly at: number } & ({ readonly task: TaskView } | { readonly row: Session });
+type Happening = { readonly at: number } & ({ readonly task: TaskView } | { readonly row: SessionView });
 
 /** What ended: the newest pages of the lists, and whatever ended since the last look, however long ago it began. */
 function Ended(): ReactNode {

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useParams } from "wouter";
 import { Banners } from "../chat/Banner";
-import type { Device } from "../api.gen";
+import type { DeviceView } from "../api.gen";
 import { build, devices, logout, newCode, revoke } from "../net/doors";
 import { newerBuild, ours } from "../net/build";
 import { useCell } from "../net/cell";
@@ -50,7 +50,7 @@ export default function Settings(): ReactNode {
 
 function Devices(): ReactNode {
   const list = useQuery({ queryKey: ["devices"], queryFn: devices, staleTime: 5_000 });
-  const [revoking, setRevoking] = useState<Device | null>(null);
+  const [revoking, setRevoking] = useState<DeviceView | null>(null);
   const [code, setCode] = useState<{ code: string; expires_at: number } | null>(null);
   const sorted = [...(list.data?.devices ?? [])].sort((a, b) => Number(b.current) - Number(a.current) || b.seen_at - a.seen_at);
   const refresh = (): void => void queries.invalidateQueries({ queryKey: ["devices"] });

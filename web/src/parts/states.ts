@@ -1,5 +1,5 @@
 /** A state is colour, shape and word, in the same order, everywhere. */
-import type { CardView, InboxEntry, Session, TaskView, Waiting } from "../api.gen";
+import type { CardView, InboxEntry, SessionView, TaskView, WaitView } from "../api.gen";
 
 export interface State {
   /** The colour's name. */
@@ -31,7 +31,7 @@ export function sessionState(state: string, turnState: string | null): State {
   return make("idle", "Idle");
 }
 
-export const rowState = (row: Session): State => sessionState(row.state, row.turn_state);
+export const rowState = (row: SessionView): State => sessionState(row.state, row.turn_state);
 
 export const taskIcon = ({ kind }: Pick<TaskView, "kind">): string => (kind === "process" ? "terminal" : kind);
 
@@ -95,7 +95,7 @@ export function entryState({ kind }: Pick<InboxEntry, "kind">): State {
   }
 }
 
-export function waitState(wait: Pick<Waiting, "purpose">): State {
+export function waitState(wait: Pick<WaitView, "purpose">): State {
   if (wait.purpose === "question") return make("waiting", "Question");
   if (wait.purpose === "approval") return make("waiting", "Approval");
   if (wait.purpose === "retry") return make("waiting", "Cooling down");

@@ -7,9 +7,9 @@ from starlette.responses import Response
 
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.responses import json_response
-from holdfast.gateway.shapes import DetectedModel, ModelList, Profile, ProfileList
 from holdfast.gateway.state import gateway_of
 from holdfast.runtime.profiles import Profiles
+from holdfast.schemas.gateway import DetectedModel, ModelList, ProfileList, ProfileView
 
 routes = Routes("agents")
 
@@ -27,7 +27,7 @@ def profile_list(profiles: Profiles) -> ProfileList:
     detected = {found.provider for found in profiles.detected}
     configured = profiles.configured
     shown = [
-        Profile(
+        ProfileView(
             name=name,
             model=profile.model,
             cwd=profile.cwd,

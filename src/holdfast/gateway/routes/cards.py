@@ -37,7 +37,11 @@ from holdfast.domain.errors import Conflict
 from holdfast.domain.events import card_stream
 from holdfast.domain.rights import describe
 from holdfast.domain.why.card import why_card
-from holdfast.gateway.card_shapes import (
+from holdfast.gateway.openapi import Handler, Routes
+from holdfast.gateway.requests import QueryShape, card_of, check_profile, find_session, parse_command, parse_query
+from holdfast.gateway.responses import json_response
+from holdfast.gateway.state import Gateway, gateway_of
+from holdfast.schemas.cards import (
     BoardAccepted,
     BoardList,
     BoardView,
@@ -51,11 +55,7 @@ from holdfast.gateway.card_shapes import (
     CardView,
     RunView,
 )
-from holdfast.gateway.openapi import Handler, Routes
-from holdfast.gateway.requests import QueryShape, card_of, check_profile, find_session, parse_command, parse_query
-from holdfast.gateway.responses import json_response
-from holdfast.gateway.shapes import Statement, Why
-from holdfast.gateway.state import Gateway, gateway_of
+from holdfast.schemas.gateway import Statement, Why
 from holdfast.store.filters import CardFilter
 from holdfast.store.rows import CardRow
 

@@ -10,12 +10,12 @@ from holdfast.domain.commands import CompactSession, ResetSession, SetResetPolic
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.reset import still_postponed
-from holdfast.gateway.chapter_shapes import ChapterShape, Outlook, Rules, RunningTask
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import parse_command, session_of
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.routes.sessions import accepted, passed_on
 from holdfast.gateway.state import gateway_of
+from holdfast.schemas.chapters import ChapterView, ResetOutlook, ResetRulesView, RunningTaskView
 from holdfast.settings import ResetSettings, reset_problem
 
 routes = Routes("chapters")
@@ -46,7 +46,7 @@ async def set_reset_policy(request: Request) -> Response:
     return accepted(row.id, await gateway.sessions.execute(row.id, command, caller), caller)
 
 
-@routes.get("/v1/sessions/{id}/reset", Outlook)
+@routes.get("/v1/sessions/{id}/reset", ResetOutlook)
 async def reset_outlook(request: Request) -> Response:
     """When it is reset by itself, what postpones that, and what runs."""
     gateway = gateway_of(request)
@@ -56,7 +56,7 @@ async def reset_outlook(request: Request) -> Response:
     coming = gateway.reset_scheduler.outlook(session)
     chapter = session.chapter
     running = [
-        RunningTask(
+        RunningTaskView(
             task=one.task,
             kind="process" if one.process else "agent",
             title=one.title,
@@ -69,14 +69,14 @@ async def reset_outlook(request: Request) -> Response:
         )
         for one in await gateway.running_tasks.of_session(session.id)
     ]
-    shape = Outlook(
-        rules=msgspec.convert(rules, Rules, from_attributes=True),
+    shape = ResetOutlook(
+        rules=msgspec.convert(rules, ResetRulesView, from_attributes=True),
         policy=session.policy if session.policy != ResetPolicy() else None,
         origins=gateway.profiles.reset_origins(session.profile, session.policy),
         next_rule=coming.rule,
         next_at=coming.at,
         postponed=None if (late := still_postponed(session, coming, gateway.clock.now())) is None else late[0],
-        chapter=ChapterShape(
+        chapter=ChapterView(
             number=chapter.number,
             after_turn=chapter.after_turn,
             version=0 if chapter.opened_at is None else chapter.opened_at.version,

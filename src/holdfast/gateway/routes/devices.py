@@ -13,21 +13,21 @@ from starlette.responses import Response
 from holdfast.config import sign_in_file
 from holdfast.domain.errors import Conflict
 from holdfast.gateway.devices import YEAR_MS, name_of
-from holdfast.gateway.door_shapes import (
-    Away,
-    DeviceList,
-    EndedTasks,
-    LoggedIn,
-    LogIn,
-    Looked,
-    OwnDevice,
-    Seen,
-    SignInCode,
-)
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import QueryShape, find_session, parse_body, parse_query, session_of
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.state import Gateway, address_of, device_of, gateway_of
+from holdfast.schemas.devices import (
+    AwaySummary,
+    DeviceList,
+    EndedTasks,
+    LoggedIn,
+    LogIn,
+    OwnDevice,
+    ReadPosition,
+    Reviewed,
+    SignInCode,
+)
 from holdfast.store.device_store import DeviceRow
 
 YEAR_SECONDS = YEAR_MS // 1000
@@ -92,12 +92,14 @@ async def own_device(request: Request) -> Response:
     return json_response(OwnDevice(shown, last, await kept.cursors(id), await kept.reviewed_at(id)))
 
 
-@routes.post("/v1/looked", Looked)
+@routes.post("/v1/looked", Reviewed)
 async def looked(request: Request) -> Response:
     """Somebody looked through what happened on this device; not in the log."""
     gateway = gateway_of(request)
     device = gateway.devices.get(device_of(request)).id
-    return json_response(Looked(await gateway.store.devices.mark_reviewed(device, at=gateway.clock.now())), status=202)
+    return json_response(
+        Reviewed(await gateway.store.devices.mark_reviewed(device, at=gateway.clock.now())), status=202
+    )
 
 
 @routes.post("/v1/devices/{id}", LoggedIn, method="DELETE")
@@ -115,15 +117,15 @@ async def _revoke(gateway: Gateway, id: str, request: Request) -> DeviceRow:
     return await gateway.devices.revoke(id)
 
 
-@routes.post("/v1/seen", Seen, body=Seen)
+@routes.post("/v1/seen", ReadPosition, body=ReadPosition)
 async def seen(request: Request) -> Response:
     """How far this device has read. The cursor only grows; it is not in the log."""
     gateway = gateway_of(request)
-    given = await parse_body(request, Seen)
+    given = await parse_body(request, ReadPosition)
     device = gateway.devices.get(device_of(request)).id
     session = (await find_session(gateway, given.session)).id
     version = await gateway.store.devices.mark_seen(device, session, given.version, at=gateway.clock.now())
-    return json_response(Seen(session=session, version=version), status=202)
+    return json_response(ReadPosition(session=session, version=version), status=202)
 
 
 class AwayQuery(QueryShape, frozen=True):
@@ -134,7 +136,7 @@ class AwayQuery(QueryShape, frozen=True):
     ] = None
 
 
-@routes.get("/v1/sessions/{id}/away", Away, query=AwayQuery)
+@routes.get("/v1/sessions/{id}/away", AwaySummary, query=AwayQuery)
 async def while_away(request: Request) -> Response:
     """What happened after a version, in numbers."""
     gateway = gateway_of(request)
@@ -147,7 +149,7 @@ async def while_away(request: Request) -> Response:
     if after > row.version:
         raise Conflict(f"The cursor {after} is ahead of the session, which ends at {row.version}.")
     found = await gateway.store.devices.since(row.id, after=after, upto=row.version)
-    shape = Away(
+    shape = AwaySummary(
         after=after,
         version=row.version,
         messages=found.messages,

@@ -11,20 +11,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.config import Home
-from holdfast.gateway.house_shapes import (
-    Findings,
-    HealthFinding,
-    LetGo,
-    LetGoSessions,
-    Overview,
-    RetentionView,
-)
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import QueryShape, by_whom, parse_query
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.lifecycle.doctor import examine
-from holdfast.store.rows import SessionRow, WorkSlot
+from holdfast.schemas.gateway import (
+    Findings,
+    HealthFinding,
+    Overview,
+    RetentionEffect,
+    RetentionSessions,
+    RetentionView,
+    WorkSlot,
+)
+from holdfast.store.rows import SessionRow
 from holdfast.tasks.prune import Prunable
 
 STEP_MS = 30 * 60_000
@@ -89,7 +90,7 @@ async def _retention(
     parts = []
     for rule, tasks in found.items():
         views = await gateway.task_queries.views([task.row for task in tasks[:SHOWN] if task.row is not None])
-        parts.append(LetGo(rule=rule, count=len(tasks), bytes=sum(task.bytes for task in tasks), tasks=views))
+        parts.append(RetentionEffect(rule=rule, count=len(tasks), bytes=sum(task.bytes for task in tasks), tasks=views))
     return RetentionView(
         tasks_days=rules.tasks_days,
         tasks_count=rules.tasks_count,
@@ -97,7 +98,7 @@ async def _retention(
         sessions_archive_days=rules.sessions_archive_days,
         sessions_delete_days=rules.sessions_delete_days,
         sessions=[
-            LetGoSessions(rule=rule, count=len(rows), titles=[row.title for row in rows[:SHOWN]])
+            RetentionSessions(rule=rule, count=len(rows), titles=[row.title for row in rows[:SHOWN]])
             for rule, rows in sessions.items()
         ],
         pruned=pruned,

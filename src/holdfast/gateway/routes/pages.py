@@ -6,11 +6,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast import __version__
-from holdfast.gateway.door_shapes import Build
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.site import FOLDERS, PAGES
 from holdfast.gateway.state import gateway_of
+from holdfast.schemas.devices import Build
 
 routes = Routes("pages")
 

@@ -9,8 +9,8 @@ from holdfast.domain.commands import ReviseInput, WithdrawInput
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import caller_of, parse_body, session_of
 from holdfast.gateway.routes.sessions import accepted
-from holdfast.gateway.shapes import QueueEdit
 from holdfast.gateway.state import gateway_of
+from holdfast.schemas.sessions import QueueEdit
 
 routes = Routes("queue")
 

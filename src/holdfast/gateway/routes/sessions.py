@@ -40,20 +40,19 @@ from holdfast.gateway.export import as_jsonl, as_markdown
 from holdfast.gateway.openapi import Handler, Routes
 from holdfast.gateway.requests import QueryShape, check_profile, find_session, parse_command, parse_query, session_of
 from holdfast.gateway.responses import json_response
-from holdfast.gateway.shapes import (
+from holdfast.gateway.state import Gateway, device_of, gateway_of
+from holdfast.schemas.gateway import Statement, Why
+from holdfast.schemas.sessions import (
     Accepted,
     ModelContext,
-    Queued,
+    QueuedMessage,
     SearchHit,
     SearchPage,
-    Session,
     SessionDetail,
     SessionPage,
-    Statement,
-    Turn,
-    Why,
+    SessionView,
+    TurnView,
 )
-from holdfast.gateway.state import Gateway, device_of, gateway_of
 from holdfast.sessions import Caller
 from holdfast.store.contract import Appended
 from holdfast.store.filters import SessionCursor
@@ -65,11 +64,11 @@ PageLimit = Annotated[int, Meta(ge=1, le=500)]
 routes = Routes("sessions")
 
 
-async def shown(gateway: Gateway, rows: list[SessionRow], request: Request) -> list[Session]:
+async def shown(gateway: Gateway, rows: list[SessionRow], request: Request) -> list[SessionView]:
     """Rows as their wire shape, with what the device that asks has not read."""
     device = device_of(request)
     unread = await gateway.store.devices.unread(device, [row.id for row in rows]) if device else {}
-    shapes = [msgspec.convert(row, Session, from_attributes=True) for row in rows]
+    shapes = [msgspec.convert(row, SessionView, from_attributes=True) for row in rows]
     return [msgspec.structs.replace(one, unread=unread[one.id]) if unread.get(one.id) else one for one in shapes]
 
 
@@ -179,10 +178,10 @@ async def show_session(request: Request) -> Response:
     """One session with its turns and its queue."""
     gateway = gateway_of(request)
     row = await session_of(request)
-    turns = [msgspec.convert(turn, Turn, from_attributes=True) for turn in await gateway.store.turns(row.id)]
+    turns = [msgspec.convert(turn, TurnView, from_attributes=True) for turn in await gateway.store.turns(row.id)]
     state = await gateway.sessions.get(row.id)
     queue = [
-        Queued(
+        QueuedMessage(
             input=q.event.input,
             text=q.event.text,
             mode=q.event.mode,

@@ -22,9 +22,9 @@ from holdfast.gateway.requests import parse_body
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.routes.sessions import statements
 from holdfast.gateway.routes.tasks import task_statements
-from holdfast.gateway.shapes import Goodbye, Health, PartHealth, Restart, Statement, Status, Why
 from holdfast.gateway.state import device_of, gateway_of
 from holdfast.lifecycle.restart import check_restart
+from holdfast.schemas.gateway import Health, PartHealth, Restart, ShuttingDown, Statement, Status, Why
 
 RESTART_HINT = "Correct it, then restart again."
 routes = Routes("system")
@@ -116,7 +116,7 @@ routes.page("/metrics", metrics)
 routes.page("/v1/openapi.json", openapi)
 
 
-@routes.post("/v1/restart", Goodbye, body=Restart)
+@routes.post("/v1/restart", ShuttingDown, body=Restart)
 async def restart(request: Request) -> Response:
     """Say goodbye and start again as the same process, at the same port; refused while config.toml is wrong."""
     gateway = gateway_of(request)
@@ -131,12 +131,12 @@ async def restart(request: Request) -> Response:
         raise Rejected(f"The gateway goes on as it is: {error}", hint=RESTART_HINT) from error
     gateway.again.wanted, gateway.again.environment = True, given.env
     gateway.shutdown.set()
-    return json_response(Goodbye(os.getpid()), status=202)
+    return json_response(ShuttingDown(os.getpid()), status=202)
 
 
-@routes.post("/v1/shutdown", Goodbye)
+@routes.post("/v1/shutdown", ShuttingDown)
 async def shutdown(request: Request) -> Response:
     """Say goodbye: suspend what runs, then end. The next start goes on."""
     gateway = gateway_of(request)
     gateway.shutdown.set()
-    return json_response(Goodbye(os.getpid()), status=202)
+    return json_response(ShuttingDown(os.getpid()), status=202)

@@ -36,25 +36,24 @@ from holdfast.gateway.requests import (
 )
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.routes.sessions import CURSOR, PageLimit, SearchQuery, is_directory
-from holdfast.gateway.shapes import (
-    Dropped,
+from holdfast.gateway.state import Gateway, gateway_of
+from holdfast.schemas.gateway import Statement, Why
+from holdfast.schemas.tasks import (
+    OutputGap,
     OutputHit,
     OutputHits,
     OutputPage,
-    Pruned,
-    Statement,
-    Taken,
+    PruneResult,
     TaskAccepted,
     TaskPage,
-    Why,
+    TaskView,
+    WriteResult,
 )
-from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.store.contract import Appended
 from holdfast.store.filters import SessionCursor, TaskFilter
 from holdfast.tasks.log import agent_started, command_started
 from holdfast.tasks.plain_text import coloured, whole
 from holdfast.tasks.prune import SHOWN, Rule
-from holdfast.tasks.views import TaskView
 
 LONGEST_WAIT = 60
 OUTPUT_LIMIT = 1 << 20
@@ -183,7 +182,7 @@ async def search_outputs(request: Request) -> Response:
     return json_response(OutputHits(hits))
 
 
-@routes.command("/v1/tasks/prune", PruneTasks, Pruned)
+@routes.command("/v1/tasks/prune", PruneTasks, PruneResult)
 async def prune_tasks(request: Request) -> Response:
     """Delete ended tasks with their output; without `confirm` only say what would go."""
     gateway = gateway_of(request)
@@ -199,7 +198,7 @@ async def prune_tasks(request: Request) -> Response:
     else:
         gone = await gateway.pruning.preview(rule)
     views = await gateway.task_queries.views([task.row for task in gone[:SHOWN] if task.row is not None])
-    shape = Pruned(pruned=command.confirm, count=len(gone), bytes=sum(task.bytes for task in gone), tasks=views)
+    shape = PruneResult(pruned=command.confirm, count=len(gone), bytes=sum(task.bytes for task in gone), tasks=views)
     return json_response(shape, status=202)
 
 
@@ -284,7 +283,7 @@ async def task_output(request: Request) -> Response:
         next=start + len(data),
         size=window.size,
         state=row.state,
-        dropped=Dropped(window.offset, start) if window.dropped else None,
+        dropped=OutputGap(window.offset, start) if window.dropped else None,
         text=await asyncio.to_thread(coloured, data) if len(data) > BESIDE else coloured(data),
     )
     return json_response(page)
@@ -306,7 +305,7 @@ async def stop_task(request: Request) -> Response:
     return accepted(row.id, appended, session=row.worker)
 
 
-@routes.command("/v1/tasks/{id:task}/write", WriteTask, Taken)
+@routes.command("/v1/tasks/{id:task}/write", WriteTask, WriteResult)
 async def write_task(request: Request) -> Response:
     """Type something into its input, once: a retry under the same id gets the first answer.
 
@@ -318,12 +317,12 @@ async def write_task(request: Request) -> Response:
     return json_response(await gateway.typed.once(caller.key, lambda: _type(gateway, row.id, command)), status=202)
 
 
-async def _type(gateway: Gateway, task: str, command: WriteTask) -> Taken:
+async def _type(gateway: Gateway, task: str, command: WriteTask) -> WriteResult:
     data = command.text.encode()
     taken = await gateway.tasks.supervisor.write(task, data) if data else 0
     if command.close:
         gateway.tasks.supervisor.close_stdin(task)
-    return Taken(bytes=taken, of=len(data))
+    return WriteResult(bytes=taken, of=len(data))
 
 
 @routes.command("/v1/tasks/{id:task}/pin", PinTask, TaskAccepted)

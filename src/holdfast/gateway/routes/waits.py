@@ -12,12 +12,12 @@ from starlette.responses import Response
 from holdfast.config import ConfigError
 from holdfast.domain.commands import AnswerWait
 from holdfast.edit_settings import allow_always
-from holdfast.gateway.inbox_shapes import Inbox, WaitDetail, Waiting
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import find_wait, parse_command
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.routes.sessions import accepted
 from holdfast.gateway.state import Gateway, gateway_of
+from holdfast.schemas.inbox import Inbox, WaitDetail, WaitView
 from holdfast.store.rows import TitledWait
 
 SHOWN = 500
@@ -75,5 +75,5 @@ async def _keep(gateway: Gateway, profile: str, pattern: str) -> str:
     return f"Allowed in this session only, not always: {problem}"
 
 
-def _waiting(row: TitledWait) -> Waiting:
-    return msgspec.convert(row, Waiting, from_attributes=True)
+def _waiting(row: TitledWait) -> WaitView:
+    return msgspec.convert(row, WaitView, from_attributes=True)

@@ -21,13 +21,14 @@ from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.task import NEVER_STARTED, task_of_call
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Tool, ToolOutput
+from holdfast.schemas.tasks import TaskView
 from holdfast.settings import OTHERS_TASKS
 from holdfast.store.contract import Write
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.log import command_started
 from holdfast.tasks.queries import TaskQueries
-from holdfast.tasks.views import TaskView, table
+from holdfast.tasks.views import table
 
 TIMEOUT_SECONDS = 120
 LONGEST_SECONDS = 86_400

@@ -1,4 +1,4 @@
-"""What is answered about chapters, resets and compaction."""
+"""Chapters on the wire: when a session is reset, and what runs meanwhile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import msgspec
 from holdfast.domain.events.chapter import OnLiveProcess, ResetMode, ResetPolicy, ResetPostponed, ResetRule
 
 
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
+class ResetRulesView(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for a session, after its own word, its profile's and the one for all."""
 
     mode: ResetMode
@@ -21,7 +21,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     notify: bool
 
 
-class RunningTask(msgspec.Struct, frozen=True, kw_only=True):
+class RunningTaskView(msgspec.Struct, frozen=True, kw_only=True):
     """A background task of a session while it runs."""
 
     task: str
@@ -36,7 +36,7 @@ class RunningTask(msgspec.Struct, frozen=True, kw_only=True):
     lifetime: str
 
 
-class ChapterShape(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "chapter"}):
+class ChapterView(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "chapter"}):
     """The span that the model sees."""
 
     number: int
@@ -53,10 +53,10 @@ class ChapterShape(msgspec.Struct, frozen=True, kw_only=True, rename={"number": 
     compacting: bool
 
 
-class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+class ResetOutlook(msgspec.Struct, frozen=True, kw_only=True):
     """When a session is reset by itself, and what stands in the way."""
 
-    rules: Rules
+    rules: ResetRulesView
     policy: ResetPolicy | None
     """What was chosen for this session alone."""
     origins: dict[str, str]
@@ -64,8 +64,5 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     next_rule: ResetRule | None
     next_at: int | None
     postponed: ResetPostponed | None
-    chapter: ChapterShape
-    running: list[RunningTask]
-
-
-CHAPTER_SHAPES = (Outlook,)
+    chapter: ChapterView
+    running: list[RunningTaskView]

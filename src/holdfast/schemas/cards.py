@@ -1,4 +1,4 @@
-"""What is answered about boards, cards and runs."""
+"""Boards, cards and runs on the wire."""
 
 from __future__ import annotations
 
@@ -160,6 +160,3 @@ class CardReleased(msgspec.Struct, frozen=True):
     card: str
     kept: str
     """What would have been lost with it, so that it was kept; empty when it is gone."""
-
-
-CARD_SHAPES = (BoardList, BoardAccepted, CardPage, CardDetail, CardAccepted, CardContext, CardDiff, CardReleased)

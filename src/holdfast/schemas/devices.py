@@ -1,4 +1,4 @@
-"""What the doors answer with: signing in, devices, how far each has read, what it missed."""
+"""Signing in, devices, how far each has read and what it missed, on the wire."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LoggedIn(msgspec.Struct, frozen=True):
     name: str
 
 
-class Device(msgspec.Struct, frozen=True, kw_only=True):
+class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
     """A browser that was let in."""
 
     id: str
@@ -50,26 +50,26 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
 class DeviceList(msgspec.Struct, frozen=True):
     """All devices, oldest first."""
 
-    devices: list[Device]
+    devices: list[DeviceView]
 
 
 class OwnDevice(msgspec.Struct, frozen=True):
     """The device that asks, the session that it looked at last, and how far it has read in each."""
 
-    device: Device
+    device: DeviceView
     last_session: str
     cursors: dict[str, int]
     looked_at: int
     """When somebody last looked through what happened."""
 
 
-class Looked(msgspec.Struct, frozen=True):
+class Reviewed(msgspec.Struct, frozen=True):
     """When somebody looked through what happened, by the gateway's clock."""
 
     looked_at: int
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReadPosition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Up to which version a device has read in a session."""
 
     session: Annotated[str, msgspec.Meta(min_length=4, max_length=32)]
@@ -85,7 +85,7 @@ class EndedTasks(msgspec.Struct, frozen=True, kw_only=True):
     lost: int
 
 
-class Away(msgspec.Struct, frozen=True, kw_only=True):
+class AwaySummary(msgspec.Struct, frozen=True, kw_only=True):
     """What happened in a session after a version, in numbers."""
 
     after: int
@@ -100,6 +100,3 @@ class Away(msgspec.Struct, frozen=True, kw_only=True):
     tasks: EndedTasks
     questions: int
     failures: int
-
-
-DOOR_SHAPES = (Build, SignInCode, LogIn, LoggedIn, DeviceList, OwnDevice, Looked, Seen, Away)

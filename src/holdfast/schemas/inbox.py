@@ -1,14 +1,39 @@
-"""What is answered about everything that waits for a person."""
+"""What waits for a person, on the wire."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
-from holdfast.board.inbox import InboxEntry
+from holdfast.domain.card_advice import NeedsPerson
 from holdfast.domain.events.parts import ShownArgument
 
+EntryKind = NeedsPerson | Literal["approval", "question", "resume", "compaction", "failed_turn"]
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+
+class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that waits for a person."""
+
+    kind: EntryKind
+    id: str
+    """What the commands take: the id of the wait, of the card or of the session."""
+    title: str
+    """The title of the session or the card."""
+    what: str
+    since: int
+    commands: list[str]
+    """What to do about it; any one of them."""
+    link: str
+    """Where the dashboard shows it."""
+    stream: str
+    version: int
+    """The stream that it is about, and the event that it rests on."""
+    session: str
+    """The session that waits or failed, or the one of a card's last run; empty when there is none."""
+
+
+class WaitView(msgspec.Struct, frozen=True, kw_only=True):
     """Something that waits for a person."""
 
     id: str
@@ -31,7 +56,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 class WaitDetail(msgspec.Struct, frozen=True, kw_only=True):
     """Something that waits for a person, and all of the call that it is about."""
 
-    wait: Waiting
+    wait: WaitView
     arguments: str
     """The arguments of the call as the model gave them, nothing cut; empty when nobody waits any more."""
 
@@ -42,5 +67,5 @@ class Inbox(msgspec.Struct, frozen=True, kw_only=True):
     entries: list[InboxEntry]
     """The first 500, longest waiting first."""
     total: int
-    waits: list[Waiting]
+    waits: list[WaitView]
     """Those of the entries that a turn waits for, with all that is needed to answer them."""

@@ -1,0 +1,170 @@
+"""Sessions on the wire: lists, details, events, search, what the model sees."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from holdfast.domain.command import Text
+from holdfast.domain.events import Record
+from holdfast.domain.events.session import InputMode, InputSource
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """A command was committed. `input` is the id of the message, if it carried one."""
+
+    session: str
+    stream: str
+    version: int
+    seq: int
+    input: str | None
+    duplicate: bool
+    warning: str = ""
+    """What did not happen although the command was accepted, such as a permission that could not be kept."""
+
+
+class SessionView(msgspec.Struct, frozen=True, kw_only=True):
+    """A session in the list."""
+
+    id: str
+    title: str
+    profile: str
+    model: str
+    cwd: str
+    parent: str
+    task: str
+    created_at: int
+    updated_at: int
+    version: int
+    archived: bool
+    message_count: int
+    queued: int
+    turn: int
+    turn_state: str | None
+    state: str
+    preview: str
+    pinned: bool
+    chapter: int
+    unread: int = 0
+    """Finished texts of the agent that this device has not read; 0 for the bearer token."""
+
+
+class SessionPage(msgspec.Struct, frozen=True):
+    """A page of the list; `next` is the cursor of the following one."""
+
+    sessions: list[SessionView]
+    next: str | None
+
+
+class TurnView(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn of a session."""
+
+    turn: int
+    state: str
+    started_at: int
+    finished_at: int | None
+    steps: int
+    resumes: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    reason: str
+
+
+class QueuedMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that no turn has taken yet."""
+
+    input: str
+    text: str
+    mode: str
+    by: str
+    source: InputSource
+    at: int
+
+
+class SessionDetail(msgspec.Struct, frozen=True):
+    """One session with its turns and its queue."""
+
+    session: SessionView
+    turns: list[TurnView]
+    queue: list[QueuedMessage]
+
+
+class QueueEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A change of a queued message: its text, its mode, its place (from 1). What is left out stays."""
+
+    text: Text | None = None
+    mode: InputMode | None = None
+    place: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    """Records after a cursor; ask again with the new one while there are more."""
+
+    events: list[Record]
+    cursor: int
+    more: bool
+
+
+class Delta(msgspec.Struct, frozen=True):
+    """A piece of an answer that is still being spoken: a frame, not a fact."""
+
+    turn: int
+    step: int
+    offset: int
+    text: str
+    thinking_offset: int
+    thinking: str
+
+
+class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
+    """A place where a text was found."""
+
+    session: str
+    title: str
+    version: int
+    at: int
+    role: str
+    snippet: str
+
+
+class SearchPage(msgspec.Struct, frozen=True):
+    """What a search found, newest first."""
+
+    hits: list[SearchHit]
+
+
+class ContextMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One message as the model sees it."""
+
+    role: str
+    turn: int
+    text: str
+    characters: int
+
+
+class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model sees, and about how large it is."""
+
+    model: str
+    instructions: str
+    tools: list[str]
+    messages: list[ContextMessage]
+    characters: int
+    tokens: int
+    """As the model counted at its last answer, and about what came since; before it, a quarter of the characters."""
+    used: int
+    """The same number."""
+    counted: bool = True
+    """Whether the model has counted them; otherwise it is an estimate."""
+    threshold: int
+    """Past so many it is made shorter; 0 is never."""
+    limit: int
+    chapter: int
+    covers: int
+    """A summary stands in the place of the turns up to this one; 0 is none."""
+    summary: str | None
+    """`model`, or `digest` while there is no better one."""
+    window: int | None
+    """How many tokens the model can see at once; null when nobody knows."""
