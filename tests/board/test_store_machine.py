@@ -240,7 +240,9 @@ class BoardMachine(RuleBasedStateMachine):
             if any(isinstance(event, WaitOpened) for event in found):
                 self.do(self.rig.look())  # old work waits for a person: the card is blocked, nothing is used up
                 card = self.do(self.rig.card(self.hand.run.card))
-                assert (card.status, card.runs[-1].finished.counts) == ("blocked", False)  # type: ignore[union-attr]
+                ended = card.runs[-1].finished
+                assert ended is not None
+                assert (card.status, ended.uses_attempt) == ("blocked", False)
                 self._leave()
 
     @rule(hours=st.integers(-5, 5))
