@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -40,9 +41,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--regenerate", action="store_true", help="write the golden files anew, to be read as a diff")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Modules that have only long versions are not even collected."""
+    return True if collection_path.name.endswith("_at_length.py") and not is_proof(config) else None
+
+
+def is_proof(config: pytest.Config) -> bool:
+    return "proof" in config.getoption("-m")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The long versions run only when somebody says `-m proof`."""
-    if "proof" in config.getoption("-m"):
+    if is_proof(config):
         return
     long = [item for item in items if item.get_closest_marker("proof") is not None]
     if long:

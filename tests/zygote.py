@@ -8,6 +8,7 @@ this pipe is the memory of the test, outside of the process under test.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import selectors
@@ -118,6 +119,8 @@ class Zygote:
 
 def _serve() -> None:
     lives = import_module(sys.argv[1]).LIVES
+    gc.collect()
+    gc.freeze()  # a child's collector leaves these pages shared
     for request in sys.stdin:
         life, arguments = json.loads(request)
         pid = os.fork()

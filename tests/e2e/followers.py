@@ -13,7 +13,7 @@ import msgspec
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
 
-from tests.e2e.gateway import GatewayProcess, Json
+from tests.e2e.gateway import NO_TLS, GatewayProcess, Json
 from tests.eventually import PATIENCE
 
 Form = Literal["sse", "ws"]
@@ -71,7 +71,10 @@ def stream(
 
 async def _sse(url: str, headers: dict[str, str]) -> AsyncGenerator[Seen, None]:
     headers["accept"] = "text/event-stream"
-    async with httpx.AsyncClient(timeout=PATIENCE) as client, client.stream("GET", url, headers=headers) as answer:
+    async with (
+        httpx.AsyncClient(timeout=PATIENCE, verify=NO_TLS) as client,
+        client.stream("GET", url, headers=headers) as answer,
+    ):
         if answer.status_code != 200:
             await answer.aread()
             raise Refused(answer.status_code, answer.json()["error"])

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from tests.e2e.nursery import Child, nursery
-from tests.eventually import PATIENCE
+from tests.eventually import LONGEST_PAUSE, PATIENCE
 
 SERVE = Path(__file__).with_name("serve.py")
 LET_GO = {"holdfast.models.demo.MAX_SLOW_SECONDS": 1.0}
@@ -29,6 +30,8 @@ UNHURRIED: dict[str, object] = {
     "holdfast.store.sqlite.search.COALESCE_SECONDS": 0.05,
 }
 """On a busy machine the head of a request may take longer than a stranger has; and no test waits for a whole minute."""
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""For clients of loopback: to read the certificates of the system costs 27 ms of processor time a client."""
 T = TypeVar("T")
 Json = dict[str, Any]
 
@@ -79,11 +82,15 @@ class GatewayProcess:
             assert process.poll() is None, f"the gateway ended with {process.returncode}: {self.stderr}"
             return self.address.get("pid") == process.pid
 
-        until(announced, "the gateway is up", pause=0.01)
+        until(announced, "the gateway is up")
         self._free_port()
         limits = httpx.Limits(max_connections=64, max_keepalive_connections=64)
         self._client = httpx.Client(
-            base_url=self.url, headers={"authorization": f"Bearer {self.token}"}, limits=limits, timeout=2 * PATIENCE
+            base_url=self.url,
+            headers={"authorization": f"Bearer {self.token}"},
+            limits=limits,
+            timeout=2 * PATIENCE,
+            verify=NO_TLS,
         )
         return self
 
@@ -303,8 +310,8 @@ def check_whole(records: list[Json]) -> None:
     assert seqs == sorted(set(seqs))
 
 
-def until(look: Callable[[], T | None], what: str, *, seconds: float = PATIENCE, pause: float = 0.02) -> T:
-    """What `look` finds, as soon as it is true."""
+def until(look: Callable[[], T | None], what: str, *, seconds: float = PATIENCE, pause: float = 0.01) -> T:
+    """What `look` finds, as soon as it is true. The longer it takes, the more seldom it looks: each look is work."""
     deadline = time.monotonic() + seconds
     while True:
         found = look()
@@ -313,3 +320,4 @@ def until(look: Callable[[], T | None], what: str, *, seconds: float = PATIENCE,
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds} s: {what}; last seen: {found!r}")
         time.sleep(pause)
+        pause = max(pause, min(pause * 1.25, LONGEST_PAUSE))

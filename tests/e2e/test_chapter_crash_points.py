@@ -40,7 +40,7 @@ class Chapters(Client):
         self._rest(gateway)
 
     def _rest(self, gateway: GatewayProcess) -> None:
-        until(lambda: self.is_at_rest(gateway), "rest", pause=0.01)
+        until(lambda: self.is_at_rest(gateway), "rest")
 
     def check(self, gateway: GatewayProcess) -> None:
         records = gateway.events(self.session)

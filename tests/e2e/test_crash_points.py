@@ -40,7 +40,7 @@ class Talk(Client):
         self.session = self._once(gateway, "/v1/sessions", body, "first")["session"]
         body = {"text": SECOND, "mode": "steer"}
         self._once(gateway, f"/v1/sessions/{self.session}/messages", body, "second")
-        until(lambda: self.is_at_rest(gateway), "rest", pause=0.01)
+        until(lambda: self.is_at_rest(gateway), "rest")
 
     def _once(self, gateway: GatewayProcess, path: str, body: Json, name: str) -> Json:
         if name not in self.acknowledged:

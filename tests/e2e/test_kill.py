@@ -19,7 +19,7 @@ import pytest
 
 from holdfast.config import Home
 from holdfast.lifecycle.doctor import examine
-from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind
+from tests.e2e.gateway import NO_TLS, GatewayProcess, Json, check_whole, of_kind
 from tests.eventually import PATIENCE
 
 KILLS = 20
@@ -74,7 +74,8 @@ class Client(threading.Thread):
 
     def run(self) -> None:
         try:
-            with httpx.Client(base_url=self._url, headers={"authorization": f"Bearer {self._token}"}) as http:
+            headers = {"authorization": f"Bearer {self._token}"}
+            with httpx.Client(base_url=self._url, headers=headers, verify=NO_TLS) as http:
                 while not self._stop_asked.is_set():
                     self._say(http)
                     time.sleep(self._rng.random() * 0.02)

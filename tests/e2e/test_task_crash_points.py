@@ -35,7 +35,7 @@ class Errand(Client):
     def tell(self, gateway: GatewayProcess) -> None:
         body = {"text": TEXT.format(n=self.number), "cwd": str(self.cwd)}
         self.session = self.command(gateway, "/v1/sessions", body, "errand")["session"]
-        until(lambda: self.is_at_rest(gateway), "rest", pause=0.01)
+        until(lambda: self.is_at_rest(gateway), "rest")
 
     def is_at_rest(self, gateway: GatewayProcess) -> bool:
         tasks = tasks_of(gateway, self.session)

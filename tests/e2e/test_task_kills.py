@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind, until
+from tests.e2e.gateway import NO_TLS, GatewayProcess, Json, check_whole, of_kind, until
 from tests.e2e.tasks import home_with_commands, output, task
 from tests.e2e.test_kill import new_seed
 from tests.eventually import PATIENCE
@@ -118,7 +118,8 @@ class Person(threading.Thread):
 
     def run(self) -> None:
         try:
-            with httpx.Client(base_url=self._url, headers={"authorization": f"Bearer {self._token}"}) as http:
+            headers = {"authorization": f"Bearer {self._token}"}
+            with httpx.Client(base_url=self._url, headers=headers, verify=NO_TLS) as http:
                 number = 0
                 while not self._stop_asked.is_set():
                     number += 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 
@@ -46,13 +45,6 @@ def with_examples(count: int) -> settings:
 @tried.parametrize()
 @with_examples(5)
 def test_contract(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None:
-    check(case, gateway)
-
-
-@pytest.mark.proof
-@tried.parametrize()
-@with_examples(50)
-def test_contract_at_length(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None:
     check(case, gateway)
 
 
