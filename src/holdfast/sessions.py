@@ -1,4 +1,4 @@
-"""Every session as folded state: kept while it is in use, caught up before it is looked at.
+"""Every session as folded state: cached while it is in use, and caught up with the log whenever it is read.
 
 Also where commands about sessions are carried out.
 """
@@ -44,7 +44,7 @@ class _CachedSession:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who gave a command, under which id."""
+    """The sender of a command, and the command's id."""
 
     key: CommandKey
     by: Actor
@@ -59,38 +59,35 @@ class Sessions:
         self._entries: OrderedDict[str, _CachedSession] = OrderedDict()
 
     async def get(self, session: str) -> Session:
-        """The session, caught up with the log."""
+        """Return the session, caught up with the log."""
         entry = self._entries.get(session)
         if entry is None:
             entry = self._entries[session] = _CachedSession(Session(session))
         self._entries.move_to_end(session)
-        async with entry.lock:  # whoever asks at the same time need not read the same records
+        async with entry.lock:  # concurrent calls do not read the same records twice
             before = entry.session
             entry.keep(fold(before, await self._store.load(session_stream(session), after=before.version)))
         self._forget()
         return entry.session
 
     def apply(self, records: tuple[Record, ...]) -> None:
-        """Fold what was just written, so that it need not be read back."""
+        """Fold records that were just written, so that they need not be read back."""
         for record in records:
             entry = self._entries.get(record.stream.removeprefix("session/"))
             if entry is not None and entry.session.version == record.version - 1:
                 entry.session = evolve(entry.session, record)
 
     def adopt(self, session: Session) -> Session:
-        """Keep a snapshot that somebody else folded; the newest one that is known."""
+        """Cache a snapshot that a worker folded; return the newest one that is known."""
         entry = self._entries.get(session.id)
         return session if entry is None else entry.keep(session)
 
     def drop(self, session: str) -> None:
-        """It was deleted."""
+        """Forget a session that was deleted."""
         self._entries.pop(session, None)
 
     def _forget(self) -> None:
-        """Those that nobody looked at for longest, but none at work.
-
-        A few at each call, however many there are; who is at work goes to the end of the line.
-        """
+        """Drop the least recently used idle sessions from the cache, a few at each call."""
         for _ in range(min(FORGET_AT_ONCE, len(self._entries) - KEPT)):
             id, entry = next(iter(self._entries.items()))
             if entry.at_rest:
@@ -149,5 +146,5 @@ class Sessions:
 
         appended = await transact(self._store, self._clock, writes, command=caller.key)
         self.drop(session)
-        self._store.hint(session_stream(session))  # the event stands in another stream
+        self._store.hint(session_stream(session))  # the event is in another stream
         return appended

@@ -1,7 +1,7 @@
 """Every card as folded state, and where commands about cards are carried out.
 
-What happens to a card and to the session, the task and the followers of its run is one append. So a comment is
-heard once, a notice comes once, and a run that is over is over for everybody at the same moment.
+An event of a card, and what follows from it for the session, the task and the followers of its run, are one append. So
+a comment is delivered once, a notice comes once, and all of them see the end of a run at the same moment.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ class Cards:
         self._kept: OrderedDict[str, Card] = OrderedDict()
         self._linking = asyncio.Lock()
         self.to_clean = {path.name for path in root.iterdir()} if root.is_dir() else set[str]()
-        """Whose workspace may be left over: at the start all, since we may have been killed in between."""
+        """Cards whose workspace may be left over; at the start all, since the gateway may have been killed."""
 
     async def get(self, card: str) -> Card:
-        """The card, caught up with the log."""
+        """Return the card, caught up with the log."""
         known = self._kept.get(card) or Card(card)
         now = fold_card(known, await self._store.load(card_stream(card), after=known.version))
         if card not in self._kept or self._kept[card].version < now.version:
@@ -88,7 +88,7 @@ class Cards:
     # --- commands -------------------------------------------------------------------------------
 
     async def create(self, command: CreateCard, *, card: str, caller: Caller, rights: Rights | None = None) -> Appended:
-        """Write work down; its board is made when it is the first. `rights` limit it when an agent wants it."""
+        """Create a card, and its board if that does not exist. `rights` are those of an agent that asks."""
 
         async def writes() -> tuple[Write, ...]:
             return await self._created(command, card=card, by=caller.by, rights=rights)
@@ -141,7 +141,7 @@ class Cards:
         return (write, Write(board_stream(command.board), (made,), expect=0))
 
     async def execute_board(self, name: str, command: BoardCommand, caller: Caller) -> Appended:
-        """A command about a board as it is now."""
+        """Decide a command on the board as it is now, and append."""
         name = command.board if isinstance(command, CreateBoard) else name
 
         async def writes() -> tuple[Write, ...]:
@@ -153,10 +153,10 @@ class Cards:
         return await transact(self._store, self._clock, writes, command=caller.key)
 
     async def execute(self, card: str, command: CardCommand, caller: Caller) -> Appended:
-        """Decide on the card as it is now, and append with all that follows from it."""
+        """Decide a command on the card as it is now, and append with all that follows from it."""
         if isinstance(command, LinkCard):
             parent = (await self._store.cards.card(command.parent)).id
-            async with self._linking:  # of two that together are a circle, the second sees the first
+            async with self._linking:  # of two links that together are a cycle, the second sees the first
                 await self._no_cycle(card, parent)
                 return await self._execute(card, msgspec.structs.replace(command, parent=parent), caller)
         return await self._execute(card, command, caller)
@@ -173,7 +173,7 @@ class Cards:
         return await self.transact(change, command=caller.key)
 
     async def transact(self, decide: Callable[[], Awaitable[CardChange]], *, command: CommandKey) -> Appended:
-        """Write what `decide` returns and all that follows from it; decide anew when something came between."""
+        """Append what `decide` returns and all that follows from it; decide again after a conflict."""
 
         async def writes() -> tuple[Write, ...]:
             return await self._writes(await decide())
@@ -181,7 +181,7 @@ class Cards:
         return self._written(await transact(self._store, self._clock, writes, command=command))
 
     async def write(self, change: CardChange, *also: Write) -> bool:
-        """Write the change and all that follows from it, all or nothing; False when something came between."""
+        """Append the change and all that follows from it; return False after a conflict."""
         writes = await self._writes(change)
         try:
             self._written(await self._store.append(Append((*writes, *also), self._clock.now())))
@@ -207,19 +207,19 @@ class Cards:
         return appended
 
     def _completed(self, card: Card, event: CardEvent, session: Session | None) -> CardEvent:
-        """The end of a run with what its session knows: whether it got anywhere, and what it did not hear."""
+        """Return the end of a run completed from its session: whether there was progress, and unread comments."""
         run = card.run
         if not isinstance(event, RunFinished) or session is None or run is None:
             return event
         after = run.started.after_turn
-        # an answer without a word about the card, again after it was asked for one, moved nothing
+        # an answer that does not report on the card, even after a reminder, is no progress
         real = ToolResult if event.failure == "left_without_a_word" else AgentMessage | ToolResult
         progress = any(m.turn > after for m in session.messages[-200:] if isinstance(m, real))
         unheard = [q.event.ref for q in session.queue if q.event.source == "comment"]
         return msgspec.structs.replace(event, progress=progress, until_turn=session.turns, unread_comments=unheard)
 
     def _to_worker(self, card: Card, events: list[CardEvent], session: Session, by: Actor) -> list[Write]:
-        """What its session and its task are told: a comment, or that it is over."""
+        """Return what is written to the session and the task of its run: a comment, or the end."""
         run = card.run
         assert run is not None
         said: list[AnyEvent] = []
@@ -239,7 +239,10 @@ class Cards:
                     )
                 case RunFinished() as ended:
                     said += [InputWithdrawn(input=q.event.input, by=by) for q in session.queue if _is_from_board(q)]
-                    own_word = ended.outcome in ("done", "blocked")  # then its worker says a last word and is done
+                    own_word = ended.outcome in (
+                        "done",
+                        "blocked",
+                    )  # then the turn of its worker ends after a closing message
                     if session.turn is not None and session.turn.stop is None and not own_word:
                         said.append(StopRequested(turn=session.turn.number, by=by))
                     said.append(RunReleased(card=card.id, run=run.number))
@@ -255,7 +258,7 @@ class Cards:
         return writes
 
     async def _notices(self, card: Card, events: list[CardEvent], worker: str | None) -> list[Write]:
-        """One note per block, completion and failure for each session that follows it."""
+        """Return one note per block, completion and failure for each session that follows the card."""
         told = [text for event in events if (text := _follower_note(card, event))]
         if not told:
             return []
@@ -277,7 +280,7 @@ class Cards:
         return await self._stop_processes(card, by=by, reason=f"card {card.id} ended") if over else ()
 
     async def _processes_of(self, card: Card) -> list[TaskRow]:
-        """The commands that its workers started and that run."""
+        """Return the running commands that its workers started."""
         if not card.runs:
             return []
         sessions = {run.started.session for run in card.runs}
@@ -285,21 +288,21 @@ class Cards:
         return [row for row in running if row.kind == "process" and row.session in sessions]
 
     async def _stop_processes(self, card: Card, *, by: Actor, reason: str) -> tuple[Write, ...]:
-        """A worker's commands stay over a block and a crash; they end with the card, and before a fresh start."""
+        """Return the stops of its workers' commands, which outlive a block and a crash, but not the card."""
         left = [row for row in await self._processes_of(card) if not (row.stop_by or row.foreground)]
         return await self._running.stop_writes({row.id: reason for row in left}, [], by=by)
 
     async def end_processes(self, card: Card, *, reason: str) -> bool:
-        """Have the commands of its workers ended, if that is not under way; whether none is left."""
+        """Stop the commands of its workers; return whether none is left."""
         writes = await self._stop_processes(card, by=THE_BOARD, reason=reason)
         if writes:
-            with contextlib.suppress(VersionConflict):  # one of them has just ended by itself
+            with contextlib.suppress(VersionConflict):  # one of them has just ended
                 self._running.signal((await self._store.append(Append(writes, self._clock.now()))).records)
         return not await self._processes_of(card)
 
     async def previous_worker(self, card: Card) -> str:
-        """Whether a worker of an earlier run may still be at it, or a command of one that is being ended."""
-        last = resumable(card)  # between the runs it is a session like any other, and a person may have a turn in it
+        """Return what an earlier worker still does, or which of its commands is being stopped; empty if nothing."""
+        last = resumable(card)  # between runs a person may have a turn in its session
         for session in {run.started.session for run in [*card.runs[-3:], *([last] if last else [])]}:
             turn = (await self._sessions.get(session)).turn
             if turn is not None:
@@ -308,12 +311,12 @@ class Cards:
         return f"its command (task {ends[0]}) is being ended" if ends else ""
 
     async def _user_of_workspace(self, card: Card) -> str:
-        """Who may still write into its workspace."""
+        """Return what may still write into its workspace."""
         left = await self._processes_of(card)
         return f"task {left[0].id} runs" if left else await self.previous_worker(card)
 
     async def clean_workspace(self, card: Card) -> str:
-        """Remove the workspace of an archived card, if nothing is lost with it; else what would be."""
+        """Remove the workspace of an archived card, unless unsaved work would be lost; return that work."""
         busy = await self._user_of_workspace(card)
         if busy:
             self.to_clean.add(card.id)
@@ -328,7 +331,7 @@ class Cards:
         return lost
 
     async def clean_later(self, id: str) -> None:
-        """One of those whose workers had not left when they were archived."""
+        """Remove the workspace of a card whose worker was still running when the card was archived."""
         card = await self.get(id)
         if card.status == "archived":
             await self.clean_workspace(card)
@@ -336,7 +339,7 @@ class Cards:
             self.to_clean.discard(id)
 
     async def unsaved_work(self, card: Card) -> str:
-        """What would be lost with its workspace; nothing when that is gone."""
+        """Return what would be lost with its workspace; empty when there is no workspace."""
         try:
             return await asyncio.to_thread(workspace.unsaved_work, card, self.root)
         except (workspace.Unusable, OSError) as error:
@@ -352,12 +355,12 @@ class Cards:
 
 
 def _is_from_board(queued: QueuedInput) -> bool:
-    """What the board itself said to a worker, and comments; nobody is there to hear them when the run is over."""
+    """Return whether an input came from the board or is a comment: these end with the run."""
     return queued.event.source in ("comment", "run", "reminder")
 
 
 def _path(above: dict[str, list[str]], start: str, goal: str) -> list[str]:
-    """A way from one card up to another."""
+    """Return the path of links from one card up to another."""
     ways, seen = [[start]], {start}
     while ways:
         way = ways.pop()

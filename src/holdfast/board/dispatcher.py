@@ -1,4 +1,4 @@
-"""The dispatcher: starts cards that are ready, and finds out what became of those that run.
+"""The dispatcher: starts cards that are ready, and settles the runs whose turns have ended.
 
 Woken by events, with a slow sweep as a belt. It keeps nothing in memory that the log does not say: a run that was
 open when the gateway died is open, its session's turn goes on by itself, and it is the same run.
@@ -49,7 +49,7 @@ class _Open:
 
 
 class Dispatcher:
-    """Starts and settles runs; `start` and `stop` are its whole life."""
+    """Starts and settles runs."""
 
     def __init__(
         self,
@@ -78,18 +78,18 @@ class Dispatcher:
         )
 
     async def start(self) -> None:
-        """Look at once, then whenever something happens."""
+        """Run a round at once, then whenever something changes."""
         self._rounds.start()
         await self._follower.start()
 
     async def stop(self) -> None:
-        """Until the next start; the workers are the runner's."""
+        """Stop starting and settling runs; the runner stops the workers."""
         await self._rounds.stop()
         await self._follower.stop()
 
     @property
     def states(self) -> list[FollowerState]:
-        """How the following of the log goes, and the looking."""
+        """The health of the log follower and of the rounds."""
         return [self._follower.state, self._rounds.state]
 
     async def _react(self, stream: str, _kinds: set[str]) -> None:
@@ -97,7 +97,9 @@ class Dispatcher:
             self._rounds.wake()
         else:
             session = stream.removeprefix("session/")
-            if session == stream or (await self._sessions.get(session)).card:  # a chat is no matter of the board
+            if (
+                session == stream or (await self._sessions.get(session)).card
+            ):  # a session without a card does not concern the board
                 self._rounds.wake()
 
     async def _wake(self) -> None:
@@ -105,7 +107,7 @@ class Dispatcher:
 
     async def run_once(self) -> None:
         """One round: settle what has ended, promote what became ready, start what can be started."""
-        async with self._looking:  # the limits count on it
+        async with self._looking:  # the limits count the runs that are open
             running = await self._store.cards.open_runs()
             self._watch.only({(row.card, row.run) for row in running})
             for row in running:
@@ -117,7 +119,7 @@ class Dispatcher:
                 await self._one(card, self._cards.clean_later)
 
     async def _start(self) -> None:
-        """As many as there is room for; those that begin together share a commit."""
+        """Start as many cards as the limits allow; those that start together share a commit."""
         tried: list[str] = []
         while True:
             capacity = await self.starter.capacity()
@@ -130,7 +132,7 @@ class Dispatcher:
             )
 
     async def _one(self, card: str, look: Callable[[str], Awaitable[None]]) -> None:
-        """Trouble with one card must not keep the others from being looked at."""
+        """Log an error about one card, so that the round goes on with the others."""
         try:
             await look(card)
         except (HoldfastError, OSError) as error:
@@ -165,7 +167,7 @@ class Dispatcher:
             await self._end(seen, found, outcome="stopped" if last.outcome == "stopped" else "failed")
 
     async def _check_limits(self, seen: _Open, session: Session, now: int) -> None:
-        """A run that goes on: for too long, without anything that moves, or only if a person wants it to."""
+        """End a run that takes too long, makes no progress, or waits for a person to resume it."""
         card, rules = seen.card, self._profiles.settings.board
         turn = session.turn
         wait = None if turn is None else turn.wait
@@ -188,7 +190,7 @@ class Dispatcher:
             await self._end(seen, timed_out(card, "frozen", reason, limit=limit, now=now), outcome="failed")
 
     async def _remind(self, seen: _Open, session: Session) -> None:
-        """Ask once for a word about the card, in a turn of its own."""
+        """Ask the worker once to report on the card, in a turn of its own."""
         card, run = seen.card.id, seen.run.number
         asked = InputReceived(
             input=f"nudge-{card}-{run}", text=REMINDER, mode="queue", by=THE_BOARD, source="reminder", ref=card
@@ -217,5 +219,5 @@ class Dispatcher:
 
 
 def _concerns(stream: str, kind: str) -> bool:
-    """Whether it may have ended a run, or made another one possible."""
+    """Return whether an event may have ended a run, or made another one possible."""
     return kind in ENDS or stream.startswith(("card/", "board/"))

@@ -1,6 +1,6 @@
 """The inbox: everything that waits for a person, as one list of rows that every client shows.
 
-An entry is there for as long as what it speaks of is so: a wait until it is answered, a card until somebody moves it.
+An entry stays while its cause does: a wait until it is answered, a card until it is moved.
 A failed turn leaves with the next turn of its session, or when a person takes the turn back, resets or archives the
 session, or dismisses it (`FailureDismissed`).
 """
@@ -36,13 +36,13 @@ class InboxReader:
         self._clock = clock
 
     async def entries(self) -> list[InboxEntry]:
-        """All of them, longest waiting first."""
+        """Return all entries, longest waiting first."""
         found = [_of_wait(row) for row in await self._store.waits()]
         found += [_of_failed_turn(row) for row in await self._store.failed_turns()]
         for row in await self._store.cards.for_people(list(self._profiles.names)):
             try:
                 advice = await self._starter.advice(await self._cards.get(row.id))
-            except Corrupt as error:  # its stream stops; the others are told all the same
+            except Corrupt as error:  # its stream cannot be read; the others are listed
                 advice = Advice("card_not_startable", error.message, ["holdfast doctor"])
             if advice is not None:
                 found.append(_of_card(row, advice))
@@ -50,7 +50,7 @@ class InboxReader:
 
     @property
     def tool(self) -> AnyTool:
-        """The same list for an agent."""
+        """The tool by which an agent reads the list."""
         text = "List everything that waits for a person, in all sessions and on all boards, with what to do about it."
         return Tool("inbox", text, "pure", NoArguments, self._call, subject_field="text")
 
@@ -78,7 +78,7 @@ WORDS: dict[EntryKind, str] = {
 
 
 def in_words(entry: InboxEntry, *, now: int) -> str:
-    """One sentence and the commands: for `why` and for agents."""
+    """Return one sentence and the commands, for `why` and for agents."""
     what = entry.what if entry.what.endswith((".", "!", "?")) else f"{entry.what}."
     commands = " or ".join(f"`{command}`" for command in entry.commands)
     return f"{WORDS[entry.kind].capitalize()}, for {duration(now - entry.since)}: {_subject(entry)}: {what} {commands}"

@@ -1,7 +1,7 @@
-"""How long runs have worked and how long nothing moved in them, as far as this gateway has seen it.
+"""How long runs have worked, and for how long without progress, as far as this gateway has seen it.
 
-Counted from look to look by the monotonic clock and never more than `MOST_SECONDS` at once. So what is counted is
-work that was seen: a laptop that sleeps, a clock that is set, a gateway that is stopped or down ends no run.
+Counted from sample to sample by the monotonic clock, and never more than `MOST_SECONDS` at once. So only observed work
+counts: a laptop that sleeps, a clock that is set, a gateway that is stopped or down ends no run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MOST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """One run, up to the last look."""
+    """One run, up to the last sample."""
 
     sign: object
     looked: float
@@ -24,14 +24,14 @@ class _Timed:
 
 
 class RunTimer:
-    """Every open run that is looked at."""
+    """The times of all open runs."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._seen: dict[tuple[str, int], _Timed] = {}
 
     def look(self, run: tuple[str, int], sign: object, *, waits: bool) -> tuple[int, int]:
-        """How long it worked, and how long its sign of life stayed the same, in ms. What waits does neither."""
+        """Return for how many ms a run worked, and how long its sign of life was the same. Waiting does not count."""
         now = self._monotonic()
         before = self._seen.get(run) or _Timed(sign, now)
         passed = 0.0 if waits else min(MOST_SECONDS, now - before.looked)
@@ -40,5 +40,5 @@ class RunTimer:
         return int(seen.worked * 1000), int(seen.still * 1000)
 
     def only(self, runs: set[tuple[str, int]]) -> None:
-        """Forget all others: they ended."""
+        """Forget all other runs, which have ended."""
         self._seen = {run: seen for run, seen in self._seen.items() if run in runs}

@@ -1,6 +1,6 @@
 """Which cards are started, why the others are not, and what a run begins with.
 
-`not_startable_reason` decides; the query before it only spares looking at thousands that a row already speaks against.
+`not_startable_reason` decides; the query before it only leaves out cards whose row already rules them out.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 
 class Capacity:
-    """What runs and how much more may: the same for every card of one look."""
+    """How many cards run and how many more may; computed once for all cards of a round."""
 
     def __init__(self, running: list[OpenRun], boards: list[Board], profiles: Profiles) -> None:
         self._rules = profiles.settings.board
@@ -78,7 +78,7 @@ class Capacity:
         )
 
     def wanted(self, *, exclude: list[str]) -> StartQuery | None:
-        """What it has room for; None when there is none."""
+        """Return the query for cards that the limits allow; None when they allow none."""
         on_board, with_profile = self._rules.max_per_board, self._rules.max_per_profile
         boards = [
             id
@@ -92,7 +92,7 @@ class Capacity:
         return StartQuery(boards=boards, profiles=profiles, limit=left, exclude=exclude)
 
     def that_fit(self, found: list[StartableCard]) -> list[str]:
-        """Those of the found ones that fit in together; the first always does."""
+        """Return those cards that can be started together; always the first."""
         on_board, with_profile = self._on_board.copy(), self._with_profile.copy()
         fit: list[str] = []
         for row in found:
@@ -128,11 +128,11 @@ class Starter:
         self._preparing = asyncio.Lock()  # two work trees of one repository are not made at once
 
     async def capacity(self) -> Capacity:
-        """As it is now."""
+        """Return the current capacity."""
         return Capacity(await self._store.cards.open_runs(), await self._store.cards.boards(), self._profiles)
 
     async def ready(self, capacity: Capacity, *, exclude: list[str]) -> list[str]:
-        """The most urgent cards that may be started together."""
+        """Return the most urgent cards that may be started together."""
         wanted = capacity.wanted(exclude=exclude)
         return (
             [] if wanted is None else capacity.that_fit(await self._store.cards.to_start(wanted, now=self._clock.now()))
@@ -147,14 +147,14 @@ class Starter:
         return not_startable_reason(card, conditions, now=self._clock.now())
 
     async def advice(self, card: Card) -> Advice | None:
-        """What a person can do about it; None for one that goes on by itself."""
+        """Return what a person can do about a card; None if it needs no person."""
         parents = await self._store.cards.parents(card.id)
         dead = [Parent(row.id, row.title) for row in parents if row.status == "archived" and not row.done]
         profiles = frozenset(self._profiles.names)
         return advice(card, profiles=profiles, dead_parents=dead, refused=await self.refused(card))
 
     async def refused(self, card: Card) -> str:
-        """Why a blocked card would only be blocked again by its policy `resume`, if it would."""
+        """Return why the policy `resume` would block a blocked card again; empty if it would not."""
         if card.status != "blocked":
             return ""
         return choose_session(card, self._policy(card), missing=await self._why_not_resumable(resumable(card))).refused
@@ -167,16 +167,16 @@ class Starter:
         return [_named(row, card) for row in parents if not row.done]
 
     async def why_not(self, card: Card) -> str:
-        """Why it is not started; nothing when it is about to be."""
+        """Return why a card is not started; empty when it is about to be."""
         return await self._not_startable_reason(card, await self.capacity())
 
     async def why_not_started(self, cards: list[Card]) -> dict[str, str]:
-        """The same for many, by their ids."""
+        """Return `why_not` for many cards, by their ids."""
         capacity = await self.capacity() if cards else None
         return {card.id: await self._not_startable_reason(card, capacity) for card in cards if capacity is not None}
 
     async def preview(self, card: Card) -> tuple[SessionChoice, FirstInput]:
-        """Whose session the next run would go on with, and what it would be told."""
+        """Return which session the next run would continue, and its first input."""
         choice, hand_over = await self._choose(card)
         said = first_input(card, choice, found="not looked at yet", hand_over=hand_over, now=self._clock.now())
         return choice, said
@@ -191,7 +191,7 @@ class Starter:
         return choice, "\n".join(filter(None, (earlier_runs(card), said)))
 
     async def promote(self, id: str) -> None:
-        """It waits for nothing any more, or its time has come."""
+        """Make a card ready whose parents are done, or whose time has come."""
         card, now = await self._cards.get(id), self._clock.now()
         if card.status == "scheduled" and card.scheduled_at is not None and card.scheduled_at <= now:
             reason = "its time has come"
@@ -203,7 +203,7 @@ class Starter:
         await self._cards.write(CardChange(card, [moved], THE_BOARD))
 
     async def start_if_possible(self, id: str, capacity: Capacity) -> None:
-        """Start it, unless something stands in its way after all."""
+        """Start a card, unless something prevents it after all."""
         card = await self._cards.get(id)
         if card.status == "ready" and not await self._not_startable_reason(card, capacity):
             await self._start(card)
@@ -229,14 +229,14 @@ class Starter:
     async def begin_run(
         self, card: Card, choice: SessionChoice, found: workspace.WorkspaceState, said: FirstInput
     ) -> bool:
-        """The run, its session, its task and its first words in one append: whoever is second is not it."""
+        """Start a run with its session, task and first input in one append, which fails if another run was first."""
         if card.run is not None:
             return False
         number = len(card.runs) + 1
         session = secrets.token_hex(8) if choice.resumes is None else choice.resumes.started.session
         state = Session(session) if choice.resumes is None else await self._sessions.get(session)
         if state.turn is not None:
-            return False  # somebody spoke in it just now; the end of that turn wakes the dispatcher
+            return False  # a turn has just begun in it; its end wakes the dispatcher
         task = secrets.token_hex(8)
         run = RunStarted(
             card=card.id,
@@ -268,7 +268,7 @@ class Starter:
         return True
 
     async def _why_not_resumable(self, run: Run | None) -> str:
-        """Why the session of a run cannot be gone on with."""
+        """Return why the session of a run cannot be continued; empty if it can."""
         if run is None:
             return ""
         state = await self._sessions.get(run.started.session)
@@ -290,7 +290,7 @@ class Starter:
 
 
 def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput) -> list[AnyEvent]:
-    """What a run begins its session with, or goes on in it with."""
+    """Return the events with which a run begins or continues its session."""
     events: list[AnyEvent] = []
     if not run.resumed_run:
         born = SessionCreated(
@@ -316,7 +316,7 @@ def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput)
 
 
 def _named(parent: CardRow, card: Card) -> str:
-    """A card that another one waits for, and what can be done about one that nobody will end."""
+    """Return the name of a card that another one waits for, with what to do if it will never be done."""
     named = f"card {parent.id} “{parent.title}”"
     if parent.status == "archived":
         return f"{named} (archived, never done) (`holdfast card unlink {card.id} {parent.id}`)"

@@ -1,4 +1,4 @@
-"""What a worker can do about its card, and about others: `kanban_*`.
+"""The tools `kanban_*`, by which a worker changes its own card and others.
 
 A worker may end only its own card, and only while its run is open: the run is looked up with every call, and what
 is written carries the version of the card that it was decided on. Claims about what does not exist are refused.
@@ -111,7 +111,7 @@ class _Own:
 
 
 class WorkerTools:
-    """The tools, over the cards of this gateway."""
+    """The tools of workers for the cards of this gateway."""
 
     def __init__(self, store: Store, cards: Cards, sessions: Sessions, creation: Creation) -> None:
         self._store = store
@@ -121,7 +121,7 @@ class WorkerTools:
 
     @property
     def tools(self) -> list[AnyTool]:
-        """As workers have them. All are found again by the call after a crash, or change nothing."""
+        """The tools. A repeated call after a crash finds what it did, or changes nothing."""
         return [
             _tool("kanban_show", "Show a card: what it says, its comments, its runs.", "pure", OneCard, self._show),
             _tool("kanban_complete", "Your card is done.", "keyed", CompleteArguments, self._complete),
@@ -177,7 +177,7 @@ class WorkerTools:
     async def _finish(
         self, context: ToolContext, arguments: msgspec.Struct, ends: Callable[[_Own], list[CardEvent]]
     ) -> ToolOutput:
-        """End the run and say what becomes of the card, once: a call that is made again finds what it did."""
+        """End the run and move the card, once: a repeated call finds what it did."""
         key = _key(context, arguments)
         if await self._store.find_command(key) is not None:
             return ToolOutput("It was written down; your run is over.")
@@ -246,7 +246,7 @@ class WorkerTools:
         return ToolOutput(f"Card {card} goes on.")
 
     async def _profile_of_card(self, context: ToolContext, arguments: CommentArguments | UnblockArguments) -> str:
-        """The profile of a card whose worker would act on these words; empty when it may do no more than the caller."""
+        """Return the profile of the worker that would act on this text; empty if it may do no more than the caller."""
         if not arguments.card:
             return ""
         try:
@@ -259,7 +259,7 @@ class WorkerTools:
 
     async def _profile_of_new_card(self, context: ToolContext, arguments: CreateArguments) -> str:
         profile = arguments.profile or context.profile
-        self._creation.check_profile(profile, creator=context.profile)  # nobody is asked about what is refused anyway
+        self._creation.check_profile(profile, creator=context.profile)  # refused before a person is asked
         return "" if profile == context.profile else profile
 
     async def _create(self, context: ToolContext, arguments: CreateArguments) -> ToolOutput:
@@ -337,7 +337,7 @@ def _tool(
     run: Callable[[ToolContext, A], Coroutine[None, None, ToolOutput]],
     other_profile: Callable[[ToolContext, A], Coroutine[None, None, str]] | None = None,
 ) -> Tool[A]:
-    """About a card and not about a path; a worker asks nobody whether it may say that it is done."""
+    """Return a tool whose subject is a card; workers use it without approval."""
     return Tool(
         name, description, effect, arguments, run, subject_field="card", auto_allowed=True, other_profile=other_profile
     )
@@ -348,6 +348,6 @@ def _worker(own: _Own) -> RunActor:
 
 
 def _key(context: ToolContext, arguments: msgspec.Struct) -> CommandKey:
-    """The same for a call that is made again after a crash."""
+    """Return the command id of a call, the same when it is repeated after a crash."""
     name = hashlib.blake2s(f"{context.session}/{context.call}".encode(), digest_size=12).hexdigest()
     return CommandKey(f"call-{name}", hashlib.sha256(msgspec.json.encode(arguments)).hexdigest())

@@ -1,6 +1,6 @@
-"""Where a card is worked on: a scratch directory, a directory of the user's, or a git worktree on a branch of its own.
+"""Workspaces of cards: a scratch directory, a directory of the user's, or a git worktree on a branch of its own.
 
-Looked at before every run, and what was found is told to the worker. Nothing is ever removed with work in it.
+Each is checked before every run, and the worker learns its state. None is removed while it has unsaved work.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from holdfast.git import GitFailed, Repository, as_text, find_repository, manage
 
 
 class Unusable(Exception):
-    """The workspace cannot be worked in; says why."""
+    """The workspace cannot be used, for this reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """A workspace, and how it was found."""
+    """A workspace and its state."""
 
     path: Path
     words: str
 
 
 def branch_of(card: str) -> str:
-    """The branch of a card's worktree."""
+    """Return the branch of a card's worktree."""
     return f"holdfast/{card}"
 
 
 def check(workspace: str) -> None:
-    """Refuse what can never work, when the card is made."""
+    """Refuse a workspace that could never be used, when the card is created."""
     kind, _, path = workspace.partition(":")
     if kind == "scratch":
         return
@@ -51,7 +51,7 @@ def _is_repository(place: Path) -> bool:
 
 
 def prepare(card: Card, root: Path, *, anew: bool) -> WorkspaceState:
-    """Make it if it is not there yet, and look at it. `anew`: nobody counts on what was in it."""
+    """Return the workspace and its state. It is created for a first run or with `anew`; else it must exist."""
     kind, _, path = card.workspace.partition(":")
     if kind == "dir":
         place = Path(path).expanduser()
@@ -75,7 +75,7 @@ def _worktree(card: Card, repository: Path, own: Path, *, anew: bool) -> Workspa
     if not repository.is_dir():
         raise Unusable(f"the repository {repository} is gone")
     origin = _repository(repository)
-    if own.is_dir() and not card.runs:  # we were killed while it was made: it may be half there
+    if own.is_dir() and not card.runs:  # the gateway was killed while it was created: it may be incomplete
         _manage(origin, "prune")
         with suppress(Unusable):
             _manage(origin, "remove", str(own))
@@ -116,7 +116,7 @@ def _some(count: int, one: str, many: str) -> str:
 
 
 def diff(card: Card, root: Path, limit: int) -> str:
-    """What is different in it from where it began, as far as git knows."""
+    """Return the diff since its beginning, if it is a git repository."""
     kind, _, path = card.workspace.partition(":")
     place = Path(path).expanduser() if kind == "dir" else root / card.id
     if not place.is_dir() or not _is_repository(place):
@@ -136,7 +136,7 @@ def diff(card: Card, root: Path, limit: int) -> str:
 
 
 def unsaved_work(card: Card, root: Path) -> str:
-    """What would be lost with its workspace; nothing when it can go."""
+    """Return what would be lost with the workspace; empty when it can be removed."""
     kind = card.workspace.partition(":")[0]
     own = root / card.id
     if kind == "dir" or not own.is_dir():
@@ -157,11 +157,11 @@ def unsaved_work(card: Card, root: Path) -> str:
 
 
 def remove(card: Card, root: Path) -> None:
-    """Take it away after `unsaved_work` said that nothing is lost. What has work in it after all stays."""
+    """Remove a workspace for which `unsaved_work` found nothing; it stays if there is work in it after all."""
     kind, _, path = card.workspace.partition(":")
     own = root / card.id
     if kind == "scratch" and own.is_dir():
-        own.rmdir()  # which fails if something came into it since
+        own.rmdir()  # fails if a file was added since
     elif kind == "worktree" and own.is_dir():
         if changed := _uncommitted(_repository(own)):
             raise Unusable(f"{_some(changed, 'file', 'files')} changed and not committed in {own}")
@@ -169,7 +169,7 @@ def remove(card: Card, root: Path) -> None:
 
 
 def _uncommitted(repository: Repository) -> int:
-    """How many files are changed or new; git's own list of them ends each with a NUL."""
+    """Return how many files are changed or new."""
     try:
         return status(repository, "-z").count("\0")
     except GitFailed as error:

@@ -101,21 +101,21 @@ class Card(msgspec.Struct, frozen=True):
     status: CardStatus = "triage"
     moved: EventRef = NEVER
     reason: str = ""
-    """Why it stands where it stands."""
+    """Why it is in its column."""
     block: CardBlocked | None = None
     scheduled_at: int | None = None
     comments: tuple[Comment, ...] = ()
     runs: tuple[Run, ...] = ()
     fresh_next: bool = False
-    """Somebody wants a fresh worker."""
+    """The next run is to begin with a new session."""
     attempts: int = 0
-    """Used up since a person touched it last."""
+    """How many attempts were used up since a person last changed the card."""
     failures: int = 0
     """Failures of the infrastructure in a row."""
     again_at: int | None = None
     completed: CardCompleted | None = None
     workspace_removed: bool = False
-    """It was archived since its last run, and its workspace may have been taken away with that."""
+    """Whether it was archived since its last run, so that its workspace may have been removed."""
 
     @property
     def exists(self) -> bool:
@@ -129,7 +129,7 @@ class Card(msgspec.Struct, frozen=True):
 
     @property
     def run(self) -> Run | None:
-        """The open one."""
+        """The run that is not over, if there is one."""
         last = self.runs[-1] if self.runs else None
         return last if last is not None and last.finished is None else None
 
@@ -144,7 +144,7 @@ def fold_card(card: Card, records: Iterable[Record]) -> Card:
 
 
 class CardPosition(NamedTuple):
-    """Where a card stands, and why."""
+    """The column of a card, and why it is there."""
 
     status: CardStatus
     reason: str = ""
@@ -153,7 +153,7 @@ class CardPosition(NamedTuple):
 
 
 def position_after(event: CardEvent, status: CardStatus) -> CardPosition | None:
-    """Where an event puts a card that stands at `status`; None when the card stays where it is."""
+    """Return the column into which an event puts a card that is in `status`; None when the card stays there."""
     match event:
         case CardCreated():
             return CardPosition(event.status)

@@ -1,4 +1,4 @@
-"""What a person can do about a card that nobody but a person will move. Pure."""
+"""Advice for cards that only a person can move. Pure."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def _never_starts(card: Card, profiles: frozenset[str], dead_parents: list[Paren
 
 
 def unblocking(card: str, *, refused: bool) -> list[str]:
-    """The commands that let a blocked card go on; a plain unblock of one that may not go fresh would block it again."""
+    """Return the commands that unblock a card. Where its policy forbids a new session, a plain unblock is not one."""
     if refused:
         return [f"holdfast card unblock {card} --fresh", f"holdfast card edit {card} --resume auto"]
     return [f"holdfast card unblock {card} -m TEXT"]
 
 
 def what_unblocking_does(card: str, policy: ResumePolicy, *, refused: str) -> str:
-    """The same as a sentence."""
+    """Return `unblocking` as a sentence."""
     if refused:
         again = f"Its policy is `resume`, and that cannot be: {refused.rstrip('.')}."
         return f"{again} `holdfast card unblock {card} --fresh` starts it with a new session."

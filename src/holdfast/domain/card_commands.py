@@ -1,4 +1,4 @@
-"""What the board can be told."""
+"""Commands about cards and boards."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`decide_card`: what a command means for a card as it is now. Events out, or a clear refusal.
 
-Whatever takes a running card away from its worker ends the run first, in the same append: from then on nothing
-that the worker says about the card counts.
+Every command that takes a running card away from its worker ends the run first, in the same append: from then on what
+the worker reports about the card is ignored.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ BY_HAND: tuple[CardStatus, ...] = ("triage", "todo", "scheduled", "ready", "revi
 
 
 def decide_card(card: Card, command: CardCommand, *, id: str, by: Actor, now: int) -> list[CardEvent]:
-    """The events that the command causes. `id` is the command's id."""
+    """Return the events that the command causes. `id` is the command's id."""
     if not card.exists:
         raise NotFound(f"There is no card {card.id}.", hint="`holdfast card list` lists them.")
     if card.status == "archived" and not isinstance(command, RetryCard | MoveCard | CommentCard):
@@ -114,7 +114,7 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: Actor, now: in
 
 
 def decide_board(name: str, board: Board | None, command: BoardCommand, *, by: Actor, runs: bool) -> BoardEvent:
-    """The event that a command about a board causes; `board` is as it is now, `runs` whether a card of it does."""
+    """Return the event that a command about a board causes. `runs` is whether a card of the board is running."""
     if isinstance(command, CreateBoard):
         if board is not None:
             raise Conflict(f"There is a board {name} already.")
@@ -141,7 +141,7 @@ def decide_board(name: str, board: Board | None, command: BoardCommand, *, by: A
 
 
 def end_run(card: Card, reason: str) -> list[CardEvent]:
-    """The end of an open run that somebody else wants; progress and the like are for whoever knows the session."""
+    """Return the end of an open run that its worker did not end; the caller adds what only the session can tell."""
     run = card.run
     if run is None:
         return []
@@ -149,7 +149,7 @@ def end_run(card: Card, reason: str) -> list[CardEvent]:
 
 
 def comment(card: Card, text: str, id: str, by: Actor) -> CardCommented:
-    """What somebody says about it."""
+    """Return the event of a comment."""
     if not text.strip():
         raise Rejected("The comment is empty.")
     return CardCommented(card=card.id, comment=id, text=text, by=by)

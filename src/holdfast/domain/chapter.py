@@ -1,4 +1,4 @@
-"""Chapters: the span of a session that the model sees, as the fold of its events, and what the model is told of it.
+"""Chapters: the span of a session that the model sees, folded from its events; and the notes about them for the model.
 
 A reset opens the next chapter in the same session, compaction puts a summary in the place of its oldest turns.
 Both move a cursor and delete nothing. Rules: `reset.py`, `compaction.py`.
@@ -26,13 +26,13 @@ from holdfast.domain.events.problem import ProblemCode
 from holdfast.domain.history import WHOLE_TURN, Position
 
 INTERRUPTED: ProblemCode = "interrupted"
-"""The code of a summary that was cut: by a message, a stop, the end of the gateway. That is nobody's failure."""
+"""The code of a summary that a message, a stop or a shutdown interrupted. It does not count as a failure."""
 HELPED = 0.8
-"""A summary that leaves more than this of the context was in vain."""
+"""A summary that leaves more than this part of the context counts as ineffective."""
 
 
 def chapter_note(event: ChapterOpened) -> str:
-    """What the model is told first in a new chapter."""
+    """Return the note at the beginning of a new chapter."""
     lines = [
         f"A new chapter of this session begins: {event.reason}. What was said before is not in your context; "
         "nothing of it is lost, the tool `recall` searches it."
@@ -55,7 +55,7 @@ def _line(one: Survivor) -> str:
 
 
 def summary_note(event: SummaryWritten) -> str:
-    """What the model is told in the place of the turns that a summary covers."""
+    """Return the note that replaces the turns which a summary covers."""
     how = "A summary" if event.source == "model" else "A digest, put together by a rule and not by a model,"
     covered = f"of turns up to {event.covers_turn}, which are"
     if event.covers_step:
@@ -68,12 +68,12 @@ def summary_note(event: SummaryWritten) -> str:
 
 
 class Chapter(msgspec.Struct, frozen=True, gc=False):
-    """One chapter as it stands: where the model's context begins, and how far it was made shorter."""
+    """One chapter: where the model's context begins, and how far it was made shorter."""
 
     number: int = 1
     after_turn: int = 0
     opened: ChapterOpened | None = None
-    """None for the first one, which no reset opened."""
+    """None for the first chapter, which no reset opened."""
     opened_at: EventRef | None = None
     summary: SummaryWritten | None = None
     summary_at: EventRef | None = None
@@ -83,26 +83,26 @@ class Chapter(msgspec.Struct, frozen=True, gc=False):
     last: EventRef | None = None
     """The last event of a compaction."""
     failures: int = 0
-    """In a row."""
+    """Failed summaries in a row."""
     ineffective: int = 0
     """Summaries in a row that did not make the context small enough."""
     use_digest: bool = False
     """A person chose the digest rather than another try, until the model has answered."""
     trims: tuple[ToolResultsTrimmed, ...] = ()
-    """What was done to the results of tools that no summary covers."""
+    """The trims of tool results that no summary covers yet."""
     trimmed_at: EventRef | None = None
     hand_over: SummaryWritten | None = None
-    """The note for the next chapter, while nothing has been said since."""
+    """The note for the next chapter; None once a later turn has made it out of date."""
     hand_over_failures: int = 0
 
     @property
     def start(self) -> int:
-        """The model sees the turns behind this one as a whole."""
+        """The last turn that the model does not see as a whole."""
         return self.after_turn if self.summary is None else max(self.after_turn, self.summary.covers_turn)
 
     @property
     def covered(self) -> Position:
-        """Where the model's context begins, apart from what is kept of a turn that is covered in part."""
+        """Where the model's context begins; the inputs of a partly covered turn are kept besides."""
         summary = self.summary
         if summary is None or summary.covers_turn <= self.after_turn:
             return (self.after_turn, WHOLE_TURN)
@@ -115,12 +115,12 @@ class Chapter(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def provisional(self) -> bool:
-        """Whether a digest stands where a summary should be."""
+        """Whether a digest is in use because no summary has succeeded."""
         return self.summary is not None and self.summary.source == "digest"
 
 
 def compaction_after(event: SummaryEvent, *, requested: bool, running: bool) -> tuple[bool, bool]:
-    """Whether a summary is still requested after an event, and whether somebody is writing it."""
+    """Return whether a summary is still requested after an event, and whether it is being written."""
     match event:
         case SummaryRequested():
             return True, running
@@ -175,7 +175,7 @@ def evolve_compaction(chapter: Chapter, event: SummaryEvent | ToolResultsTrimmed
 
 
 def _evolve_hand_over(chapter: Chapter, event: SummaryEvent) -> Chapter:
-    """The note to the next chapter leaves this one as it is."""
+    """Return the chapter after an event about the note for the next one."""
     match event:
         case SummaryRequested():
             return replace(chapter, requested=event, hand_over=None, hand_over_failures=0)

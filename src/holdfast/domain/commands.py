@@ -1,4 +1,4 @@
-"""Everything that Holdfast can be told, as one closed tagged union.
+"""All commands of people and clients, as one closed tagged union. (Shell commands are tasks: `task.py`.)
 
 A command is a request in the imperative. It carries no id of its own: the id is minted by the
 client and travels beside it (`Idempotency-Key`), so that a retry is stored once.

@@ -39,45 +39,45 @@ from holdfast.domain.session_fold import after
 
 OnFailure = Literal["digest", "pause"]
 VAIN = 3
-"""After so many summaries in a row that did not help, nobody tries again while the context fits."""
+"""After this many ineffective summaries in a row none is tried again while the context fits."""
 AGAIN_FIRST_MS, AGAIN_MOST_MS, AGAIN_TIMES = 30_000, 3_600_000, 8
 HAND_OVER_ATTEMPTS = 2
 TRIM_ABOVE = 400
-"""Shorter results are not worth a note."""
+"""Results up to this many characters are not trimmed."""
 NOTE_CHARACTERS = 200
-"""The note in the place of a result is shorter than this."""
+"""The note that replaces a result is shorter than this."""
 SUMMARY_TOKENS = 1_000
-"""About how long a summary becomes."""
+"""The usual length of a summary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionRules:
-    """`[compaction]`, for one session."""
+    """The settings of `[compaction]`, for one session."""
 
     threshold: int = 100_000
     """Tokens; 0 never compacts by itself."""
     limit: int = 125_000
-    """What does not fit any more."""
+    """Tokens above which a request does not fit."""
     keep_recent: int = 3
-    """So many of the last turns stay word by word."""
+    """How many of the last turns are kept word for word."""
     on_failure: OnFailure = "digest"
 
     @property
     def off(self) -> bool:
-        """Whether nothing is ever made shorter unless a person asks for it."""
+        """Whether a context is made shorter only when a person asks for it."""
         return not self.threshold and not self.limit
 
 
 @dataclass(frozen=True, slots=True)
 class Trim:
-    """Show notes in the place of long tool results."""
+    """Replace long tool results by notes."""
 
     event: ToolResultsTrimmed
 
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Put a summary in the place of the turns up to this one, or write the note for the next chapter."""
+    """Replace the turns up to this one by a summary, or write the note for the next chapter."""
 
     covers: int
     reason: str
@@ -90,7 +90,7 @@ class Compact:
 
     @property
     def end(self) -> Position:
-        """Where it ends."""
+        """The position up to which it covers the conversation."""
         return (self.covers, self.covers_step or WHOLE_TURN)
 
 
@@ -103,7 +103,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class TooLong:
-    """Nothing can be made shorter any more."""
+    """The context is too long, and nothing in it can be made shorter."""
 
     problem: Problem
 
@@ -118,12 +118,12 @@ class Sizes:
 
     @property
     def goal(self) -> int:
-        """How large it should be afterwards."""
+        """The size to reach by making it shorter."""
         return self.threshold // 2
 
 
 def sizes(session: Session, rules: CompactionRules, *, unmeasured: int = 0) -> Sizes:
-    """By the settings, and by what the model has refused. A limit of 0 is none."""
+    """Return the sizes by the settings and by what the model has refused. A limit of 0 is none."""
     limit, threshold = rules.limit, rules.threshold or rules.limit
     if session.refused_tokens and not rules.off:
         refused = session.refused_tokens - 1
@@ -138,7 +138,7 @@ def sizes(session: Session, rules: CompactionRules, *, unmeasured: int = 0) -> S
 
 
 def at_rest(session: Session, rules: CompactionRules, *, now: int) -> Compact | Trim | None:
-    """What is worth doing while nobody waits."""
+    """Return what to do about the context of an idle session."""
     chapter, last = session.chapter, session.turns
     if (wanted := chapter.requested) is not None:
         if wanted.purpose == "hand_over":
@@ -150,7 +150,7 @@ def at_rest(session: Session, rules: CompactionRules, *, now: int) -> Compact | 
 
 
 def _too_early(session: Session, now: int) -> bool:
-    """After a failure it waits for its time; when it has none, until another turn has ended."""
+    """Return whether to wait after a failure: until its `retry_at`, or without one until another turn has ended."""
     failed, ended = session.chapter.failed, session.last_turn
     if failed is None:
         return False
@@ -161,7 +161,7 @@ def _too_early(session: Session, now: int) -> bool:
 
 
 def due(session: Session, rules: CompactionRules) -> Compact | Trim | None:
-    """What nobody has to ask for."""
+    """Return what is done without a request: replace a digest by a summary, or shorten what is above the threshold."""
     chapter, last = session.chapter, session.turns
     if chapter.provisional and chapter.summary is not None:
         return Compact(
@@ -185,7 +185,7 @@ def due(session: Session, rules: CompactionRules) -> Compact | Trim | None:
 def needed_before_call(
     session: Session, rules: CompactionRules, *, now: int, unmeasured: int = 0
 ) -> Trim | Compact | Pause | TooLong | None:
-    """What must be done before the model can be asked. `unmeasured` are tokens that no request has had so far."""
+    """Return what must be done before the next model request; `unmeasured` are tokens that no request had so far."""
     turn, found = session.turn, sizes(session, rules, unmeasured=unmeasured)
     assert turn is not None
     if not found.limit or found.size <= found.threshold:
@@ -200,7 +200,7 @@ def needed_before_call(
     if (cut := _cut_unanswered(session, found, last, reason)) is not None:
         return cut
     if turn.failed is None and (found.size <= rules.limit or session.fixed_tokens + unmeasured > found.limit // 2):
-        return None  # nobody has refused what is left, or no message takes the room: ask
+        return None  # the model has not refused this size, or no message could be made shorter: try the request
     return TooLong(_too_long(session, turn, found))
 
 
@@ -211,13 +211,13 @@ def _over(session: Session, found: Sizes) -> str:
 
 
 def _last_answered(turn: Turn) -> Position:
-    """The last step whose results the model has answered to."""
+    """Return the last step whose results the model has answered."""
     step = (turn.step if turn.answered else turn.step - 1) - 1
     return (turn.number, step) if step > 0 else (turn.number - 1, WHOLE_TURN)
 
 
 def _trim_old(session: Session, found: Sizes, last: Position, reason: str) -> Trim | None:
-    """The oldest results up to the one that makes it small enough, if that is worth it."""
+    """Trim the oldest results until the context is small enough, if that frees enough."""
     freed, covers = 0, None
     for message in session.seen:
         at = position(message)
@@ -248,7 +248,7 @@ def _cut_unanswered(session: Session, found: Sizes, last: Position, reason: str)
 
 
 def _share(lengths: list[int], room: int) -> int:
-    """How many characters each may have, so that all of them together have no more than `room`."""
+    """Return how many characters each may keep, so that together they have no more than `room`."""
     lengths = sorted(lengths)
     for index, length in enumerate(lengths):
         share = room // (len(lengths) - index)
@@ -276,8 +276,9 @@ def _trim(session: Session, found: Sizes, covers: Position, *, above: int, keep:
 
 
 def size_after(session: Session, visible: History) -> int:
-    """About how many tokens a request has when the model sees this instead. The provider's own count holds as far as
-    it goes: what is in it and in no message does not become less.
+    """Return about how many tokens a request has when the model sees these messages instead.
+
+    What the provider counted beyond the messages stays as it is.
     """
     size, estimated = session.size, session.seen.tokens() + session.fixed_tokens
     gone = session.seen.tokens() - visible.tokens()
@@ -285,7 +286,7 @@ def size_after(session: Session, visible: History) -> int:
 
 
 def size_after_summary(session: Session, made: SummaryWritten) -> int:
-    """About how many tokens a request has with this summary."""
+    """Return about how many tokens a request has with this summary."""
     return size_after(session, after(session, [made], at=session.updated_at).seen)
 
 
@@ -314,7 +315,7 @@ def _summarise(
 
 
 def _boundary(session: Session, found: Sizes, last: Position, keep_recent: int) -> Position | None:
-    """How far a summary should reach: as many turns stay as was asked for if that is enough; else no more is covered
+    """Return how far a summary should reach: all but `keep_recent` turns if that is enough; else no more is covered
     than makes the context half as large as it may be.
     """
     covered, seen = session.chapter.covered, session.seen
@@ -339,11 +340,11 @@ def _boundary(session: Session, found: Sizes, last: Position, keep_recent: int) 
         if left <= (found.threshold * 9 // 10 if end == recent else found.goal):
             return end
     enough = candidates[-1][0] > ended and left <= found.threshold
-    return candidates[-1] if enough or found.size > found.limit else None  # while it fits, nobody waits in vain
+    return candidates[-1] if enough or found.size > found.limit else None  # while it fits, no turn waits for a summary
 
 
 def retry_at(chapter: Chapter, *, now: int) -> int | None:
-    """When a summary that failed now is tried again by itself: later each time, and not for ever."""
+    """Return when a summary that failed now is retried automatically: later each time; None after the last retry."""
     if chapter.failures + 1 >= AGAIN_TIMES:
         return None
     return now + min(AGAIN_MOST_MS, AGAIN_FIRST_MS << 2 * chapter.failures)
@@ -359,7 +360,7 @@ OFF = (
 
 
 def _too_long(session: Session, turn: Turn, found: Sizes) -> Problem:
-    """Nothing in it can be left out: say what takes the room, and what helps."""
+    """Return the problem of a context that cannot be made shorter: what is large in it, and what helps."""
     largest = max(session.seen, key=message_size)
     tokens, fixed = message_size(largest), session.fixed_tokens
     if fixed > tokens:

@@ -1,8 +1,8 @@
-"""What the dispatcher does with a card: start it or say why not, with which session, with which words. Pure.
+"""The rules of the dispatcher: which cards start, in which session, with which input, and what an end means. Pure.
 
-not_startable_reason  →  why a card is not started, or nothing
-choose_session        →  whose session the next run goes on with
-first_input           →  what the worker is told first
+not_startable_reason  →  why a card is not started; empty if it can be
+choose_session        →  the session that the next run continues, or a new one
+first_input           →  what the worker reads first
 run_verdict           →  what the end of a turn means for the card
 """
 
@@ -20,7 +20,7 @@ from holdfast.domain.text import duration
 
 COOL_FIRST_MS, COOL_MOST_MS, COOL_TIMES = 60_000, 3_600_000, 10
 ENDS = 5
-"""So many ends of earlier runs are told."""
+"""How many earlier runs a new worker reads about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +39,15 @@ class StartConditions:
     with_profile: int = 0
     max_per_profile: int = 0
     policy: ResumePolicy = "auto"
-    """What holds for the card: its own policy, or else its profile's, or else that of the settings."""
+    """The effective policy: the card's own, else its profile's, else that of the settings."""
     refused: str = ""
-    """Why the policy `resume` keeps it from going on, if it does."""
+    """Why the policy `resume` would block it again; empty if it would not."""
     previous_worker: str = ""
-    """What is known of an old worker that has not ended yet."""
+    """The processes of an earlier worker that still run; empty if there are none."""
 
 
 def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -> str:
-    """Why it is not started; nothing when it can be."""
+    """Return why a card is not started; empty when it can be."""
     match card.status:
         case "triage":
             return f"It is in triage: somebody has to promote it (`holdfast card promote {card.id}`)."
@@ -57,7 +57,7 @@ def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -
             kind = card.block.block_kind if card.block is not None else "needs_input"
             end = "" if card.reason.endswith((".", "!", "?")) else "."
             then = what_unblocking_does(card.id, conditions.policy, refused=conditions.refused)
-            if conditions.refused and conditions.refused in card.reason:  # which says all of it already
+            if conditions.refused and conditions.refused in card.reason:  # the reason says it already
                 then = then[then.index("`holdfast") :]
             return f"It is blocked ({kind}): {card.reason}{end} {then}"
         case "review":
@@ -106,15 +106,15 @@ def _run(count: int, which: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class SessionChoice:
-    """Whose session the next run goes on with."""
+    """The session that the next run continues, or why it begins a new one."""
 
     resumes: Run | None = None
     fresh_because: str = ""
-    """Why it does not resume, where that could have been expected; a warning on the card."""
+    """Why it begins a new session although there is one to resume; shown as a warning on the card."""
     refused: str = ""
-    """The policy is `resume`, and it cannot."""
+    """Why it cannot resume although the policy is `resume`."""
     asked_fresh: bool = False
-    """Somebody asked for a fresh start; nothing to warn of."""
+    """Whether a new session was asked for, so that there is no warning."""
 
 
 def choose_session(card: Card, policy: ResumePolicy, *, missing: str = "") -> SessionChoice:
@@ -136,12 +136,12 @@ def choose_session(card: Card, policy: ResumePolicy, *, missing: str = "") -> Se
 
 
 def resumable(card: Card) -> Run | None:
-    """The most recent run that got anywhere; one that died at once without a word is no reason to forget it."""
+    """Return the most recent run with progress; runs that failed at once are skipped."""
     return next((run for run in reversed(card.runs) if run.finished is not None and run.finished.progress), None)
 
 
 INNOCENT = frozenset({"", "network", "quota"})
-"""Ends that say nothing about the session: it was not even tried."""
+"""Failures that are no reason against resuming the session."""
 
 
 def _against(card: Card, last: Run) -> str:
@@ -159,7 +159,7 @@ def _against(card: Card, last: Run) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FirstInput:
-    """What the worker is told: a note from the board, and its next user turn."""
+    """The first input of a run: a note from the board, and the user message."""
 
     note: str
     text: str
@@ -191,13 +191,13 @@ def first_input(card: Card, choice: SessionChoice, *, found: str, hand_over: str
 
 
 def earlier_runs(card: Card) -> str:
-    """For a worker that does not know what was before."""
+    """Return how the earlier runs ended, for a worker with a new session."""
     ends = [(run.number, run.finished) for run in card.runs[-ENDS:] if run.finished is not None]
     return "\n".join(f"Run {number} ended as {end.outcome}: {end.reason}" for number, end in ends)
 
 
 def unread_comments(card: Card, last: Run) -> list[Comment]:
-    """What people wrote since that run ended, and what it did not hear any more."""
+    """Return the comments that the worker of that run has not read."""
     assert last.finished is not None
     assert last.ended is not None
     missed, since = set(last.finished.unread_comments), last.ended.version
@@ -209,7 +209,7 @@ def _quoted(comments: Iterable[Comment]) -> str:
 
 
 def comment_input(by: str, text: str) -> str:
-    """A comment for a worker that runs."""
+    """Return the input by which a running worker gets a comment."""
     return f"[{by} wrote:]\n{text}"
 
 
@@ -235,8 +235,8 @@ class RunVerdict:
 
 
 def run_verdict(card: Card, *, outcome: str, reason: str, problem: Problem | None, limit: int, now: int) -> RunVerdict:
-    """Infrastructure cools down and costs no attempt; what the worker did itself does; what only a person can
-    mend blocks.
+    """Return what the end of a turn means for the card: a failure of the infrastructure is retried later and costs no
+    attempt, any other failure costs one, and what only a person can change blocks the card.
     """
     run = card.run
     if outcome == "stopped":
@@ -271,7 +271,7 @@ def _counted(card: Card, failure: Failure, reason: str, limit: int) -> RunVerdic
 
 
 def timed_out(card: Card, failure: Failure, reason: str, *, limit: int, now: int) -> RunVerdict:
-    """A run that was ended because it took too long, or because nothing moved."""
+    """Return the verdict on a run that took too long or made no progress."""
     return _cool(card, failure, reason, now) if failure == "frozen" else _counted(card, failure, reason, limit)
 
 

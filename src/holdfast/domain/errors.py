@@ -5,7 +5,7 @@ HoldfastError
 │   ├── NotFound    there is no such thing (or the prefix fits nothing)
 │   ├── Gone        it was here and was deleted on request
 │   ├── TooLarge    over a stated limit
-│   └── Unauthorized  the credential does not count, or not any more
+│   └── Unauthorized  the credential is not valid, or no longer
 ├── Conflict        lost a race or contradicts an earlier command
 │   ├── VersionConflict  a stream has moved on since it was read: read it again and decide anew
 │   └── Fenced      a later worker holds the lease: stop working
@@ -43,11 +43,11 @@ class TooLarge(Rejected):
 
 
 class Unauthorized(Rejected):
-    """The credential does not count, or not any more."""
+    """The credential is not valid, or no longer."""
 
 
 class Conflict(HoldfastError):
-    """Somebody else was first, or an earlier command says otherwise."""
+    """Another write was first, or an earlier command contradicts this one."""
 
 
 class VersionConflict(Conflict):

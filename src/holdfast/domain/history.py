@@ -44,7 +44,7 @@ class AgentMessage(StatePart, frozen=True):
 
 
 class ToolResult(StatePart, frozen=True):
-    """What a tool call came to."""
+    """The result of a tool call."""
 
     turn: int
     call: str
@@ -57,7 +57,7 @@ class ToolResult(StatePart, frozen=True):
 
 
 class Note(StatePart, frozen=True):
-    """What the runtime tells the model in plain words: an interruption, an unknown outcome."""
+    """A message from the runtime to the model: an interruption, an unknown outcome."""
 
     turn: int
     text: str
@@ -86,7 +86,7 @@ def message_size(message: Message) -> int:
 
 
 def position(message: Message) -> Position:
-    """Return where a message stands."""
+    """Return the position of a message."""
     return (message.turn, message.step)
 
 
@@ -119,7 +119,7 @@ class History(Sequence[Message]):
         self._messages = list(messages)
         self._length = len(self._messages)
         self._totals = [0]
-        """The tokens of the first n messages, as far as somebody asked."""
+        """The tokens of the first n messages, computed as far as they were needed."""
 
     def extended(self, messages: Iterable[Message]) -> History:
         """Return this history with more messages at its end."""

@@ -1,4 +1,4 @@
-"""Where a stored line stands in the log, readable whatever its event is."""
+"""The location of a stored line in the log, readable even if its event is not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _decode = msgspec.json.Decoder(Location).decode
 
 
 def location(line: bytes) -> Location | None:
-    """Where a stored line stands, unless not even that can be read."""
+    """Return the location of a stored line; None if not even that can be read."""
     try:
         return _decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -27,7 +27,7 @@ def location(line: bytes) -> Location | None:
 
 
 def unreadable_line(line: bytes, error: Exception) -> Corrupt:
-    """What to say of a line whose event this version does not know."""
+    """Return the error for a line whose event this version cannot read."""
     where = location(line)
     name = f"A stored event ({line[:80]!r}…)" if where is None else f"Event {where.version} of {where.stream}"
     return Corrupt(

@@ -47,7 +47,7 @@ MINUTE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
-    """How far a turn may go by itself."""
+    """The limits of a turn: how far it may go without a person."""
 
     steps: int = 100
     tokens: int = 0
@@ -67,7 +67,7 @@ class Partial:
     text: str = ""
     thinking: str = ""
     at: int = 0
-    """When it was saved last: the last sign of life of whoever was at work."""
+    """When it was last saved, which is the last sign of life of the worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +134,19 @@ class Sleep:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Stand still until a person has chosen."""
+    """Wait until a person has chosen."""
 
     wait: WaitOpened
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Nothing to do until somebody says something."""
+    """Nothing to do until there is a new input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The agent's own next move: its driver says which."""
+    """The driver decides the next move of its agent."""
 
 
 SessionStep = Begin | Join | Finish | Sleep | Rest
@@ -191,9 +191,9 @@ def session_step(
 
 
 def builtin_step(session: Session, limits: TurnLimits, *, now: int, unmeasured: int = 0) -> BuiltinStep:
-    """The next move of our own agent: carry out a call, make the context shorter, or ask the model.
+    """Return the next move of the built-in agent: carry out a call, make the context shorter, or ask the model.
 
-    `unmeasured` are tokens of the next request that its session does not know of.
+    `unmeasured` are tokens of the next request that are not in the session.
     """
     turn = session.turn
     if turn is None:
@@ -213,7 +213,7 @@ def builtin_step(session: Session, limits: TurnLimits, *, now: int, unmeasured: 
 def _before_call(
     session: Session, turn: Turn, limits: TurnLimits, *, now: int, unmeasured: int
 ) -> Compact | Trim | Ask | Finish | None:
-    """What must be done before the model can be asked at all."""
+    """Return what must be done before the model can be asked; None if nothing."""
     match needed_before_call(session, limits.compaction, now=now, unmeasured=unmeasured):
         case TooLong(problem=problem):
             return Finish(turn.number, "failed", problem.message, problem)
@@ -226,12 +226,12 @@ def _before_call(
 
 
 def worked_by_log(turn: Turn, *, now: int) -> int:
-    """Milliseconds that a turn was worked on, as far as the times of its events tell."""
+    """Return for how many milliseconds a turn was worked on, by the times of its events."""
     return max(0, now - turn.started.at - turn.stood_still_ms)
 
 
 def _over_limit(turn: Turn, limits: TurnLimits, worked_ms: int) -> Problem | None:
-    """Looked at between two steps; what runs is never cut by a limit."""
+    """Return which limit the turn has passed. Checked between steps only: no limit interrupts a call."""
     hint = "Send a message to go on, or raise the limit of its profile."
     if turn.answered and turn.step >= limits.steps:
         message = f"It took {turn.step} steps, the most that its profile allows."
@@ -253,7 +253,7 @@ RETRY_MOST_MS = 120_000
 def retry_wait(
     session: Session, problem: Problem, *, after_ms: int | None, now: int, limits: TurnLimits
 ) -> WaitOpened | None:
-    """The wait before the same step is tried again: as long as the provider says, else doubling.
+    """Return the wait before the same step is tried again: as long as the provider says, else doubling.
 
     None when it was tried often enough.
     """
@@ -294,13 +294,13 @@ def failure_events(
 
 
 def wait_id(session: Session, turn: Turn) -> str:
-    """The next wait of a turn, unique in the whole home and the same for whoever computes it."""
+    """Return the id of a turn's next wait: unique in the home, and the same whenever it is computed."""
     name = f"{session.id}/{turn.number}/{turn.waits + 1}"
     return blake2s(name.encode(), digest_size=6).hexdigest()
 
 
 def stop_reason(session: Session) -> str | None:
-    """Why the running turn must end now, if it must."""
+    """Return why the running turn must end now; None if it may go on."""
     turn = session.turn
     if turn is None:
         return None
@@ -313,14 +313,14 @@ def stop_reason(session: Session) -> str | None:
 
 
 def _begin(session: Session) -> Begin:
-    """The first message; or the first that interrupts, together with what was to steer the turn that it ended."""
+    """Begin with the first message; or with the first that interrupts and those that were to steer before it."""
     first = interrupting(session.queue) or session.queue[:1]
     by_person = any(is_person(queued.event.by) for queued in first)
     return Begin(session.turns + 1, [queued.event.input for queued in first], by_person)
 
 
 def closing_events(session: Session, finish: Finish, partial: Partial, *, now: int) -> list[AnyEvent]:
-    """The events that end a turn: a cut answer as partial, every open call with an outcome, the end."""
+    """Return the events that end a turn: a partial answer, an outcome for every open call, the end."""
     turn = session.turn
     events: list[AnyEvent] = []
     if turn is not None:
@@ -334,7 +334,7 @@ def closing_events(session: Session, finish: Finish, partial: Partial, *, now: i
 
 
 def interrupted_answer(turn: Turn, partial: Partial, reason: str) -> ModelInterrupted:
-    """The partial answer of the open step, as a fact."""
+    """Return the event of the open step's partial answer, if there is one."""
     return ModelInterrupted(
         turn=turn.number, step=turn.step, text=partial.text, thinking=partial.thinking, reason=reason
     )

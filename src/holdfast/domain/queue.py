@@ -1,6 +1,6 @@
-"""The queue of a session: what was said and no turn has taken yet. People may still change it.
+"""The queue of a session: inputs that no turn has taken yet. People may still change them.
 
-Pure functions from one queue to the next; `session.py` folds with them, `session_rules.py` says what may be asked.
+Pure functions from one queue to the next; `turn_fold.py` folds with them, `session_rules.py` checks the commands.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from holdfast.domain.events.session import InputReceived, InputRevised, InputWit
 
 
 class QueuedInput(msgspec.Struct, frozen=True, gc=False):
-    """Something said that no turn has taken yet, as it reads now."""
+    """An input in the queue, with all its revisions."""
 
     event: InputReceived
     received: EventRef
@@ -28,14 +28,12 @@ Queue = tuple[QueuedInput, ...]
 
 
 def urgent(queue: Queue) -> list[QueuedInput]:
-    """Those that steer or interrupt, in their order."""
+    """Return the inputs that steer or interrupt, in their order."""
     return [queued for queued in queue if queued.event.mode != "queue"]
 
 
 def interrupting(queue: Queue) -> list[QueuedInput]:
-    """The first that interrupts, after those before it that were to steer: they are answered in the order in which
-    they were said. Empty when none interrupts.
-    """
+    """Return the first input that interrupts, preceded by those before it that steer. Empty when none interrupts."""
     found: list[QueuedInput] = []
     for queued in urgent(queue):
         found.append(queued)
@@ -45,19 +43,19 @@ def interrupting(queue: Queue) -> list[QueuedInput]:
 
 
 def find(queue: Queue, input: str) -> QueuedInput | None:
-    """The one with this id, if it is still there."""
+    """Return the input with this id, if it is still queued."""
     return next((queued for queued in queue if queued.event.input == input), None)
 
 
 def revised(received: InputReceived, change: InputRevised) -> InputReceived:
-    """What it says after a change."""
+    """Return an input after a revision."""
     text = received.text if change.text is None else change.text
     mode = received.mode if change.mode is None else change.mode
     return msgspec.structs.replace(received, text=text, mode=mode)
 
 
 def revise(queue: Queue, change: InputRevised) -> Queue:
-    """The queue after a change; a place behind the end is the end."""
+    """Return the queue after a revision; a place behind the end is the end."""
     old = find(queue, change.input)
     if old is None:
         return queue
@@ -69,12 +67,12 @@ def revise(queue: Queue, change: InputRevised) -> Queue:
 
 
 def withdraw(queue: Queue, input: str) -> Queue:
-    """The queue without it."""
+    """Return the queue without this input."""
     return tuple(queued for queued in queue if queued.event.input != input)
 
 
 def take(queue: Queue, inputs: list[str]) -> tuple[list[QueuedInput], Queue]:
-    """Those that a turn takes, in the order in which it takes them; and those that stay."""
+    """Return the inputs that a turn takes, in its order, and the queue that is left."""
     if len(inputs) == 1 and queue and queue[0].event.input == inputs[0]:  # nearly always
         return [queue[0]], queue[1:]
     known = {queued.event.input: queued for queued in queue}
@@ -84,7 +82,7 @@ def take(queue: Queue, inputs: list[str]) -> tuple[list[QueuedInput], Queue]:
 
 
 def edited(records: list[Record]) -> tuple[set[str], dict[str, InputReceived]]:
-    """Which messages were taken back, and how each reads after all changes."""
+    """Return the ids of withdrawn inputs, and every input after all its revisions."""
     withdrawn: set[str] = set()
     reads: dict[str, InputReceived] = {}
     for record in records:

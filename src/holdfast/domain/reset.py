@@ -29,14 +29,14 @@ from holdfast.domain.text import duration
 
 RunningChoice = Literal["keep", "stop all"]
 QUIET_LOOKS = 3
-"""So many looks in a row must find a command idle before a rule stops it for that."""
+"""How many samples in a row must find a command idle before a rule stops it for that."""
 CHECK_MS = 30_000
-"""So often somebody looks whether the reason for a postponement is still there."""
+"""How often a postponed reset is checked again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetRules:
-    """What holds for one session, after session, profile and config had their say."""
+    """The effective rules of one session: its own policy, else its profile's, else config.toml's."""
 
     mode: ResetMode = "none"
     idle_ms: int = 24 * 3_600_000
@@ -51,7 +51,7 @@ class ResetRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetClockReading:
-    """Now, in both senses."""
+    """The current time by the wall clock and in time that the machine was awake."""
 
     now: int
     fresh_at: int = 0
@@ -74,14 +74,14 @@ class RunningTask:
     command: str
     pid: int | None
     process: bool
-    """A command, and no agent."""
+    """Whether it is a command, not an agent."""
     lifetime: str
     age_ms: int
     activity: str
     detail: str
     evidence: str
     quiet_looks: int = 0
-    """How many looks in a row found it at no work and in nobody's use."""
+    """How many samples in a row found it idle and unused."""
 
     @property
     def doing(self) -> str:
@@ -91,7 +91,7 @@ class RunningTask:
 
 @dataclass(frozen=True, slots=True)
 class NotDue:
-    """Nothing to do; the rule that comes next and when, if nothing happens until then."""
+    """No reset is due. `rule` is the next one, due `at` this time unless there is activity before."""
 
     rule: ResetRule | None = None
     at: int | None = None
@@ -119,7 +119,7 @@ class Due:
 
 
 def next_reset(begun_at: int | None, rules: ResetRules, moment: ResetClockReading) -> Due | NotDue:
-    """Whether a reset fell due, by the rule that was first; an empty chapter has nothing to reset."""
+    """Return the reset that fell due, by the rule that was first. An empty chapter is not reset."""
     if begun_at is None or rules.mode == "none":
         return NotDue()
     fallen: list[Due] = []
@@ -146,7 +146,7 @@ def next_reset(begun_at: int | None, rules: ResetRules, moment: ResetClockReadin
 def decide_reset(
     session: Session, rules: ResetRules, moment: ResetClockReading, running: list[RunningTask]
 ) -> NotDue | ResetPostponed | Reset:
-    """The one thing to do about it now."""
+    """Return what to do about a session's reset now."""
     if session.card:
         return NotDue()  # the next run goes on with it
     if (
@@ -155,7 +155,7 @@ def decide_reset(
         or session.archived
         or session.last_active.at != moment.fresh_at
     ):
-        return NotDue()  # somebody was here meanwhile
+        return NotDue()  # there was activity meanwhile
     found = next_reset(session.first_input.at, rules, moment)
     if isinstance(found, NotDue):
         return found
@@ -173,7 +173,7 @@ def decide_reset(
 
 
 def reset_blockers(session: Session, now: int) -> list[Blocker]:
-    """What no reset cuts, a person's neither."""
+    """Return what prevents any reset, including one that a person asks for."""
     turn = session.turn
     if turn is not None and turn.wait is not None:
         since = duration(now - turn.last_done.at)
@@ -191,19 +191,19 @@ def reset_blockers(session: Session, now: int) -> list[Blocker]:
 
 
 def check_at_rest(session: Session, now: int) -> None:
-    """Refuse what would cut something."""
+    """Refuse a reset that would interrupt something."""
     if blockers := reset_blockers(session, now):
         stop = f"`holdfast stop {session.id}` first." if session.turn is not None else "Try again when that is over."
         raise Conflict(f"It is still at work: {blockers[0].reason}.", hint=stop)
 
 
 def _postpones(one: RunningTask, rules: ResetRules) -> bool:
-    """Only work at hand, and only work that is not older than anybody believes."""
+    """Whether a task postpones a reset: only if it is working, and began less than the limit ago."""
     return one.process and one.activity == "working" and one.age_ms < rules.process_max_age_ms
 
 
 def _patience_over(running: list[RunningTask], rules: ResetRules, left: int) -> str:
-    """Which commands were still at work when the limit ended the patience."""
+    """Return a clause that names the commands which still worked when the limit of a postponement was reached."""
     working = [f"{one.task} '{one.title}'" for one in running if _postpones(one, rules)]
     if left > 0 or not working:
         return ""
@@ -235,7 +235,7 @@ AGENTS = "an agent works on in a session of its own"
 def split_running(
     running: list[RunningTask], policy: OnLiveProcess | RunningChoice
 ) -> tuple[list[Survivor], list[Survivor]]:
-    """What is handed over to the next chapter, and what is stopped; a person's wish comes before its lifetime."""
+    """Return the tasks to keep for the next chapter and those to stop. A person's choice overrides lifetimes."""
     kept: list[Survivor] = []
     stopped: list[Survivor] = []
     for one in running:
@@ -271,12 +271,12 @@ def _stopped_by(one: RunningTask, policy: OnLiveProcess | RunningChoice) -> str 
 
 
 def still_postponed(session: Session, coming: NotDue, now: int) -> tuple[ResetPostponed, EventRef] | None:
-    """What postpones a reset, unless the rules have changed and none is due any more."""
+    """Return what postpones a reset; nothing if by changed rules none is due any more."""
     return session.postponed if coming.at is not None and coming.at <= now else None
 
 
 def same_reason(one: ResetPostponed, other: ResetPostponed) -> bool:
-    """Whether they say the same, figures aside."""
+    """Whether two lists of blockers differ in their figures at most."""
 
     def key(postponed: ResetPostponed) -> tuple[object, ...]:
         return (postponed.rule, postponed.until is None, sorted((b.by, b.task) for b in postponed.blockers))
@@ -293,7 +293,7 @@ def open_chapter(
     notify: bool = True,
     hand_over: tuple[str, NoteFrom] = ("", ""),
 ) -> ChapterOpened:
-    """The reset as a fact; refused while something is open that no reset cuts."""
+    """Return the event of a reset; refused while something is open that no reset interrupts."""
     check_at_rest(session, now)
     return ChapterOpened(
         chapter=session.chapter.number + 1,

@@ -26,7 +26,7 @@ JUST_ANSWERED_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """What is known about the time in which nobody worked on a turn, and why."""
+    """How long no worker worked on a turn, and why."""
 
     away_ms: int | None = None
     """Since the last sign of life; None when only the log tells. The log alone may say too much: what runs for
@@ -42,7 +42,7 @@ NO_BREAK = Break()
 def pick_up(
     session: Session, partial: Partial, break_: Break = NO_BREAK, *, now: int, limits: TurnLimits
 ) -> list[AnyEvent]:
-    """What a new worker writes before it goes on with a turn that another one left open.
+    """Return what a new worker writes before it goes on with a turn that an earlier one left open.
 
     The cut answer becomes a fact, effects that may not be repeated become `unknown`, and the turn
     is resumed; or, when it is too old or was resumed too often in vain, it waits for a person. A turn that
@@ -54,7 +54,7 @@ def pick_up(
         return trying
     away = _away(session, turn, partial, break_, now)
     if turn.last_kind == "WaitAnswered" and away <= max(limits.resume_age_ms, JUST_ANSWERED_MS):
-        return trying  # not an interruption: this worker was called by the answer
+        return trying  # not an interruption: the answer started this worker
     cause = turn.suspended or break_.cause
     events = trying
     if turn.asked:
@@ -77,7 +77,7 @@ def pick_up(
 
 
 def _away(session: Session, turn: Turn, partial: Partial, break_: Break, now: int) -> int:
-    """How long nobody worked: the later of the last event and the last sign of life counts."""
+    """Return how long no worker worked on it, since the last event or the last sign of life."""
     by_log = now - max(session.updated_at, partial.at, turn.last_done.at)
     if break_.away_ms is None or 0 <= by_log < break_.away_ms:
         return max(0, by_log)

@@ -22,12 +22,12 @@ NO_LIMITS = Rights()
 
 
 def inherit(rights: Rights, *, session: str, layer: RightsLayer) -> Rights:
-    """The rights of what a session creates: its own, and its profile as one more layer."""
+    """Return the rights of what a session creates: its own, with its profile as one more layer."""
     return Rights(layers=_distinct([*rights.layers, layer]), ancestors=[*rights.ancestors, session])
 
 
 def intersect(first: Rights, second: Rights) -> Rights:
-    """The rights of a session that goes on with other work: the limits of both."""
+    """Return the rights of a session that continues other work: the limits of both."""
     ancestors = second.ancestors if second.depth > first.depth else first.ancestors
     return Rights(layers=_distinct([*first.layers, *second.layers]), ancestors=ancestors)
 
@@ -38,17 +38,17 @@ def covers(limits: Rights, *, profile: str, rights: Rights) -> bool:
 
 
 def strictest(policies: Iterable[Policy]) -> Policy:
-    """What holds when several rules speak: deny before ask, ask before allow."""
+    """Return the strictest policy: deny before ask, ask before allow."""
     return max(policies, key=STRICTNESS.__getitem__)
 
 
 def root_of(session: str, rights: Rights) -> str:
-    """The session that a person started and that everything here descends from."""
+    """Return the session, started by a person, from which this one descends."""
     return rights.ancestors[0] if rights.ancestors else session
 
 
 def describe(rights: Rights) -> list[str]:
-    """The limits in words, one sentence for each layer."""
+    """Return the limits as sentences, one for each layer."""
     return [_sentence(layer) for layer in rights.layers]
 
 

@@ -43,7 +43,7 @@ SessionActivity = OpenTurnState | Literal["idle", "queued", "compacting"]
 
 
 def session_activity(turn: TurnState | None, *, queued: bool, compacting: bool) -> SessionActivity:
-    """One word for what a session is doing; `turn` is the state of its latest turn."""
+    """Return what a session is doing; `turn` is the state of its latest turn."""
     match turn:
         case "running" | "waiting" | "suspended":
             return turn
@@ -52,8 +52,8 @@ def session_activity(turn: TurnState | None, *, queued: bool, compacting: bool) 
 
 
 def is_person_active(by: Actor, *, begun: bool) -> bool:
-    """Whether what somebody did postpones a reset: only a person's act does, and only once a person's message has
-    begun the chapter. What the runtime does in its own name does not count.
+    """Whether an act counts as activity and so postpones a reset: a person must have done it, in a chapter that has a
+    message.
     """
     return begun and is_person(by)
 
@@ -71,14 +71,14 @@ class OpenCall(StatePart, frozen=True):
 
 
 class Turn(StatePart, frozen=True):
-    """The turn at work."""
+    """The open turn."""
 
     number: int
     started: EventRef
     last_done: EventRef
-    """Where and when the worker did something last."""
+    """The last event that the worker wrote about it."""
     last_kind: str
-    """And what it was: the name of the event."""
+    """The name of that event."""
     step: int = 0
     asked: bool = False
     """A model request of this step is open: no answer and no failure yet."""
@@ -87,7 +87,7 @@ class Turn(StatePart, frozen=True):
     answered: bool = False
     """The current step has an answer; its calls are done or in `open_calls`."""
     yielded: bool = False
-    """The answer asked for nothing more: the turn is over unless somebody joins in."""
+    """The answer had no tool calls: the turn is over unless an input joins it."""
     model: str = ""
     open_calls: Mapping[str, OpenCall] = MappingProxyType({})
     failed: Problem | None = None
@@ -97,28 +97,28 @@ class Turn(StatePart, frozen=True):
     wait: WaitOpened | None = None
     waits: int = 0
     answers: Mapping[str, WaitAnswered] = MappingProxyType({})
-    """What people answered to the calls of this step."""
+    """The answers of people to the approvals of this step, by call."""
     tokens: int = 0
     stood_still_ms: int = 0
-    """How long nobody worked on it: it waited for a person, or no gateway was there."""
+    """How long no worker worked on it: it waited for a person, or no gateway was running."""
     resumes: int = 0
     """Crashes in a row without progress in between; a clean shutdown does not count."""
     interruptions: tuple[tuple[int, int, int, str], ...] = ()
-    """Every resume of this turn: version, time, how long nobody worked, and why."""
+    """Every resume of this turn: version, time, milliseconds without a worker, and the reason."""
     task: str = ""
-    """The task that it is: its session's, or its own since somebody detached it."""
+    """The task of its session, or its own since it was moved into the background; empty for none."""
     files: tuple[str, ...] = ()
     """The files that its tools changed, as far as they know."""
     said: str = ""
-    """The last thing that the agent said."""
+    """The agent's last text."""
     by_person: bool = True
-    """A person asked for it; not only the end of a task."""
+    """Whether a person asked for it, and not only the end of a task."""
     released: int = 0
-    """The step in which the run that it worked for ended: a last word may follow, and no more."""
+    """The step in which the run of a card ended; only a closing message may follow it."""
 
 
 class LastTurn(StatePart, frozen=True):
-    """How the most recent turn ended."""
+    """The most recent turn that ended."""
 
     number: int
     outcome: str
@@ -130,7 +130,7 @@ class LastTurn(StatePart, frozen=True):
 
 
 class Session(StatePart, frozen=True):
-    """All that the rules need to know of one session."""
+    """The state of a session at one version."""
 
     id: str
     version: int = 0
@@ -139,7 +139,7 @@ class Session(StatePart, frozen=True):
     profile: str = ""
     cwd: str = ""
     driver: str = "builtin"
-    """The name of what runs its turns."""
+    """The name of the driver that runs its turns."""
     model: str = ""
     """Chosen in this session instead of the profile's own."""
     allowed: frozenset[str] = frozenset()
@@ -147,21 +147,21 @@ class Session(StatePart, frozen=True):
     allowed_calls: frozenset[str] = frozenset()
     """The digests of the calls that a person allowed for this session."""
     rights: Rights = NO_LIMITS
-    """What limits it besides its profile: the rights of the agents that it descends from."""
+    """Limits besides its profile, inherited from the agents that it descends from."""
     limited_at: EventRef | None = None
     """The event that limited it last."""
     answered: Mapping[str, WaitAnswered] = MappingProxyType({})
-    """Every answer by its wait, so that a second one can be told who was first."""
+    """Every answer by its wait, so that a second answer is refused with the name of the first."""
     undone: frozenset[int] = frozenset()
     archived_at: EventRef | None = None
-    """The event that archived it, while it is."""
+    """The event that archived it; None while it is not archived."""
     pinned: bool = False
     messages: History = msgspec.field(default_factory=History)
-    """All that was said in turns that were not undone; the model sees `visible_messages()`."""
+    """The messages of all turns that were not undone; the model sees `visible_messages()`."""
     chapters: tuple[Chapter, ...] = (Chapter(),)
-    """Those that a reset opened and nobody undid, the first one included."""
+    """The first chapter, and those of resets that were not undone."""
     visible: History | None = None
-    """What the model sees of them; None while that is all of them."""
+    """The messages that the model sees; None while it sees all of them."""
     counted_tokens: int = 0
     counted: int = 0
     """The provider's last count, and how many of the messages that the model sees are in it."""
@@ -170,25 +170,25 @@ class Session(StatePart, frozen=True):
     refused_tokens: int = 0
     """The smallest size that its model refused as too long; 0 when it refused none."""
     refused_by: str = ""
-    """The model that did."""
+    """The model that refused it."""
     first_input: EventRef | None = None
-    """The first word of a person in this chapter; None while it is empty."""
+    """The first input of a person in this chapter; None while there is none."""
     last_active: EventRef | None = None
     """A person's last act, or the end of the last turn that a person asked for."""
     policy: ResetPolicy = ResetPolicy()
     postponed: tuple[ResetPostponed, EventRef] | None = None
     queue: Queue = ()
     notes: tuple[NoteReceived, ...] = ()
-    """What the model will be told at the beginning of its next turn."""
+    """Notes that the model reads at the beginning of the next turn."""
     task: str = ""
     """The agent task whose work this session is."""
     card: str = ""
     run: int = 0
-    """The card that a worker works on in this session, and which run of it; 0 when none does."""
+    """The card whose worker works in this session, and its run; 0 when there is none."""
     output_read: DriverOutputRead | None = None
-    """How far the output of an external agent was read, and what that agent still waits for."""
+    """How far the output of an external agent was read, and which of its requests are open."""
     workspace_of: str = ""
-    """The card in whose workspace it works: its own, or that of the session which it is a fork of."""
+    """The card in whose workspace it works: its own card, or that of the session it was forked from."""
     turns: int = 0
     turn: Turn | None = None
     last_turn: LastTurn | None = None
@@ -204,30 +204,30 @@ class Session(StatePart, frozen=True):
         return self.archived_at is not None
 
     def open_call(self, call: str) -> OpenCall | None:
-        """A tool call of the current step that has no outcome yet."""
+        """Return a tool call of the current step that has no outcome yet."""
         return self.turn.open_calls.get(call) if self.turn is not None else None
 
     @property
     def chapter(self) -> Chapter:
-        """The one that the model sees."""
+        """The open chapter."""
         return self.chapters[-1]
 
     @property
     def size(self) -> int:
-        """About how many tokens the next request is: what the provider counted last, and an estimate of the rest.
+        """About how many tokens the next request has: what the provider counted last, and an estimate of the rest.
 
-        A count of less than half of the estimate is not believed: some servers tell only what was not in their cache.
+        A count below half of the estimate is ignored: some servers report only what was not in their cache.
         """
         seen = self.seen
         return max(self.counted_tokens + seen.tokens(self.counted), seen.tokens() // 2)
 
     @property
     def seen(self) -> History:
-        """What the model sees."""
+        """The messages that the model sees, as a history."""
         return self.messages if self.visible is None else self.visible
 
     def preamble(self) -> list[Message]:
-        """What the model is told in the place of what it does not see."""
+        """Return the notes that replace what the model does not see."""
         chapter = self.chapter
         found = [] if chapter.opened is None else [chapter_note(chapter.opened)]
         if chapter.summary is not None:
@@ -235,11 +235,11 @@ class Session(StatePart, frozen=True):
         return [Note(0, text) for text in found]
 
     def visible_messages(self) -> list[Message]:
-        """What the model sees, as a list of its own."""
+        """Return a copy of the messages that the model sees."""
         return self.seen[:]
 
     def assignment(self, end: Position) -> list[Message]:
-        """What stays word by word of a turn of which the steps up to this one are covered: what it is to do."""
+        """Return the inputs of a turn whose steps up to this one are covered: they are kept word for word."""
         turn, step = end
         if step == WHOLE_TURN:
             return []
@@ -248,7 +248,7 @@ class Session(StatePart, frozen=True):
         return [message for message in steps if message.step == 0 or isinstance(message, UserMessage)]
 
     def made_visible(self) -> History:
-        """What the model sees, put together anew: what stands for older turns, then the rest, trimmed."""
+        """Return what the model sees, computed anew: notes for what is covered, then the other messages, trimmed."""
         chapter = self.chapter
         rest = self.messages[self.messages.index_after(chapter.covered) :]
         messages = [*self.preamble(), *self.assignment(chapter.covered), *rest]
@@ -258,7 +258,7 @@ class Session(StatePart, frozen=True):
 
     @property
     def activity(self) -> SessionActivity:
-        """One word for what it is doing."""
+        """What the session is doing."""
         turn, chapter = self.turn, self.chapter
         state: TurnState | None = None
         if turn is not None:
@@ -268,7 +268,7 @@ class Session(StatePart, frozen=True):
 
 
 def trim_results(messages: list[Message], trim: ToolResultsTrimmed) -> list[Message]:
-    """Return the messages with a note in the place of each long result that this is about."""
+    """Return the messages with a note in the place of each result that this trim covers."""
     end = (trim.covers_turn, trim.covers_step)
     return [
         trimmed(message, above=trim.above, keep=trim.keep)

@@ -17,13 +17,13 @@ from holdfast.domain.text import duration
 
 
 def shorter(session: Session, visible: History, tokens: int) -> Session:
-    """The model sees less: a request that was refused as too long may be tried again."""
+    """Return the session after the model's view was made shorter, so that a refused request may be tried again."""
     turn = session.turn and replace(session.turn, failed=None)
     return replace(session, visible=visible, counted_tokens=tokens, counted=len(visible), turn=turn)
 
 
 def seen_anew(session: Session) -> Session:
-    """Nobody has counted what the model sees from now on."""
+    """Return the session with the model's view computed anew; the provider has not counted it yet."""
     whole = session.chapter.opened is None and session.chapter.summary is None and not session.chapter.trims
     visible = None if whole else session.made_visible()
     return replace(session, visible=visible, counted_tokens=session.fixed_tokens, counted=0)
@@ -42,7 +42,7 @@ def with_note(session: Session, turn: int, text: str) -> Session:
 
 
 def with_count(session: Session, tokens: int) -> Session:
-    """The provider counted all that the model has seen so far; 0 when it does not say."""
+    """Return the session after the provider counted its tokens; 0 when the provider does not say."""
     if tokens == 0:
         return session
     refused = 0 if tokens >= session.refused_tokens else session.refused_tokens
@@ -60,7 +60,7 @@ def with_activity(session: Session, by: Actor, here: EventRef) -> Session:
 
 
 def with_chapter(session: Session, chapter: Chapter) -> Session:
-    """The session with this as its open chapter."""
+    """Return the session with this as its open chapter."""
     return replace(session, chapters=(*session.chapters[:-1], chapter))
 
 
@@ -75,17 +75,17 @@ def input_messages(taken: Sequence[QueuedInput], turn: int, *, step: int) -> lis
 
 
 def current_step(session: Session) -> int:
-    """The step of the open turn; 0 before the first, and when no turn is open."""
+    """Return the step of the open turn; 0 before the first, and when no turn is open."""
     return 0 if session.turn is None else session.turn.step
 
 
 def interrupted_note(event: ModelInterrupted) -> str:
-    """What the model is told about it."""
+    """Return the note by which the model learns of its interrupted answer."""
     if not event.text:
         return f"Your answer was cut before its first word: {event.reason}."
     return f"Your answer was cut: {event.reason}. So far you had said:\n{event.text}"
 
 
 def resume_note(event: TurnResumed) -> str:
-    """What the model is told about it."""
+    """Return the note by which the model learns that its turn was interrupted."""
     return f"You were interrupted ({event.reason}) and nothing was done for {duration(event.away_ms)}. Go on."

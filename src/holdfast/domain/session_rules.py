@@ -77,11 +77,11 @@ CLOSED_TO_OTHERS = (
     UndoReset,
     CompactSession,
 )
-"""What nobody may ask of a session while a run of a card works in it."""
+"""Commands that are refused while a run of a card works in the session."""
 
 
 def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: str, by: Actor) -> list[AnyEvent]:
-    """The first events of a session. Defaults for profile and cwd are the caller's to choose."""
+    """Return the first events of a session. The caller chooses the defaults for profile and cwd."""
     if command.title is not None:
         _title_not_blank(command.title)
     title = command.title or title_from(command.text or "")
@@ -93,7 +93,7 @@ def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: 
 
 
 def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int) -> list[tuple[int, AnyEvent]]:
-    """The events of a fork with their times: everything up to here, as if it had happened there.
+    """Return the events of a fork with their times: copies of those of its parent.
 
     What no turn had taken stays behind, and a turn that was open is closed as far as it had come. The rules for
     its reset are those of the parent, and count from now on: what happened long ago does not make it idle. What the
@@ -154,12 +154,12 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
 
 
 def _wait_of_fork(session: str, wait: str) -> str:
-    """A wait has one id in the whole home, so its copy has another."""
+    """Return the id of the copy of a wait; ids of waits are unique in the home."""
     return blake2s(f"{session}/{wait}".encode(), digest_size=6).hexdigest()
 
 
 def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> list[AnyEvent]:
-    """The events that the command causes. `id` is the command's id."""
+    """Return the events that the command causes. `id` is the command's id."""
     if not session.exists:
         raise NotFound(f"There is no session {session.id}.", hint="`holdfast sessions` lists them.")
     if session.run and isinstance(command, CLOSED_TO_OTHERS):
@@ -256,7 +256,7 @@ GRANTS: dict[str, GrantScope] = {"call": "call", "session": "session", "always":
 
 
 def _answer(session: Session, command: AnswerWait, by: Actor) -> WaitAnswered:
-    """Exactly once: whoever comes second is told who was first."""
+    """Return the event of an answer. A second answer is refused, with the name of the first."""
     first = session.answered.get(command.wait)
     if first is not None:
         raise Conflict(f"{first.by} answered this already: {first.answer}.")
@@ -285,14 +285,14 @@ def _answer(session: Session, command: AnswerWait, by: Actor) -> WaitAnswered:
 
 
 def _grant(wait: WaitOpened, answer: str) -> Grant | None:
-    """What an approval allows beyond this once."""
+    """Return what an approval allows beyond this call; None if nothing."""
     if wait.purpose != "approval" or answer not in GRANTS:
         return None
     return Grant(scope=GRANTS[answer], rule="" if answer == "call" else wait.pattern)
 
 
 def _choice(wait: WaitOpened, answer: str) -> str:
-    """By its words or by its number; a person may also say something else."""
+    """Return the choice that an answer names by its text or number; any other text is returned as it is."""
     if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(wait.choices):
         return wait.choices[int(answer) - 1]
     return answer
@@ -308,7 +308,7 @@ def _last_turn(session: Session) -> int:
 
 
 def _context_at_rest(session: Session) -> None:
-    """What is being answered or summarised is not changed under the model's feet."""
+    """Refuse to change a context that a turn or a summary is using."""
     if session.turn is not None:
         raise Conflict("A turn is running.", hint=f"`holdfast stop {session.id}` first.")
     if session.chapter.in_progress is not None:
@@ -360,6 +360,6 @@ def _title_not_blank(title: str) -> None:
 
 
 def title_from(text: str) -> str:
-    """A title from the first line of the first message."""
+    """Return a title made from the first line of the first message."""
     line = text.lstrip()[: 4 * TITLE_FROM_TEXT].partition("\n")[0].strip()
     return line if len(line) <= TITLE_FROM_TEXT else line[: TITLE_FROM_TEXT - 1].rstrip() + "…"

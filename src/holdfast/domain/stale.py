@@ -1,4 +1,4 @@
-"""Which background commands are stale: alive, at no work, and past what anybody waits for. Advice, never a lock."""
+"""Stale background commands: alive, idle, and older than anybody would wait for. Only a report; nothing is stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Owner:
 
 
 def stale(*, started_at: int, age_ms: int, activity: str, detail: str, pinned: bool, owner: Owner | None) -> str:
-    """Why it is stale, or nothing. What is at work, in use, pinned, unknown or a person's own is not."""
+    """Return why a command is stale; empty if it works, is in use, is pinned, is unknown or was started by a person."""
     if owner is None or pinned or activity not in ("idle", "waiting", "serving") or detail == "in use":
         return ""
     doing = " ".join(filter(None, (activity, detail)))

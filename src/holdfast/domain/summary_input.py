@@ -1,4 +1,4 @@
-"""What a summary is made from: the covered messages, fitted into the window of the model that writes it. Pure."""
+"""The input of a summary: the covered messages, cut to fit the context window of the model that writes it. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from holdfast.domain.history import (
 from holdfast.domain.session import Session
 
 RESULT_CHARACTERS = 4_000
-"""So much of a tool result, and of the arguments of a call, is read for a summary."""
+"""How many characters of a tool result, and of the arguments of a call, are read for a summary."""
 LINE = 240
 FIRST, LAST = 20, 100
-"""Lines of a digest that are kept when there are more."""
+"""How many lines at the beginning and the end of a long digest are kept."""
 
 
 def messages_covered(session: Session, end: Position) -> list[Message]:
-    """What a summary up to this position has to tell: the originals, whatever digest stands for them now."""
+    """Return the messages that a summary up to here covers: the originals, even where a digest replaces them."""
     chapter, messages = session.chapter, session.messages
     begin = (chapter.after_turn, WHOLE_TURN) if chapter.provisional else chapter.covered
     head = [] if chapter.provisional else [*session.preamble(), *session.assignment(begin)]
@@ -52,7 +52,7 @@ def fit_to_budget(messages: list[Message], tokens: int) -> tuple[list[Message], 
 
 
 def _cut(message: Message, characters: int) -> Message:
-    """No message takes more than a quarter of the room."""
+    """Cut a message that takes more than a quarter of the budget."""
     match message:
         case ToolResult(output=output):
             return replace(message, output=_short(output, min(RESULT_CHARACTERS, characters)))
@@ -71,7 +71,7 @@ def _short(text: str, characters: int) -> str:
 
 
 def digest(messages: list[Message], *, characters: int = 0) -> str:
-    """A summary without a model: what people asked, what was answered last, which tools ran."""
+    """Return a summary made without a model: what people asked, the last answers, which tools ran."""
     lines: list[str] = []
     tools: dict[str, int] = {}
     answer = ""

@@ -26,12 +26,12 @@ from holdfast.domain.events.task import (
 NEVER_STARTED = "never started"
 TITLE = 80
 INLINE = 30_000
-"""So many bytes of output a model is shown, and are kept in the event of a command that a turn waited for."""
+"""How many bytes of a command's output the model sees, and the result of the call that waited for it stores."""
 PREVIEW = 200
 
 
 def sandbox_in_words(started: TaskStarted) -> str:
-    """The sandbox of a command, or why one of an agent has none; empty where there is nothing to say."""
+    """Return a description of a command's sandbox, or why an agent's command has none; empty for a person's command."""
     spec = started.sandbox
     if spec is None:
         return f"It has no sandbox: {started.no_sandbox}." if started.no_sandbox else ""
@@ -40,7 +40,7 @@ def sandbox_in_words(started: TaskStarted) -> str:
 
 
 def end_evidence(end: TaskEnd) -> str:
-    """How the end of a task is known, or why it is not, in words."""
+    """Return in words how the end of a task is known, or why it is not."""
     match end:
         case CommandExited(evidence=evidence) | CommandKilled(evidence=evidence) | CommandLost(evidence=evidence):
             return evidence
@@ -55,17 +55,17 @@ def end_evidence(end: TaskEnd) -> str:
 
 
 def task_of_call(session: str, call: str) -> str:
-    """The task of a tool call, the same for whoever computes it: so a call is found again and not repeated."""
+    """Return the id of the task of a tool call. It is always the same, so that a repeated call finds its command."""
     return blake2s(f"{session}/{call}/1".encode(), digest_size=8).hexdigest()
 
 
 def task_of_left(task: str) -> str:
-    """The task of what a command left behind, the same for whoever computes it."""
+    """Return the id of the task for the processes that a command left behind; it is always the same."""
     return blake2s(f"{task}/left".encode(), digest_size=8).hexdigest()
 
 
 def task_title(text: str) -> str:
-    """One line for lists."""
+    """Return a title of one line."""
     line = " ".join(text[: 4 * TITLE].split())
     return line if len(line) <= TITLE else line[: TITLE - 1] + "…"
 
@@ -73,7 +73,7 @@ def task_title(text: str) -> str:
 def command_outcome(*, code: int | None, signal: str, lost: str, stopped: str) -> tuple[TaskOutcome, str]:
     """One word for the end of a command, and the reason in plain words.
 
-    `stopped` says on whose word it was ended, if it was; `lost` why nobody knows how it ended, if nobody does.
+    `stopped` says at whose request it was ended, if it was; `lost` why nobody knows how it ended, if nobody does.
     """
     if lost:
         return "lost", f"{stopped}, and how it ended is not known: {lost}" if stopped else lost
@@ -84,7 +84,7 @@ def command_outcome(*, code: int | None, signal: str, lost: str, stopped: str) -
 
 
 def end_note(task: str, title: str, finished: TaskFinished, *, of: TaskKind) -> str:
-    """What the session that started it is told when it ends."""
+    """Return the note about the end of a task for the session that started it."""
     word = "command" if of == "process" else "agent"
     lines = [f"The background {word} {task} ({title}) ended as {finished.outcome}: {finished.reason}."]
     if finished.summary:

@@ -1,4 +1,4 @@
-"""The events that end a summary which did not come: it failed, was interrupted, or nobody needs it any more. Pure."""
+"""The events that end a summary without a result: it failed, was interrupted, or is no longer needed. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.domain.session import Session
 
 
 def interrupted_summary(session: Session, reason: str, *, now: int) -> list[AnyEvent]:
-    """The end of a summary that was being written, if one was. It is written again later."""
+    """Return the end of the summary that was being written, if one was. It is written again later."""
     trying = session.chapter.in_progress
     if trying is None:
         return []
@@ -19,7 +19,7 @@ def interrupted_summary(session: Session, reason: str, *, now: int) -> list[AnyE
 
 
 def cancelled_hand_over(session: Session) -> list[AnyEvent]:
-    """The end of a reset that waited for its note when a message came."""
+    """Return the end of a reset that waited for its note when a message came."""
     if not session.chapter.hand_over_requested:
         return []
     problem = Problem(code=INTERRUPTED, message="A message came before the note was written: there is no reset.")
@@ -30,7 +30,7 @@ def cancelled_hand_over(session: Session) -> list[AnyEvent]:
 
 
 def failed_summary(started: SummaryStarted, problem: Problem, *, retry_at: int | None) -> SummaryFailed:
-    """The end of a summary that did not come."""
+    """Return the end of a summary that failed."""
     return SummaryFailed(
         covers_turn=started.covers_turn,
         covers_step=started.covers_step,

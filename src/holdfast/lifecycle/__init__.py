@@ -1,1 +1,1 @@
-"""What keeps a home healthy over the years."""
+"""Maintenance of a home: resets, retention, stale commands, the doctor, files of the running gateway."""

@@ -1,4 +1,4 @@
-"""How long something is ago in time that the machine was awake, and whether it slept.
+"""Ages in time that the machine was awake, and whether it slept.
 
 The monotonic clock stands still while a laptop sleeps and does not care when somebody sets the wall clock; so
 what is counted by it does not expire because of either. Only across a restart the wall clock is believed.
@@ -20,7 +20,7 @@ def _since_boot() -> float:
 
 
 class AwakeClock:
-    """Ages. `look` begins a round; a key that nobody asks for in a whole round is forgotten."""
+    """Awake ages by key. `tick` begins a round; a key that is not used in a whole round is forgotten."""
 
     def __init__(
         self, monotonic: Callable[[], float] = time.monotonic, since_boot: Callable[[], float] = _since_boot
@@ -34,10 +34,10 @@ class AwakeClock:
         self._now = 0
         self._most: int | None = None
         self._gaps: list[tuple[int, int]] = []
-        """When the machine was found to have slept or its clock to have been set, and how much time was none."""
+        """When the machine had slept or its clock was set, and by how many milliseconds the wall clock jumped."""
 
     def tick(self, now: int) -> bool:
-        """Begin a round at this wall time; whether the machine slept since the last one."""
+        """Begin a round at this wall time; return whether the machine slept since the last one."""
         self._at, self._now = self._monotonic(), now
         boot = self._since_boot()
         self._first, self._asked = self._asked, {}
@@ -57,11 +57,11 @@ class AwakeClock:
         return slept
 
     def lost(self, since: int) -> int:
-        """How much of the time since then, by the wall clock, was none: sleep, and what the clock was set by."""
+        """Return how many milliseconds of the wall clock since then were sleep or a changed clock."""
         return sum(lost for at, lost in self._gaps if at > since)
 
     def age(self, key: object, since: int) -> int:
-        """Milliseconds awake since this wall time. Asked in every round: what is new in one is no older than that."""
+        """Return the milliseconds awake since this wall time. A key that is new in a round is at most one round old."""
         known = self._asked.get(key) or self._first.get(key)
         if known is None:
             age = max(0, self._now - since)
@@ -70,7 +70,7 @@ class AwakeClock:
         return known[1] + int((self._at - known[0]) * 1000)
 
     def about(self, key: object, since: int, now: int) -> int:
-        """The same at any moment, and not remembered: for those who only look."""
+        """Return the milliseconds awake since this wall time, without remembering the key."""
         known = self._asked.get(key) or self._first.get(key)
         if known is None:
             return max(0, now - since)

@@ -1,4 +1,4 @@
-"""The daily hour, wherever the clocks are put forward and back: exactly one a day."""
+"""The daily hour, exactly once a day, also when daylight saving time begins or ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 
 def daily_hour(now: int, at_hour: int, timezone: str) -> tuple[int, int]:
-    """The last one that has passed, and the next, in milliseconds.
+    """Return the last daily hour that has passed, and the next, in milliseconds.
 
     An hour that a night leaves out comes when the clock has passed it; one that comes twice counts the first time.
     """

@@ -25,7 +25,7 @@ ANSWER_SECONDS = 3.0
 
 
 def examine(home: Home) -> list[Finding]:
-    """Look at everything; each finding says what to do if it is not well."""
+    """Check everything; each finding that is not fine says what to do."""
     findings = [
         _home(home),
         _settings(home),
@@ -39,7 +39,7 @@ def examine(home: Home) -> list[Finding]:
 
 
 def rebuild(home: Home) -> str:
-    """Make every projection anew from the events. Conflict if a gateway runs."""
+    """Rebuild every projection from the events. `Conflict` if a gateway runs."""
     home.prepare()
     lock = HomeLock(home.lock)
     try:
@@ -69,7 +69,7 @@ def _home(home: Home) -> Finding:
 
 
 def _not_writable(path: Path) -> str:
-    """Why nothing can be written there, or why it cannot be made; empty when it can."""
+    """Return why the home cannot be written or created; empty when it can."""
     exists = path.exists()
     nearest = path
     while not nearest.exists() and nearest != nearest.parent:
@@ -82,11 +82,11 @@ def _not_writable(path: Path) -> str:
 
 
 def _models(home: Home) -> list[Finding]:
-    """Whether each profile has what its model needs, by the environment of whoever asks."""
+    """Check that each profile has what its model needs, in the environment of the caller."""
     try:
         settings = load_settings(home.config)
     except ConfigError:
-        return []  # that has a finding of its own
+        return []  # reported by another finding
     missing = []
     for name, profile in sorted(settings.profiles.items()):
         provider = settings.providers.get(profile.model.partition(":")[0])
@@ -127,7 +127,7 @@ def _owner(home: Home) -> Finding:
 
 
 def _problems(home: Home) -> list[str]:
-    """What a running gateway says of itself; nothing when it has not written its address yet."""
+    """Return the problems that a running gateway reports; none before it has written its address."""
     try:
         host, _, port = str(json.loads(home.address.read_bytes())["url"]).removeprefix("http://").rpartition(":")
     except (OSError, ValueError, KeyError, TypeError):
@@ -152,7 +152,7 @@ def _space(home: Home) -> Finding:
 
 
 def _sandbox(home: Home) -> Finding:
-    """Whether commands of agents run in a sandbox; where a profile demands one, it must be there."""
+    """Check that commands of agents can run in a sandbox, where a profile demands one."""
     try:
         profiles = load_settings(home.config).profiles
     except ConfigError:

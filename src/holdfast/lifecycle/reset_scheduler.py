@@ -1,6 +1,6 @@
-"""The reset clock: looks now and then whose time has come. `start` and `stop` are its whole life.
+"""The reset scheduler: resets sessions when their rules say so.
 
-It looks at rows and not at folded sessions, so that thousands that rest cost little; with mode `none` in config.toml
+It reads rows, not folded sessions, so that thousands of idle sessions cost little; with mode `none` in config.toml
 only at those of sessions that have a policy of their own.
 """
 
@@ -42,15 +42,15 @@ class ResetScheduler:
         self._few = asyncio.Semaphore(AT_ONCE)
 
     async def start(self) -> None:
-        """Look at once: what fell due while nobody was there is caught up, once."""
+        """Run a round at once, which catches up on resets that fell due while no gateway was running."""
         self._rounds.start()
 
     async def stop(self) -> None:
-        """Until the next start."""
+        """Stop the rounds."""
         await self._rounds.stop()
 
     async def run_once(self) -> None:
-        """One round. The rows first: a round without them would forget how long everybody is idle."""
+        """Run one round. The rows are read first: a round without them would forget how long sessions were idle."""
         rows = await self._store.resettable_sessions(own_policy=not self._any_rule())
         self._awake.tick(self._clock.now())
         fallen: list[tuple[str, ResetRules, ResetClockReading]] = []
@@ -63,7 +63,7 @@ class ResetScheduler:
         await asyncio.gather(*(self._one(*one) for one in fallen))
 
     def _any_rule(self) -> bool:
-        """Whether config.toml resets any session that has no policy of its own."""
+        """Return whether config.toml resets any session that has no policy of its own."""
         profiles = ["", *self._profiles.names]  # a session whose profile was removed has the rules for all
         return any(self._profiles.reset_rules(profile, ResetPolicy()).mode != "none" for profile in profiles)
 
@@ -71,15 +71,15 @@ class ResetScheduler:
         async with self._few:
             try:
                 await self._reset_service.by_rule(session, rules, moment)
-            except HoldfastError as error:  # deleted in this very moment, or the disk is full
+            except HoldfastError as error:  # deleted just now, or the disk is full
                 log.warning("session %s is not reset now: %s", session, error)
-            except Exception:  # a bug must not stop the clock of all the others
+            except Exception:  # a bug must not stop the resets of all others
                 log.exception("session %s could not be reset", session)
 
     def _moment(
         self, rules: ResetRules, session: str, fresh_at: int, age: Callable[[object, int], int]
     ) -> ResetClockReading:
-        """Now, as far as this session is concerned."""
+        """Return the current time by both clocks, for this session."""
         now = self._clock.now()
         passed, coming = daily_hour(now, rules.at_hour, rules.timezone)
         return ResetClockReading(
@@ -92,7 +92,7 @@ class ResetScheduler:
         )
 
     def outlook(self, session: Session) -> NotDue:
-        """Which rule comes next for a session, and when, if nobody says anything until then."""
+        """Return which rule resets a session next, and when, if there is no activity before."""
         rules = self._profiles.reset_rules(session.profile, session.policy)
         if (
             session.first_input is None

@@ -1,7 +1,7 @@
-"""Resets: a new chapter in one append, and with it what becomes of what runs.
+"""Resets: a new chapter, and the stops of running tasks that go with it, in one append.
 
-Nothing is half done: the note for the next chapter is written before, the boundary only if nobody said anything
-meanwhile. A message lands before it or after it, and nowhere else.
+The note for the next chapter is written before; the chapter is opened only if there was no input meanwhile. So a
+message is either before the boundary or after it.
 
 The note is asked for in the log (`SummaryRequested` with the purpose `hand_over`), and the session's worker writes it
 like any other summary. A reset that was cut off finds it there and does not ask twice.
@@ -41,7 +41,7 @@ from holdfast.store.contract import Append, Appended, Store, Write
 from holdfast.store.transact import transact
 
 PATIENCE_SECONDS = 30.0
-"""Besides the time that the model has: until its worker has begun."""
+"""How long to wait for the note, besides the time limit of the model."""
 log = logging.getLogger(__name__)
 
 
@@ -58,7 +58,7 @@ class ResetService:
         self._clock = clock
 
     async def by_person(self, session: str, command: ResetSession, caller: Caller) -> Appended:
-        """Because somebody asked for it."""
+        """Reset a session because a person asked for it."""
 
         async def writes() -> tuple[Write, ...]:
             state, note = await self._sessions.get(session), None
@@ -78,13 +78,13 @@ class ResetService:
             opened = open_chapter(state, reset, by=caller.by, now=self._clock.now(), hand_over=note)
             return await self._writes(state, opened, by=caller.by)
 
-        known = await self._store.find_command(caller.key)  # else a note would be written in vain
+        known = await self._store.find_command(caller.key)  # else the note would be useless
         return known or self._opened(await transact(self._store, self._clock, writes, command=caller.key))
 
     async def by_rule(
         self, session: str, rules: ResetRules, moment: ResetClockReading
     ) -> NotDue | ResetPostponed | Reset:
-        """Look at one whose time has come; what was decided."""
+        """Decide about a session whose reset is due, and do it; return the decision."""
         state = await self._sessions.get(session)
         while True:
             if rules.hand_over_note and state.chapter.hand_over_requested:
@@ -102,12 +102,12 @@ class ResetService:
             state = await self._ask_for_note(state, by=THE_RESET_CLOCK)
         opened = open_chapter(state, decision, by=THE_RESET_CLOCK, now=moment.now, notify=rules.notify, hand_over=note)
         writes = await self._writes(state, opened, by=THE_RESET_CLOCK)
-        with suppress(VersionConflict):  # somebody came back: the next look decides anew
+        with suppress(VersionConflict):  # there was activity: the next round decides again
             self._opened(await self._store.append(Append(writes, self._clock.now())))
         return decision
 
     def _note(self, session: Session) -> tuple[str, NoteFrom] | None:
-        """The note for the next chapter; None when nobody has tried to write one since the last turn."""
+        """Return the note for the next chapter; None when none was tried since the last turn."""
         chapter = session.chapter
         if chapter.hand_over is not None:
             return chapter.hand_over.summary, "model"
@@ -117,7 +117,7 @@ class ResetService:
         return self._profiles.agent(session).mask(digest(session.visible_messages())), "digest"
 
     async def _ask_for_note(self, session: Session, *, by: Actor) -> Session:
-        """Have the session's worker write the note, unless something else was said meanwhile."""
+        """Request the note from the session's worker, unless there was an input meanwhile."""
         asked = SummaryRequested(instructions="", by=by, purpose="hand_over")
         write = Write(session_stream(session.id), (asked,), expect=session.version)
         with suppress(VersionConflict):
@@ -125,7 +125,7 @@ class ResetService:
         return await self._sessions.get(session.id)
 
     async def _wait_for_note(self, session: Session) -> Session:
-        """Until its worker has written the note, or will not."""
+        """Wait until the worker has written the note, or will not."""
         seconds = HAND_OVER_ATTEMPTS * self._profiles.agent(session).summary_seconds + PATIENCE_SECONDS
         try:
             async with asyncio.timeout(seconds):
@@ -143,14 +143,14 @@ class ResetService:
         try:
             appended = await self._store.append(Append((write,), self._clock.now()))
         except VersionConflict:
-            return  # something was said: the next look decides anew
+            return  # there was an input: the next round decides again
         self._sessions.apply(appended.records)
         left = "" if postponed.until is None else f" until {_local(postponed.until)}"
         reasons = "; ".join(blocker.reason for blocker in postponed.blockers)
         log.info("reset of %s postponed%s: %s", session.id, left, reasons)
 
     async def _writes(self, session: Session, opened: ChapterOpened, *, by: Actor) -> tuple[Write, ...]:
-        """The boundary, and what ends with the old chapter or outlives it."""
+        """Return the opening of the chapter, and the stops or new lifetimes of running tasks."""
         also = await self._running.stop_writes(
             {one.task: f"a reset of session {session.id}: {one.rule}" for one in opened.stopped},
             [one.task for one in opened.kept] if opened.rule == "person" else [],

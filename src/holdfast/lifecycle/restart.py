@@ -1,4 +1,4 @@
-"""Starting the gateway again as the same process, after a look at whether it would start at all."""
+"""Restarting the gateway in the same process, after a check that it would start."""
 
 from __future__ import annotations
 

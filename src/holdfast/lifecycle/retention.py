@@ -1,4 +1,4 @@
-"""Retention: what the rules in `[retention]` let go, looked at every hour. Without a rule everything stays.
+"""Retention: deletes by the rules in `[retention]`, every hour. Without a rule everything is kept.
 
 Pinned and running tasks are never touched. Each deletion is an event that names its rule.
 """
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 def outlived(tasks: list[Prunable], rules: RetentionSettings, *, now: int) -> dict[str, list[Prunable]]:
-    """The ended tasks, given newest first, that a rule lets go; by the first rule that does."""
+    """Return which of the ended tasks, given newest first, are to be deleted, by the first rule that applies."""
     gone: dict[str, list[Prunable]] = {}
     size = 0
     for place, task in enumerate(tasks):
@@ -47,7 +47,7 @@ def outlived(tasks: list[Prunable], rules: RetentionSettings, *, now: int) -> di
 
 
 class Retention:
-    """Applies the rules; `start` and `stop` are its whole life."""
+    """Applies the rules every hour while it is started."""
 
     def __init__(
         self,
@@ -66,20 +66,20 @@ class Retention:
         self._rounds = PeriodicTask(self._apply_all, name="retention", every=EVERY_SECONDS, first=FIRST_SECONDS)
 
     async def start(self) -> None:
-        """Not at once: a start has better things to do."""
+        """Apply the rules every hour, but not at once: a start should be quick."""
         self._rounds.start()
 
     async def stop(self) -> None:
-        """Until the next start."""
+        """Stop applying the rules."""
         await self._rounds.stop()
 
     @property
     def rules(self) -> RetentionSettings:
-        """What is set now."""
+        """The rules in force."""
         return self._rules()
 
     async def preview(self) -> dict[str, list[Prunable]]:
-        """What the rules would let go now, by rule."""
+        """Return the tasks that would be deleted now, by rule."""
         rules = self._rules()
         if not (rules.tasks_days or rules.tasks_count or rules.tasks_megabytes):
             return {}
@@ -87,7 +87,7 @@ class Retention:
         return {rule: await self._pruning.detailed(rows) for rule, rows in gone.items()}
 
     async def apply(self, *, asked_by: PersonActor | None = None) -> dict[str, list[Prunable]]:
-        """Let go what the rules say, at its hour or because somebody wants it now; what went, by rule."""
+        """Delete tasks by the rules; return what was deleted, by rule."""
         gone: dict[str, list[Prunable]] = {}
         for rule, rows in (await self.preview()).items():
             log.info("retention: %s lets %d tasks go", rule, len(rows))
@@ -96,7 +96,7 @@ class Retention:
         return gone
 
     async def sessions(self) -> dict[str, list[SessionRow]]:
-        """What the rules would archive or delete now, by rule: nothing at work, pinned or with work running."""
+        """Return which sessions would be archived or deleted, by rule: none active, pinned or with running tasks."""
         rules, now = self._rules(), self._clock.now()
         found: dict[str, list[SessionRow]] = {}
         for name, archived in ((ARCHIVE, False), (DELETE, True)):
@@ -107,7 +107,7 @@ class Retention:
         return found
 
     async def apply_to_sessions(self, *, asked_by: PersonActor | None = None) -> dict[str, list[SessionRow]]:
-        """Archive and delete what the rules say; what went, by rule. What is used in this very moment stays."""
+        """Archive and delete sessions by the rules; return which, by rule. Those in use stay."""
         gone: dict[str, list[SessionRow]] = {}
         for rule, rows in (await self.sessions()).items():
             by = ServiceActor(name="retention", rule=rule, asked_by=asked_by)

@@ -1,8 +1,8 @@
 """The files of a running gateway in `run/`: the lock, the owner's token and the address.
 
 They are checked every second and written again when somebody deleted them (a cleaner of temporary directories does), so
-that clients find the gateway again. When the home itself is gone or was replaced, the gateway ends: nobody would find
-what it still writes. A file is written into the space that it already has where a full disk allows nothing else.
+that clients find the gateway again. When the home itself is gone or was replaced, the gateway ends, since all that
+it writes would be lost. On a full disk a file is overwritten in place.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class RunFiles:
-    """What clients need to find and enter this gateway."""
+    """The files by which clients find this gateway and sign in."""
 
     def __init__(self, home: Home, lock: HomeLock, lost: Callable[[], None]) -> None:
         self._home = home
@@ -39,7 +39,7 @@ class RunFiles:
         self.token = _token(home)
 
     def announce(self, address: dict[str, object]) -> None:
-        """Write the address where every client looks for it, and look after all files from now on."""
+        """Write the address, and check all files from now on."""
         self._address = json.dumps(address) + "\n"
         self._database = _found(self._home.database)
         self._restore()
@@ -47,7 +47,7 @@ class RunFiles:
         self._checks.start()
 
     async def stop(self) -> None:
-        """Look no more, and withdraw the address. Its file keeps its space under another name."""
+        """Stop checking, and withdraw the address. Its file keeps its space under another name."""
         await self._checks.stop()
         if self._address and self._lock.home_is_there and self._home.address.exists():
             self._home.address.replace(_spare(self._home.address))
@@ -75,7 +75,7 @@ class RunFiles:
     def _restore(self) -> None:
         self._home.run.mkdir(mode=0o700, exist_ok=True)
         restored = ["lock"] if self._lock.restore() else []
-        if not TOKEN.fullmatch(_text(self._home.token).strip()):  # another one is for the next start
+        if not TOKEN.fullmatch(_text(self._home.token).strip()):  # a changed token counts from the next start on
             _write(self._home.token, self.token + "\n")
             restored.append("token")
         if _text(self._home.address) != self._address:
@@ -86,7 +86,7 @@ class RunFiles:
 
 
 def _token(home: Home) -> str:
-    """The owner's token; it stays the same over restarts, so that clients stay logged in."""
+    """Return the owner's token, which stays the same over restarts so that clients stay signed in."""
     token = _text(home.token).strip()
     return token if TOKEN.fullmatch(token) else secrets.token_urlsafe(32)
 
@@ -110,7 +110,7 @@ def _spare(path: Path) -> Path:
 
 
 def _write(path: Path, text: str) -> None:
-    """In one step for whoever reads it; without space for a second file, in the space of the first."""
+    """Write a file atomically; without space for a second file, overwrite the first in place."""
     try:
         _write_over(_spare(path), text)
         _spare(path).replace(path)

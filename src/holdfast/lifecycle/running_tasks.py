@@ -1,4 +1,4 @@
-"""What runs for a session, and what becomes of it when the session ends a chapter, is put away or deleted."""
+"""The running tasks of a session, and what happens to them when it is reset, archived or deleted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfast.tasks.views import age
 
 
 class RunningTasks:
-    """One list for everybody: the same rows that people and agents see."""
+    """The running tasks of sessions, as people and agents see them."""
 
     def __init__(self, store: Store, task_queries: TaskQueries, tasks: CommandTasks, awake: AwakeClock) -> None:
         self._store = store
@@ -28,7 +28,7 @@ class RunningTasks:
         self._awake = awake
 
     async def of_session(self, session: str) -> list[RunningTask]:
-        """Its background tasks that run now, oldest first."""
+        """Return the running background tasks of a session, oldest first."""
         return [self._running(view) for view in await self._task_queries.running() if view.session == session]
 
     def _running(self, view: TaskView) -> RunningTask:
@@ -67,13 +67,13 @@ class RunningTasks:
         return [Write(task_stream(row.id), (event,), expect=row.version)]
 
     def signal(self, records: tuple[Record, ...]) -> None:
-        """After these were written: end those whose end is requested."""
+        """Signal the tasks whose stops were written."""
         for record in records:
             if isinstance(record.event, TaskStopRequested):
                 self._tasks.signal(record.event.task)
 
     async def chosen_writes(self, session: str, choice: WhatRuns | None, *, by: Actor, what: str) -> tuple[Write, ...]:
-        """What a person's choice means for what runs; without a choice, and with something running, a question."""
+        """Return what a person's choice writes into running tasks; without a choice, refuse while there are some."""
         running = await self.of_session(session)
         if not running:
             return ()
@@ -85,12 +85,12 @@ class RunningTasks:
 
 
 def running_tasks(running: list[RunningTask]) -> Conflict:
-    """The question as a refusal: whoever asks again says what is to become of them."""
+    """Return the refusal that lists the running tasks; the next request must choose what happens to them."""
     lines = [f"{one.task} {one.title} ({_seen(one)}, {age(one.age_ms)})" for one in running]
     message = f"{len(running)} still running in the background: {'; '.join(lines)}."
     return Conflict(message, hint="Say what becomes of them: `keep` or `stop` (--running on the command line).")
 
 
 def _seen(one: RunningTask) -> str:
-    """A command that began a moment ago was not looked at yet."""
+    """Return a task's activity; none for a command that has just begun."""
     return one.doing or ("activity unknown" if one.process else "an agent")

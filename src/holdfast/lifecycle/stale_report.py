@@ -1,6 +1,6 @@
-"""The stale list: at the daily hour, commands that run and that nobody waits for any more are named once.
+"""The stale report: once a day, the running commands that are no longer needed.
 
-It stops nothing: people do, with `holdfast tasks stale --stop` or a click.
+It stops nothing: people can, with `holdfast tasks stale --stop` or a click.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class StaleReport:
-    """Names them; `start` and `stop` are its whole life."""
+    """Writes the report at the daily hour while it is started."""
 
     def __init__(
         self, store: Store, task_queries: TaskQueries, clock: Clock, rules: Callable[[], ResetSettings]
@@ -37,15 +37,15 @@ class StaleReport:
         self._rounds = PeriodicTask(self.run_once, name="the list of stale commands", every=LOOK_SECONDS)
 
     async def start(self) -> None:
-        """From the next daily hour on; the list itself can be had at any time."""
+        """Write reports from the next daily hour on."""
         self._rounds.start()
 
     async def stop(self) -> None:
-        """Until the next start."""
+        """Stop writing reports."""
         await self._rounds.stop()
 
     async def run_once(self) -> bool:
-        """Name them if the hour has passed since the last look; whether there were any."""
+        """Write the report if the daily hour has passed since the last one; return whether it lists any command."""
         rules = self._rules()
         hour = USUAL_HOUR if rules.at_hour is None else rules.at_hour
         passed, _ = daily_hour(self._clock.now(), hour, rules.timezone or "")

@@ -1,7 +1,7 @@
 """Agent tasks: a prompt that a session of its own works on, and a turn that becomes a task where it is.
 
-The task and the session that does its work are born in one append; a turn that is detached stays where it
-is and only gets an entry in the archive. Their ends are written by whoever works on them (`log.py`).
+The task and the session that does its work are created in one append; a turn that is detached stays where it
+is and only gets an entry in the archive. Their ends are written with the end of the turn (`log.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from holdfast.store.transact import transact
 from holdfast.tasks.log import TaskLog, turn_backgrounded
 
 MOST_AGENTS = 32
-"""Agents that start agents must end somewhere."""
+"""How many agents may run at once: agents can start agents."""
 
 
 class AgentTasks:
@@ -39,9 +39,9 @@ class AgentTasks:
     async def start(
         self, started: TaskStarted, *, profile: str, caller: Caller, rights: Rights | None = None
     ) -> Appended:
-        """Begin a session that works on it. Its id is the task's; `rights` limit it when an agent wants it."""
+        """Start an agent in a session of its own, with the id of the task. `rights` are those of an asking agent."""
         known = await self._store.find_command(caller.key)
-        if known is not None:  # it works already, and how its directory looked before is not now
+        if known is not None:  # it is running already: a snapshot of its directory would come too late
             return known
         running = [row for row in await self._store.running_tasks() if row.kind == "agent"]
         if len(running) >= MOST_AGENTS:
@@ -58,11 +58,11 @@ class AgentTasks:
         return await self._task_log.start(started, command=caller.key, also=(session,))
 
     async def was_started(self, key: CommandKey) -> bool:
-        """Whether this very command has begun its session before."""
+        """Return whether this command has created its session before."""
         return await self._store.find_command(key) is not None
 
     async def background(self, session: str, *, task: str, caller: Caller) -> Appended:
-        """The running turn becomes a task; nothing else changes for it."""
+        """Make the running turn a task; nothing else changes for it."""
 
         async def writes() -> tuple[Write, ...]:
             await self._task_log.changes.take(task, Path((await self._sessions.get(session)).cwd))

@@ -1,4 +1,4 @@
-"""At a start: remove what the last gateway was kept from removing."""
+"""Clean-up at a start: files that the last gateway could not delete before it ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def clear_left_over(
     remembered: set[str],
     root: Path,
 ) -> None:
-    """Outputs of pruned tasks and those that are in the log, and what is needed only until a start or an end."""
+    """Delete outputs of pruned tasks, outputs that the log has too, and files needed only until a start or an end."""
     running = {row.id: row for row in await store.running_tasks()}
     for task in remembered - running.keys():
         task_log.changes.forget(task)
@@ -38,24 +38,24 @@ async def clear_left_over(
     needed = {row.left_by for row in running.values()}
     for name in await asyncio.to_thread(_names, root):
         if name in needed:
-            continue  # its keepers look after what it left behind
+            continue  # its keepers still use it for the processes it left behind
         if name not in known or (known[name] and await _is_in_the_log(task_log, supervisor, name)):
             log.info("removing what was left behind: %s", name)
             try:
                 await supervisor.remove(name)
-            except (HoldfastError, OSError) as error:  # it runs, or is none of ours; no reason not to start
+            except (HoldfastError, OSError) as error:  # it runs, or is not one of ours; that must not prevent the start
                 log.error("%s stays in %s, and no task is known for it: %s", name, root, error)
 
 
 async def remove_if_in_the_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> None:
-    """Remove the directory of an ended command whose output the log has, too."""
+    """Delete the directory of an ended command if its output is also in the log."""
     with suppress(HoldfastError):
         if await _is_in_the_log(task_log, supervisor, task):
             await supervisor.remove(task)
 
 
 async def _is_in_the_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> bool:
-    """Whether the log says the same as its file: not if that is longer, has escapes or a secret, or was stopped."""
+    """Return whether the log has all of the file: not if that is longer, has escapes or a secret, or was stopped."""
     row = await task_log.find(task)
     data = await asyncio.to_thread(lambda: supervisor.output(task).read(0, INLINE + 1).data)
     if row is None or row.state == "stopped" or len(data) > INLINE or plain(data).encode() != data:

@@ -1,13 +1,13 @@
-"""Tasks that are commands: started under a keeper, found again after a restart, ended, told of, pruned.
+"""Tasks that are shell commands: started under a keeper, found again after a restart, followed to their end, stopped.
 
-    intent in the log → keeper → ProcessStarted … the command runs, whatever becomes of us … TaskFinished
+    intent in the log → keeper → ProcessStarted … the command runs, with or without a gateway … TaskFinished
 
-The intent names the task, and so the directory of its keepers: whatever happens from then on is found there. So the
-beginning of a command that a turn waits for need not be written at once; if it ends soon, both are one commit.
+The intent names the task, and so the directory in which its keepers record everything that follows. So the beginning
+of a command that a turn waits for need not be written at once; if it ends soon, both are one commit.
 
-After a restart every task that the log calls running is looked up: it is followed on, or its end is written down as it
-was found, or that it is lost. One that had not begun is started then: the intent holds all that a start needs, and the
-claim in its directory decides that it happens once. That of a tool call begins when its call is carried out again.
+After a restart every task that is running by the log is looked up: it is followed again, or its end is written as its
+keepers recorded it, or it is lost. A command that had not begun is started: the intent has all that a start needs, and
+the claim file in its directory makes sure that it starts once. The command of a tool call begins with its call.
 Not here: what is written when a task ends (`log.py`, `results.py`), how a process is kept (`processes`).
 """
 
@@ -51,11 +51,11 @@ from holdfast.tasks.log import (
 
 STOP_GRACE_SECONDS = 5.0
 RETRY_SECONDS = 2.0
-KNOWN_SECONDS = 5.0  # a start waits no longer to learn what became of each command
+KNOWN_SECONDS = 5.0  # how long a start waits to find out the state of all commands
 CLOCK_SECONDS = 30.0
 SWEEP_SECONDS = 60.0
 SOON_SECONDS = 0.25
-"""A turn that waits for a command waits so long for its end before its beginning is a commit of its own."""
+"""How long the beginning of a command that a turn waits for is held back, to be one commit with its end."""
 log = logging.getLogger(__name__)
 
 
@@ -96,11 +96,11 @@ class CommandTasks:
 
     @property
     def state(self) -> FollowerState:
-        """How the following of the log goes."""
+        """The health of the log follower."""
         return self._follower.state
 
     async def start(self) -> None:
-        """Find out what became of everything that ran, then listen for turns and sessions that end."""
+        """Find out the state of every running task, then follow the log for turns and sessions that end."""
         await self._follower.start()
         await clear_left_over(
             self._store,
@@ -112,13 +112,13 @@ class CommandTasks:
         )
         known: list[asyncio.Event] = []
         for row in await self._store.running_tasks():
-            if row.kind == "process" and row.id not in {*self._starting, *self._followed}:  # somebody was quick
-                # whether it should have ended meanwhile is the follower's first question
+            if row.kind == "process" and row.id not in {*self._starting, *self._followed}:  # started since
+                # the follower checks at once whether it should have ended meanwhile
                 known.append(self._watch(row, begin=not row.call))
         await asyncio.gather(*(wait_for_event(event, within=KNOWN_SECONDS) for event in known))
 
     async def stop(self) -> None:
-        """Let go; the commands run on."""
+        """Stop following; the commands run on."""
         tasks: list[asyncio.Task[Any]] = [*self._starting.values(), *self._followed.values(), *self._kills.values()]
         for task in tasks:
             task.cancel()
@@ -130,7 +130,7 @@ class CommandTasks:
     async def start_command(
         self, started: TaskStarted, *, env: Mapping[str, str] | None = None, command: CommandKey | None = None
     ) -> Appended:
-        """Write the intent, then start the command, also when the caller gives up. What goes wrong then is its end.
+        """Write the intent, then start the command, even if the caller is cancelled. A failed start ends the task.
 
         `env` is by default the gateway's own, without its keys.
         """
@@ -155,7 +155,7 @@ class CommandTasks:
         return appended
 
     def intent(self, started: TaskStarted) -> Write:
-        """Return what must be in the log before `start_or_attach`. `Rejected` if it could not be started anyway."""
+        """Return the intent, which must be in the log before `start_or_attach`. `Rejected` if it cannot be started."""
         self.defaults.spec(started, None).check()
         return Write(task_stream(started.task), (started,), expect=0)
 
@@ -166,7 +166,7 @@ class CommandTasks:
             raise Unavailable(f"Its environment could not be kept for the start: {error.strerror}.") from error
 
     def start_or_attach(self, row: TaskRow) -> None:
-        """Follow a command that is called running to its end, unless somebody does; if it has not begun, start it."""
+        """Follow a running task to its end, unless it is followed already; start its command if that has not begun."""
         task = row.id
         if row.state != "running" or task in self._starting:
             return
@@ -174,14 +174,14 @@ class CommandTasks:
         if following is None or following.done():
             self._watch(row)
         else:
-            self._begin_requested.add(task)  # it was only being looked up
+            self._begin_requested.add(task)  # it is followed, perhaps without leave to begin
 
     async def _start_or_attach(self, row: TaskRow, *, begin: bool) -> CommandState | None:
-        """The state of a command, which is started if it has not begun; None if it never will, or not now."""
+        """Return the state of a command, started if it has not begun; None if it is not to begin, or not now."""
         task = row.id
         if row.left_by:
             await self.supervisor.take_over(task, row.left_by)
-        if (self.defaults.root / task).exists():  # else nobody has tried to start it
+        if (self.defaults.root / task).exists():  # else no start was tried
             found = await self.supervisor.attach(task)
             if not (isinstance(found, NeverStarted) and found.cancelled):
                 return found
@@ -197,7 +197,7 @@ class CommandTasks:
         return await self._start(row)
 
     async def _start(self, row: TaskRow) -> CommandState | None:
-        """Start a command whose intent is in the log; None if it cannot be started."""
+        """Start a command whose intent is in the log; return None if it cannot be started."""
         task = row.id
         started = await self.task_log.started(task)
         env = await asyncio.to_thread(self._environments.read, task) if started.own_environment else None
@@ -214,7 +214,7 @@ class CommandTasks:
             return None
 
     async def wait_started(self, task: str) -> TaskRow:
-        """The task, once its command has begun or never will."""
+        """Wait until the command of a task has begun or never will; return the task."""
         with self._store.subscribe(task_stream(task)) as changes:
             while (row := await self._store.task(task)).state == "running" and row.pid is None:
                 await changes.wait()
@@ -222,7 +222,7 @@ class CommandTasks:
         return row
 
     async def wait_ended(self, task: str) -> TaskRow:
-        """The task, once it has ended and that is in the log."""
+        """Wait until the end of a task is in the log; return the task."""
         with self._store.subscribe(task_stream(task)) as changes:
             while True:
                 if (following := self._followed.get(task)) is not None:
@@ -235,21 +235,23 @@ class CommandTasks:
     async def request_stop(
         self, row: TaskRow, *, by: Actor, reason: str, force: bool, command: CommandKey | None = None
     ) -> Appended:
-        """Want its end: written first, then signalled, then by force."""
+        """Stop a command: write the request, then send SIGTERM, then SIGKILL."""
         task = row.id
         if row.state != "running":
-            left = await self.task_log.find(task_of_left(task))  # what it left behind goes on in its place
+            left = await self.task_log.find(
+                task_of_left(task)
+            )  # the processes that it left behind are a task of their own
             if left is None or left.state != "running":
                 raise Conflict(f"Task {task} ended already: {row.state}, {row.reason}.")
             task, row = left.id, left
         event = stop_requested(task, by=by, reason=reason, force=force)
         appended = await self.task_log.add(event, command=command)
         self.signal(task, force=force)
-        self.start_or_attach(row)  # one that has not begun has nobody yet who writes its end
+        self.start_or_attach(row)  # else nothing would write the end of one that has not begun
         return appended
 
     def signal(self, task: str, *, force: bool = False) -> None:
-        """Its end is wanted in the log: see to it."""
+        """Signal a command whose stop is in the log."""
         before = self._kills.get(task)
         if before is not None and not before.done() and not force:
             return
@@ -260,7 +262,7 @@ class CommandTasks:
         kill.add_done_callback(lambda _: self._kills.pop(task) if self._kills.get(task) is kill else None)
 
     def _watch(self, row: TaskRow, *, begin: bool = True) -> asyncio.Event:
-        """Follow it to its end; return what is set when it is known to run or to be over. `begin`: also start it."""
+        """Follow a task to its end; return an event that is set once it is known to run or to be over."""
         task, known = row.id, asyncio.Event()
         following = asyncio.create_task(self._follow_task(row, begin=begin, known=known), name=f"task {task}")
         self._followed[task] = following
@@ -280,7 +282,7 @@ class CommandTasks:
             self._begin_requested.discard(task)
 
     async def _at_its_time(self, task: str, until: int) -> None:
-        """By the wall clock, looked at again and again: the loop's own stands still while the machine sleeps."""
+        """Stop a task at this time of the wall clock; the loop's own clock stands still while the machine sleeps."""
         while (now := self._clock.now()) < until:
             left = (until - now) / 1000
             await asyncio.sleep(min(left, CLOCK_SECONDS))
@@ -296,7 +298,7 @@ class CommandTasks:
             log.info("task %s was not stopped: %s", task, error)
 
     async def _follow_task(self, row: TaskRow, *, begin: bool, known: asyncio.Event) -> None:
-        """Whatever goes wrong, it is not called running for ever."""
+        """Follow a task, and try again after errors, so that it does not stay running in the log for ever."""
         while True:
             try:
                 return await self._until_over(row, begin=begin, known=known)
@@ -304,7 +306,7 @@ class CommandTasks:
                 return await self._finish(lost(row.id, error.message))
             except (Unavailable, OSError) as error:
                 log.error("task %s cannot be followed now: %s", row.id, error)
-                known.set()  # nobody waits for a disk that is out of order
+                known.set()  # the start must not wait for a broken disk
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _until_over(self, row: TaskRow, *, begin: bool, known: asyncio.Event) -> None:
@@ -314,7 +316,7 @@ class CommandTasks:
             return
         began = self._process_started(row, found)
         if isinstance(found, Running):
-            if (await self._store.task(task)).stop_by:  # perhaps since a moment when there was nothing to signal
+            if (await self._store.task(task)).stop_by:  # the request may have come before there was a process to signal
                 self.signal(task)
             if began and not (row.foreground and await self._ends_soon(found)):
                 await self._write(lambda: self.task_log.add(*began))
@@ -323,7 +325,7 @@ class CommandTasks:
             known.set()
             found = await self.supervisor.wait(task)
         while (kill := self._kills.get(task)) is not None and not kill.done():
-            await asyncio.wait({kill})  # one by force may have taken its place
+            await asyncio.wait({kill})  # a forced kill may have replaced it
         left = await self.supervisor.left_behind(task)
         row = await self._store.task(task)
         output, changes, mask = self.supervisor.output(task), self.task_log.changes, self.defaults.mask
@@ -340,14 +342,14 @@ class CommandTasks:
             await remove_if_in_the_log(self.task_log, self.supervisor, row.left_by)
 
     def _process_started(self, row: TaskRow, found: CommandState) -> list[ProcessStarted]:
-        """The event that a command began, unless the log has it."""
+        """Return the event that a command began, unless the log has it."""
         if row.pid is not None or isinstance(found, NeverStarted):
             return []
         pid = found.pid if isinstance(found, Running) else self.supervisor.pid(found.id)
         return [] if pid is None else [process_started(found.id, pid)]
 
     async def _ends_soon(self, running: Running) -> bool:
-        """Whether it ends so soon that its beginning and its end are one commit. After a crash its keepers know it."""
+        """Return whether it ends so soon that beginning and end can be one commit. Its keepers record both anyway."""
         age = self._clock.now() / 1000 - running.started_at
         try:
             async with asyncio.timeout(min(SOON_SECONDS, max(0.0, SOON_SECONDS - age))):
@@ -363,7 +365,7 @@ class CommandTasks:
         log.info("task %s ended: %s, %s", finished.task, finished.outcome, finished.reason)
 
     async def _write(self, append: Callable[[], Awaitable[object]]) -> None:
-        """A full disk does not lose an end: the command's own record stays until this is written."""
+        """Append, and try again while the disk is full: the keeper's record stays until this is written."""
         while True:
             try:
                 await append()
@@ -376,22 +378,22 @@ class CommandTasks:
     # --- what ends with something else ----------------------------------------------------------
 
     async def _react(self, stream: str, kinds: set[str]) -> None:
-        """A turn that ended takes the command with it that it waited for; a session its own ones."""
+        """Stop the commands of a turn or a session that ended."""
         session = stream.removeprefix("session/")
         await self._stop_orphans(session if kinds == {"TurnFinished"} else "")
         for task in self._ended_in_turn.pop(session, ()):
             await remove_if_in_the_log(self.task_log, self.supervisor, task)
 
     async def _stop_orphans(self, session: str = "") -> None:
-        """Of one session or of all: which was put away or deleted matters less than that none is missed."""
+        """Stop the commands of one session, or of all sessions, whose lifetime is over."""
         for row in await self._store.running_tasks():
             if row.kind == "process" and session in ("", row.session):
                 await self._stop_if_over(row)
 
     async def _stop_if_over(self, row: TaskRow) -> None:
-        """What should have ended while nobody was there to end it."""
+        """Stop a command whose lifetime is over."""
         if row.stop_by:
-            return  # its end is wanted already: on whose word stays
+            return  # the first request counts
         waiting = row.pid is None and row.id not in self._starting and row.id not in self._followed
         if reason := await self._lifetimes.why_over(row, begun=not waiting):
             await self._end_by_rule(row.id, reason)

@@ -1,4 +1,4 @@
-"""What every command of this home begins with, and the order that a keeper gets for one."""
+"""What the commands of a home have in common, and the `CommandSpec` of each."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy
 
 @dataclass(frozen=True, slots=True)
 class CommandDefaults:
-    """What all commands of a home share."""
+    """What the commands of a home have in common."""
 
     root: Path
-    """Where the directories of tasks are."""
+    """The directory that has the directories of tasks."""
     environment: Callable[[], dict[str, str]]
     umask: int
-    """The user's own: what commands make is theirs, not ours."""
+    """The user's own umask, for files that commands create."""
     mask: Mask
     sandbox: SandboxBuilder | None = None
-    """Who builds the sandboxes of agents' commands; None builds none."""
+    """Builds the sandboxes of agents' commands; with None they have none."""
 
     def spec(self, started: TaskStarted, env: Mapping[str, str] | None) -> CommandSpec:
-        """What the keeper gets, all from the intent but the environment."""
+        """Return what is to be run, from the intent and the environment."""
         return CommandSpec(
             id=started.task,
             run=tuple(started.argv) or started.command,
@@ -51,7 +51,7 @@ class CommandDefaults:
         return self.sandbox.arguments(started.sandbox)
 
     def confine(self, started: TaskStarted, policy: SandboxPolicy, *, workspace: Path, own: Path | None) -> TaskStarted:
-        """The intent with its sandbox, or why it has none; `Rejected` if it must have one. Call it in a thread."""
+        """Return the intent with its sandbox, or with why it has none; `Rejected` if it must have one. Blocks."""
         if self.sandbox is None:
             return started
         found = self.sandbox.spec(policy, workspace=workspace, own=own, session=started.session)

@@ -1,6 +1,6 @@
 """The environment of a person's command between its acceptance and its start.
 
-An accepted command is started whatever becomes of the gateway, and with the environment that it was accepted with. That
+An accepted command is started even if the gateway is killed, and with the environment that it was accepted with. That
 may hold secrets, so it is not in the log: it is a file that only the user can read, and it is deleted as soon as the
 command has begun.
 """
@@ -26,7 +26,7 @@ class Environments:
         self._root = root / DIRECTORY
 
     def keep(self, task: str, environment: Mapping[str, str]) -> None:
-        """Write it down, durably."""
+        """Store an environment durably."""
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(self._root / task, flags, 0o600), "wb") as file:
@@ -36,7 +36,7 @@ class Environments:
         sync_directory(str(self._root))
 
     def read(self, task: str) -> dict[str, str] | None:
-        """As it was given; `None` if it is not there or cannot be read."""
+        """Return an environment; `None` if it is not there or cannot be read."""
         try:
             with os.fdopen(os.open(self._root / task, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
                 return _decode(file.read())
@@ -44,9 +44,9 @@ class Environments:
             return None
 
     def drop(self, task: str) -> None:
-        """The command has begun, or never will."""
+        """Delete an environment that is not needed any more."""
         (self._root / task).unlink(missing_ok=True)
 
     def kept(self) -> set[str]:
-        """The tasks that one is kept of."""
+        """Return the tasks whose environments are stored."""
         return {path.name for path in self._root.iterdir()} if self._root.exists() else set()

@@ -40,7 +40,7 @@ class _Line(msgspec.Struct):
 
 
 class TaskFileExporter:
-    """Follows every agent task; `start` and `stop` are its whole life."""
+    """Writes the files of agent tasks while it is started."""
 
     def __init__(self, store: Store, *, sessions: Sessions, root: Path, hide: Callable[[str], str] = str) -> None:
         self._store = store
@@ -49,7 +49,7 @@ class TaskFileExporter:
         self._hide = hide
         self._workers: dict[str, str] = {}
         self._written: dict[str, int] = {}
-        """Up to which version of its session the file of a running task is; else the file itself says it."""
+        """By task: the version of the last line that was written; else it is read from the file."""
         self._follower = LogFollower(
             store,
             self._react,
@@ -61,7 +61,7 @@ class TaskFileExporter:
 
     @property
     def state(self) -> FollowerState:
-        """How the following of the log goes."""
+        """The health of the log follower."""
         return self._follower.state
 
     async def start(self) -> None:
@@ -104,7 +104,7 @@ class TaskFileExporter:
 
     async def _write(self, task: str, worker: str) -> None:
         file = self._root / task / LOG
-        after = self._written.pop(task, None)  # whatever fails now, the file is looked at again
+        after = self._written.pop(task, None)  # if this fails, the version is read from the file again
         if after is None:
             after = await asyncio.to_thread(_last_version, file)
         if after is None:
@@ -120,7 +120,7 @@ class TaskFileExporter:
 
 @contextlib.contextmanager
 def _going_on(what: str) -> Iterator[None]:
-    """One file that cannot be written, for want of space say, does not end the following of the others."""
+    """Log an error about one file, and go on with the others."""
     try:
         with contextlib.suppress(HoldfastError):  # deleted or pruned meanwhile
             yield
@@ -129,7 +129,7 @@ def _going_on(what: str) -> Iterator[None]:
 
 
 def _last_version(file: Path) -> int | None:
-    """The version of the last whole line; half a line, left by a crash, is cut off."""
+    """Return the version of the last whole line; cut off half a line that a crash left."""
     try:
         with file.open("r+b") as stream:
             data = stream.read()

@@ -1,4 +1,4 @@
-"""Which files a command changed, as far as git can tell: its status before and after. Else it is not known."""
+"""The files that a command changed, by `git status` before and after it; unknown where there is no git."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ State = dict[str, list[object]]
 
 
 class GitSnapshots:
-    """Remembers beside a task's output how its directory looked when it began."""
+    """Stores the git status at the beginning of each task, beside its output."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     async def take(self, task: str, cwd: Path) -> None:
-        """Before the command starts. Where there is no git, or no space, nothing is kept: then it is not known."""
+        """Store the status before a command starts; nothing where there is no git or no space."""
         state = await asyncio.to_thread(_look, cwd)
         if state is not None:
             try:
                 self._file(task).write_text(json.dumps(state))
             except OSError as error:
                 log.warning("what task %s changes will not be known: %s", task, error)
-                self.forget(task)  # half of it is none
+                self.forget(task)  # an incomplete snapshot is useless
 
     def changes_since(self, task: str, cwd: Path) -> list[str] | None:
-        """What looks different now; None is not known. Others may have worked there too."""
+        """Return the files that changed since; None if that is not known. Other programs may have changed them."""
         try:
             before: State = json.loads(self._file(task).read_text())
         except (OSError, ValueError):
@@ -47,11 +47,11 @@ class GitSnapshots:
         return [as_text(name) for name in sorted(changed)[:MANY]]
 
     def forget(self, task: str) -> None:
-        """Its end is written."""
+        """Delete the snapshot of a task that ended."""
         self._file(task).unlink(missing_ok=True)
 
     def remembered(self) -> set[str]:
-        """The tasks of which it knows; a gateway that was killed could not forget all of them."""
+        """Return the tasks that have a snapshot; a gateway that was killed leaves some behind."""
         return {path.name.removeprefix(BEFORE) for path in self._root.glob(f"{BEFORE}*")}
 
     def _file(self, task: str) -> Path:
@@ -59,7 +59,7 @@ class GitSnapshots:
 
 
 def _look(cwd: Path) -> State | None:
-    """Every file that differs from the last commit, with its size and time; under '' the commit itself."""
+    """Return every file that differs from the last commit, with its size and time; under '' the commit itself."""
     try:
         repository = find_repository(cwd)
         if repository is None:

@@ -22,18 +22,18 @@ class TaskLifetimes:
         self._clock = clock
 
     async def why_over(self, row: TaskRow, *, begun: bool) -> str:
-        """Why it must end, or never begin; empty while there is no reason."""
+        """Return why a command must end or never begin; empty while it may run."""
         if not row.session:
             return ""
         try:
             session = await self._sessions.get(row.session)
-        except Corrupt as error:  # nothing is known of its session, so nothing ends because of it
+        except Corrupt as error:  # its session cannot be read, which is no reason to stop it
             log.warning("task %s runs on: %s", row.id, error)
             return ""
         return why_over(session, call=row.call, foreground=row.foreground, lifetime=row.lifetime, begun=begun)
 
     async def why_not_begin(self, row: TaskRow) -> str:
-        """Why a command that has not begun never should; empty if nobody cancelled it."""
+        """Return why a command that has not begun never should; empty if it was not cancelled."""
         if row.stop_by:
             return f"stopped by {stopper(row)}"
         if row.until is not None and self._clock.now() >= row.until:
@@ -42,5 +42,5 @@ class TaskLifetimes:
 
 
 def may_end_commands(_stream: str, kind: str) -> bool:
-    """Whether an event of this kind may leave a command behind that nobody needs any more."""
+    """Return whether an event of this kind may end the lifetime of a command."""
     return kind in ("TurnFinished", "SessionArchived", "SessionDeleted")

@@ -1,7 +1,7 @@
-"""The task log: every event of a task is built here and nowhere else, and a session is told here when one ends.
+"""The task log: all events of tasks are built here, and so is the note about a task's end for its session.
 
-The end of a task, the end of the turn that it was, and the note to whoever started it are one append: so
-the note comes exactly once, also when the gateway is killed in between.
+The end of a task, the end of its turn, and the note to the session that started it are one append: so the note comes
+exactly once, also when the gateway is killed in between.
 Not here: commands and how they are kept alive (`commands.py`), how the end of one is judged (`results.py`).
 """
 
@@ -54,9 +54,9 @@ from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.results import command_result, summarise_output
 
 WATCHED = frozenset({"read", "list", "search", "write", "edit", "question", "process", "delegate", "recall", "inbox"})
-"""Tools that change no files, or say themselves which. After any other one, only git can tell what was changed."""
+"""Tools that change no files, or report which. After any other tool, changes are known from git only."""
 BOARD = "kanban_"
-"""And so do all whose names begin with this."""
+"""The prefix of the board's tools, which change no files either."""
 
 
 class TaskLog:
@@ -69,14 +69,14 @@ class TaskLog:
         self.changes = changes
 
     async def find(self, task: str) -> TaskRow | None:
-        """The task of exactly this id, if there is one."""
+        """Return the task with exactly this id, if there is one."""
         try:
             return await self._store.task(task)
         except Rejected:
             return None
 
     async def output(self, row: TaskRow) -> bytes | None:
-        """What an ended command printed, if the log has it: as the result of the call that waited for it."""
+        """Return the output of an ended command, if the log has it as the result of the call that waited for it."""
         for record in reversed(await self._store.load(task_stream(row.id), after=0)):
             if isinstance(record.event, TaskFinished) and record.event.output is not None:  # of an older version
                 return record.event.output.encode()
@@ -87,7 +87,7 @@ class TaskLog:
         return None
 
     async def started(self, task: str) -> TaskStarted:
-        """The intent of a task."""
+        """Return the intent of a task."""
         first = (await self._store.load(task_stream(task), after=0))[0].event
         assert isinstance(first, TaskStarted)
         return first
@@ -95,37 +95,37 @@ class TaskLog:
     async def start(
         self, started: TaskStarted, *, command: CommandKey | None = None, also: tuple[Write, ...] = ()
     ) -> Appended:
-        """Write the intent down. Conflict when there is such a task already."""
+        """Append the intent. `Conflict` if the task exists already."""
         write = Write(task_stream(started.task), (started,), expect=0)
         return await self._store.append(Append((write, *also), self._clock.now(), command=command))
 
     async def add(self, *events: TaskEvent, command: CommandKey | None = None, expect: int | None = None) -> Appended:
-        """One more thing that happened to a task."""
+        """Append an event to a task."""
         write = Write(task_stream(events[0].task), events, expect=expect)
         return await self._store.append(Append((write,), self._clock.now(), command=command))
 
     async def background(self, task: str, reason: str) -> TaskRow:
-        """Nobody waits for it any more; how it stands then. One that has ended in this very moment has ended."""
+        """Move a task into the background and return it; nothing changes if it has just ended."""
         while (row := await self._store.task(task)).state == "running" and row.foreground:
-            with suppress(Conflict):  # something happened to it: look again
+            with suppress(Conflict):  # it has changed: read it again
                 event = TaskBackgrounded(task=task, reason=reason)
                 await self.add(event, expect=row.version)
         return row
 
     async def pin(self, task: str, *, pinned: bool, by: Actor, command: CommandKey | None = None) -> Appended:
-        """Keep it whatever is pruned, or not any more."""
+        """Pin or unpin a task."""
         return await self.add(TaskPinned(task=task, pinned=pinned, by=by), command=command)
 
     async def finish(self, finished: TaskFinished, *also: Write, began: Sequence[ProcessStarted] = ()) -> None:
-        """Write the end down, and tell whoever started it. Once: a commit that was in doubt may have happened.
+        """Append the end, with the note to the session that started it. Once: a commit in doubt may have happened.
 
-        `began` is the beginning, if it was not written yet.
+        `began` is the beginning, if that is not in the log yet.
         """
         while True:
             row = await self.find(finished.task)
             if row is None or row.state != "running":
                 return
-            with suppress(Conflict):  # it was detached or its session deleted in this very moment: look again
+            with suppress(Conflict):  # it was detached or its session was deleted just now: read it again
                 writes = (*await self._ending(finished, row, began), *also)
                 await self._store.append(Append(writes, self._clock.now()))
                 return
@@ -133,7 +133,7 @@ class TaskLog:
     # --- tasks that are turns -------------------------------------------------------------------
 
     async def turn_started(self, session: Session, event: TurnStarted) -> list[Write]:
-        """What is written with the start of a turn: the session's task goes on, if it had ended."""
+        """Return what is written with the start of a turn: the session's task is resumed, if it had ended."""
         row = await self.find(session.task) if session.task else None
         if row is None or row.state == "running":
             return []
@@ -141,7 +141,7 @@ class TaskLog:
         return [Write(task_stream(session.task), (TaskResumed(task=session.task, turn=event.turn),))]
 
     async def turn_finished(self, session: Session, finish: Finish) -> list[Write]:
-        """What is written with the end of a turn that is a task: the end of that task, and the note about it."""
+        """Return what is written with the end of a turn that is a task: the end of that task, and the note about it."""
         turn = session.turn
         row = await self.find(turn.task) if turn is not None and turn.task else None
         if turn is None or row is None:  # no task, or it was pruned
@@ -159,7 +159,7 @@ class TaskLog:
         return [*await self._ending(finished, row)]
 
     async def _files(self, session: Session, turn: Turn) -> list[str] | None:
-        """What its tools say and what git sees. None when nothing is known: a command ran that nobody could watch."""
+        """Return the changed files, by the tools and by git; None if a tool ran whose changes are not known."""
         seen = await asyncio.to_thread(self.changes.changes_since, turn.task, Path(session.cwd))
         used = {m.tool for m in session.messages if isinstance(m, ToolResult) and m.turn == turn.number}
         unwatched = {tool for tool in used - WATCHED if not tool.startswith(BOARD)}
@@ -170,7 +170,7 @@ class TaskLog:
     async def _ending(
         self, finished: TaskFinished, row: TaskRow, began: Sequence[ProcessStarted] = ()
     ) -> tuple[Write, ...]:
-        """The end, and the note. Only if nothing happened to the task since: who is told depends on that."""
+        """Return the end and the note, valid only while the task has not changed: that decides who gets the note."""
         end = Write(task_stream(finished.task), (*began, finished), expect=row.version)
         session = row.session
         parent = await self._session(session) if session and not row.foreground else None
@@ -180,7 +180,7 @@ class TaskLog:
         text = end_note(finished.task, row.title, finished, of=kind)
         told: AnyEvent = NoteReceived(text=text, task=finished.task)
         room = parent.queued < QUEUE_LIMIT
-        if row.notify and room and not parent.archived:  # what was put away does not wake up by itself
+        if row.notify and room and not parent.archived:  # an archived session is not woken
             input = f"task-{finished.task}-{row.version + len(end.events)}"
             told = InputReceived(
                 input=input, text=text, mode="queue", by=TaskActor(task=finished.task), source="task", ref=finished.task
@@ -208,7 +208,7 @@ def command_started(
     foreground: bool = False,
     kept: tuple[int, int] | None = None,
 ) -> TaskStarted:
-    """A command is to run. `kept` is how many bytes of the beginning and the end of its output are kept."""
+    """Return the intent of a command. `kept` is how many bytes of the beginning and the end of its output are kept."""
     shown = command.shell if command.shell is not None else " ".join(command.argv or [])
     head, tail = (None, None) if kept is None else kept
     return TaskStarted(
@@ -232,7 +232,7 @@ def command_started(
 
 
 def agent_started(command: StartAgent, *, task: str, cwd: str, by: Actor, session: str) -> TaskStarted:
-    """An agent is to work in a session of its own, which has the id of the task."""
+    """Return the intent of an agent that works in a session of its own, which has the id of the task."""
     return TaskStarted(
         task=task,
         task_kind="agent",
@@ -248,7 +248,7 @@ def agent_started(command: StartAgent, *, task: str, cwd: str, by: Actor, sessio
 
 
 def turn_backgrounded(session: Session, turn: Turn, *, task: str, by: Actor) -> TaskStarted:
-    """The running turn of a session becomes a task where it is."""
+    """Return the beginning of the task that the running turn of a session becomes."""
     said = [m.text for m in session.messages if isinstance(m, UserMessage) and m.turn == turn.number]
     asked = "\n".join(said)
     return TaskStarted(
@@ -277,7 +277,7 @@ def run_started(card: Card, *, task: str, session: str, cwd: str) -> Write:
 
 
 def left_behind(row: TaskRow, left: tuple[Member, ...], *, by: Actor) -> tuple[Write, ...]:
-    """What a command left behind is a task of its own with the lifetime of that command; nothing if nobody is left."""
+    """Return the task of the processes that a command left behind, with the lifetime of that command."""
     if not left or row.left_by:
         return ()
     task = task_of_left(row.id)
@@ -306,17 +306,17 @@ def process_started(task: str, pid: int) -> ProcessStarted:
 
 
 def stop_requested(task: str, *, by: Actor, reason: str, force: bool = False) -> TaskStopRequested:
-    """Its end is wanted."""
+    """Return the request to stop a task."""
     return TaskStopRequested(task=task, by=by, reason=reason, force=force)
 
 
 def lifetime_set(task: str, lifetime: Lifetime, *, by: Actor) -> TaskLifetimeSet:
-    """It may outlive what it belonged to."""
+    """Return the change of a task's lifetime."""
     return TaskLifetimeSet(task=task, lifetime=lifetime, by=by)
 
 
 def pruned(row: EndedTask, *, bytes: int, by: Actor) -> TaskPruned:
-    """It is deleted; only this stays."""
+    """Return what stays of a pruned task."""
     return TaskPruned(task=row.id, title=row.title, state=row.state, bytes=bytes, by=by)
 
 
@@ -326,7 +326,7 @@ def pruned(row: EndedTask, *, bytes: int, by: Actor) -> TaskPruned:
 def process_finished(
     row: TaskRow, end: CommandOutcome, *, output: Output, left: tuple[Member, ...], changes: GitSnapshots, mask: Mask
 ) -> TaskFinished:
-    """A command is over. `left` are its processes that are still there. Call it in a thread: it reads files."""
+    """Return the end of a command. `left` are its processes that still run. Blocks: it reads files."""
     task = row.id
     if isinstance(end, NeverStarted):
         return never_started(task, end.reason)
@@ -346,13 +346,13 @@ def process_finished(
 
 
 def never_started(task: str, cause: str, *, outcome: TaskOutcome = "failed", hint: str = "") -> TaskFinished:
-    """A command did not run at all."""
+    """Return the end of a command that did not run at all."""
     end = CommandNeverStarted(cause=cause, hint=hint)
     return TaskFinished(task=task, outcome=outcome, reason=f"{NEVER_STARTED}: {cause}", end=end, files=[])
 
 
 def lost(task: str, evidence: str) -> TaskFinished:
-    """Nobody saw how a command ended."""
+    """Return the end of a command that ended nobody knows how."""
     return TaskFinished(task=task, outcome="lost", reason=evidence, end=CommandLost(evidence=evidence), files=None)
 
 

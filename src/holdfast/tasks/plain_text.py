@@ -15,7 +15,7 @@ _CONTROL = re.compile(
 
 
 def plain(data: bytes) -> str:
-    """Without escape sequences, without control and direction characters; of a line that was overwritten, the last."""
+    """Return a text without escape sequences and control characters; of overwritten lines, the last state."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     return _without(text)
 
@@ -25,7 +25,7 @@ _UNFINISHED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]{0,4096})?\
 
 
 def coloured(data: bytes) -> str:
-    """For a screen: of all that a terminal would obey only colours are left."""
+    """Return a text for a terminal: without escape sequences other than colours."""
     pieces, at = [], 0
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     for colour in _COLOUR.finditer(text):
@@ -35,7 +35,7 @@ def coloured(data: bytes) -> str:
 
 
 def whole(data: bytes) -> bytes:
-    """Without half a character or half an escape sequence at its end: the rest of it is yet to come."""
+    """Return the bytes without an incomplete character or escape sequence at their end."""
     data = _UNFINISHED.sub(b"", data)
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
@@ -52,5 +52,5 @@ def _without(text: str) -> str:
 
 
 def _last_written(line: str) -> str:
-    """Of a line that was overwritten, what stands there in the end. Line by line: an output may be one endless line."""
+    """Return what a terminal would show of an overwritten line. Line by line: an output may be one endless line."""
     return line.rstrip("\r").rpartition("\r")[2] if "\r" in line else line

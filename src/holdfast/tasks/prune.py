@@ -1,7 +1,6 @@
-"""Pruning: the only way in which a task leaves the archive. It shows what will go, then deletes events, rows, files.
+"""Pruning: the only way in which a task leaves the archive. It previews, then deletes events, rows and files.
 
-The event comes first, then the files: whoever is killed in between leaves files whose task is gone, and the
-next start removes them.
+The event comes first, then the files: if the gateway is killed in between, the next start deletes them.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from holdfast.tasks.log import pruned
 
 AT_ONCE = 100
 SHOWN = 500
-"""So many of the tasks that go are shown one by one."""
+"""How many tasks a preview shows one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What goes: ended, not pinned, and all of this holds. Age counts from the end."""
+    """Which ended tasks are deleted: those that are not pinned and meet all conditions. Age counts from the end."""
 
     older_than_ms: int | None = None
     larger_than: int | None = None
@@ -39,17 +38,17 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Prunable:
-    """An ended task that may go."""
+    """An ended task that may be deleted."""
 
     ended: EndedTask
     bytes: int
-    """What it takes: its files and its events. What search keeps of it is not counted."""
+    """The size of its files and events, without the search index."""
     row: TaskRow | None = None
-    """All that is known of it, for those that are shown."""
+    """Its row, for those that are shown."""
 
 
 def chosen(tasks: list[Prunable], rule: Rule, *, now: int) -> list[Prunable]:
-    """Which of the ended tasks, given newest first, a rule takes."""
+    """Return which of the ended tasks, given newest first, a rule deletes."""
     found = []
     for place, task in enumerate(tasks):
         ended = task.ended
@@ -70,17 +69,17 @@ class Pruning:
         self._clock = clock
 
     async def preview(self, rule: Rule) -> list[Prunable]:
-        """What would go; the first ones as they are shown."""
+        """Return what would be deleted; the first ones with their rows."""
         return await self.detailed(chosen(await self.ended(), rule, now=self._clock.now()))
 
     async def detailed(self, tasks: list[Prunable]) -> list[Prunable]:
-        """The same, the first ones with their rows."""
+        """Return these tasks, the first ones with their rows."""
         rows = await self._store.tasks_by_id([task.ended.id for task in tasks[:SHOWN]])
         first = [replace(task, row=rows[task.ended.id]) for task in tasks[:SHOWN] if task.ended.id in rows]
         return first + tasks[SHOWN:]
 
     async def ended(self) -> list[Prunable]:
-        """What may be pruned, newest first."""
+        """Return what may be pruned, newest first."""
         rows = await self._store.ended_tasks()
         tasks = [row.id for row in rows]
         events = await self._store.task_event_bytes(tasks)
@@ -88,13 +87,13 @@ class Pruning:
         return [Prunable(row, events[row.id] + files[row.id]) for row in rows]
 
     async def prune(self, rule: Rule, *, by: Actor, command: CommandKey | None = None) -> list[Prunable]:
-        """Let it go; what went."""
+        """Delete by a rule; return what was deleted."""
         if command is not None and await self._store.find_command(command) is not None:
             raise _before()
         return await self.remove(await self.preview(rule), by=by, command=command)
 
     async def remove(self, tasks: list[Prunable], *, by: Actor, command: CommandKey | None = None) -> list[Prunable]:
-        """These very tasks, some at a time; those that went. One that was pinned or continued meanwhile stays."""
+        """Delete these tasks in batches; return those that were deleted. One pinned or continued meanwhile stays."""
         gone: list[Prunable] = []
         for start in range(0, len(tasks), AT_ONCE):
             some = await self._take(tasks[start : start + AT_ONCE], by=by, command=None if gone else command)
@@ -105,7 +104,7 @@ class Pruning:
         return gone
 
     async def _take(self, tasks: list[Prunable], *, by: Actor, command: CommandKey | None) -> list[Prunable]:
-        """Write down that they go, if they still are as they were seen; which of them."""
+        """Write that they are deleted, if they have not changed; return which."""
         while tasks:
             guards = [Write(task_stream(task.ended.id), (), expect=task.ended.version) for task in tasks]
             write = Write(SYSTEM, tuple(pruned(task.ended, bytes=task.bytes, by=by) for task in tasks))
@@ -114,7 +113,7 @@ class Pruning:
             except VersionConflict:
                 tasks = [task for task in tasks if await self._unchanged(task.ended)]
                 continue
-            if appended.duplicate:  # these are not those that went then
+            if appended.duplicate:  # the same command id has deleted others before
                 raise _before()
             return tasks
         return []
@@ -122,15 +121,15 @@ class Pruning:
     async def _unchanged(self, row: EndedTask) -> bool:
         try:
             return (await self._store.task(row.id)).version == row.version
-        except Rejected:  # somebody else has pruned it
+        except Rejected:  # it has been pruned meanwhile
             return False
 
 
 def _on_disk(directory: Path) -> int:
-    """The bytes of its files; of an output with a hole in it only what is there."""
+    """Return the size of its files on disk; holes do not count."""
     try:
         found = [entry.stat(follow_symlinks=False) for entry in os.scandir(directory)]
-    except OSError:  # it never had one
+    except OSError:  # it never had an output
         return 0
     return sum(min(one.st_size, one.st_blocks * 512) for one in found)
 

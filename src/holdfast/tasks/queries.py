@@ -1,4 +1,4 @@
-"""The archive as people and agents use it: look, read, wait, end, whatever does the work.
+"""What people and agents can ask of tasks, commands and agents alike: list, read, wait, stop.
 
 Not here: commands (`commands.py`), what is written (`log.py`), pruning (`prune.py`).
 """
@@ -34,11 +34,11 @@ FOLLOW_SECONDS = 0.1
 BEGIN_SECONDS = 10.0
 SEARCHED_BYTES = 1 << 20
 HALF = INLINE // 2
-"""Bytes from the beginning, and as many from the end, of an output that a model is shown."""
+"""How many bytes from the beginning, and from the end, of an output a model sees."""
 
 
 class TaskQueries:
-    """Every task, whatever its kind."""
+    """Queries about tasks of every kind."""
 
     def __init__(
         self,
@@ -62,16 +62,16 @@ class TaskQueries:
     # --- looking --------------------------------------------------------------------------------
 
     async def find(self, prefix: str) -> TaskRow:
-        """One task by id or unique prefix."""
+        """Return a task by its id or a unique prefix of it."""
         return await self._store.task(prefix)
 
     async def running(self, *, foreground: bool = False, within: str = "") -> list[TaskView]:
-        """Everything that runs now, oldest first; with `within` only what that session and its descendants started."""
+        """Return the running tasks, oldest first; with `within` only those of that session and its descendants."""
         rows = [row for row in await self._store.running_tasks() if foreground or not row.foreground]
         return await self.views([row for row in rows if not within or await self.belongs_to(row, within)])
 
     async def belongs_to(self, row: TaskRow, session: str) -> bool:
-        """Whether a session, or one that descends from it, started the task or works on it."""
+        """Return whether a session, or one that descends from it, started the task or works on it."""
         for id in {row.session, row.worker} - {""}:
             if id == session:
                 return True
@@ -81,15 +81,15 @@ class TaskQueries:
         return False
 
     async def page(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[TaskView]:
-        """A page of the archive, newest first."""
+        """Return a page of the archive, newest first."""
         return await self.views(await self._store.tasks(wanted, before=before, limit=limit))
 
     async def view(self, row: TaskRow) -> TaskView:
-        """One of them."""
+        """Return a task with its current activity."""
         return (await self.views([row]))[0]
 
     async def views(self, rows: list[TaskRow]) -> list[TaskView]:
-        """Rows with what is known right now."""
+        """Return tasks with their current activity."""
         alive = any(row.state == "running" and row.kind == "process" for row in rows)
         activities = await self._activities() if alive else {}
         sizes = await asyncio.to_thread(self._sizes, rows) if alive else {}
@@ -110,12 +110,12 @@ class TaskQueries:
         return Owner(archived=row.archived, chapter_at=row.chapter_at, max_age_ms=self._max_age_ms(row))
 
     def _sizes(self, rows: list[TaskRow]) -> dict[str, int]:
-        """How much each running command has written so far."""
+        """Return how much each running command has written so far."""
         running = [row.id for row in rows if row.state == "running" and row.kind == "process"]
         return {task: self._tasks.supervisor.output(task).size() for task in running}
 
     async def _activities(self) -> dict[str, Activity | NotYet]:
-        """One look for everybody who asks within a moment."""
+        """Return the activity of all commands; sampled once for all calls within a moment."""
         async with self._looking:
             loop = asyncio.get_running_loop()
             age = math.inf if self._seen_at is None else loop.time() - self._seen_at
@@ -127,7 +127,7 @@ class TaskQueries:
     # --- reading --------------------------------------------------------------------------------
 
     async def window(self, row: TaskRow, *, offset: int, limit: int) -> Window:
-        """A piece of its output, as it was written."""
+        """Return a piece of its output, as it was written."""
         if row.kind == "process":
             found = await asyncio.to_thread(lambda: self._readable(row).read(offset, limit))
             if found.size or not _has_output(row):
@@ -136,7 +136,7 @@ class TaskQueries:
         return Window(offset, 0, kept[offset : offset + limit], len(kept))
 
     async def wait_window(self, row: TaskRow, *, offset: int, limit: int, seconds: float) -> Window:
-        """The same, but when there is nothing behind the offset yet, wait a while for it."""
+        """Return a piece of its output; wait a while if there is nothing behind the offset yet."""
         loop = asyncio.get_running_loop()
         patience = loop.time() + seconds
         while True:
@@ -158,7 +158,7 @@ class TaskQueries:
         return list(reversed(every.values()))[:limit]
 
     async def _agent_answers(self, text: str, *, limit: int) -> list[OutputFound]:
-        """The tasks whose agents said a text."""
+        """Return the tasks whose agents answered with a text."""
         hits = [hit for hit in await self._store.search(text, limit=limit) if hit.role in ("agent", "partial")]
         by_session = await self._store.tasks_of_workers([hit.session for hit in hits])
         return [OutputFound(by_session[hit.session], hit.snippet) for hit in hits if hit.session in by_session]
@@ -173,7 +173,7 @@ class TaskQueries:
         return found
 
     async def tail(self, row: TaskRow, *, lines: int, limit: int) -> Window:
-        """Its last lines."""
+        """Return its last lines."""
         if row.kind == "process":
             found = await asyncio.to_thread(lambda: self._readable(row).tail(lines, limit))
             if found.size or not _has_output(row):
@@ -183,14 +183,14 @@ class TaskQueries:
         return Window(len(kept) - len(last), 0, last, len(kept))
 
     def _readable(self, row: TaskRow) -> Output:
-        """Its file. `Corrupt` if a command has put something else in its place."""
+        """Return the file of its output. `Corrupt` if a command has replaced it by something else."""
         output = self._tasks.supervisor.output(row.id)
         if output.problem:
             raise Corrupt(f"The output of task {row.id} is lost: {output.problem}.")
         return output
 
     async def _kept(self, row: TaskRow) -> bytes:
-        """The output that is in the log itself; for an agent, what it said last."""
+        """Return the output from the log; for an agent, its last text."""
         if row.kind != "process":
             return b"" if row.state == "running" else row.summary.encode()
         output = await self._tasks.task_log.output(row)
@@ -199,7 +199,7 @@ class TaskQueries:
         return output
 
     async def excerpt(self, row: TaskRow, *, offset: int | None = None, lines: int = 0) -> str:
-        """Its output for a model: bounded, plain, with the total stated."""
+        """Return its output for a model: bounded, plain, with the total stated."""
         try:
             return await self._text(row, offset=offset, lines=lines)
         except (Corrupt, Gone) as error:
@@ -223,11 +223,11 @@ class TaskQueries:
         return mark + self._shown(window)
 
     def _shown(self, window: Window) -> str:
-        """Without keys, also where it was cut in the middle of one."""
+        """Return a text without keys, also without half a key at a cut."""
         return self._tasks.defaults.mask(plain(window.data))
 
     async def result_text(self, row: TaskRow) -> str:
-        """How it ended and what it printed, for a model."""
+        """Return how it ended and what it printed, for a model."""
         text = await self.excerpt(row)
         lead = text if text.endswith("\n") or not text else text + "\n"
         left, hint = await self._left_by(row), await self._sandbox_hint(row, text)
@@ -249,7 +249,7 @@ class TaskQueries:
     # --- waiting and ending ---------------------------------------------------------------------
 
     async def wait_ended(self, task: str) -> TaskRow:
-        """The task, once it has ended."""
+        """Wait until a task has ended; return it."""
         row = await self._store.task(task)
         if row.kind == "process":
             return await self._tasks.wait_ended(row.id)
@@ -262,7 +262,7 @@ class TaskQueries:
     async def stop(
         self, row: TaskRow, *, by: Actor, reason: str, force: bool, command: CommandKey | None = None
     ) -> Appended:
-        """Want its end. An agent's turn is stopped; what it had started in the background goes on."""
+        """Stop a task. An agent's turn is stopped; what it had started in the background goes on."""
         if row.kind == "process":
             return await self._tasks.request_stop(row, by=by, reason=reason, force=force, command=command)
         if row.state != "running":
@@ -273,7 +273,7 @@ class TaskQueries:
         return await self._sessions.execute(row.worker, StopTurn(), Caller(command, by))
 
     async def _begun(self, session: str) -> None:
-        """Wait for the turn of an agent that was given work and has not begun: there is nothing to stop before."""
+        """Wait until the turn of an agent has begun: before that there is nothing to stop."""
         with suppress(TimeoutError), self._store.subscribe(session_stream(session)) as changes:
             async with asyncio.timeout(BEGIN_SECONDS):
                 while (state := await self._sessions.get(session)).turn is None and state.queue:
@@ -282,5 +282,5 @@ class TaskQueries:
 
 
 def _has_output(row: TaskRow) -> bool:
-    """Whether an ended command has printed something, so that it is in the log when its file is gone."""
+    """Return whether an ended command has printed something: then the log has it when its file is gone."""
     return row.state != "running" and row.output_bytes > 0

@@ -19,17 +19,17 @@ PREVIEW_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """One word for how a command ended, the reason in plain words, the evidence, and when it was."""
+    """The outcome of a command, the reason in plain words, the evidence, and the time of its end."""
 
     outcome: TaskOutcome
     reason: str
     end: TaskEnd
     ended_at: int | None
-    """None when nobody recorded it."""
+    """None when no keeper recorded it."""
 
 
 def command_result(row: TaskRow, end: Ended | Lost, *, output_problem: str) -> CommandResult:
-    """Judge the end of a command that had begun."""
+    """Return the result of a command that had begun."""
     stopped = f"stopped by {stopper(row)}" if row.stop_by else ""
     code, name, at, lost, evidence = None, "", None, "", ""
     match end:
@@ -55,7 +55,7 @@ def _end(code: int | None, signal: str, evidence: str) -> TaskEnd:
 
 @dataclass(frozen=True, slots=True)
 class OutputSummary:
-    """What the end of a task says of its output."""
+    """What the event of a task's end has of its output."""
 
     size: int
     dropped: int
@@ -64,7 +64,7 @@ class OutputSummary:
 
 
 def summarise_output(output: Output, mask: Mask) -> OutputSummary:
-    """Read the file of an ended command. Call it in a thread."""
+    """Read the output of an ended command. Blocks."""
     size = output.size()
     return OutputSummary(
         size=size,

@@ -1,4 +1,4 @@
-"""A task as everybody sees it: the agent, the command line, the API, the guard. One shape, one way to put it."""
+"""A task as agents, the command line and the API show it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.schemas.tasks import TaskView
 from holdfast.store.rows import TaskRow
 
 BLOCKED = "blocked ("
-"""How the reason of a run begins that ended by blocking its card."""
+"""How the reason begins when a run ended by blocking its card."""
 NOT_SEEN = ("unknown", "", "it began after the last look")
 STARTING = ("starting", "", "it is about to begin, or began less than a moment ago")
 
@@ -21,7 +21,7 @@ STARTING = ("starting", "", "it is about to begin, or began less than a moment a
 def view(
     row: TaskRow, *, now: int, output_bytes: int | None, activity: Activity | NotYet | None, owner: Owner | None = None
 ) -> TaskView:
-    """A row of the archive, with what is known of it right now."""
+    """Return a task with its current activity."""
     age_ms = (now if row.finished_at is None else row.finished_at) - row.started_at
     alive = row.finished_at is None and row.kind == "process"
     word, detail, evidence = _activity(activity, starting=row.pid is None) if alive else ("", "", "")
@@ -49,12 +49,12 @@ def view(
 
 
 def stopper(row: TaskRow) -> str:
-    """On whose word it was ended, and why if that is known; empty when it ended by itself."""
+    """Return at whose request it was stopped, and why if that is known; empty when it ended by itself."""
     return f"{row.stop_by} ({row.stop_reason})" if row.stop_reason else row.stop_by
 
 
 def _activity(activity: Activity | NotYet | None, *, starting: bool) -> tuple[str, str, str]:
-    """What a command that is not over does: a word, a detail and the evidence."""
+    """Return the activity of a running command: a word, a detail and the evidence."""
     match activity:
         case _ if starting:
             return STARTING
@@ -70,7 +70,7 @@ def _activity(activity: Activity | NotYet | None, *, starting: bool) -> tuple[st
 
 
 def table(views: list[TaskView], *, session: str) -> str:
-    """The list for an agent: those of its own session first, others marked."""
+    """Return the list for an agent: tasks of its own session first, others marked."""
     if not views:
         return "Nothing runs in the background."
     own = [view for view in views if view.session == session]
@@ -94,7 +94,7 @@ def _line(view: TaskView, mark: str) -> str:
 
 
 def age(milliseconds: int) -> str:
-    """For people: 4 s, 12 m, 3 h 10 m, 5 d."""
+    """Return an age as in 4 s, 12 m, 3 h 10 m, 5 d."""
     seconds = milliseconds // 1000
     if seconds < 60:
         return f"{seconds} s"
@@ -106,7 +106,7 @@ def age(milliseconds: int) -> str:
 
 
 def size(count: int) -> str:
-    """For people: 812 B, 3.4 kB, 17 MB."""
+    """Return a size as in 812 B, 3.4 kB, 17 MB."""
     number = float(count)
     for unit in ("B", "kB", "MB", "GB"):
         if number < 1000 or unit == "GB":
@@ -116,7 +116,7 @@ def size(count: int) -> str:
 
 
 def signal_name(number: int) -> str:
-    """SIGKILL rather than 9."""
+    """Return the name of a signal, as in SIGKILL."""
     try:
         return signal.Signals(number).name
     except ValueError:

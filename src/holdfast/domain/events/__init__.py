@@ -22,7 +22,7 @@ SYSTEM = "system"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """One line of the log as it is stored and sent: where it stands, when, and what happened."""
+    """One line of the log as it is stored and sent: its position, its time and the event."""
 
     seq: int
     stream: str
@@ -37,12 +37,12 @@ _decode_many = msgspec.json.Decoder(list[Record]).decode
 
 
 def encode(event: AnyEvent) -> bytes:
-    """The event's JSON, as it will be stored."""
+    """Return the event's JSON as it is stored."""
     return _encode(event)
 
 
 def decode(data: bytes) -> Record:
-    """Read one stored line. Corrupt when this version cannot: its stream stops here."""
+    """Decode one stored line. `Corrupt` if this version cannot read it."""
     try:
         return _decode(data)
     except msgspec.MsgspecError as error:
@@ -50,7 +50,7 @@ def decode(data: bytes) -> Record:
 
 
 def decode_many(lines: Sequence[bytes]) -> list[Record]:
-    """Read many stored lines at once; one call costs less than many. Corrupt when one cannot be read."""
+    """Decode many stored lines at once, which costs less than one by one. `Corrupt` if one cannot be read."""
     try:
         return _decode_many(b"[" + b",".join(lines) + b"]")
     except msgspec.MsgspecError:
@@ -58,20 +58,20 @@ def decode_many(lines: Sequence[bytes]) -> list[Record]:
 
 
 def session_stream(session: str) -> str:
-    """The name of a session's stream."""
+    """Return the name of a session's stream."""
     return "session/" + session
 
 
 def task_stream(task: str) -> str:
-    """The name of a task's stream."""
+    """Return the name of a task's stream."""
     return "task/" + task
 
 
 def card_stream(card: str) -> str:
-    """The name of a card's stream."""
+    """Return the name of a card's stream."""
     return "card/" + card
 
 
 def board_stream(board: str) -> str:
-    """The name of a board's stream."""
+    """Return the name of a board's stream."""
     return "board/" + board

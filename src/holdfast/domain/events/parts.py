@@ -49,18 +49,18 @@ class ShownArgument(EventPart, frozen=True):
     left_out: int = 0
     """How many characters of the value are not shown."""
     usual: bool = False
-    """It is what holds when the call says nothing about it."""
+    """Whether it is the default, which the call did not give."""
 
 
 class EventRef(msgspec.Struct, frozen=True, gc=False):
-    """The event that a later sentence rests on: where it stands and when it was."""
+    """The version and the time of an event of the same stream."""
 
     version: int
     at: int
 
 
 class Call(EventPart, frozen=True):
-    """One effect that the model asked for. `call` is ours and unique in the session."""
+    """A tool call that the model asked for. `call` is an id of ours, unique in the session."""
 
     call: str
     tool: str
@@ -101,7 +101,7 @@ class Grant(EventPart, frozen=True):
 
     scope: GrantScope
     rule: str = ""
-    """The pattern of calls; empty where none stands for the call, so that it is only this one."""
+    """The pattern of calls; empty when the grant is for this one call only."""
 
 
 class Started(EventPart, frozen=True, tag_field="type", tag="started"):

@@ -117,7 +117,7 @@ class InputWithdrawn(Event, frozen=True):
 
 
 class NoteReceived(Event, frozen=True):
-    """The runtime has something to tell: a task ended. It starts no turn, the model hears it in the next one."""
+    """A note from the runtime, such as the end of a task. It starts no turn; the model reads it in the next one."""
 
     text: str
     task: str
@@ -139,10 +139,10 @@ class StopRequested(Event, frozen=True):
 
 
 class WaitAnswered(Event, frozen=True):
-    """The reason for standing still is gone; `turn` goes on.
+    """A wait was answered; `turn` goes on.
 
-    An approval is answered with `allow` (once), `call`, `session`, `always` (what each of them grants stands in
-    `grant`) or `deny`.
+    An approval is answered with `allow` (once), `call`, `session`, `always` (`grant` has
+    what each of them grants) or `deny`.
     """
 
     turn: int
@@ -152,7 +152,7 @@ class WaitAnswered(Event, frozen=True):
     grant: Grant | None = None
     note: str = ""
     call_digest: str = ""
-    """The call that was approved: of no other call and no other arguments."""
+    """The digest of the approved call with its arguments."""
 
 
 class FailureDismissed(Event, frozen=True):
@@ -205,7 +205,7 @@ class TurnResumed(Event, frozen=True):
 
 
 class WaitOpened(Event, frozen=True):
-    """The turn stands still until it is answered, or until the time has come.
+    """The turn waits until this is answered, or until its time has come.
 
     `resume` and `question` wait for a person, `approval` for a permission, `retry` for the time, `compaction` for a
     choice when no summary could be written.
@@ -225,7 +225,7 @@ class WaitOpened(Event, frozen=True):
     shown: list[ShownArgument] = msgspec.field(default_factory=list)
     """Every argument of the call, in order, and what it would change in a file."""
     call_digest: str = ""
-    """The call with all of its arguments, and the state of the file that it would change."""
+    """The digest of the call with its arguments and of the file that it would change."""
 
 
 class TurnFinished(Event, frozen=True):
@@ -238,7 +238,7 @@ class TurnFinished(Event, frozen=True):
 
 
 class ModelRequested(Event, frozen=True):
-    """A model was asked. It names the context by version and never repeats the messages."""
+    """A request was sent to the model. The messages are named by the version of the context, not repeated."""
 
     turn: int
     step: int
@@ -261,7 +261,7 @@ class ModelResponded(Event, frozen=True):
     usage: Usage
     duration_ms: int
     signature: str = ""
-    """The provider's seal on its thinking; it wants it back."""
+    """The provider's signature of the thinking, which must be sent back to it."""
 
 
 class ModelInterrupted(Event, frozen=True):
@@ -316,7 +316,7 @@ class ToolCallFinished(Event, frozen=True):
 
 
 class DriverOutputRead(Event, frozen=True):
-    """The output of an external agent was read up to this offset; everything that it came to stands before this."""
+    """The output of an external agent was read up to this offset; the events made from it come before this one."""
 
     task: str
     """The task of its process."""
@@ -329,7 +329,7 @@ class DriverOutputRead(Event, frozen=True):
 
 
 class RunBound(Event, frozen=True):
-    """A run of a card works in this session from now on; elsewhere it is only read, and words are comments."""
+    """A run of a card works in this session from now on; people can only read it, and comment on the card."""
 
     card: str
     run: int

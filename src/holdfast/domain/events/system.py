@@ -16,7 +16,7 @@ class GatewayStarted(Event, frozen=True):
 
 
 class GatewayStopped(Event, frozen=True):
-    """It left in good order; after a crash this is missing."""
+    """A gateway was shut down cleanly; after a crash this is missing."""
 
     pid: int
     reason: str

@@ -51,12 +51,12 @@ class TaskStarted(Event, frozen=True):
     notify: bool = False
     """Whether its end wakes the session that started it."""
     stdin: bool = False
-    """Whether its input stays open for whoever writes to it; else there is nothing to read."""
+    """Whether its standard input stays open for writing; else it is empty."""
     head: int | None = None
     tail: int | None = None
     """How many bytes are kept of a long output; null is the usual."""
     own_environment: bool = False
-    """It has the environment of whoever started it; else the gateway's own, without keys. Neither is written here."""
+    """Whether it has the environment of its caller; else the gateway's own without keys. Neither is stored here."""
     node: str = "local"
     """The machine on which it runs."""
     left_by: str = ""
@@ -68,7 +68,7 @@ class TaskStarted(Event, frozen=True):
 
 
 class ProcessStarted(Event, frozen=True):
-    """The command runs. Who it is for certain stands beside its output."""
+    """The command runs. The file beside its output identifies the process beyond its pid."""
 
     task: str
     pid: int
@@ -137,7 +137,7 @@ class CommandNeverStarted(EventPart, frozen=True, tag_field="type", tag="never_s
 
 
 class CommandLost(EventPart, frozen=True, tag_field="type", tag="lost"):
-    """Nobody saw how a command ended."""
+    """It is not known how a command ended."""
 
     evidence: str
     """Why it is not known."""
@@ -168,7 +168,7 @@ class TaskFinished(Event, frozen=True):
     reason: str
     end: TaskEnd
     ended_at: int | None = None
-    """When it ended, where somebody saw it who was not us: this may be written much later."""
+    """When it ended, if a keeper recorded that: this event may be written much later."""
     output_bytes: int = 0
     dropped_bytes: int = 0
     preview: str = ""
@@ -178,7 +178,7 @@ class TaskFinished(Event, frozen=True):
     files: list[str] | None = None
     """The files that it changed; null is not known."""
     survivors: list[str] = msgspec.field(default_factory=list)
-    """Its processes that are still there: daemons that it left behind, or who cannot be killed."""
+    """Its processes that still run: daemons that it left behind, or processes that could not be killed."""
 
 
 class TaskPruned(Event, frozen=True):

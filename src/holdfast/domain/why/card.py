@@ -1,4 +1,4 @@
-"""`why` about a card: where it stands and why, what its run does, and how the runs before ended."""
+"""`why` about a card: its column and the reason, what its run does, and how earlier runs ended."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from holdfast.domain.why.sentence import Sentence, sentence
 
 
 def why_chapter(session: Session, coming: NotDue, *, now: int) -> list[Sentence]:
-    """What stands in the way of a reset first; nothing while all is as usual."""
+    """Return the sentences about chapters, what prevents a reset first; none if there is nothing special."""
     found: list[Sentence] = []
     if (late := still_postponed(session, coming, now)) is not None:
         postponed, at = late
@@ -43,7 +43,7 @@ def _opened(chapter: Chapter, now: int) -> list[Sentence]:
 
 
 def _trimmed(chapter: Chapter, now: int) -> list[Sentence]:
-    """What the model does not see of the results of its tools."""
+    """Return the sentence about trimmed tool results."""
     if not chapter.trims or chapter.trimmed_at is None:
         return []
     last, count = chapter.trims[-1], sum(one.results for one in chapter.trims)

@@ -1,4 +1,4 @@
-"""`why` for a task: what it is doing or how it ended, on whose word, and how that is known.
+"""`why` for a task: what it is doing or how it ended, at whose request, and how that is known.
 
 Every sentence names the event that it rests on.
 """
