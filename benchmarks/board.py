@@ -27,7 +27,7 @@ from holdfast.domain.events.card import BoardCreated, BoardPaused, CardCompleted
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.processes.supervisor import Supervisor
-from holdfast.runtime.profiles import Profiles
+from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Append, Write
 from holdfast.store.filters import CardFilter
@@ -63,7 +63,7 @@ class Bench:
             sessions=sessions,
             clock=clock,
         )
-        task_queries = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=lambda _: 86_400_000)
+        task_queries = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, profiles=profiles)
         running = RunningTasks(store, task_queries, tasks, AwakeClock())
         self.store, self.work = store, work
         self.cards = Cards(store, sessions=sessions, running=running, clock=clock, root=home.path / "workspaces")

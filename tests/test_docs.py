@@ -18,8 +18,8 @@ from holdfast.domain.reset import ResetRules
 from holdfast.gateway.openapi import describe
 from holdfast.gateway.server import PARTS
 from holdfast.models.demo import HELP
+from holdfast.profiles import Profiles
 from holdfast.read_settings import load_settings
-from holdfast.runtime.profiles import Profiles
 from holdfast.settings import (
     BoardSettings,
     CompactionSettings,

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket as Socket
@@ -44,18 +45,22 @@ from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.run_files import RunFiles
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.lifecycle.stale_report import StaleReport
-from holdfast.models.provider import warm_up
+from holdfast.models.registry import ModelRegistry
 from holdfast.processes.open_files import raise_limit, restore_limit
 from holdfast.processes.supervisor import Supervisor
+from holdfast.profiles import WORKSPACES, Profiles
 from holdfast.read_settings import load_settings
+from holdfast.runtime.agents import Agents
 from holdfast.runtime.creation import Creation
 from holdfast.runtime.heartbeat import HeartbeatFile, boot_id
-from holdfast.runtime.profiles import WORKSPACES, Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.runtime.tools.delegate import Delegate
+from holdfast.runtime.tools.files import file_tools
+from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools
+from holdfast.runtime.tools.tool import AnyTool
 from holdfast.sessions import Sessions
 from holdfast.settings import Settings
 from holdfast.store.contract import Append, Store, Write
@@ -156,11 +161,15 @@ async def _run(host: _Host, *, port: int | None, greeting: Greeting | None, open
         asyncio.get_running_loop().add_signal_handler(name, shutdown.set)
     bound = _bind(port, host.settings.gateway.port)
     store = await open_store(home.database)
-    profiles = Profiles(home.config)
-    files = RunFiles(home, host.lock, lost=shutdown.set)
-    try:
+    async with AsyncExitStack() as closing:
+        closing.callback(log.info, "gateway ended")
+        closing.push_async_callback(store.close)
         number = int(bound.getsockname()[1])
-        gateway, exporter = _put_together(host, store, profiles, port=number, shutdown=shutdown, again=again)
+        gateway, exporter = _put_together(host, store, port=number, shutdown=shutdown, again=again)
+        closing.push_async_callback(gateway.models.close)
+        closing.push_async_callback(gateway.agents.close)
+        files = RunFiles(home, host.lock, lost=shutdown.set)
+        closing.push_async_callback(files.stop)
         started = await _begin(gateway, wait=False)
         await gateway.devices.load()
         public_urls = host.settings.gateway.public_urls
@@ -178,14 +187,14 @@ async def _run(host: _Host, *, port: int | None, greeting: Greeting | None, open
             if not await _begin(gateway, wait=True):
                 await serving
                 return number
-        stale = StaleReport(store, gateway.task_queries, gateway.clock, lambda: profiles.settings.session_reset)
+        stale = StaleReport(store, gateway.task_queries, gateway.clock, gateway.profiles)
         await _recover(gateway, exporter, stale)
         _collect_garbage_less_often()
         if started:
             _announce(home, gateway, files, public_urls)
         if greeting is not None:
             await greeting.give(home, gateway)
-        warming = asyncio.create_task(_warm_up(profiles))
+        warming = asyncio.create_task(gateway.models.warm_up())
         await asyncio.wait({serving, asyncio.create_task(shutdown.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _shut_down(gateway, serving)
         await gateway.retention.stop()
@@ -193,19 +202,14 @@ async def _run(host: _Host, *, port: int | None, greeting: Greeting | None, open
         await exporter.stop()
         await warming
         return number
-    finally:
-        await files.stop()
-        await profiles.close()
-        await store.close()
-        log.info("gateway ended")
 
 
 async def _recover(gateway: Gateway, exporter: TaskFileExporter, stale: StaleReport) -> None:
     """Resume everything that the last gateway left open. Commands are accepted only afterwards."""
-    sandbox = gateway.profiles.sandbox
+    sandbox = gateway.sandbox
     await asyncio.to_thread(lambda: sandbox.problem)  # tried once, before a command needs it
     await _remove_left_tmp(gateway.store, sandbox)
-    await gateway.profiles.detect()
+    await gateway.models.detect()
     await gateway.tasks.start()
     await exporter.start()
     await gateway.retention.start()
@@ -217,14 +221,21 @@ async def _recover(gateway: Gateway, exporter: TaskFileExporter, stale: StaleRep
 
 
 def _command_tasks(
-    host: _Host, store: Store, profiles: Profiles, *, task_log: TaskLog, sessions: Sessions, clock: Clock
+    host: _Host,
+    store: Store,
+    profiles: Profiles,
+    *,
+    task_log: TaskLog,
+    sessions: Sessions,
+    sandbox: SandboxBuilder,
+    clock: Clock,
 ) -> CommandTasks:
     defaults = CommandDefaults(
         host.home.tasks,
         lambda: command_environment(profiles.settings.secret_names),
         host.umask,
         profiles.mask,
-        profiles.sandbox,
+        sandbox,
     )
     supervisor = Supervisor(host.home.tasks)
     return CommandTasks(
@@ -233,37 +244,44 @@ def _command_tasks(
 
 
 def _put_together(
-    host: _Host, store: Store, profiles: Profiles, *, port: int, shutdown: asyncio.Event, again: Again
+    host: _Host, store: Store, *, port: int, shutdown: asyncio.Event, again: Again
 ) -> tuple[Gateway, TaskFileExporter]:
     """Construct every part with its collaborators; nothing is started yet."""
     home, clock, streaming = host.home, SystemClock(), StreamingTexts(store)
+    profiles, sandbox = Profiles(home.config), SandboxBuilder(home.path.absolute())
     sessions, task_log = Sessions(store, clock), TaskLog(store, clock, GitSnapshots(home.tasks), profiles.mask)
-    tasks = _command_tasks(host, store, profiles, task_log=task_log, sessions=sessions, clock=clock)
-    max_age_ms = profiles.process_max_age_ms
-    task_queries = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, max_age_ms=max_age_ms)
+    tasks = _command_tasks(host, store, profiles, task_log=task_log, sessions=sessions, sandbox=sandbox, clock=clock)
+    task_queries = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, profiles=profiles)
     agent_tasks = AgentTasks(store, task_log=task_log, sessions=sessions, clock=clock)
     creation = Creation(store, sessions=sessions, profiles=profiles)
-    delegate, recall = Delegate(agent_tasks, task_queries, creation).tool, Recall(sessions).tool
-    profiles.tools += [*command_tools(tasks, task_queries, clock), delegate, recall]
+    awake = AwakeClock()
+    running_tasks = RunningTasks(store, task_queries, tasks, awake)
+    cards = Cards(store, sessions=sessions, running=running_tasks, clock=clock, root=home.path / WORKSPACES)
+    dispatcher = Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock)
+    tools: list[AnyTool] = [
+        *file_tools(),
+        QUESTION,
+        *command_tools(tasks, task_queries, clock),
+        Delegate(agent_tasks, task_queries, creation).tool,
+        Recall(sessions).tool,
+        dispatcher.inbox.tool,
+    ]
+    models = ModelRegistry(profiles)
+    agents = Agents(profiles, models, tools=tools, worker_tools=WorkerTools(store, cards, sessions, creation).tools)
     heartbeat = HeartbeatFile(home.heartbeat, clock)
     runner = Runner(
         store,
         sessions=sessions,
         task_log=task_log,
         streaming=streaming,
-        profiles=profiles,
+        agents=agents,
         clock=clock,
         heartbeat=heartbeat,
     )
-    streams, awake = Streams(store, streaming), AwakeClock()
-    running_tasks = RunningTasks(store, task_queries, tasks, awake)
-    reset_service = ResetService(store, sessions=sessions, running=running_tasks, profiles=profiles, clock=clock)
-    cards = Cards(store, sessions=sessions, running=running_tasks, clock=clock, root=home.path / WORKSPACES)
-    profiles.worker_tools += WorkerTools(store, cards, sessions, creation).tools
+    streams = Streams(store, streaming)
+    reset_service = ResetService(store, sessions=sessions, running=running_tasks, agents=agents, clock=clock)
     pruning = Pruning(store, tasks.supervisor, clock)
     exporter = TaskFileExporter(store, sessions=sessions, root=home.tasks, hide=profiles.mask)
-    dispatcher = Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock)
-    profiles.tools.append(dispatcher.inbox.tool)
     gateway = Gateway(
         store=store,
         sessions=sessions,
@@ -282,6 +300,9 @@ def _put_together(
         dispatcher=dispatcher,
         reset_scheduler=ResetScheduler(store, reset_service=reset_service, profiles=profiles, awake=awake, clock=clock),
         profiles=profiles,
+        models=models,
+        agents=agents,
+        sandbox=sandbox,
         clock=clock,
         followers=[runner.state, tasks.state, exporter.state, *dispatcher.states, store.search_state],
         home=str(home.path),
@@ -292,12 +313,6 @@ def _put_together(
         recovered=asyncio.Event(),
     )
     return gateway, exporter
-
-
-async def _warm_up(profiles: Profiles) -> None:
-    """Import the model library when somebody will need it: that takes seconds, so it is done beside the work."""
-    if wires := profiles.wires:
-        await asyncio.to_thread(warm_up, wires)
 
 
 async def _shut_down(gateway: Gateway, serving: asyncio.Task[None]) -> None:

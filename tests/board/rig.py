@@ -34,12 +34,16 @@ from holdfast.domain.next_step import Finish, Partial, closing_events
 from holdfast.domain.session import Session
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.lifecycle.running_tasks import RunningTasks
+from holdfast.models.registry import ModelRegistry
 from holdfast.processes.supervisor import Supervisor
+from holdfast.profiles import WORKSPACES, Profiles
+from holdfast.runtime.agents import Agents
 from holdfast.runtime.creation import Creation
-from holdfast.runtime.profiles import WORKSPACES, Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.runtime.tools.delegate import Delegate
+from holdfast.runtime.tools.files import file_tools
+from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import ToolOutcome
 from holdfast.sessions import Caller, Sessions
@@ -94,7 +98,7 @@ class BoardRig:
             tasks=self.tasks,
             sessions=self.sessions,
             clock=self.clock,
-            max_age_ms=self.profiles.process_max_age_ms,
+            profiles=self.profiles,
         )
         self.running = RunningTasks(self.store, task_queries, self.tasks, AwakeClock())
         self.cards = Cards(
@@ -102,12 +106,15 @@ class BoardRig:
         )
         creation = Creation(self.store, sessions=self.sessions, profiles=self.profiles)
         self.tools = {tool.name: tool for tool in WorkerTools(self.store, self.cards, self.sessions, creation).tools}
-        self.profiles.worker_tools += self.tools.values()
         agent_tasks = AgentTasks(self.store, task_log=task_log, sessions=self.sessions, clock=self.clock)
-        self.profiles.tools += [
+        tools = [
+            *file_tools(),
+            QUESTION,
             *command_tools(self.tasks, task_queries, self.clock),
             Delegate(agent_tasks, task_queries, creation).tool,
         ]
+        models = ModelRegistry(self.profiles)
+        self.agents = Agents(self.profiles, models, tools=tools, worker_tools=[*self.tools.values()])
         self.dispatcher = Dispatcher(
             self.store,
             cards=self.cards,
@@ -121,7 +128,7 @@ class BoardRig:
             sessions=self.sessions,
             task_log=task_log,
             streaming=StreamingTexts(self.store),
-            profiles=self.profiles,
+            agents=self.agents,
             clock=self.clock,
         )
         self._ids = itertools.count(1)
@@ -136,7 +143,7 @@ class BoardRig:
         await self.dispatcher.stop()
         await self.runner.stop()
         await self.tasks.stop()
-        await self.profiles.close()
+        await self.agents.close()
         await self.store.close()
 
     # --- people ---------------------------------------------------------------------------------
@@ -267,7 +274,7 @@ class Hand:
 
     async def carry_out(self, call: Call) -> ToolOutcome:
         """The tool itself; nothing of it is written to the session yet."""
-        context = self.rig.profiles.agent(await self.state()).tool_context(await self.state(), call.call)
+        context = self.rig.agents.of(await self.state()).tool_context(await self.state(), call.call)
         return await self.rig.tools[call.tool].call(context, call.arguments)
 
     async def calls(self, tool: str, **arguments: object) -> ToolOutcome:

@@ -282,7 +282,7 @@ async def test_the_card_decides_before_its_profile_and_that_before_the_board(rig
     assert card.run is not None and card.run.started.resumed_run == 1, "run 2 got nowhere"
     await rig.tell(CARD, StopCard())
     (rig.home / "config.toml").write_text(profile + '[profiles.demo]\nmodel = "demo"\nresume = "resume"\n')
-    assert rig.profiles.resume_of("demo") == "resume"
+    assert rig.profiles.resume_policy("demo") == "resume"
 
 
 async def test_a_fresh_start_that_somebody_asked_for(rig: BoardRig) -> None:
@@ -326,7 +326,7 @@ async def test_a_crash_of_the_gateway_ends_no_run(rig: BoardRig, home: Path) -> 
     card = await rig.card(CARD)
     assert card.run is not None and card.run.number == 1
     assert not [event for event in await rig.events(CARD) if isinstance(event, RunFinished)]
-    await other.profiles.close()
+    await other.agents.close()
 
 
 async def test_a_done_card_that_is_tried_again_resumes(rig: BoardRig) -> None:

@@ -245,7 +245,7 @@ async def test_a_start_looks_at_what_a_kill_left_and_trouble_with_one_spares_the
     assert tried == ["a stranger", CARD]
     assert not Path(hand.run.workspace).exists()
     assert (rig.cards.root / "a stranger").is_dir()
-    await next_life.profiles.close()
+    await next_life.agents.close()
 
 
 async def test_a_workspace_that_can_never_work_is_refused_at_once(rig: BoardRig, tmp_path: Path) -> None:

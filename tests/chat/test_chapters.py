@@ -14,7 +14,7 @@ from tests.chat.story import Story
 from tests.cli.commandline import CommandLine, new_home
 from tests.e2e.gateway import GatewayProcess, kinds, of_kind
 
-QUICK = {"holdfast.lifecycle.reset_scheduler.LOOK_SECONDS": 0.2, "holdfast.runtime.profiles.MINUTE_MS": 1_000}
+QUICK = {"holdfast.lifecycle.reset_scheduler.LOOK_SECONDS": 0.2, "holdfast.profiles.MINUTE_MS": 1_000}
 """A minute of `idle_minutes` is a second here."""
 CONFIG = """
 [session_reset]

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.commandline import CommandLine, Terminal, new_home
 from tests.e2e.gateway import GatewayProcess, of_kind, until
 
-QUICK = {"holdfast.lifecycle.reset_scheduler.LOOK_SECONDS": 0.2, "holdfast.runtime.profiles.MINUTE_MS": 1_000}
+QUICK = {"holdfast.lifecycle.reset_scheduler.LOOK_SECONDS": 0.2, "holdfast.profiles.MINUTE_MS": 1_000}
 """A minute of `idle_minutes` is a second here."""
 BECAUSE = {"archive": "its session was archived", "delete": "its session was deleted"}
 BUSY = "while :; do echo x; sleep 0.1; done"

@@ -13,7 +13,7 @@ import pytest
 from holdfast.edit_settings import allow_always
 from holdfast.gateway.routes import waits
 from holdfast.gateway.state import Gateway
-from holdfast.runtime.profiles import Profiles
+from holdfast.profiles import Profiles
 
 
 async def test_rules_are_written_beside_the_event_loop_and_none_is_lost(
@@ -33,4 +33,3 @@ async def test_rules_are_written_beside_the_event_loop_and_none_is_lost(
     assert await asyncio.gather(*(waits._keep(at, "coder", pattern) for pattern in patterns)) == [""] * 8
     assert threading.get_ident() not in threads
     assert profiles.settings.profiles["coder"].tools == dict.fromkeys(patterns, "allow")
-    await profiles.close()

@@ -18,6 +18,7 @@ from holdfast.lifecycle.reset_scheduler import ResetScheduler
 from holdfast.lifecycle.reset_service import ResetService
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.processes.supervisor import Supervisor
+from holdfast.profiles import Profiles
 from holdfast.sessions import Caller
 from holdfast.store.contract import Appended, CommandKey
 from holdfast.store.rows import TaskRow
@@ -28,18 +29,18 @@ from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
 from holdfast.tasks.queries import TaskQueries
 from tests.actors import person
-from tests.runtime.rig import ID, Rig, ScriptedProfiles, StoppedClock
+from tests.runtime.rig import ID, Rig, StoppedClock
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
 
-class RuledProfiles(ScriptedProfiles):
+class RuledProfiles(Profiles):
     """The same rules for every session."""
 
-    def __init__(self, limits: TurnLimits) -> None:
-        super().__init__(limits)
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self.rules = ResetRules()
 
     def reset_rules(self, profile: str, policy: ResetPolicy) -> ResetRules:
@@ -59,13 +60,12 @@ class House(Rig):
         limits: TurnLimits | None = None,
         clock: StoppedClock | SystemClock | None = None,
     ) -> None:
-        super().__init__(home, store=store, limits=limits, clock=clock)
+        profiles = RuledProfiles(home / "no config.toml")
+        super().__init__(home, store=store, limits=limits, clock=clock, profiles=profiles)
         context = Home(home / "home")
         os.umask(context.prepare())  # of the whole process: others would inherit it
         self._awake, self._boot = 0.0, 0.0
         awake = AwakeClock(lambda: self._awake, lambda: self._boot)
-        self.profiles = RuledProfiles(limits or TurnLimits(resume_attempts=100))
-        self.runner._profiles = self.profiles
         self.tasks = CommandTasks(
             self.store,
             task_log=TaskLog(self.store, self.clock, GitSnapshots(context.tasks)),
@@ -75,14 +75,14 @@ class House(Rig):
             clock=self.clock,
         )
         self.task_queries = TaskQueries(
-            self.store, tasks=self.tasks, sessions=self.sessions, clock=self.clock, max_age_ms=lambda _: DAY
+            self.store, tasks=self.tasks, sessions=self.sessions, clock=self.clock, profiles=self.profiles
         )
         self.running_tasks = RunningTasks(self.store, self.task_queries, self.tasks, awake)
         self.reset_service = ResetService(
             self.store,
             sessions=self.sessions,
             running=self.running_tasks,
-            profiles=self.profiles,
+            agents=self.agents,
             clock=self.clock,
         )
         self.reset_scheduler = ResetScheduler(

@@ -13,7 +13,7 @@ from holdfast.domain.commands import SetResetPolicy, UndoReset
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events.chapter import ChapterOpened, ResetPolicy
 from holdfast.domain.reset import NotDue, ResetRules, RunningTask
-from holdfast.runtime.profiles import Profiles
+from holdfast.profiles import Profiles
 from holdfast.store.rows import ResettableSession
 from tests.lifecycle.house import DAY, HOUR, MINUTE, House
 from tests.runtime.rig import ID, StoppedClock, only
@@ -208,7 +208,7 @@ async def test_a_bug_in_the_model_of_a_note_becomes_a_digest_and_the_reset_comes
 
 
 async def test_a_note_that_hangs_becomes_a_digest_and_the_reset_comes(house: House) -> None:
-    house.profiles.summary_seconds = 0.05
+    house.agents.summary_seconds = 0.05
     await house.say("summary hang", "m2")
     await house.rest()
     house.profiles.rules = ResetRules(mode="idle", idle_ms=HOUR)

@@ -18,9 +18,11 @@ from holdfast.domain.history import UserMessage
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
+from holdfast.models.registry import ModelRegistry
+from holdfast.profiles import Profiles
 from holdfast.runtime.agent import Agent
+from holdfast.runtime.agents import Agents
 from holdfast.runtime.heartbeat import HeartbeatFile
-from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.runtime.tools.context import ToolContext
@@ -146,16 +148,16 @@ TOOLS: list[AnyTool] = [
 ]
 
 
-class ScriptedProfiles(Profiles):
+class ScriptedAgents(Agents):
     """One agent for every profile."""
 
-    def __init__(self, limits: TurnLimits) -> None:
-        super().__init__(Path("no config.toml"))
+    def __init__(self, profiles: Profiles, limits: TurnLimits) -> None:
+        super().__init__(profiles, ModelRegistry(profiles), tools=TOOLS)
         self.model = ScriptModel()
         self.limits = limits
         self.summary_seconds = 60.0
 
-    def agent(self, session: Session) -> Agent:
+    def of(self, session: Session) -> Agent:
         return Agent(
             self.model,
             self.limits,
@@ -193,26 +195,28 @@ class Rig:
         limits: TurnLimits | None = None,
         clock: StoppedClock | SystemClock | None = None,
         heartbeat: HeartbeatFile | None = None,
+        profiles: Profiles | None = None,
     ) -> None:
         self.home = home
         self.clock = clock or SystemClock()
         self.store = store or SqliteStore(home / "holdfast.db")
         self.sessions = Sessions(self.store, self.clock)
         self.streaming = StreamingTexts(self.store)
-        self.profiles = ScriptedProfiles(limits or TurnLimits(resume_attempts=100))
+        self.profiles = profiles or Profiles(home / "no config.toml")
+        self.agents = ScriptedAgents(self.profiles, limits or TurnLimits(resume_attempts=100))
         self.runner = Runner(
             self.store,
             sessions=self.sessions,
             task_log=TaskLog(self.store, self.clock, GitSnapshots(home)),
             streaming=self.streaming,
-            profiles=self.profiles,
+            agents=self.agents,
             clock=self.clock,
             heartbeat=heartbeat,
         )
 
     @property
     def model(self) -> ScriptModel:
-        return self.profiles.model
+        return self.agents.model
 
     async def start(self) -> Rig:
         await self.runner.start()

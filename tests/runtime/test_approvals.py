@@ -12,19 +12,19 @@ from holdfast.domain.events.actor import THE_CLOCK
 from holdfast.domain.events.session import ToolCallFinished, TurnFinished, WaitAnswered, WaitOpened
 from holdfast.domain.session import Session
 from holdfast.runtime.agent import Agent
-from tests.runtime.rig import Rig, ScriptedProfiles, call
+from tests.runtime.rig import Rig, ScriptedAgents, call
 
 
 @pytest.fixture
 async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
     """Everything is asked for; a session that begins with `soon` does not wait long."""
-    usual = ScriptedProfiles.agent
+    usual = ScriptedAgents.of
 
-    def asking(self: ScriptedProfiles, session: Session) -> Agent:
+    def asking(self: ScriptedAgents, session: Session) -> Agent:
         timeout = 50 if "soon" in session.title else 0
         return replace(usual(self, session), rules={"*": "ask"}, approval_timeout_ms=timeout)
 
-    monkeypatch.setattr(ScriptedProfiles, "agent", asking)
+    monkeypatch.setattr(ScriptedAgents, "of", asking)
     rig = await Rig(tmp_path).start()
     yield rig
     await rig.close()

@@ -55,7 +55,7 @@ def limits(threshold: int = 1_200, limit: int = 3_000, keep_recent: int = 1, **m
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
     house = await House(tmp_path, limits=limits()).start()
-    house.profiles.summary_seconds = 0.1
+    house.agents.summary_seconds = 0.1
     try:
         async with asyncio.timeout(60):
             yield house
@@ -95,7 +95,7 @@ async def quiet(house: House) -> None:
 
 
 async def test_past_the_threshold_the_oldest_turns_are_summarised_at_rest(house: House) -> None:
-    house.profiles.limits = limits(threshold=1_400)
+    house.agents.limits = limits(threshold=1_400)
     await turns(house, 3)
     records = await house.until(seen(SummaryWritten))
     [made] = only(records, SummaryWritten)
@@ -141,7 +141,7 @@ def _by_model(record: Record) -> bool:
 
 @pytest.mark.parametrize("answer", ["try again", "digest", "2"])
 async def test_on_failure_pause_a_person_chooses(house: House, answer: str) -> None:
-    house.profiles.limits = limits(limit=1_400, on_failure="pause")
+    house.agents.limits = limits(limit=1_400, on_failure="pause")
     await house.create("summary fail")
     await quiet(house)
     await turns(house, 3)
@@ -170,14 +170,14 @@ def wait_at(records: Sequence[Record]) -> int:
 
 async def test_summaries_in_vain_stop_after_three_and_why_says_so(house: House) -> None:
     """The turns that are kept are larger than the threshold, so no summary makes the context small enough."""
-    house.profiles.limits = limits(threshold=100, limit=100_000, keep_recent=6)
+    house.agents.limits = limits(threshold=100, limit=100_000, keep_recent=6)
     text = "say " + "word " * 100
     await turns(house, 12, text)
     assert len(only(await house.records(), SummaryWritten)) == 3, "no fourth one"
     session = await house.sessions.get(ID)
     assert session.chapter.ineffective == 3
     assert "3 in a row did not help" in because(session, house.clock.now())
-    house.profiles.limits = limits(threshold=100, limit=600, keep_recent=6)
+    house.agents.limits = limits(threshold=100, limit=600, keep_recent=6)
     await turns(house, 2, text)
     session = await house.sessions.get(ID)
     assert session.size <= 600 + FIXED, "what does not fit is made to fit, whatever was in vain"
@@ -221,7 +221,7 @@ async def test_compact_on_request_at_rest_and_while_a_turn_runs(house: House) ->
 
 
 async def test_a_wish_is_not_forgotten_because_a_message_came_first(house: House) -> None:
-    house.profiles.summary_seconds = 60
+    house.agents.summary_seconds = 60
     await house.create("summary hang")
     await house.rest()
     await house.tell(CompactSession(instructions="only the names"), "c1")
@@ -246,7 +246,7 @@ def _code(event: object) -> str:
 
 
 async def test_a_wish_outlives_the_goodbye_of_the_gateway(house: House, tmp_path: Path) -> None:
-    house.profiles.summary_seconds = 60
+    house.agents.summary_seconds = 60
     await house.create("summary hang")
     await house.rest()
     await house.tell(CompactSession(), "c1")
@@ -289,7 +289,7 @@ async def test_a_bug_in_a_summary_leaves_nothing_that_looks_as_if_it_were_runnin
 
 async def test_nothing_is_undone_under_a_summary_that_is_being_written(house: House) -> None:
     """Else it would stand for a chapter that it never saw."""
-    house.profiles.summary_seconds = 60
+    house.agents.summary_seconds = 60
     await house.create("say one")
     await house.rest()
     await house.reset("r1")
@@ -343,8 +343,8 @@ async def test_a_reset_or_its_undo_in_the_moment_in_which_a_summary_begins(
 
 
 async def test_messages_that_come_while_a_turn_is_made_to_fit_keep_their_order(house: House) -> None:
-    house.profiles.limits = limits(threshold=0, limit=1_200)
-    house.profiles.summary_seconds = 60
+    house.agents.limits = limits(threshold=0, limit=1_200)
+    house.agents.summary_seconds = 60
     await house.create("summary hang")
     await quiet(house)
     await turns(house, 2)

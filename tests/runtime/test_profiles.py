@@ -1,4 +1,4 @@
-"""Profiles as agents: what they may reach, and what must not be seen of them."""
+"""Profiles and the agents that are made of them: what they may reach, and what must not be seen of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.events.parts import Call, EventRef
 from holdfast.domain.reset import ResetRules
 from holdfast.domain.session import OpenCall, Session, Turn
-from holdfast.runtime.profiles import Profiles
-from holdfast.runtime.tools.files import READ
+from holdfast.models.registry import ModelRegistry
+from holdfast.profiles import Profiles
+from holdfast.runtime.agents import Agents
+from holdfast.runtime.tools.files import READ, file_tools
 
 KEY = "sk-0123456789abcdef"
 CONFIG = """
@@ -42,26 +44,31 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Profiles:
     return Profiles(config)
 
 
+@pytest.fixture
+def agents(profiles: Profiles) -> Agents:
+    return Agents(profiles, ModelRegistry(profiles), tools=file_tools())
+
+
 def session(profile: str) -> Session:
     return Session("0", profile=profile, cwd="/")
 
 
-def test_a_tilde_is_the_home_of_the_user(profiles: Profiles, tmp_path: Path) -> None:
-    context = profiles.agent(session("coder")).tool_context(session("coder"))
+def test_a_tilde_is_the_home_of_the_user(agents: Agents, tmp_path: Path) -> None:
+    context = agents.of(session("coder")).tool_context(session("coder"))
     assert context.cwd == tmp_path / "work"
     assert context.also[0] == tmp_path / "shared"
 
 
-async def test_the_home_of_holdfast_is_closed_to_tools(profiles: Profiles) -> None:
+async def test_the_home_of_holdfast_is_closed_to_tools(agents: Agents) -> None:
     """Its token opens every door, and its settings say what is allowed."""
-    context = profiles.agent(session("coder")).tool_context(session("coder"))
+    context = agents.of(session("coder")).tool_context(session("coder"))
     for path in (".holdfast/run/token", ".holdfast/config.toml", "./.holdfast"):
         result = await READ.call(context, json.dumps({"path": path}))
         assert (result.outcome, "is closed to tools" in result.output) == ("failed", True)
 
 
-def test_keys_are_not_in_the_output_of_a_tool(profiles: Profiles) -> None:
-    agent = profiles.agent(session("coder"))
+def test_keys_are_not_in_the_output_of_a_tool(profiles: Profiles, agents: Agents) -> None:
+    agent = agents.of(session("coder"))
     assert agent.mask(f"KEY={KEY} tracker-token x") == (
         "KEY=[hidden: the value of MINE_KEY] [hidden: the value of TRACKER_TOKEN] x"
     )
@@ -69,20 +76,18 @@ def test_keys_are_not_in_the_output_of_a_tool(profiles: Profiles) -> None:
     assert profiles.mask(f"KEY={KEY}") == "KEY=[hidden: the value of MINE_KEY]"
 
 
-def test_a_profile_that_is_gone_allows_nothing(profiles: Profiles) -> None:
+def test_a_profile_that_is_gone_allows_nothing(agents: Agents) -> None:
     """What it denied is not known any more."""
-    assert profiles.agent(session("gone")).rules == {"*": "deny"}
+    assert agents.of(session("gone")).rules == {"*": "deny"}
 
 
-async def test_a_profile_that_is_gone_still_takes_away_what_a_killed_call_left(
-    profiles: Profiles, tmp_path: Path
-) -> None:
+async def test_a_profile_that_is_gone_still_takes_away_what_a_killed_call_left(agents: Agents, tmp_path: Path) -> None:
     left = tmp_path / "work" / ".holdfast-0-1.1.0"
     left.write_text("half of it")
     cut = OpenCall(Call(call="1.1.0", tool="write", arguments='{"path": "a", "content": "b"}'), effect="idempotent")
     turn = Turn(1, EventRef(1, 0), EventRef(1, 0), "TurnStarted", open_calls={"1.1.0": cut})
     state = Session("0", profile="gone", cwd=str(tmp_path / "work"), turn=turn)
-    await profiles.agent(state).clean_up(state)
+    await agents.of(state).clean_up(state)
     assert not left.exists()
 
 

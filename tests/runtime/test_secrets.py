@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.runtime.profiles import Profiles
+from holdfast.profiles import Profiles
 from holdfast.secrets import Secrets
 
 VALUE = 'sk-(a+b)*"quoted"\\$-ÿ'

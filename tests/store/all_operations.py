@@ -17,9 +17,12 @@ from holdfast.config import Home
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.events import session_stream
 from holdfast.lifecycle import doctor
-from holdfast.runtime.profiles import Profiles
+from holdfast.models.registry import ModelRegistry
+from holdfast.profiles import Profiles
+from holdfast.runtime.agents import Agents
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.streaming_text import StreamingTexts
+from holdfast.runtime.tools.files import file_tools
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import CommandKey
 from holdfast.store.filters import SessionCursor
@@ -49,13 +52,13 @@ async def life(home: Home, id: str) -> None:
     stream = session_stream(id)
     lock = HomeLock(home.lock)
     store, clock = SqliteStore(home.database), SystemClock()
-    sessions = Sessions(store, clock)
+    sessions, profiles = Sessions(store, clock), Profiles(home.config)
     runner = Runner(
         store,
         sessions=sessions,
         task_log=TaskLog(store, clock, GitSnapshots(home.tasks)),
         streaming=StreamingTexts(store),
-        profiles=Profiles(home.config),
+        agents=Agents(profiles, ModelRegistry(profiles), tools=file_tools()),
         clock=clock,
     )
     await runner.start()

@@ -23,6 +23,7 @@ from holdfast.domain.events.session import NoteReceived, ToolCallFinished
 from holdfast.domain.task import task_of_left
 from holdfast.processes.identity import process
 from holdfast.processes.supervisor import Supervisor
+from holdfast.profiles import Profiles
 from holdfast.runtime.tools import terminal
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.terminal import command_tools
@@ -69,7 +70,7 @@ class Desk:
             clock=clock,
         )
         self.task_queries = TaskQueries(
-            self.store, tasks=self.tasks, sessions=self.sessions, clock=clock, max_age_ms=lambda _: 86_400_000
+            self.store, tasks=self.tasks, sessions=self.sessions, clock=clock, profiles=Profiles(home.config)
         )
         self.tools: dict[str, AnyTool] = {
             tool.name: tool for tool in command_tools(self.tasks, self.task_queries, clock)

@@ -17,7 +17,7 @@ BROWSER = DESKTOP
 QUICK = {
     "holdfast.lifecycle.reset_scheduler.LOOK_SECONDS": 0.1,
     "holdfast.lifecycle.stale_report.LOOK_SECONDS": 0.1,
-    "holdfast.runtime.profiles.MINUTE_MS": 1_500,
+    "holdfast.profiles.MINUTE_MS": 1_500,
 }
 """A minute of a reset policy is a second and a half."""
 

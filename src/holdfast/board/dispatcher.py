@@ -29,7 +29,7 @@ from holdfast.domain.session import Session
 from holdfast.domain.text import duration
 from holdfast.follower_state import FollowerState
 from holdfast.periodic import PeriodicTask
-from holdfast.runtime.profiles import Profiles
+from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.settings import span_ms
 from holdfast.store.contract import Store, Write

@@ -17,7 +17,7 @@ from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import card_stream, session_stream
 from holdfast.domain.events.session import Purpose
 from holdfast.domain.text import duration
-from holdfast.runtime.profiles import Profiles
+from holdfast.profiles import Profiles
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, bounded
 from holdfast.schemas.inbox import EntryKind, InboxEntry

@@ -35,7 +35,7 @@ from holdfast.domain.events.session import InputReceived, NoteReceived, RunBound
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import title_from
 from holdfast.domain.summary_input import digest
-from holdfast.runtime.profiles import Profiles
+from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Append, Store, Write
 from holdfast.store.filters import StartQuery
@@ -160,7 +160,7 @@ class Starter:
         return choose_session(card, self._policy(card), missing=await self._why_not_resumable(resumable(card))).refused
 
     def _policy(self, card: Card) -> ResumePolicy:
-        return card.resume or self._profiles.resume_of(card.profile) or self._profiles.settings.board.resume
+        return card.resume or self._profiles.resume_policy(card.profile)
 
     async def _waits_for(self, card: Card) -> list[str]:
         parents = await self._store.cards.parents(card.id)

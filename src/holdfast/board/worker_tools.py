@@ -277,7 +277,7 @@ class WorkerTools:
                 priority=arguments.priority,
             )
             try:
-                async with self._creation.granted(context.session, profile=profile) as rights:
+                async with self._creation.granted(context, profile=profile) as rights:
                     appended = await self._cards.create(
                         command, card=secrets.token_hex(4), caller=caller, rights=rights
                     )

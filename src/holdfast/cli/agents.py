@@ -45,15 +45,14 @@ def _here(cli: Cli, what: str) -> Json:
 
     from holdfast.config import ConfigError
     from holdfast.gateway.routes.agents import model_list, profile_list
-    from holdfast.runtime.profiles import Profiles
+    from holdfast.models.registry import ModelRegistry
+    from holdfast.profiles import Profiles
+    from holdfast.tasks.sandbox import SandboxBuilder
 
     async def look() -> Any:
         known = Profiles(cli.home.config)
-        try:
-            models = await model_list(known)
-            return models if what == "models" else profile_list(known)
-        finally:
-            await known.close()
+        models = await model_list(ModelRegistry(known))
+        return models if what == "models" else profile_list(known, SandboxBuilder(cli.home.path.absolute()))
 
     try:
         found: Json = msgspec.to_builtins(asyncio.run(look()))

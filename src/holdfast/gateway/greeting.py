@@ -13,7 +13,7 @@ from holdfast import __version__
 from holdfast.config import Home, find_home, has_screen, open_in_browser
 from holdfast.domain.errors import HoldfastError
 from holdfast.gateway.state import Gateway
-from holdfast.runtime.profiles import Profiles
+from holdfast.profiles import Profiles
 from holdfast.settings import DEMO
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,9 @@ from holdfast.lifecycle.reset_scheduler import ResetScheduler
 from holdfast.lifecycle.reset_service import ResetService
 from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running_tasks import RunningTasks
-from holdfast.runtime.profiles import Profiles
+from holdfast.models.registry import ModelRegistry
+from holdfast.profiles import Profiles
+from holdfast.runtime.agents import Agents
 from holdfast.runtime.runner import Runner
 from holdfast.schemas.tasks import WriteResult
 from holdfast.sessions import Sessions
@@ -30,6 +32,7 @@ from holdfast.tasks.agents import AgentTasks
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.prune import Pruning
 from holdfast.tasks.queries import TaskQueries
+from holdfast.tasks.sandbox import SandboxBuilder
 
 
 @dataclass(slots=True)
@@ -61,6 +64,9 @@ class Gateway:
     dispatcher: Dispatcher
     retention: Retention
     profiles: Profiles
+    models: ModelRegistry
+    agents: Agents
+    sandbox: SandboxBuilder
     clock: Clock
     followers: list[FollowerState]
     """Whatever follows the log, and how it is doing."""

@@ -19,7 +19,7 @@ from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.lifecycle.calendar import daily_hour
 from holdfast.lifecycle.reset_service import ResetService
 from holdfast.periodic import PeriodicTask
-from holdfast.runtime.profiles import Profiles
+from holdfast.profiles import Profiles
 from holdfast.store.contract import Store
 
 LOOK_SECONDS = 10.0

@@ -6,7 +6,6 @@ It stops nothing: people can, with `holdfast tasks stale --stop` or a click.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 from holdfast.clock import Clock
 from holdfast.domain.errors import HoldfastError
@@ -14,7 +13,7 @@ from holdfast.domain.events import SYSTEM
 from holdfast.domain.events.system import StaleListed
 from holdfast.lifecycle.calendar import daily_hour
 from holdfast.periodic import PeriodicTask
-from holdfast.settings import ResetSettings
+from holdfast.profiles import Profiles
 from holdfast.store.contract import Append, Store, Write
 from holdfast.tasks.queries import TaskQueries
 
@@ -26,13 +25,11 @@ log = logging.getLogger(__name__)
 class StaleReport:
     """Writes the report at the daily hour while it is started."""
 
-    def __init__(
-        self, store: Store, task_queries: TaskQueries, clock: Clock, rules: Callable[[], ResetSettings]
-    ) -> None:
+    def __init__(self, store: Store, task_queries: TaskQueries, clock: Clock, profiles: Profiles) -> None:
         self._store = store
         self._task_queries = task_queries
         self._clock = clock
-        self._rules = rules
+        self._profiles = profiles
         self._listed: int | None = None
         self._rounds = PeriodicTask(self.run_once, name="the list of stale commands", every=LOOK_SECONDS)
 
@@ -46,7 +43,7 @@ class StaleReport:
 
     async def run_once(self) -> bool:
         """Write the report if the daily hour has passed since the last one; return whether it lists any command."""
-        rules = self._rules()
+        rules = self._profiles.settings.session_reset
         hour = USUAL_HOUR if rules.at_hour is None else rules.at_hour
         passed, _ = daily_hour(self._clock.now(), hour, rules.timezone or "")
         before, self._listed = self._listed, passed

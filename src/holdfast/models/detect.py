@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
+from holdfast.profiles import Detected
 from holdfast.settings import ProviderSettings, Settings
 
 PROBE_SECONDS = 0.7
@@ -23,16 +23,6 @@ FIRST_PERSON, NOBODY = 1000, 65534
 """User ids below are of the system; this one stands for what has no id here."""
 log = logging.getLogger(__name__)
 NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts")
-
-
-@dataclass(frozen=True, slots=True)
-class Detected:
-    """A provider that can be used as it is."""
-
-    provider: str
-    how: str
-    """Why it is there, without the key."""
-    models: tuple[str, ...]
 
 
 class _Listed(msgspec.Struct):

@@ -10,10 +10,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from holdfast.domain.events.parts import Rights
-from holdfast.domain.rights import root_of
-from holdfast.runtime.profiles import Profiles
-from holdfast.runtime.tools.context import ToolFailed
+from holdfast.domain.events.parts import Rights, RightsLayer
+from holdfast.domain.rights import inherit, root_of
+from holdfast.domain.session import Session
+from holdfast.profiles import Profiles
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.sessions import Sessions
 from holdfast.settings import DEMO
 from holdfast.store.contract import Store
@@ -36,12 +37,12 @@ class Creation:
             raise ToolFailed(f"Agents cannot create work for the profile {DEMO}: its script runs any command.")
 
     @asynccontextmanager
-    async def granted(self, creator: str, *, profile: str) -> AsyncIterator[Rights]:
-        """The rights of what this session creates with a profile; nobody else creates anything meanwhile.
+    async def granted(self, context: ToolContext, *, profile: str) -> AsyncIterator[Rights]:
+        """The rights of what a call creates with a profile; nobody else creates anything meanwhile.
 
         `ToolFailed` says why it may not.
         """
-        session = await self._sessions.get(creator)
+        session = await self._sessions.get(context.session)
         limits = self._profiles.settings.agents
         self.check_profile(profile, creator=session.profile)
         if session.rights.depth >= limits.max_depth:
@@ -50,11 +51,24 @@ class Creation:
                 "may create agents or cards here (`max_depth` in [agents]). Do it yourself, or report what is left."
             )
         async with self._counting:
-            root = root_of(creator, session.rights)
+            root = root_of(session.id, session.rights)
             running = await self._store.count_descendants(root)
             if running >= limits.max_open:
                 raise ToolFailed(
                     f"{running} agents and cards that descend from session {root} are open, and no more may be "
                     "(`max_open` in [agents]). Wait until some are done, or do it yourself."
                 )
-            yield self._profiles.inherited_rights(session)
+            yield self._inherited_rights(session, context)
+
+    def _inherited_rights(self, session: Session, context: ToolContext) -> Rights:
+        """No more than its own."""
+        profile = self._profiles.settings.profiles.get(session.profile)
+        layer = RightsLayer(
+            profile=session.profile,
+            rules={"*": "deny"} if profile is None else profile.tools,
+            paths=[str(path) for path in context.reachable],
+            mcp=[] if profile is None else profile.mcp,
+            sandbox="on" if profile is None else profile.sandbox,
+            network=profile is not None and profile.network,
+        )
+        return inherit(session.rights, session=session.id, layer=layer)

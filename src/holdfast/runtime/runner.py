@@ -18,11 +18,11 @@ from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.unfinished_summary import failed_summary
 from holdfast.follower_state import FollowerState
+from holdfast.runtime.agents import Agents
 from holdfast.runtime.drivers import Driver, Events
 from holdfast.runtime.drivers.builtin import BuiltinDriver
 from holdfast.runtime.drivers.missing import MissingDriver
 from holdfast.runtime.heartbeat import BEAT_SECONDS, HeartbeatFile
-from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.runtime.turn import SessionWorker
 from holdfast.runtime.work_time import WorkTime
@@ -67,7 +67,7 @@ class Runner:
         sessions: Sessions,
         task_log: TaskLog,
         streaming: StreamingTexts,
-        profiles: Profiles,
+        agents: Agents,
         clock: Clock,
         heartbeat: HeartbeatFile | None = None,
     ) -> None:
@@ -75,7 +75,7 @@ class Runner:
         self._sessions = sessions
         self._task_log = task_log
         self._streaming = streaming
-        self._profiles = profiles
+        self._agents = agents
         self._clock = clock
         self._heartbeat = heartbeat
         self.drivers: dict[str, DriverFactory] = {BuiltinDriver.name: BuiltinDriver}
@@ -249,7 +249,7 @@ class Runner:
         return MissingDriver(writer, self._clock, known=[*self.drivers]) if make is None else make(writer, self._clock)
 
     def _is_at_rest(self, session: Session, driver: Driver) -> bool:
-        agent, now = self._profiles.agent(session), self._clock.now()
+        agent, now = self._agents.of(session), self._clock.now()
         step = session_step(session, agent.limits, now=now, joins=driver.joins)
         return isinstance(driver.next(session, agent, now=now) if isinstance(step, Advance) else step, Rest)
 
@@ -266,7 +266,7 @@ class Runner:
                 writer,
                 driver,
                 changes=changes,
-                profiles=self._profiles,
+                agents=self._agents,
                 task_log=self._task_log,
                 clock=self._clock,
                 work_time=self._work_time,

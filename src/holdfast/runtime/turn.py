@@ -39,9 +39,9 @@ from holdfast.domain.session import Session
 from holdfast.domain.session_fold import after
 from holdfast.domain.unfinished_summary import cancelled_hand_over
 from holdfast.runtime.agent import Agent
+from holdfast.runtime.agents import Agents
 from holdfast.runtime.drivers import Driver, Events, Prepared
 from holdfast.runtime.permissions import timeout_note
-from holdfast.runtime.profiles import Profiles
 from holdfast.runtime.work_time import WorkTime
 from holdfast.runtime.writer import SessionWriter
 from holdfast.store.contract import Subscription
@@ -72,7 +72,7 @@ class SessionWorker:
         driver: Driver,
         *,
         changes: Subscription,
-        profiles: Profiles,
+        agents: Agents,
         task_log: TaskLog,
         clock: Clock,
         work_time: WorkTime,
@@ -80,7 +80,7 @@ class SessionWorker:
         self._writer = writer
         self._driver = driver
         self._changes = changes
-        self._profiles = profiles
+        self._agents = agents
         self._task_log = task_log
         self._clock = clock
         self._work_time = work_time
@@ -122,7 +122,7 @@ class SessionWorker:
 
     async def _plan(self, facts: Events, at: int) -> Plan:
         session, decisions = after(self._writer.session, facts.session, at=at), Events()
-        agent = self._profiles.agent(session)
+        agent = self._agents.of(session)
         while True:
             worked = self._work_time.spent_ms(session)
             step: Step | Advance = session_step(
@@ -216,7 +216,7 @@ class SessionWorker:
 
     async def _pick_up(self, left: Partial, break_: Break) -> Events:
         session = self._writer.session
-        agent = self._profiles.agent(session)
+        agent = self._agents.of(session)
         return await self._driver.pick_up(session, agent, left, break_, now=self._clock.now())
 
     async def _leave(self) -> None:

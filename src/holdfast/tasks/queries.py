@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
 from contextlib import suppress
 
 from holdfast.clock import Clock
@@ -19,11 +18,12 @@ from holdfast.domain.stale import Owner
 from holdfast.domain.task import INLINE, task_of_left
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import Output, Window
+from holdfast.profiles import Profiles
 from holdfast.schemas.tasks import TaskView
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Appended, CommandKey, OutputFound, Store
 from holdfast.store.filters import SessionCursor, TaskFilter
-from holdfast.store.rows import SessionRow, TaskRow
+from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.plain_text import plain
 from holdfast.tasks.sandbox import explain_failure
@@ -41,20 +41,13 @@ class TaskQueries:
     """Queries about tasks of every kind."""
 
     def __init__(
-        self,
-        store: Store,
-        *,
-        tasks: CommandTasks,
-        sessions: Sessions,
-        clock: Clock,
-        max_age_ms: Callable[[SessionRow], int],
+        self, store: Store, *, tasks: CommandTasks, sessions: Sessions, clock: Clock, profiles: Profiles
     ) -> None:
         self._store = store
         self._tasks = tasks
         self._sessions = sessions
         self._clock = clock
-        self._max_age_ms = max_age_ms
-        """How old a command of this session may become before it is stale."""
+        self._profiles = profiles
         self._seen: dict[str, Activity | NotYet] = {}
         self._seen_at: float | None = None
         self._looking = asyncio.Lock()
@@ -107,7 +100,8 @@ class TaskQueries:
             row = await self._store.session(session)
         except Rejected:
             return Owner(gone=True)
-        return Owner(archived=row.archived, chapter_at=row.chapter_at, max_age_ms=self._max_age_ms(row))
+        max_age_ms = self._profiles.reset_rules(row.profile, row.reset_policy).process_max_age_ms
+        return Owner(archived=row.archived, chapter_at=row.chapter_at, max_age_ms=max_age_ms)
 
     def _sizes(self, rows: list[TaskRow]) -> dict[str, int]:
         """Return how much each running command has written so far."""

@@ -8,8 +8,10 @@ from starlette.responses import Response
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.state import gateway_of
-from holdfast.runtime.profiles import Profiles
+from holdfast.models.registry import ModelRegistry
+from holdfast.profiles import Profiles
 from holdfast.schemas.gateway import DetectedModel, ModelList, ProfileList, ProfileView
+from holdfast.tasks.sandbox import SandboxBuilder
 
 routes = Routes("agents")
 
@@ -18,10 +20,10 @@ routes = Routes("agents")
 async def profiles(request: Request) -> Response:
     """Every agent that a session can have."""
     gateway = gateway_of(request)
-    return json_response(profile_list(gateway.profiles))
+    return json_response(profile_list(gateway.profiles, gateway.sandbox))
 
 
-def profile_list(profiles: Profiles) -> ProfileList:
+def profile_list(profiles: Profiles, sandbox: SandboxBuilder) -> ProfileList:
     """Every agent, with where it comes from; also for the command line when no gateway is running."""
     settings = profiles.settings
     detected = {found.provider for found in profiles.detected}
@@ -39,7 +41,7 @@ def profile_list(profiles: Profiles) -> ProfileList:
             max_minutes=profile.max_minutes,
             origin="config" if name in configured else "detected" if name in detected else "built in",
             default=name == profiles.default,
-            sandbox=profiles.sandbox.in_words(profile.sandbox, network=profile.network),
+            sandbox=sandbox.in_words(profile.sandbox, network=profile.network),
         )
         for name, profile in sorted(settings.profiles.items())
     ]
@@ -50,11 +52,11 @@ def profile_list(profiles: Profiles) -> ProfileList:
 async def models(request: Request) -> Response:
     """What this machine offers now: keys in the environment, model servers on loopback."""
     gateway = gateway_of(request)
-    return json_response(await model_list(gateway.profiles))
+    return json_response(await model_list(gateway.models))
 
 
-async def model_list(profiles: Profiles) -> ModelList:
+async def model_list(models: ModelRegistry) -> ModelList:
     """Look again at what this machine offers."""
-    found = await profiles.detect()
+    found = await models.detect()
     shown = [DetectedModel(provider=known.provider, how=known.how, models=list(known.models)) for known in found]
     return ModelList(shown)

@@ -221,7 +221,7 @@ async def choose_agent(request: Request) -> Response:
     if command.profile is not None:
         check_profile(gateway, command.profile)
     if command.model:
-        gateway.profiles.check_model(command.model)
+        gateway.models.check(command.model)
     appended = await gateway.sessions.execute(row.id, command, caller)
     return accepted(row.id, appended, caller)
 
@@ -249,7 +249,7 @@ async def session_context(request: Request) -> Response:
     row = await session_of(request)
     query = parse_query(request, ContextQuery)
     session = await gateway.sessions.get(row.id)
-    agent = gateway.profiles.agent(session)
+    agent = gateway.agents.of(session)
     tools = [tool.spec for tool in (await agent.tools()).values()]
     window = await asyncio.to_thread(lambda: agent.model.window)
     found = context(session, agent, tools, window=window)

@@ -59,7 +59,7 @@ class Delegate:
         caller = Caller(key, started.by)
         try:
             if not await self._agent_tasks.was_started(key):
-                async with self._creation.granted(context.session, profile=profile) as rights:
+                async with self._creation.granted(context, profile=profile) as rights:
                     await self._agent_tasks.start(started, profile=profile, caller=caller, rights=rights)
             row = await self._task_queries.find(task)
         except HoldfastError as error:
