@@ -279,7 +279,7 @@ def _put_together(
         heartbeat=heartbeat,
     )
     streams = Streams(store, streaming)
-    reset_service = ResetService(store, sessions=sessions, running=running_tasks, agents=agents, clock=clock)
+    reset_service = ResetService(store, sessions=sessions, running=running_tasks, profiles=profiles, clock=clock)
     pruning = Pruning(store, tasks.supervisor, clock)
     exporter = TaskFileExporter(store, sessions=sessions, root=home.tasks, hide=profiles.mask)
     gateway = Gateway(

@@ -117,8 +117,8 @@ class Profiles:
         """Those that config.toml names."""
         return set(self._written.profiles) - ({DEMO} if self._written.profiles[DEMO] is DEMO_PROFILE else set())
 
-    def limits(self, profile: str) -> TurnLimits:
-        """What a turn with this profile may take; one that there is not has the usual limits."""
+    def limits(self, profile: str, *, window: int | None) -> TurnLimits:
+        """What a turn with this profile may take, if the window of its model is known to be this."""
         settings = self.settings
         chosen, rules = settings.profiles.get(profile, ProfileSettings()), settings.compaction
         return TurnLimits(
@@ -129,10 +129,10 @@ class Profiles:
             resume_age_ms=settings.resume.max_age_minutes * MINUTE_MS,
             compaction=CompactionRules(
                 threshold=rules.threshold,
-                limit=rules.limit or rules.threshold + rules.threshold // 4,
+                limit=rules.limit,
                 keep_recent=rules.keep_recent,
                 on_failure=rules.on_failure,
-            ),
+            ).within(window),
         )
 
     def resume_policy(self, profile: str) -> Literal["auto", "resume", "fresh"]:

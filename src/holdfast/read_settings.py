@@ -266,7 +266,7 @@ def _check_compaction(path: Path, text: str, settings: Settings) -> None:
         line = _line_of(text, ["compaction", "limit"])
         raise ConfigError(
             f"{path}:{line}: compaction.limit is {rules.limit}, below the threshold of {rules.threshold}; "
-            f"write {rules.threshold} or more, 0 for a quarter more than the threshold, or lower the threshold."
+            f"write {rules.threshold} or more, 0 for what the model takes, or lower the threshold."
         )
 
 

@@ -88,9 +88,10 @@ class CompactionSettings:
     """[compaction]"""
 
     threshold: int = 100_000
-    """A context with more tokens is made shorter; 0 never does."""
+    """A context with more tokens is made shorter, at the latest at 80 % of the limit; 0 never does."""
     limit: int = 0
-    """What does not fit at all; 0 is a quarter more than the threshold."""
+    """What does not fit at all; 0 is the known window of the model less room for its answer, or without one a quarter
+    more than the threshold."""
     keep_recent: int = 3
     """How many of the last turns stay word by word."""
     summary_model: str = ""

@@ -274,7 +274,7 @@ class Hand:
 
     async def carry_out(self, call: Call) -> ToolOutcome:
         """The tool itself; nothing of it is written to the session yet."""
-        context = self.rig.agents.of(await self.state()).tool_context(await self.state(), call.call)
+        context = (await self.rig.agents.of(await self.state())).tool_context(await self.state(), call.call)
         return await self.rig.tools[call.tool].call(context, call.arguments)
 
     async def calls(self, tool: str, **arguments: object) -> ToolOutcome:

@@ -150,7 +150,7 @@ async def test_an_agent_reads_the_same_rows(rig: BoardRig, inbox: InboxReader) -
     await failed(rig)
     await rig.create(CARD)
     await rig.tell(CARD, BlockCard(reason="Which one?"))
-    context = rig.agents.of(await rig.sessions.get(SESSION)).tool_context(await rig.sessions.get(SESSION))
+    context = (await rig.agents.of(await rig.sessions.get(SESSION))).tool_context(await rig.sessions.get(SESSION))
     told = (await inbox.tool.call(context, "{}")).output
     assert told.splitlines()[0] == "2 in all:"
     assert f"Failed turn, for 0 s: session {SESSION}" in told

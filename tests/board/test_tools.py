@@ -55,7 +55,7 @@ async def test_artifacts_that_do_not_exist_are_refused(rig: BoardRig) -> None:
     (workspace / "made.txt").write_text("x")
     call = await hand.wants("kanban_complete", summary="done", artifacts=["made.txt"])
     state = await hand.state()
-    agent = rig.agents.of(state)
+    agent = await rig.agents.of(state)
     found = check_permission(
         state, call, tools=await agent.tools(), rules=agent.rules, context=agent.tool_context(state, call.call)
     )
@@ -70,7 +70,7 @@ async def test_nobody_is_asked_whether_a_worker_may_say_how_its_card_is(rig: Boa
     (rig.home / "config.toml").write_text(STRICT)
     hand = await at_work(rig, profile="strict")
     state = await hand.state()
-    agent = rig.agents.of(state)
+    agent = await rig.agents.of(state)
     arguments = {"summary": "s", "reason": "r", "note": "n", "title": "t"}
     wanted = {
         "kanban_complete": "summary",
@@ -132,7 +132,7 @@ async def test_file_tools_reach_the_own_workspace_under_the_home_and_nothing_els
     one, two = await at_work(rig), await at_work(rig, OTHER)
     (Path(two.run.workspace) / "secret.txt").write_text("x")
     state = await one.state()
-    agent = rig.agents.of(state)
+    agent = await rig.agents.of(state)
     context, tools = agent.tool_context(state, "1.1.0"), await agent.tools()
     assert (await tools["write"].call(context, '{"path": "a.txt", "content": "x"}')).outcome == "done"
     assert (await tools["read"].call(context, '{"path": "a.txt"}')).outcome == "done"
@@ -151,7 +151,7 @@ async def test_a_directory_does_not_open_the_home_by_being_chosen(rig: BoardRig,
     (rig.home / "config.toml").write_text("")
     hand = await at_work(rig, workspace=f"dir:{places[where]}")
     state = await hand.state()
-    context = rig.agents.of(state).tool_context(state, "1.1.0")
+    context = (await rig.agents.of(state)).tool_context(state, "1.1.0")
     for path in (rig.home / "config.toml", rig.home / "workspaces" / OTHER / "x", rig.home / "holdfast.db"):
         with pytest.raises(ToolFailed):
             context.resolve(str(path))

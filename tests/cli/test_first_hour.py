@@ -118,7 +118,7 @@ def test_the_settings_in_force_are_shown_with_their_origin(alone: CommandLine) -
     assert "port = 0  # config.toml" in shown
     assert "at_hour = 5  # config.toml" in shown
     assert "idle_minutes = 1440  # default" in shown
-    assert "limit = 1250  # default: a quarter more than the threshold" in shown
+    assert "limit = 1250  # default: a quarter more than the threshold, if the model's window is not known" in shown
     assert 'default_profile = "openai"  # detected' in shown
     assert not [line for line in shown if "not set" in line or "null" in line]
     found = alone.json("config", "show")
@@ -133,7 +133,7 @@ def test_a_context_has_one_size(cli: CommandLine) -> None:
     assert (found["tokens"], found["counted"]) == (found["used"], True)
     shown = cli.ok("sessions", "context", session)
     assert shown.count(" token") == 1
-    assert f"{found['tokens']} tokens (counted by demo); summarised above 100,000, at most 125,000" in shown
+    assert f"{found['tokens']} tokens (counted by demo); summarised above 100,000, at most 125,000 (by" in shown
 
 
 def test_an_answer_without_an_expected_key_is_an_error_with_a_remedy(tmp_path: Path) -> None:

@@ -134,3 +134,4 @@ def test_the_context_without_its_texts(gateway: GatewayProcess) -> None:
     assert whole["messages"] and brief["messages"] == [] and brief["instructions"] == ""
     assert whole["tokens"] == brief["tokens"] > 0
     assert brief["window"] is None  # nobody knows the window of a script
+    assert (brief["limit"], brief["limit_source"]) == (125_000, "default")

@@ -82,7 +82,7 @@ class House(Rig):
             self.store,
             sessions=self.sessions,
             running=self.running_tasks,
-            agents=self.agents,
+            profiles=self.profiles,
             clock=self.clock,
         )
         self.reset_scheduler = ResetScheduler(

@@ -53,12 +53,14 @@ class ScriptModel:
     """
 
     name = "script"
-    window = None
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
         self.hangs = asyncio.Event()
         """Somebody waits for a summary that hangs."""
+
+    async def window(self) -> int | None:
+        return None
 
     async def _summary(self, request: ModelRequest) -> ModelAnswer:
         users = [message.text for message in request.about if isinstance(message, UserMessage)]
@@ -157,7 +159,7 @@ class ScriptedAgents(Agents):
         self.limits = limits
         self.summary_seconds = 60.0
 
-    def of(self, session: Session) -> Agent:
+    async def of(self, session: Session) -> Agent:
         return Agent(
             self.model,
             self.limits,

@@ -20,9 +20,9 @@ async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     """Everything is asked for; a session that begins with `soon` does not wait long."""
     usual = ScriptedAgents.of
 
-    def asking(self: ScriptedAgents, session: Session) -> Agent:
+    async def asking(self: ScriptedAgents, session: Session) -> Agent:
         timeout = 50 if "soon" in session.title else 0
-        return replace(usual(self, session), rules={"*": "ask"}, approval_timeout_ms=timeout)
+        return replace(await usual(self, session), rules={"*": "ask"}, approval_timeout_ms=timeout)
 
     monkeypatch.setattr(ScriptedAgents, "of", asking)
     rig = await Rig(tmp_path).start()

@@ -53,22 +53,22 @@ def session(profile: str) -> Session:
     return Session("0", profile=profile, cwd="/")
 
 
-def test_a_tilde_is_the_home_of_the_user(agents: Agents, tmp_path: Path) -> None:
-    context = agents.of(session("coder")).tool_context(session("coder"))
+async def test_a_tilde_is_the_home_of_the_user(agents: Agents, tmp_path: Path) -> None:
+    context = (await agents.of(session("coder"))).tool_context(session("coder"))
     assert context.cwd == tmp_path / "work"
     assert context.also[0] == tmp_path / "shared"
 
 
 async def test_the_home_of_holdfast_is_closed_to_tools(agents: Agents) -> None:
     """Its token opens every door, and its settings say what is allowed."""
-    context = agents.of(session("coder")).tool_context(session("coder"))
+    context = (await agents.of(session("coder"))).tool_context(session("coder"))
     for path in (".holdfast/run/token", ".holdfast/config.toml", "./.holdfast"):
         result = await READ.call(context, json.dumps({"path": path}))
         assert (result.outcome, "is closed to tools" in result.output) == ("failed", True)
 
 
-def test_keys_are_not_in_the_output_of_a_tool(profiles: Profiles, agents: Agents) -> None:
-    agent = agents.of(session("coder"))
+async def test_keys_are_not_in_the_output_of_a_tool(profiles: Profiles, agents: Agents) -> None:
+    agent = await agents.of(session("coder"))
     assert agent.mask(f"KEY={KEY} tracker-token x") == (
         "KEY=[hidden: the value of MINE_KEY] [hidden: the value of TRACKER_TOKEN] x"
     )
@@ -76,9 +76,9 @@ def test_keys_are_not_in_the_output_of_a_tool(profiles: Profiles, agents: Agents
     assert profiles.mask(f"KEY={KEY}") == "KEY=[hidden: the value of MINE_KEY]"
 
 
-def test_a_profile_that_is_gone_allows_nothing(agents: Agents) -> None:
+async def test_a_profile_that_is_gone_allows_nothing(agents: Agents) -> None:
     """What it denied is not known any more."""
-    assert agents.of(session("gone")).rules == {"*": "deny"}
+    assert (await agents.of(session("gone"))).rules == {"*": "deny"}
 
 
 async def test_a_profile_that_is_gone_still_takes_away_what_a_killed_call_left(agents: Agents, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_a_profile_that_is_gone_still_takes_away_what_a_killed_call_left(a
     cut = OpenCall(Call(call="1.1.0", tool="write", arguments='{"path": "a", "content": "b"}'), effect="idempotent")
     turn = Turn(1, EventRef(1, 0), EventRef(1, 0), "TurnStarted", open_calls={"1.1.0": cut})
     state = Session("0", profile="gone", cwd=str(tmp_path / "work"), turn=turn)
-    await agents.of(state).clean_up(state)
+    await (await agents.of(state)).clean_up(state)
     assert not left.exists()
 
 

@@ -70,7 +70,7 @@ async def cut_in_call(rig: BoardRig, tool: str, **arguments: object) -> str:
     )
     await rig.store.append(Append((Write(session_stream(SESSION), events),), rig.clock.now()))
     session = await rig.sessions.get(SESSION)
-    agent = rig.agents.of(session)
+    agent = await rig.agents.of(session)
     found = await (await agent.tools())[tool].call(agent.tool_context(session, call.call), call.arguments)
     assert found.outcome == "done", found
     return task_of_call(SESSION, call.call)

@@ -661,6 +661,7 @@ export interface ModelContext {
   readonly counted?: boolean;
   readonly threshold: number;
   readonly limit: number;
+  readonly limit_source: "config" | "default" | "window";
   readonly chapter: number;
   readonly covers: number;
   readonly summary: string | null;

@@ -260,12 +260,19 @@ def _survivor(word: str, one: Json) -> list[tuple[str, str]]:
     ]
 
 
+LIMIT_SOURCES = {
+    "config": "config.toml says so",
+    "window": "the model's window with room for its answer",
+    "default": "by default, the model's window is not known",
+}
+
+
 def context_line(found: Json) -> str:
     """How large a context is, when it is summarised, and what takes the place of what it does not hold."""
     summary = "" if found["summary"] is None else f"; a {_source(found)} replaces the turns up to {found['covers']}"
     how = f"counted by {one_line(found['model'])}" if found.get("counted", True) else "estimated"
     limits = f"; summarised above {found['threshold']:,}" if found["threshold"] else "; never summarised"
-    most = f", at most {found['limit']:,}" if found["limit"] else ""
+    most = f", at most {found['limit']:,} ({LIMIT_SOURCES[found['limit_source']]})" if found["limit"] else ""
     return f"chapter {found['chapter']}{summary}; {plural(found['tokens'], 'token')} ({how}){limits}{most}"
 
 

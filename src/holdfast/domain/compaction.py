@@ -15,7 +15,7 @@ summary succeeds. With `threshold` and `limit` 0 nothing of this is done. Not he
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import msgspec
@@ -38,6 +38,7 @@ from holdfast.domain.session import Session, Turn, trim_results
 from holdfast.domain.session_fold import after
 
 OnFailure = Literal["digest", "pause"]
+LimitSource = Literal["config", "window", "default"]
 VAIN = 3
 """After this many ineffective summaries in a row none is tried again while the context fits."""
 AGAIN_FIRST_MS, AGAIN_MOST_MS, AGAIN_TIMES = 30_000, 3_600_000, 8
@@ -48,6 +49,8 @@ NOTE_CHARACTERS = 200
 """The note that replaces a result is shorter than this."""
 SUMMARY_TOKENS = 1_000
 """The usual length of a summary."""
+ANSWER_PART, ANSWER_TOKENS = 5, 32_000
+"""A fifth of a model's window is left for its answer, and at most this many tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,8 @@ class CompactionRules:
     """Tokens; 0 never compacts by itself."""
     limit: int = 125_000
     """Tokens above which a request does not fit."""
+    limit_source: LimitSource = "default"
+    """Where the limit comes from: `[compaction]`, the known window of the model, or nowhere."""
     keep_recent: int = 3
     """How many of the last turns are kept word for word."""
     on_failure: OnFailure = "digest"
@@ -66,6 +71,15 @@ class CompactionRules:
     def off(self) -> bool:
         """Whether a context is made shorter only when a person asks for it."""
         return not self.threshold and not self.limit
+
+    def within(self, window: int | None) -> CompactionRules:
+        """These rules for a model with this window; None when nobody knows it."""
+        if self.limit or not self.threshold:
+            return replace(self, limit_source="config")
+        if window is None:
+            return replace(self, limit=self.threshold + self.threshold // 4, limit_source="default")
+        limit = window - min(window // ANSWER_PART, ANSWER_TOKENS)
+        return replace(self, threshold=min(self.threshold, limit * 4 // 5), limit=limit, limit_source="window")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +215,7 @@ def needed_before_call(
         return cut
     if turn.failed is None and (found.size <= rules.limit or session.fixed_tokens + unmeasured > found.limit // 2):
         return None  # the model has not refused this size, or no message could be made shorter: try the request
-    return TooLong(_too_long(session, turn, found))
+    return TooLong(_too_long(session, turn, found, rules))
 
 
 def _over(session: Session, found: Sizes) -> str:
@@ -352,6 +366,11 @@ def retry_at(chapter: Chapter, *, now: int) -> int | None:
 
 # --- what cannot be helped --------------------------------------------------------------------------
 
+FIT: dict[LimitSource, str] = {
+    "config": "fit by `limit` in `[compaction]`",
+    "window": "fit into the window of the model with room for its answer",
+    "default": "fit by default, since the window of the model is not known",
+}
 MORE_ROOM = "Choose a model with a larger window, or raise `limit` in `[compaction]` of config.toml."
 OFF = (
     "Compaction is off (`threshold = 0` in `[compaction]`): turn it on, or use `/compact`, undo the turn or reset the "
@@ -359,7 +378,7 @@ OFF = (
 )
 
 
-def _too_long(session: Session, turn: Turn, found: Sizes) -> Problem:
+def _too_long(session: Session, turn: Turn, found: Sizes, rules: CompactionRules) -> Problem:
     """Return the problem of a context that cannot be made shorter: what is large in it, and what helps."""
     largest = max(session.seen, key=message_size)
     tokens, fixed = message_size(largest), session.fixed_tokens
@@ -370,9 +389,10 @@ def _too_long(session: Session, turn: Turn, found: Sizes) -> Problem:
         what = f"{_named(largest)} alone has about {tokens:,}"
         hint = f"Send long texts in pieces or as files that the agent can read in parts. {MORE_ROOM}"
     said = f"{turn.failed.message.rstrip('.')}. " if turn.failed is not None else ""
+    fit = "fit" if found.limit < rules.limit else FIT[rules.limit_source]
     message = (
-        f"{said}The request would have about {found.size:,} tokens, {found.limit:,} fit, and nothing more can be left "
-        f"out: {what}."
+        f"{said}The request would have about {found.size:,} tokens, {found.limit:,} {fit}, and nothing more can be "
+        f"left out: {what}."
     )
     return Problem(code="context_too_long", message=message, hint=hint)
 

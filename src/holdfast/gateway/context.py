@@ -34,6 +34,7 @@ def context(session: Session, agent: Agent, tools: list[ToolSpec], *, window: in
         counted=counted,
         threshold=agent.limits.compaction.threshold,
         limit=agent.limits.compaction.limit,
+        limit_source=agent.limits.compaction.limit_source,
         chapter=session.chapter.number,
         covers=0 if (summary := session.chapter.summary) is None else summary.covers_turn,
         summary=None if summary is None else summary.source,

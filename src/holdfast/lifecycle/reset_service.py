@@ -35,7 +35,7 @@ from holdfast.domain.reset import (
 from holdfast.domain.session import Session
 from holdfast.domain.summary_input import digest
 from holdfast.lifecycle.running_tasks import RunningTasks, running_tasks
-from holdfast.runtime.agents import Agents
+from holdfast.profiles import Profiles
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, Store, Write
 from holdfast.store.transact import transact
@@ -49,12 +49,12 @@ class ResetService:
     """Opens chapters."""
 
     def __init__(
-        self, store: Store, *, sessions: Sessions, running: RunningTasks, agents: Agents, clock: Clock
+        self, store: Store, *, sessions: Sessions, running: RunningTasks, profiles: Profiles, clock: Clock
     ) -> None:
         self._store = store
         self._sessions = sessions
         self._running = running
-        self._agents = agents
+        self._profiles = profiles
         self._clock = clock
 
     async def by_person(self, session: str, command: ResetSession, caller: Caller) -> Appended:
@@ -114,7 +114,7 @@ class ResetService:
         if not chapter.hand_over_failures:
             return None
         log.warning("session %s is handed over with a digest", session.id)
-        return self._agents.of(session).mask(digest(session.visible_messages())), "digest"
+        return self._profiles.mask(digest(session.visible_messages())), "digest"
 
     async def _ask_for_note(self, session: Session, *, by: Actor) -> Session:
         """Request the note from the session's worker, unless there was an input meanwhile."""
@@ -126,7 +126,7 @@ class ResetService:
 
     async def _wait_for_note(self, session: Session) -> Session:
         """Wait until the worker has written the note, or will not."""
-        seconds = HAND_OVER_ATTEMPTS * self._agents.of(session).summary_seconds + PATIENCE_SECONDS
+        seconds = HAND_OVER_ATTEMPTS * self._profiles.settings.compaction.summary_timeout + PATIENCE_SECONDS
         try:
             async with asyncio.timeout(seconds):
                 with self._store.subscribe(session_stream(session.id)) as changes:

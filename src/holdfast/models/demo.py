@@ -71,7 +71,10 @@ class DemoModel:
     """Deterministic: the same conversation always gives the same answer."""
 
     name = "demo"
-    window = None
+
+    async def window(self) -> int | None:
+        """A script sees everything."""
+        return None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
         """Carry the next lines out."""

@@ -87,8 +87,7 @@ class Model(Protocol):
         """As written into the log."""
         ...
 
-    @property
-    def window(self) -> int | None:
+    async def window(self) -> int | None:
         """How many tokens it can see at once; None when nobody knows."""
         ...
 

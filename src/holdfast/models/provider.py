@@ -14,7 +14,6 @@ import re
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 from holdfast.domain.events.problem import HANDLING, Problem, ProblemCode
@@ -48,6 +47,7 @@ WAIT_SECONDS = 3600.0
 """Who asks to wait longer is not waited for; the person is told."""
 ENDS = (".", "!", "?", "…")
 ANSWER_CHARS = 4_000_000
+UNASKED = -1
 HOME = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 WRONG_KEY = "Check the key of {name}{source}; after a change `holdfast restart`, then send a message to go on."
 PROBLEMS: dict[ProblemCode, tuple[str, str]] = {
@@ -118,6 +118,7 @@ class ProviderModel:
         self._provider = provider
         self._model = model
         self._idle = idle_seconds
+        self._window: int | None = UNASKED
         self._conversions = Conversions(provider.wire, by=self.name)
         self._opening = asyncio.Lock()
         self._opened: tuple[httpx2.AsyncClient, models.Model] | None = None
@@ -127,15 +128,11 @@ class ProviderModel:
         """As written into the log."""
         return f"{self._provider.name}:{self._model}"
 
-    @cached_property
-    def window(self) -> int | None:
-        """As the price list knows it; asked for in a thread, since that list is long."""
-        from genai_prices.data_snapshot import get_snapshot
-
-        try:
-            return get_snapshot().find_provider_model(self._model, None, None, self._provider.url)[1].context_window
-        except LookupError:
-            return None
+    async def window(self) -> int | None:
+        """As the price list knows it. That list is long: loading it takes a second, once, in a thread."""
+        if self._window == UNASKED:
+            self._window = await asyncio.to_thread(_find_window, self._model, self._provider.url)
+        return self._window
 
     async def stream(self, request: ModelRequest, /) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
         """Ask once. Closing it, or cancelling who listens, drops the connection at once."""
@@ -255,6 +252,15 @@ class ProviderModel:
         raise ModelError(
             problem, retry=HANDLING[code].retryable if retry is None else retry, after_ms=after_ms
         ) from None
+
+
+def _find_window(model: str, url: str) -> int | None:
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        return get_snapshot().find_provider_model(model, None, None, url)[1].context_window
+    except LookupError:
+        return None
 
 
 def _build(provider: Provider, model: str, idle: float) -> tuple[httpx2.AsyncClient, models.Model]:

@@ -23,10 +23,13 @@ class UnavailableModel:
     """Stands for a model that cannot be asked: each call fails and says why."""
 
     name = "missing"
-    window = None
 
     def __init__(self, code: ProblemCode, message: str, *, hint: str = CHANGE_CONFIG) -> None:
         self._problem = Problem(code=code, message=message, hint=hint)
+
+    async def window(self) -> int | None:
+        """Nobody knows."""
+        return None
 
     async def stream(self, _: ModelRequest, /) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
         """Say what is missing."""
@@ -93,6 +96,8 @@ class ModelRegistry:
         names = {profile.model.partition(":")[0] for profile in settings.profiles.values()}
         if wires := {settings.providers[name].wire for name in names - {DEMO}}:
             await asyncio.to_thread(warm_up, wires)
+        for profile in settings.profiles.values():
+            await self.get(profile.model).window()
 
     async def close(self) -> None:
         """Let go of all connections."""

@@ -47,17 +47,19 @@ class Agents:
         are these.
         """
 
-    def of(self, session: Session) -> Agent:
+    async def of(self, session: Session) -> Agent:
         """The agent of a session. One that is missing answers every call with what is missing."""
         settings = self._profiles.settings
         if settings is not self._settings:
             self._use(settings)
         if session.rights.layers:
-            return self._make(session, settings)
+            return await self._make(session, settings)
         key = (session.profile, session.model, bool(session.card))
         agent = self._agents.get(key)
         if agent is None:
-            agent = self._agents[key] = self._make(session, settings)
+            agent = await self._make(session, settings)
+            if settings is self._settings:
+                self._agents[key] = agent
         return agent
 
     async def close(self) -> None:
@@ -72,28 +74,27 @@ class Agents:
             for name, one in settings.mcp.items()
         )
 
-    def _make(self, session: Session, settings: Settings) -> Agent:
+    async def _make(self, session: Session, settings: Settings) -> Agent:
         profile = settings.profiles.get(session.profile)
         tools = self._worker_tools if session.card else self._tools
-        limits = self._profiles.limits(session.profile)
         if profile is None:
             known = ", ".join(self._profiles.names)
             message = f"There is no profile {session.profile!r} any more; there is: {known}."
             return Agent(
                 UnavailableModel("unknown_profile", message),
-                limits,
+                self._profiles.limits(session.profile, window=None),
                 rules={"*": "deny"},
                 own_tools=tools,  # to tidy up; none is allowed
                 closed=self._closed,
             )
         ancestors = _ancestors(session.rights, settings)
-        summary_model = settings.compaction.summary_model
+        model, summary_model = self._models.get(session.model or profile.model), settings.compaction.summary_model
         return Agent(
-            model=self._models.get(session.model or profile.model),
-            limits=limits,
+            model=model,
+            limits=self._profiles.limits(session.profile, window=await model.window()),
             instructions=profile.instructions,
             cwd=_of_the_user(profile.cwd),
-            also=tuple(Path(_of_the_user(path)).resolve() for path in profile.also),
+            also=_real_paths(profile.also),
             rules=profile.tools,
             approval_timeout_ms=span_ms(profile.approval_timeout) or 0,
             own_tools=tools,
@@ -123,8 +124,11 @@ def _ancestors(rights: Rights, settings: Settings) -> tuple[RightsLayer, ...]:
 
 
 def _sandbox(profile: ProfileSettings) -> SandboxPolicy:
-    writable = tuple(Path(_of_the_user(path)).resolve() for path in profile.sandbox_write)
-    return SandboxPolicy(profile.sandbox, profile.network, writable)
+    return SandboxPolicy(profile.sandbox, profile.network, _real_paths(profile.sandbox_write))
+
+
+def _real_paths(paths: list[str]) -> tuple[Path, ...]:
+    return tuple(Path(_of_the_user(path)).resolve() for path in paths)
 
 
 def _of_the_user(path: str) -> str:

@@ -78,6 +78,8 @@ async def write_summary(session: Session, agent: Agent, step: Compact, clock: Cl
     model, wish = _writer(agent, started.attempt), _wish(step)
     about = session.visible_messages() if step.purpose == "hand_over" else messages_covered(session, step.end)
     limit = sizes(session, agent.limits.compaction).limit
+    if limit and (window := await model.window()):
+        limit = min(limit, window)  # another model may write it
     # a quarter is left for the answer, and less is sent each time: its window may be smaller than is known
     budget = ((limit * 3 // 4) >> (started.attempt - 1)) - text_size(INSTRUCTIONS + wish)
     fit, left_out = fit_to_budget(about, max(budget, 1)) if limit else (about, 0)

@@ -230,7 +230,8 @@ class Runner:
             leaving=self._leaving,
         )
         driver = self._driver(writer)
-        if self._is_at_rest(session, driver) and session.chapter.in_progress is None:  # else somebody died while at it
+        died = session.chapter.in_progress is not None  # while at a summary
+        if not died and await self._is_at_rest(session, driver):
             if session.activity != "idle":
                 self._at_rest[session_id] = session.version
             self._try_again_later(session)
@@ -248,8 +249,8 @@ class Runner:
         make = self.drivers.get(writer.session.driver)
         return MissingDriver(writer, self._clock, known=[*self.drivers]) if make is None else make(writer, self._clock)
 
-    def _is_at_rest(self, session: Session, driver: Driver) -> bool:
-        agent, now = self._agents.of(session), self._clock.now()
+    async def _is_at_rest(self, session: Session, driver: Driver) -> bool:
+        agent, now = await self._agents.of(session), self._clock.now()
         step = session_step(session, agent.limits, now=now, joins=driver.joins)
         return isinstance(driver.next(session, agent, now=now) if isinstance(step, Advance) else step, Rest)
 

@@ -122,7 +122,7 @@ class SessionWorker:
 
     async def _plan(self, facts: Events, at: int) -> Plan:
         session, decisions = after(self._writer.session, facts.session, at=at), Events()
-        agent = self._agents.of(session)
+        agent = await self._agents.of(session)
         while True:
             worked = self._work_time.spent_ms(session)
             step: Step | Advance = session_step(
@@ -216,7 +216,7 @@ class SessionWorker:
 
     async def _pick_up(self, left: Partial, break_: Break) -> Events:
         session = self._writer.session
-        agent = self._agents.of(session)
+        agent = await self._agents.of(session)
         return await self._driver.pick_up(session, agent, left, break_, now=self._clock.now())
 
     async def _leave(self) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.command import Text
+from holdfast.domain.compaction import LimitSource
 from holdfast.domain.events import Record
 from holdfast.domain.events.session import InputMode, InputSource
 
@@ -161,6 +162,9 @@ class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
     threshold: int
     """Past so many it is made shorter; 0 is never."""
     limit: int
+    """What does not fit; 0 is nothing."""
+    limit_source: LimitSource
+    """Who says so: `config`, the `window` of the model with room for its answer, or nobody, which is `default`."""
     chapter: int
     covers: int
     """A summary stands in the place of the turns up to this one; 0 is none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from functools import partial
 from pathlib import Path
@@ -249,10 +248,9 @@ async def session_context(request: Request) -> Response:
     row = await session_of(request)
     query = parse_query(request, ContextQuery)
     session = await gateway.sessions.get(row.id)
-    agent = gateway.agents.of(session)
+    agent = await gateway.agents.of(session)
     tools = [tool.spec for tool in (await agent.tools()).values()]
-    window = await asyncio.to_thread(lambda: agent.model.window)
-    found = context(session, agent, tools, window=window)
+    found = context(session, agent, tools, window=await agent.model.window())
     return json_response(found if query.texts else msgspec.structs.replace(found, instructions="", messages=[]))
 
 

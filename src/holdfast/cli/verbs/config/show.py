@@ -11,6 +11,7 @@ from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.screen import dim
 
 CONFIG, DEFAULT, BUILT_IN, DETECTED = "config.toml", "default", "built in", "detected"
+LIMIT = f"{DEFAULT}: a quarter more than the threshold, if the model's window is not known"
 UNSET = (("default_profile",), ("compaction", "limit"))
 """Here an empty value means that another one is taken."""
 Values = dict[str, Any]
@@ -89,7 +90,7 @@ def _instead(cli: Cli, values: Values) -> dict[Keys, tuple[object, str]]:
     default = next((one for one in known_profiles(cli)["profiles"] if one["default"]), None)
     found: dict[Keys, tuple[object, str]] = {
         ("gateway", "port"): (DEFAULT_PORT, f"{DEFAULT}, or any free port if it is taken"),
-        ("compaction", "limit"): (threshold + threshold // 4, f"{DEFAULT}: a quarter more than the threshold"),
+        ("compaction", "limit"): (threshold + threshold // 4, LIMIT),
     }
     if default is not None:
         found[("default_profile",)] = (default["name"], DETECTED if default["origin"] == "detected" else DEFAULT)
