@@ -149,7 +149,10 @@ def test_delete_shows_what_goes_and_asks(cli: CommandLine) -> None:
     session = cli.json("run", "say x")["session"]
     done = cli("sessions", "delete", session)
     assert done.returncode == 2
-    assert f"Delete {session} “say x” with 6 events, for good?" in done.stderr
+    assert (
+        f"Delete {session} “say x” with 6 events and the outputs of the commands that it waited for, for good?"
+        in done.stderr
+    )
     assert "--yes" in done.stderr
     with cli.terminal("sessions", "delete", session) as terminal:
         terminal.until("for good? [y/N]")

@@ -38,7 +38,7 @@ const ENDINGS = {
   },
   archive: { title: "Archive", danger: false, text: "It leaves the list and keeps everything.", keep: "Keep them running", stop: "Stop them" },
   delete: {
-    title: "Delete", danger: true, text: "Its events are deleted for good. Tasks that it started stay in the archive.",
+    title: "Delete", danger: true, text: "Its events are deleted for good, and with them the outputs of the commands that it waited for. Tasks that it started stay in the archive.",
     keep: "Keep them running", stop: "Stop them",
   },
 } as const;

@@ -14,6 +14,9 @@ from holdfast.cli.running import choose, running_option
 from holdfast.cli.screen import one_line, plural
 from holdfast.cli.values import SESSION
 
+OUTPUTS = "the outputs of the commands that it waited for"
+"""They are stored in the results of its calls, and nowhere else."""
+
 
 @click.command("delete")
 @click.argument("session", type=SESSION)
@@ -24,10 +27,12 @@ from holdfast.cli.values import SESSION
 def command(cli: Cli, session: str, running: str | None, yes: bool) -> None:
     """Delete SESSION with all its events, for good. A session that is at work is refused.
 
+    The outputs of the commands that it waited for go with it; those of background commands stay with their tasks.
+
     While commands of it run, it shows them and asks: keep, stop, cancel.
     """
     row = cli.gateway.get(f"/v1/sessions/{quote(session)}")["session"]
-    what = f"{row['id']} “{one_line(row['title'])}” with {plural(row['version'], 'event')}"
+    what = f"{row['id']} “{one_line(row['title'])}” with {plural(row['version'], 'event')} and {OUTPUTS}"
     body = choose(cli, row, running, ask=not yes)
     if not yes:
         _confirm(f"Delete {what}, for good?")
