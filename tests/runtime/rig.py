@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,7 +13,7 @@ from holdfast.clock import SystemClock
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand, StopTurn
 from holdfast.domain.events import Record, session_stream
 from holdfast.domain.events.problem import Problem
-from holdfast.domain.events.session import InputMode
+from holdfast.domain.events.session import Effect, InputMode
 from holdfast.domain.history import UserMessage
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session
@@ -141,12 +141,19 @@ async def _break(_: ToolContext, arguments: PostArguments) -> ToolOutput:
     raise RuntimeError(f"a bug in a tool: {arguments.letter}")
 
 
+Post = Callable[[ToolContext, PostArguments], Coroutine[None, None, ToolOutput]]
+
+
+def _tool(name: str, description: str, effect: Effect, run: Post) -> AnyTool:
+    return Tool(name, description, effect, PostArguments, run, default_policy="ask", file_changes="unknown")
+
+
 TOOLS: list[AnyTool] = [
     READ,
     WRITE,
-    Tool("post", "Post a letter: it cannot be taken back.", "unsafe", PostArguments, _post),
-    Tool("stall", "Post a letter and never come back.", "unsafe", PostArguments, _stall),
-    Tool("break", "Has a bug.", "pure", PostArguments, _break),
+    _tool("post", "Post a letter: it cannot be taken back.", "unsafe", _post),
+    _tool("stall", "Post a letter and never come back.", "unsafe", _stall),
+    _tool("break", "Has a bug.", "pure", _break),
 ]
 
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from holdfast.board.inbox import InboxReader
+from holdfast.board.worker_tools import WorkerTools
 from holdfast.clock import SystemClock
 from holdfast.domain.events.parts import EventRef
 from holdfast.domain.history import History, ToolResult
+from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session, Turn
+from holdfast.models.registry import UnavailableModel
+from holdfast.runtime.agent import Agent
+from holdfast.runtime.tools.files import file_tools
+from holdfast.runtime.tools.recall import Recall
+from holdfast.runtime.tools.terminal import command_tools
+from holdfast.runtime.tools.tool import AnyTool
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
@@ -33,5 +43,12 @@ async def test_what_tools_report_is_listed(
     session = Session("ab12", cwd=str(tmp_path), messages=messages)
     turn = Turn(1, EventRef(1, 0), EventRef(1, 0), "TurnStarted", task="t1", files=tuple(reported))
     task_log = TaskLog(store, SystemClock(), GitSnapshots(tmp_path))
-    assert await task_log._files(session, turn) == files
+    none: Any = None  # they are only looked at
+    own: list[AnyTool] = [*file_tools(), *command_tools(none, none, SystemClock()), Recall(none).tool]
+    own += [
+        *WorkerTools(none, none, none, none).tools,
+        InboxReader(none, cards=none, starter=none, profiles=none, clock=none).tool,
+    ]
+    watched = Agent(UnavailableModel("unknown_model", ""), TurnLimits(), own_tools=own).watched_tools
+    assert await task_log._files(session, turn, watched) == files
     await store.close()

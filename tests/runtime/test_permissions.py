@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from holdfast.domain.events.parts import Call, Grant
@@ -16,7 +17,7 @@ from holdfast.runtime.permissions import Allowed, check_permission
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.question import QUESTION
-from holdfast.runtime.tools.tool import AnyTool, ToolOutcome
+from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutcome, ToolOutput
 from holdfast.settings import Policy
 from tests.actors import person
 from tests.domain.book import Book
@@ -43,6 +44,29 @@ def word(found: Found) -> str:
     if isinstance(found, WaitOpened):
         return "ask"
     return found.outcome if isinstance(found, ToolOutcome) else "allow"
+
+
+class FetchArguments(msgspec.Struct, frozen=True):
+    url: str
+
+
+async def _fetch(_: ToolContext, arguments: FetchArguments) -> ToolOutput:
+    return ToolOutput(arguments.url)
+
+
+@pytest.mark.parametrize(
+    ("default", "rules", "expected"),
+    [("ask", {}, "ask"), ("allow", {}, "allow"), ("ask", {"fetch": "allow"}, "allow"), ("allow", {"*": "ask"}, "ask")],
+)
+def test_tool_that_changes_nothing_asks_if_that_is_its_default(
+    default: Policy, rules: dict[str, Policy], expected: str, tmp_path: Path
+) -> None:
+    fetch = Tool(
+        "fetch", "Get a page.", "pure", FetchArguments, _fetch, "url", default_policy=default, file_changes="none"
+    )
+    book, call = called("fetch", url="http://127.0.0.1/?q=secret")
+    found = check_permission(book.session, call, tools={"fetch": fetch}, rules=rules, context=ToolContext(tmp_path))
+    assert word(found) == expected
 
 
 @pytest.mark.parametrize(

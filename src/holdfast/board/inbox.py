@@ -52,7 +52,16 @@ class InboxReader:
     def tool(self) -> AnyTool:
         """The tool by which an agent reads the list."""
         text = "List everything that waits for a person, in all sessions and on all boards, with what to do about it."
-        return Tool("inbox", text, "pure", NoArguments, self._call, subject_field="text")
+        return Tool(
+            "inbox",
+            text,
+            "pure",
+            NoArguments,
+            self._call,
+            subject_field="text",
+            default_policy="allow",
+            file_changes="none",
+        )
 
     async def _call(self, _: ToolContext, __: NoArguments) -> ToolOutput:
         entries, now = await self.entries(), self._clock.now()

@@ -339,7 +339,15 @@ def _tool(
 ) -> Tool[A]:
     """Return a tool whose subject is a card; workers use it without approval."""
     return Tool(
-        name, description, effect, arguments, run, subject_field="card", auto_allowed=True, other_profile=other_profile
+        name,
+        description,
+        effect,
+        arguments,
+        run,
+        subject_field="card",
+        default_policy="allow",
+        file_changes="none",
+        other_profile=other_profile,
     )
 
 

@@ -13,7 +13,7 @@ from holdfast.models.model import Model
 from holdfast.rules.patterns import policy_of_tool
 from holdfast.runtime.mcp.servers import McpServers
 from holdfast.runtime.tools.context import KEPT, SYSTEM, ToolContext
-from holdfast.runtime.tools.tool import AnyTool
+from holdfast.runtime.tools.tool import AnyTool, Tool
 from holdfast.secrets import NO_SECRETS, Secrets
 from holdfast.settings import (
     OTHERS_TASKS,
@@ -52,6 +52,12 @@ class Agent:
     def summary_models(self) -> tuple[Model, ...]:
         """Who writes summaries: the one that was chosen for it, then its own."""
         return (*self.summarisers, self.model)
+
+    @property
+    def watched_tools(self) -> frozenset[str]:
+        """Those that change no files, or say themselves which; after any other one only git can tell."""
+        watched = (tool for tool in self.own_tools if isinstance(tool, Tool) and tool.file_changes != "unknown")
+        return frozenset(tool.name for tool in watched)
 
     async def tools(self) -> dict[str, AnyTool]:
         """What it can do; the tools of a server that is down are missing, and it says so when they are called."""

@@ -1,8 +1,8 @@
 """Whether a tool call may be carried out now: yes, no, or somebody must be asked first.
 
 Rules are `allow`, `ask` or `deny` by pattern: `write`, `write:docs/*`, `github__*`, `*`. The longest
-pattern that fits wins; without a rule, what changes nothing is allowed and the rest is asked for, as is every tool
-of a server. They are looked up anew for every call, so a permission that was taken away is gone also after a crash.
+pattern that fits wins; without a rule, what the tool itself says holds, and every tool of a server is asked for. They
+are looked up anew for every call, so a permission that was taken away is gone also after a crash.
 
 How patterns are compared with paths: `rules/patterns.py`; with command lines: `rules/command_lines.py`.
 """
@@ -30,7 +30,7 @@ from holdfast.rules.shell_line import Redirection
 from holdfast.runtime.shown_call import ShownCall, shown_call
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.question import QUESTION, QuestionArguments
-from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutcome, bounded, effect_of, failed_outcome
+from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutcome, bounded, default_policy_of, failed_outcome
 from holdfast.settings import Policy
 
 SHOWN = 2_000
@@ -133,7 +133,7 @@ def rule_policy(
     if isinstance(tool, Tool) and tool.subject_field == "command":
         return _command_policy(tool, call, subject, rules, context=context, granted=granted)
     matching = [pattern for pattern, rule in rules.items() if fits(pattern, tool.name, subject, rule)]
-    policy = _most_specific(matching, rules) if matching else _default_policy(tool, call)
+    policy = _most_specific(matching, rules) if matching else default_policy_of(tool, call.arguments)
     if policy == "ask" and any(fits(pattern, tool.name, subject) for pattern in granted):
         return "allow"
     return policy
@@ -151,7 +151,7 @@ def _hand_over_policy(tool: AnyTool, profile: str, rules: dict[str, Policy], gra
 def _command_policy(
     tool: AnyTool, call: Call, line: str, rules: dict[str, Policy], *, context: ToolContext, granted: Collection[str]
 ) -> Policy:
-    otherwise = policy_of_tool(tool.name, rules) or _default_policy(tool, call)
+    otherwise = policy_of_tool(tool.name, rules) or default_policy_of(tool, call.arguments)
     about = [(_subject_pattern(pattern), rule) for pattern, rule in rules.items() if _names_tool(pattern, tool.name)]
     given = [_subject_pattern(pattern) for pattern in granted if _names_tool(pattern, tool.name)]
     if tool.name in granted and otherwise == "ask":
@@ -193,12 +193,6 @@ def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Po
 
 def _most_specific(matching: list[str], rules: dict[str, Policy]) -> Policy:
     return rules[max(matching, key=lambda pattern: (":" in pattern, len(pattern)))]
-
-
-def _default_policy(tool: AnyTool, call: Call) -> Policy:
-    if tool.default_policy == "ask" and effect_of(tool, call.arguments) == "pure":
-        return "allow" if isinstance(tool, Tool) else "ask"
-    return tool.default_policy
 
 
 def _shown_name(tool: AnyTool, subject: str) -> str:

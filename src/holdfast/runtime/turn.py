@@ -149,7 +149,7 @@ class SessionWorker:
                 answer = WaitAnswered(turn=turn, wait=wait, answer=default, by=THE_CLOCK, note=note)
                 return Prepared(Events([answer]), perform=False)
             case Finish():
-                companions = await self._task_log.turn_finished(session, step)
+                companions = await self._task_log.turn_finished(session, step, watched=agent.watched_tools)
                 closing = closing_events(session, step, self._writer.end_text(), now=at)
                 return Prepared(Events(closing, companions), perform=True)
             case Sleep() | Rest():

@@ -8,7 +8,7 @@ Not here: commands and how they are kept alive (`commands.py`), how the end of o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,11 +52,6 @@ from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
 from holdfast.store.rows import EndedTask, SessionRow, TaskRow
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.results import command_result, summarise_output
-
-WATCHED = frozenset({"read", "list", "search", "write", "edit", "question", "process", "delegate", "recall", "inbox"})
-"""Tools that change no files, or report which. After any other tool, changes are known from git only."""
-BOARD = "kanban_"
-"""The prefix of the board's tools, which change no files either."""
 
 
 class TaskLog:
@@ -140,8 +135,11 @@ class TaskLog:
         await self.changes.take(session.task, Path(session.cwd))
         return [Write(task_stream(session.task), (TaskResumed(task=session.task, turn=event.turn),))]
 
-    async def turn_finished(self, session: Session, finish: Finish) -> list[Write]:
-        """Return what is written with the end of a turn that is a task: the end of that task, and the note about it."""
+    async def turn_finished(self, session: Session, finish: Finish, *, watched: Collection[str] = ()) -> list[Write]:
+        """Return what is written with the end of a turn that is a task: the end of that task, and the note about it.
+
+        `watched` are the tools that change no files or report which.
+        """
         turn = session.turn
         row = await self.find(turn.task) if turn is not None and turn.task else None
         if turn is None or row is None:  # no task, or it was pruned
@@ -154,16 +152,15 @@ class TaskLog:
             end=TurnEnded(session=session.id, turn=turn.number),
             preview=" ".join(said.split())[:PREVIEW],
             summary=said,
-            files=await self._files(session, turn),
+            files=await self._files(session, turn, watched),
         )
         return [*await self._ending(finished, row)]
 
-    async def _files(self, session: Session, turn: Turn) -> list[str] | None:
+    async def _files(self, session: Session, turn: Turn, watched: Collection[str]) -> list[str] | None:
         """Return the changed files, by the tools and by git; None if a tool ran whose changes are not known."""
         seen = await asyncio.to_thread(self.changes.changes_since, turn.task, Path(session.cwd))
         used = {m.tool for m in session.messages if isinstance(m, ToolResult) and m.turn == turn.number}
-        unwatched = {tool for tool in used - WATCHED if not tool.startswith(BOARD)}
-        if seen is None and unwatched and not turn.files:
+        if seen is None and not turn.files and not used <= {*watched}:
             return None
         return sorted({*turn.files, *(seen or ())})
 

@@ -46,6 +46,8 @@ class Delegate:
             DelegateArguments,
             self.run,
             subject_field="prompt",
+            default_policy="ask",
+            file_changes="none",
         )
 
     async def run(self, context: ToolContext, arguments: DelegateArguments) -> ToolOutput:

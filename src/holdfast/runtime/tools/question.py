@@ -28,4 +28,6 @@ QUESTION = Tool(
     QuestionArguments,
     _ask,
     subject_field="text",
+    default_policy="allow",
+    file_changes="none",
 )

@@ -251,5 +251,15 @@ READ = Tool(
     "pure",
     ReadArguments,
     _read,
+    default_policy="allow",
+    file_changes="none",
 )
-LIST = Tool("list", "List a directory: type, size in bytes and name of its entries.", "pure", ListFilesArguments, _list)
+LIST = Tool(
+    "list",
+    "List a directory: type, size in bytes and name of its entries.",
+    "pure",
+    ListFilesArguments,
+    _list,
+    default_policy="allow",
+    file_changes="none",
+)

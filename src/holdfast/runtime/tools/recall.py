@@ -45,6 +45,8 @@ class Recall:
             RecallArguments,
             self._call,
             subject_field="text",
+            default_policy="allow",
+            file_changes="none",
         )
 
     async def _call(self, context: ToolContext, arguments: RecallArguments) -> ToolOutput:

@@ -199,6 +199,8 @@ def search_tool(seconds: int = SECONDS) -> Tool[SearchArguments]:
         "pure",
         SearchArguments,
         lambda context, arguments: _search(context, arguments, seconds),
+        default_policy="allow",
+        file_changes="none",
     )
 
 

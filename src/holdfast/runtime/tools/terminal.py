@@ -23,6 +23,7 @@ from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Tool, ToolOutput
 from holdfast.schemas.tasks import TaskView
 from holdfast.settings import OTHERS_TASKS
+from holdfast.settings import Policy
 from holdfast.store.contract import Write
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
@@ -80,6 +81,8 @@ def command_tools(tasks: CommandTasks, task_queries: TaskQueries, clock: Clock) 
             terminal.run,
             subject_field="command",
             companions=terminal.companions,
+            default_policy="ask",
+            file_changes="unknown",
         ),
         Tool(
             "process",
@@ -89,6 +92,9 @@ def command_tools(tasks: CommandTasks, task_queries: TaskQueries, clock: Clock) 
             process.run,
             subject_field="action",
             effect_of_call=_effect,
+            default_policy="ask",
+            policy_of_call=_policy,
+            file_changes="none",
         ),
     ]
 
@@ -103,6 +109,10 @@ def _effect(arguments: ProcessArguments) -> Effect:
             return "unsafe"
         case _ as never:
             assert_never(never)
+
+
+def _policy(arguments: ProcessArguments) -> Policy:
+    return "ask" if arguments.action in ("kill", "write") else "allow"
 
 
 class TerminalTools:

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -122,18 +122,22 @@ class Tool(Generic[Arguments]):
     effect: Effect
     arguments: type[Arguments]
     run: Callable[[ToolContext, Arguments], Coroutine[None, None, ToolOutput]]
+    default_policy: Policy = field(kw_only=True)
+    """What holds while no rule speaks of it. It does not follow from the effect: whoever fetches an address changes
+    nothing, and tells somebody something.
+    """
+    file_changes: Literal["none", "reported", "unknown"] = field(kw_only=True)
+    """Whether it changes files: none, the one that it is about and reports, or whatever git may find."""
     subject_field: str = "path"
     """The argument that a permission's pattern is compared with."""
     cleanup: Callable[[ToolContext, Arguments], None] | None = None
     """Takes away what a call that was killed may have left behind."""
     effect_of_call: Callable[[Arguments], Effect] | None = None
     """For a tool that does several things: the effect of each call."""
-    writes_files: bool = False
-    """Whether it changes the file that it is about."""
+    policy_of_call: Callable[[Arguments], Policy] | None = None
+    """And what holds for each while no rule speaks of it."""
     preview: Callable[[ToolContext, Arguments], Preview] | None = None
     """What it would change in a file, as that is now."""
-    auto_allowed: bool = False
-    """Though it writes something, nobody is asked about it while no rule speaks of it."""
     companions: Callable[[ToolContext, Arguments], Coroutine[None, None, tuple[Write, ...]]] | None = None
     """What is written to other streams together with the intent of a call: the task that it starts, say."""
     other_profile: Callable[[ToolContext, Arguments], Coroutine[None, None, str]] | None = None
@@ -143,11 +147,6 @@ class Tool(Generic[Arguments]):
     def spec(self) -> ToolSpec:
         """As the model sees it."""
         return ToolSpec(self.name, self.description, _schema(self.arguments))
-
-    @property
-    def default_policy(self) -> Policy:
-        """What changes nothing is allowed."""
-        return "allow" if self.effect == "pure" or self.auto_allowed else "ask"
 
     def subject(self, context: ToolContext, arguments: str) -> str:
         """The argument that it is about.
@@ -159,7 +158,7 @@ class Tool(Generic[Arguments]):
         if self.subject_field != "path":
             return value
         target = context.resolve(value)
-        if self.writes_files:
+        if self.file_changes == "reported":
             context.check_writable(target, self.name)
         return context.display(target)
 
@@ -211,9 +210,19 @@ def effect_of(tool: AnyTool, arguments: str) -> Effect:
     if not isinstance(tool, Tool) or tool.effect_of_call is None:
         return tool.effect
     try:
-        return tool.effect_of_call(msgspec.json.decode(arguments or "{}", type=tool.arguments))
-    except (msgspec.MsgspecError, RecursionError):
+        return tool.effect_of_call(tool.parse(arguments))
+    except ToolFailed:
         return tool.effect
+
+
+def default_policy_of(tool: AnyTool, arguments: str) -> Policy:
+    """What holds for one call while no rule speaks of it."""
+    if not isinstance(tool, Tool) or tool.policy_of_call is None:
+        return tool.default_policy
+    try:
+        return tool.policy_of_call(tool.parse(arguments))
+    except ToolFailed:
+        return tool.default_policy
 
 
 def failed_outcome(error: ToolFailed | OSError) -> ToolOutcome:

@@ -233,7 +233,8 @@ WRITE = Tool(
     _write,
     cleanup=_tidy,
     preview=_preview_write,
-    writes_files=True,
+    default_policy="ask",
+    file_changes="reported",
 )
 EDIT = Tool(
     "edit",
@@ -244,5 +245,6 @@ EDIT = Tool(
     _edit,
     cleanup=_tidy,
     preview=_preview_edit,
-    writes_files=True,
+    default_policy="ask",
+    file_changes="reported",
 )
