@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from holdfast.config import ConfigError
 from holdfast.settings import (
@@ -14,16 +15,6 @@ from holdfast.settings import (
     DEMO,
     DEMO_PROFILE,
     SPAN_KEYS,
-    AgentsSettings,
-    BoardSettings,
-    CompactionSettings,
-    GatewaySettings,
-    McpSettings,
-    ProfileSettings,
-    ProviderSettings,
-    ResetSettings,
-    ResumeSettings,
-    RetentionSettings,
     Settings,
     reset_problem,
     span_ms,
@@ -61,47 +52,14 @@ def parse_settings(path: Path, text: str) -> Settings:
 
 KEY_LENGTH = 20
 """What is so long and has small letters and digits is no name of a variable."""
-_TABLES: dict[str, tuple[type[Any], bool]] = {
-    "gateway": (GatewaySettings, False),
-    "resume": (ResumeSettings, False),
-    "retention": (RetentionSettings, False),
-    "session_reset": (ResetSettings, False),
-    "compaction": (CompactionSettings, False),
-    "board": (BoardSettings, False),
-    "agents": (AgentsSettings, False),
-    "providers": (ProviderSettings, True),
-    "mcp": (McpSettings, True),
-    "profiles": (ProfileSettings, True),
-}
-_BOUNDS: dict[tuple[str, str], tuple[int, int]] = {
-    ("gateway", "port"): (0, 65535),
-    ("gateway", "log_bytes"): (10_000, 10**12),
-    ("resume", "attempts"): (0, 1000),
-    ("resume", "max_age_minutes"): (0, 10**7),
-    ("retention", "tasks_days"): (0, 36_500),
-    ("retention", "tasks_count"): (0, 10**9),
-    ("retention", "tasks_megabytes"): (0, 10**9),
-    ("retention", "sessions_archive_days"): (0, 36_500),
-    ("retention", "sessions_delete_days"): (0, 36_500),
-    ("session_reset", "idle_minutes"): (1, 10**7),
-    ("session_reset", "at_hour"): (0, 23),
-    ("board", "max_running"): (0, 1000),
-    ("board", "max_per_board"): (0, 1000),
-    ("board", "max_per_profile"): (0, 1000),
-    ("board", "max_attempts"): (1, 100),
-    ("agents", "max_depth"): (0, 20),
-    ("agents", "max_open"): (0, 10_000),
-    ("compaction", "threshold"): (0, 10**8),
-    ("compaction", "limit"): (0, 10**8),
-    ("compaction", "keep_recent"): (0, 1000),
-    ("compaction", "summary_timeout"): (1, 3600),
-    ("providers", "quiet_minutes"): (1, 1440),
-    ("profiles", "output_head_kib"): (0, 10**8),
-    ("profiles", "output_tail_kib"): (4, 10**8),
-    ("profiles", "max_steps"): (1, 10**6),
-    ("profiles", "max_tokens"): (0, 10**12),
-    ("profiles", "max_minutes"): (0, 10**6),
-}
+
+
+class Table(NamedTuple):
+    """A table of the file by its keys, and what it may hold."""
+
+    keys: list[str]
+    raw: dict[str, Any]
+    shape: Any
 
 
 def _check(path: Path, text: str, raw: dict[str, Any]) -> Settings:
@@ -124,34 +82,32 @@ def _check(path: Path, text: str, raw: dict[str, Any]) -> Settings:
         values = _allowed(where, raw)
         said = f"write {values}" if values else what.replace(" | null", "")
         raise ConfigError(f"{path}:{_line_of(text, where)}: {'.'.join(where)}: {said}.") from error
-    for keys, table, _ in _tables(raw):
+    for keys, table, shape in _tables(raw):
         for key, value in table.items():
-            bounds = _BOUNDS.get((_kind(keys), key))
-            if bounds is not None and not bounds[0] <= value <= bounds[1]:
-                (low, high), name = bounds, ".".join([*keys, key])
-                line = _line_of(text, [*keys, key])
-                raise ConfigError(f"{path}:{line}: {name} must lie between {low} and {high}, not be {value}.")
+            for low, high in getattr(_hints(shape)[key], "__metadata__", ()):
+                if not low <= value <= high:
+                    line, name = _line_of(text, [*keys, key]), ".".join([*keys, key])
+                    raise ConfigError(f"{path}:{line}: {name} must lie between {low} and {high}, not be {value}.")
     return settings
 
 
-def _tables(raw: dict[str, Any]) -> list[tuple[list[str], dict[str, Any], type[Any]]]:
+def _tables(raw: dict[str, Any], shape: Any = Settings, keys: tuple[str, ...] = ()) -> list[Table]:
     """Every table that there is, by its keys, with what it may hold."""
-    found: list[tuple[list[str], dict[str, Any], type[Any]]] = [([], raw, Settings)]
-    for name, (shape, many) in _TABLES.items():
-        table = raw.get(name)
-        if not isinstance(table, dict):
+    found = [Table([*keys], raw, shape)]
+    for name, hint in _hints(shape).items():
+        if not isinstance(table := raw.get(name), dict):
             continue
-        inner = table.items() if many else [("", table)]
-        found += [([name, key] if key else [name], part, shape) for key, part in inner if isinstance(part, dict)]
-    for keys, part, shape in list(found):
-        if shape is ProfileSettings and isinstance(part.get("session_reset"), dict):
-            found.append(([*keys, "session_reset"], part["session_reset"], ResetSettings))
+        if is_dataclass(hint):
+            found += _tables(table, hint, (*keys, name))
+        elif is_dataclass(inner := get_args(hint)[-1]):
+            parts = ((key, part) for key, part in table.items() if isinstance(part, dict))
+            found += [one for key, part in parts for one in _tables(part, inner, (*keys, name, key))]
     return found
 
 
-def _kind(keys: list[str]) -> str:
-    """Which sort of table it is: the first name, or the last one in a profile."""
-    return keys[-1] if len(keys) > 2 else keys[0] if keys else ""
+@cache
+def _hints(shape: Any) -> dict[str, Any]:
+    return get_type_hints(shape, include_extras=True)
 
 
 def _check_names(path: Path, text: str, settings: Settings) -> None:
@@ -286,7 +242,7 @@ def _keys_of(where: str, raw: dict[str, Any]) -> list[str]:
     flat = [name or index for name, index in re.findall(r"\.(\w+)|\[(\.\.\.|\d+)\]", where)]
     if "..." not in flat:
         return flat
-    shape = _TABLES[flat[0]][0]
+    shape = get_args(_hints(Settings)[flat[0]])[1]
     for name, table in raw[flat[0]].items():
         try:
             msgspec.convert(table, shape, strict=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal, NamedTuple
 
 from holdfast.config import environment
 
@@ -21,13 +21,20 @@ ORDINARY_VARIABLE = re.compile(
 """Variables that hold no key, though a server may be given them."""
 
 
+class Between(NamedTuple):
+    """The bounds of a number; both belong to what is allowed."""
+
+    low: int
+    high: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettings:
     """[gateway]"""
 
-    port: int | None = None
+    port: Annotated[int | None, Between(0, 65535)] = None
     """Where it listens on 127.0.0.1; by default 4690, or any free port if that is taken."""
-    log_bytes: int = 10_000_000
+    log_bytes: Annotated[int, Between(10_000, 10**12)] = 10_000_000
     """The size at which the log file is rotated; five old ones are kept."""
     public_urls: list[str] = field(default_factory=list)
     """Further exact origins under which browsers reach it, behind a TLS proxy or in a tailnet."""
@@ -37,9 +44,9 @@ class GatewaySettings:
 class ResumeSettings:
     """[resume]"""
 
-    attempts: int = 3
+    attempts: Annotated[int, Between(0, 1000)] = 3
     """How often a turn is resumed in a row without getting any further."""
-    max_age_minutes: int = 360
+    max_age_minutes: Annotated[int, Between(0, 10**7)] = 360
     """Work that was interrupted longer ago waits for a person."""
 
 
@@ -47,15 +54,15 @@ class ResumeSettings:
 class RetentionSettings:
     """[retention]"""
 
-    tasks_days: int = 0
+    tasks_days: Annotated[int, Between(0, 36_500)] = 0
     """Delete tasks that ended more than this many days ago; 0 keeps them."""
-    tasks_count: int = 0
+    tasks_count: Annotated[int, Between(0, 10**9)] = 0
     """Keep at most this many ended tasks; oldest deleted first; 0 is no limit."""
-    tasks_megabytes: int = 0
+    tasks_megabytes: Annotated[int, Between(0, 10**9)] = 0
     """Keep at most this much output of ended tasks; oldest deleted first; 0 is no limit."""
-    sessions_archive_days: int = 0
+    sessions_archive_days: Annotated[int, Between(0, 36_500)] = 0
     """Archive sessions not used for this many days; 0 never does."""
-    sessions_delete_days: int = 0
+    sessions_delete_days: Annotated[int, Between(0, 36_500)] = 0
     """Delete archived sessions not used for this many days; 0 keeps them."""
 
 
@@ -65,9 +72,9 @@ class ResetSettings:
 
     mode: Literal["none", "idle", "daily", "both"] | None = None
     """When a session begins a new chapter by itself; by default `none`: never."""
-    idle_minutes: int | None = None
+    idle_minutes: Annotated[int | None, Between(1, 10**7)] = None
     """`idle`: after this many minutes without user activity; by default 1440."""
-    at_hour: int | None = None
+    at_hour: Annotated[int | None, Between(0, 23)] = None
     """`daily`: at this hour, 0 to 23; by default 4."""
     timezone: str | None = None
     """Of that hour, like "Europe/Berlin"; by default the machine's own."""
@@ -87,16 +94,16 @@ class ResetSettings:
 class CompactionSettings:
     """[compaction]"""
 
-    threshold: int = 100_000
+    threshold: Annotated[int, Between(0, 10**8)] = 100_000
     """A context with more tokens is made shorter, at the latest at 80 % of the limit; 0 never does."""
-    limit: int = 0
+    limit: Annotated[int, Between(0, 10**8)] = 0
     """What does not fit at all; 0 is the known window of the model less room for its answer, or without one a quarter
     more than the threshold."""
-    keep_recent: int = 3
+    keep_recent: Annotated[int, Between(0, 1000)] = 3
     """How many of the last turns stay word by word."""
     summary_model: str = ""
     """Who writes the summary, as PROVIDER:MODEL; by default the session's own model."""
-    summary_timeout: int = 60
+    summary_timeout: Annotated[int, Between(1, 3600)] = 60
     """In seconds."""
     on_failure: Literal["digest", "pause"] = "digest"
     """When it does not fit and there is no summary: go on with a digest, or ask a person."""
@@ -106,15 +113,15 @@ class CompactionSettings:
 class BoardSettings:
     """[board]"""
 
-    max_running: int = 4
+    max_running: Annotated[int, Between(0, 1000)] = 4
     """Maximum cards running at once; 0 starts none."""
-    max_per_board: int = 0
+    max_per_board: Annotated[int, Between(0, 1000)] = 0
     """Maximum of one board; 0 is no separate limit."""
-    max_per_profile: int = 0
+    max_per_profile: Annotated[int, Between(0, 1000)] = 0
     """Maximum with one profile; 0 is no separate limit."""
     resume: Literal["auto", "resume", "fresh"] = "auto"
     """Whether the next worker goes on with the session of the last; a card and a profile may say otherwise."""
-    max_attempts: int = 3
+    max_attempts: Annotated[int, Between(1, 100)] = 3
     """How often a card is tried before it waits for a person."""
     max_runtime: str = "4h"
     """How long one run may take."""
@@ -126,9 +133,9 @@ class BoardSettings:
 class AgentsSettings:
     """[agents]"""
 
-    max_depth: int = 3
+    max_depth: Annotated[int, Between(0, 20)] = 3
     """How many generations of agents and cards agents may create; 0 lets them create none."""
-    max_open: int = 20
+    max_open: Annotated[int, Between(0, 10_000)] = 20
     """How many agents and cards that descend from one session may be open at once."""
 
 
@@ -142,7 +149,7 @@ class ProviderSettings:
     """Where it is; empty is the provider's own address."""
     api_key_env: str = ""
     """The variable of the gateway's environment that holds the key; empty when it needs none."""
-    quiet_minutes: int = 10
+    quiet_minutes: Annotated[int, Between(1, 1440)] = 10
     """How long it may send signs of life and not a word; then it counts as lost and is asked again."""
 
     def key(self) -> str | None:
@@ -197,15 +204,15 @@ class ProfileSettings:
     """Whether its commands reach the network; without it they need a sandbox."""
     sandbox_write: list[str] = field(default_factory=list)
     """What its commands in a sandbox may write besides the working directory."""
-    output_head_kib: int = 1024
+    output_head_kib: Annotated[int, Between(0, 10**8)] = 1024
     """How much of the beginning of a command's output is kept, in KiB."""
-    output_tail_kib: int = 4096
+    output_tail_kib: Annotated[int, Between(4, 10**8)] = 4096
     """And how much of its end; what lies between is dropped when there is more."""
-    max_steps: int = 100
+    max_steps: Annotated[int, Between(1, 10**6)] = 100
     """How many steps one turn may take."""
-    max_tokens: int = 0
+    max_tokens: Annotated[int, Between(0, 10**12)] = 0
     """How many tokens one turn may use; 0 is no limit."""
-    max_minutes: int = 0
+    max_minutes: Annotated[int, Between(0, 10**6)] = 0
     """How long one turn may take; 0 is no limit."""
     session_reset: ResetSettings = field(default_factory=ResetSettings)
     """What is different from [session_reset] for its sessions."""
