@@ -172,7 +172,7 @@ class ScriptedAgents(Agents):
             self.limits,
             rules={"*": "allow"},
             own_tools=TOOLS,
-            secrets=Secrets({"A_KEY": SECRET}),
+            secrets=self._profiles.secrets,
             summary_seconds=self.summary_seconds,
         )
 
@@ -212,6 +212,7 @@ class Rig:
         self.sessions = Sessions(self.store, self.clock)
         self.streaming = StreamingTexts(self.store)
         self.profiles = profiles or Profiles(home / "no config.toml")
+        self.profiles.secrets = Secrets({"A_KEY": SECRET})
         self.agents = ScriptedAgents(self.profiles, limits or TurnLimits(resume_attempts=100))
         self.runner = Runner(
             self.store,

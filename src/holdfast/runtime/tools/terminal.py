@@ -22,8 +22,7 @@ from holdfast.domain.task import NEVER_STARTED, task_of_call
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Tool, ToolOutput
 from holdfast.schemas.tasks import TaskView
-from holdfast.settings import OTHERS_TASKS
-from holdfast.settings import Policy
+from holdfast.settings import OTHERS_TASKS, Policy
 from holdfast.store.contract import Write
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
