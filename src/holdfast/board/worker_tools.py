@@ -156,7 +156,7 @@ class WorkerTools:
         ]
 
     async def _own(self, context: ToolContext) -> _Own:
-        """The card of whoever calls, while its run is open.
+        """Return the caller's card and its open run.
 
         The call itself must be open, in a turn of that run: what a worker of an earlier run asked for is not, though
         it worked in the same session.

@@ -1,6 +1,6 @@
 """Cards: work on the board, and the runs at it, as the fold of their events.
 
-A card is one stream, its runs stand in it. A run owns a session from its first moment: the one that it resumes,
+A card with its runs is one stream. A run owns a session from its first moment: the one that it resumes,
 or a new one. Rules: `card_rules.py` (what people may ask), `dispatch.py` (what the dispatcher does).
 """
 

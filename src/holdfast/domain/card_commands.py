@@ -54,9 +54,9 @@ class CreateCard(Command, frozen=True):
     at: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Not before this time."""
     after_ms: Annotated[int, msgspec.Meta(ge=0, le=10**13)] | None = None
-    """Not before so long from now: unlike a time, it is the same when the command is given again."""
+    """A delay instead of a time: it is the same when the command is repeated."""
     session: Name | None = None
-    """Who is told of its blocks and its end."""
+    """The session that gets notes about its blocks and its end."""
 
 
 class EditCard(Command, frozen=True):

@@ -172,7 +172,7 @@ class StartAgent(Command, frozen=True):
     cwd: Path | None = None
     title: Title | None = None
     session: Name | None = None
-    """The session that is told of its end."""
+    """The session that gets a note about its end."""
     notify: bool = False
 
 

@@ -166,7 +166,7 @@ class FirstInput:
 
 
 def first_input(card: Card, choice: SessionChoice, *, found: str, hand_over: str, now: int) -> FirstInput:
-    """For the first turn of a run. What the board itself says stands in brackets; all else is what people wrote."""
+    """Return the input of a run's first turn. Text of the board is in brackets; the rest was written by people."""
     last = choice.resumes
     lines = [
         f"You work on card {card.id} of board {card.board}: {card.title}. Workspace: {found}.",

@@ -47,7 +47,7 @@ class RunningTasks:
         )
 
     async def stop_writes(self, stop: dict[str, str], keep: list[str], *, by: Actor) -> tuple[Write, ...]:
-        """What is written into their tasks: who is stopped by which rule, and who outlives what it belonged to.
+        """Return what is written to tasks: stops with their rule, and new lifetimes of those that are kept.
 
         Only if nothing happened to them since: one that has just ended is not stopped.
         """

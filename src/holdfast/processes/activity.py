@@ -1,6 +1,6 @@
-"""What a live command is doing, in four words: working, serving, waiting, idle; with the evidence.
+"""The activity of a live command, one of working, serving, waiting and idle, with the evidence.
 
-A sample sums up a whole tree; all trees are sampled from one look at the process table and the sockets.
+A sample sums up a whole tree of processes; all trees are sampled from one read of the process table and the sockets.
 Work may come in bursts, so a sample is compared with one that is at least a minute old, or with the start. Nothing is
 called idle before that much was seen, or before a command has had a few seconds to do something; then it is unknown.
 Classification is a pure function.
@@ -29,16 +29,16 @@ Detail = Literal["", "in use", "not in use", "on input", "on net"]
 
 CPU_WORKING = 0.02
 CPU_SERVING = 0.04
-"""A server looks at its files and its clock now and then: that alone is not use."""
+"""A server does some periodic work of its own: less than this is not use."""
 IO_WORKING = 64 * 1024
 WRITTEN_WORKING = 4 * 1024
-"""What grows is work long before what is read: a slow download, but not a glance at some files each second."""
+"""Written bytes a second that count as work: fewer than read ones, so that a slow download counts."""
 WINDOW_SECONDS = 60.0
-"""So far back a word goes, at least; or to the start."""
+"""The least time that a classification covers, unless the command is younger."""
 RECENT_SECONDS = 5.0
-"""Whoever reads our input and did nothing for so long waits for it; and so long a new command is not called idle."""
+"""A command that reads our input and did nothing for this long waits for it; a younger command is not called idle."""
 SPACING = 12
-"""So many samples of a window are kept."""
+"""How many samples of a window are kept."""
 TICKS = os.sysconf("SC_CLK_TCK")
 INPUT_CALLS = {
     "x86_64": (["0", "0x0"], ["23", "0x1"], ["270", "0x1"]),
@@ -48,12 +48,12 @@ INPUT_CALLS = {
 ESTABLISHED, LISTEN = "01", "0A"
 UNIX_LISTENS, UNIX_CONNECTED = "00010000", "03"
 MEMORY_DEVICES = 1
-"""/dev/null and its like; any other character device that is read as input is a terminal."""
+"""The major number of /dev/null and its like; any other character device as input is a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A tree at one moment."""
+    """The state of a tree of processes at one moment."""
 
     at: float
     """Seconds since the boot, with sleep: the wall clock may jump."""
@@ -65,13 +65,13 @@ class Sample:
     output: int
     written: int = 0
     ports: tuple[int, ...] = ()
-    """Listened on."""
+    """TCP ports that are listened on."""
     unix_listeners: int = 0
-    """Unix sockets that are listened on. Also jobs have some for their own workers, so work goes before them."""
+    """Unix sockets that are listened on. Jobs have some for their own processes too, so work counts more."""
     uses: int = 0
-    """Connections to those ports, also those that closed within the last minute; and those to the doors."""
+    """Connections to those ports, also those that closed within the last minute; and those to the Unix sockets."""
     peers: int = 0
-    """Connections of its own."""
+    """Connections that it opened itself."""
     on_input: bool = False
     memory: int = 0
     """Resident bytes of all of them; what they share is counted for each."""
@@ -79,7 +79,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was seen, and over how long."""
+    """What was measured, and over how long."""
 
     seconds: float
     cpu: float
@@ -97,7 +97,7 @@ class Evidence:
     memory: int = 0
     """Resident bytes at the end."""
     pids: tuple[int, ...] = ()
-    """Who they are, the lowest number first."""
+    """The pids, the lowest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,27 +108,27 @@ class Activity:
     detail: Detail
     evidence: Evidence
     quiet_seconds: float = 0.0
-    """For how long it has been at no work and in nobody's use."""
+    """For how long it has been idle and unused."""
     quiet_looks: int = 0
-    """How many looks in a row, seconds apart, found it so."""
+    """How many samples in a row, seconds apart, found it so."""
 
     @property
     def quiet(self) -> bool:
-        """Whether it is at no work and in nobody's use."""
+        """Whether it is idle and unused."""
         return self.word in ("idle", "waiting") or self.detail == "not in use"
 
 
 @dataclass(frozen=True, slots=True)
 class NotYet:
-    """It was not watched for long enough to say anything."""
+    """The command was not watched for long enough."""
 
     sample: Sample
     seconds: float = 0.0
-    """For so long, without anything to be seen."""
+    """How long it was watched without any activity."""
 
 
 def classify(before: Sample, now: Sample) -> Activity:
-    """From two samples to a word."""
+    """Return the activity between two samples."""
     seconds = max(now.at - before.at, 1e-3)
     evidence = Evidence(
         seconds=seconds,
@@ -170,7 +170,7 @@ class _Track:
 
     samples: list[Sample]
     from_start: bool
-    """The first sample is the start, when nothing had happened yet."""
+    """Whether the first sample is from the start of the command."""
     quiet_since: float = 0.0
     quiet_looks: int = 0
     counted_at: float = 0.0
@@ -183,12 +183,12 @@ class Meter:
         self._tracks: dict[str, _Track] = {}
 
     def begin(self, id: str) -> None:
-        """A command begins now: all that it does is seen."""
+        """Take the first sample of a command that begins now."""
         start = Sample(at=_now(), processes=frozenset(), cpu=0.0, io=0, output=0)
         self._tracks[id] = _Track([start], from_start=True)
 
     def read(self, live: Mapping[str, tuple[Claim, Path]]) -> dict[str, Activity | NotYet]:
-        """Sample all of them from one look, and compare with the looks before."""
+        """Sample all commands at once, and return their activities."""
         everybody, sockets = table(), Sockets.look()
         samples = {id: _sample(claim, path, everybody, sockets) for id, (claim, path) in live.items()}
         for id in self._tracks.keys() - live.keys():
@@ -198,7 +198,7 @@ class Meter:
     def _judge(self, track: _Track, now: Sample) -> Activity | NotYet:
         before = track.samples
         old = [one for one in before if now.at - one.at >= WINDOW_SECONDS]
-        if old:  # the newest of them is where the window begins
+        if old:  # the window begins with the newest of them
             del before[: len(old) - 1]
             track.from_start = False
         found = over_window(before, now, whole=bool(old) or track.from_start)
@@ -218,7 +218,7 @@ class Meter:
 
 
 def over_window(before: Sequence[Sample], now: Sample, *, whole: bool) -> Activity | NotYet:
-    """From the samples of a window to a word. It is `whole` when it is long enough, or goes back to the start."""
+    """Return the activity over a window. `whole`: it is long enough, or goes back to the start of the command."""
     if not before:
         return classify(now, now) if now.ports else NotYet(now)
     seconds = now.at - before[0].at
@@ -228,7 +228,7 @@ def over_window(before: Sequence[Sample], now: Sample, *, whole: bool) -> Activi
     if recent:
         lately = classify(recent[-1], replace(now, uses=uses))
         if lately.word == "serving" or (now.on_input and lately.word == "waiting"):
-            return lately  # what it read to begin is no use of it, and what it asked is a question
+            return lately  # what it read at its start is not use, and a prompt is waiting
     loading = found.word == "working" and not found.evidence.output  # a program reads a lot to begin
     if (found.word == "idle" and not whole) or (seconds < RECENT_SECONDS and (loading or found.word == "idle")):
         return NotYet(now, seconds)
@@ -255,7 +255,7 @@ class Sockets:
 
     @classmethod
     def look(cls) -> Sockets:
-        """Read them once."""
+        """Read the sockets of the machine."""
         listening, established, uses = dict[str, int](), set[str](), dict[int, int]()
         for row in _rows("/proc/net/tcp") + _rows("/proc/net/tcp6"):
             (here, port), (there, remote) = (_address(row[at]) for at in (1, 2))
@@ -324,7 +324,7 @@ def _socket_inodes(pid: int) -> set[str]:
 
 
 def _io(pid: int) -> tuple[int, int]:
-    """Bytes through read and write, whether or not a disk was involved; with those of reaped children."""
+    """Return the bytes read and written, on disk or not, with those of reaped children."""
     try:
         with open(f"/proc/{pid}/io") as file:
             return int(file.readline().split()[1]), int(file.readline().split()[1])
@@ -333,7 +333,7 @@ def _io(pid: int) -> tuple[int, int]:
 
 
 def _reads_input(one: Process, stdin: Path) -> bool:
-    """Whether it sleeps in a read of our input; where others may not see the call, in a read of some pipe."""
+    """Return whether it sleeps in a read of our input; where the call is not visible, in a read of some pipe."""
     if one.state != "S":
         return False
     try:
@@ -351,7 +351,7 @@ def _waits_for_a_pipe(pid: int) -> bool:
 
 
 def _is_ours(descriptor: str, stdin: Path) -> bool:
-    """Whether this is the input that a person can write to, and not a pipe between two of its processes."""
+    """Return whether this is the input that people can write to, not a pipe between two of its processes."""
     try:
         found = os.stat(descriptor)
         if stat.S_ISCHR(found.st_mode):

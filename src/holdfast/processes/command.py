@@ -1,4 +1,4 @@
-"""A command as it is ordered, and the states and outcomes that it can have."""
+"""What is to be run (`CommandSpec`), and the states and outcomes of a command."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ HEAD_BYTES = 1 << 20
 TAIL_BYTES = 4 << 20
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/sh")
 TASK_VARIABLE = "HOLDFAST_TASK"
-"""In the environment of every command: the id of the task, a dot, and a nonce that nobody else has."""
+"""A variable in the environment of every command: the id of the task, a dot, and a nonce."""
 ID = re.compile(r"[0-9a-f]{8,64}\Z")
 
 Witness = Literal["keeper", "standby", "zombie", "pidfd"]
-"""What says how it ended: the record of a keeper, or the kernel."""
+"""The source that tells how it ended: the record of a keeper, or the kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +34,22 @@ class CommandSpec:
     umask: int = 0o022
     head: int = HEAD_BYTES
     tail: int | None = TAIL_BYTES
-    """What is kept of a long output; with `None` nothing is dropped unless somebody discards it."""
+    """How many bytes at the end of a long output are kept; with `None` nothing is dropped automatically."""
     stdin: Literal["nothing", "pipe"] = "nothing"
     stderr: Literal["output", "apart"] = "output"
     sandbox: tuple[str, ...] = ()
-    """The program that builds a sandbox and what it is told; it is followed by the command. Empty is none."""
+    """The program that builds a sandbox, with its arguments, before the command itself. Empty is none."""
 
     @property
     def argv(self) -> list[str]:
-        """The program and its arguments, as the kernel gets them."""
+        """The program and its arguments."""
         if isinstance(self.run, str):
             shell = next((path for path in SHELLS if Path(path).exists()), SHELLS[-1])
             return [shell, "-c", "--", self.run]
         return list(self.run)
 
     def check(self) -> None:
-        """Refuse what could not be started anyway, or would be started as something else."""
+        """Refuse a command that could not be started, or only as something else."""
         check_id(self.id)
         words = [*self.argv, str(self.cwd), *self.env.keys(), *self.env.values()]
         if not self.run:
@@ -71,7 +71,7 @@ class Running:
     id: str
     pid: int
     started_at: float
-    """By the wall clock; a change of the clock must not matter to whoever uses it."""
+    """By the wall clock, which may be set; callers must cope with that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Ended:
     """The exit code; below 0 the signal that ended it."""
     by: Witness
     finished_at: float | None
-    """`None` when only the kernel was there to tell."""
+    """`None` when no keeper recorded it."""
 
     @property
     def code(self) -> int | None:
@@ -98,13 +98,13 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class NeverStarted:
-    """Nothing of the command ever ran, and nothing will unless it is started anew."""
+    """The command has not run, and will not unless it is started again."""
 
     id: str
     reason: str
     errno: int = 0
     cancelled: bool = False
-    """No keeper got so far as to try it, and none will."""
+    """Whether no keeper tried to start it, and none will."""
 
 
 @dataclass(frozen=True, slots=True)

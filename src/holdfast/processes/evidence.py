@@ -1,6 +1,6 @@
-"""The state of a command, by the best evidence there is: its record, its processes, the kernel, or nothing.
+"""The state of a command by the best evidence: its record, its processes, the kernel, or none.
 
-Nothing is invented: without evidence it is lost, and the outcome says what was looked at. A record that is damaged is
+Without evidence it is lost, and the outcome says what was checked. A record that is damaged is
 evidence of nothing; a command that lives is running whatever its files say.
 """
 

@@ -50,12 +50,12 @@ class Process:
 
     @property
     def identity(self) -> Identity:
-        """What names it."""
+        """Its pid and start ticks."""
         return Identity(self.pid, self.start)
 
     @property
     def dead(self) -> bool:
-        """Whether it only waits to be reaped."""
+        """Whether it is a zombie."""
         return self.state in DEAD
 
 
@@ -63,13 +63,13 @@ Table = dict[int, Process]
 
 
 def require_proc() -> None:
-    """Say clearly that this needs Linux."""
+    """Raise an error that explains that this needs Linux."""
     if not Path("/proc/self/stat").exists():
         raise Unavailable("Commands are kept with the help of /proc, which this system does not have.")
 
 
 def process(pid: int) -> Process | None:
-    """A process, alive or zombie; `None` if there is none with this pid."""
+    """Return the process with this pid, alive or zombie; `None` if there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read()
@@ -90,19 +90,19 @@ def process(pid: int) -> Process | None:
 
 
 def table() -> Table:
-    """Everybody, in one pass."""
+    """Read the whole process table."""
     found = (process(int(name)) for name in os.listdir("/proc") if name.isdigit())
     return {one.pid: one for one in found if one is not None}
 
 
 def alive(identity: Identity) -> bool:
-    """Whether just this process lives."""
+    """Return whether exactly this process lives."""
     found = process(identity.pid)
     return found is not None and found.start == identity.start and not found.dead
 
 
 def descendants(everybody: Table, roots: Iterable[Identity]) -> list[Process]:
-    """All that descend from the roots, without the roots, without the dead."""
+    """Return the living descendants of these processes, without themselves."""
     children: dict[int, list[Process]] = {}
     for one in everybody.values():
         children.setdefault(one.parent, []).append(one)
@@ -118,7 +118,7 @@ def descendants(everybody: Table, roots: Iterable[Identity]) -> list[Process]:
 
 
 def tree(everybody: Table, command: Identity, keepers: tuple[Identity, ...]) -> list[Process]:
-    """A command and all that came from it: orphans are children of a keeper. The keepers are none of it."""
+    """Return a command and its descendants, with orphans, which are children of a keeper, and without the keepers."""
     found = [one for one in descendants(everybody, (command, *keepers)) if one.identity not in keepers]
     first = everybody.get(command.pid)
     if first is not None and first.identity == command and not first.dead:
@@ -127,7 +127,7 @@ def tree(everybody: Table, command: Identity, keepers: tuple[Identity, ...]) -> 
 
 
 def open_pidfd(identity: Identity) -> int | None:
-    """Open a descriptor of just this process; `None` if it is gone or its pid has another owner by now."""
+    """Open a descriptor of exactly this process; `None` if it is gone or its pid was reused."""
     try:
         descriptor = os.pidfd_open(identity.pid)
     except OSError:
@@ -140,7 +140,7 @@ def open_pidfd(identity: Identity) -> int | None:
 
 
 async def exit_of(identity: Identity) -> None:
-    """Wait until just this process has ended."""
+    """Wait until exactly this process has ended."""
     descriptor = open_pidfd(identity)
     if descriptor is None:
         return
@@ -154,7 +154,7 @@ async def exit_of(identity: Identity) -> None:
 
 
 def send(identity: Identity, number: int) -> bool:
-    """Signal just this process; False if it is gone, or not ours to signal."""
+    """Signal exactly this process; return False if it is gone, or may not be signalled."""
     descriptor = open_pidfd(identity)
     if descriptor is None:
         return False
@@ -168,7 +168,7 @@ def send(identity: Identity, number: int) -> bool:
 
 
 def marked(pid: int, task: bytes, output: tuple[int, int] | None) -> bool:
-    """Whether a process carries the mark of a command in its environment, or writes to its output."""
+    """Return whether a process has the mark of a command in its environment, or writes to its output."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             if task in file.read().split(b"\0"):
@@ -187,7 +187,7 @@ def _opened(pid: int, descriptor: int) -> tuple[int, int] | None:
 
 
 def zombie_status(identity: Identity) -> int | None:
-    """How it ended, from a zombie that nobody has reaped."""
+    """Return how a process ended that is a zombie now; `None` if it is none."""
     found = process(identity.pid)
     if found is None or found.start != identity.start or not found.dead:
         return None
@@ -195,7 +195,7 @@ def zombie_status(identity: Identity) -> int | None:
 
 
 def pidfd_status(descriptor: int) -> int | None:
-    """How it ended, from a descriptor that was opened while it lived (Linux 6.15 and later)."""
+    """Return how a process ended, by a descriptor that was opened while it lived (Linux 6.15 and later)."""
     request = PIDFD_INFO_EXIT.to_bytes(8, sys.byteorder).ljust(PIDFD_INFO_BYTES, b"\0")
     try:
         answer = fcntl.ioctl(descriptor, PIDFD_GET_INFO, request)

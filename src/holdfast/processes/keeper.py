@@ -106,7 +106,7 @@ class Output:
         self._punched = head
 
     def cap(self, tails: int) -> None:
-        """Once there are more than so many tails, leave one. The hole is always at the head: readers rely on it."""
+        """Drop all but one tail once there are more than this many. The hole begins at the head: readers rely on it."""
         size = os.fstat(self.file).st_size
         if size < self._punched:
             self._punched = self._head
@@ -298,7 +298,7 @@ class Keeper:
                 self._command = self._claimed(keeper)
             if child.si_pid == self._command and not self._recorded:
                 status = child.si_status if child.si_code == os.CLD_EXITED else -child.si_status
-                self._cap(1)  # first: whoever reads the record reads how much was dropped, too
+                self._cap(1)  # first, so that the record says how much was dropped
                 self._record(status, "standby" if keeper else "keeper")
                 self._recorded = True
             elif child.si_pid != keeper and (self._recorded or os.path.exists("exit")):
@@ -371,7 +371,7 @@ def execute(argv: list[str], env: dict[str, str]) -> NoReturn:
 
 
 def default_signals() -> None:
-    """Reset them for the command: Python ignores SIGPIPE, and whoever started this may have ignored more."""
+    """Reset the signals for the command: Python ignores SIGPIPE, and the parent process may have ignored more."""
     for number in _signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP}:
         if _signal.getsignal(number) != _signal.SIG_DFL:
             _signal.signal(number, _signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Ending a whole tree: ask, wait, then stop everything before killing it, and say who is left.
+"""Killing a whole tree of processes: SIGTERM, wait, SIGSTOP, then SIGKILL; and a report of survivors.
 
 Members are the descendants of the command and of its keepers (which inherit its orphans), and whoever
 carries its mark: the nonce in its environment, or its output as stdout or stderr. Those two find what the
@@ -38,15 +38,15 @@ class KillReport:
     """What was done to a tree."""
 
     asked: int
-    """So many got SIGTERM."""
+    """How many got SIGTERM."""
     forced: int
-    """So many got SIGKILL, since they were still there after the grace."""
+    """How many got SIGKILL, since they still ran after the grace."""
     survivors: tuple[Member, ...]
-    """Still there after all of it."""
+    """Processes that still run."""
 
 
 async def kill_tree(spool: Spool, claim: Claim, *, grace: float) -> KillReport:
-    """TERM to all of it, unless there is no grace, and then KILL, until nobody is found twice in a row."""
+    """Send SIGTERM to all, unless there is no grace, then SIGKILL until none is found twice in a row."""
     loop = asyncio.get_running_loop()
     found = await asyncio.to_thread(find_members, spool, claim)
     asked = sum(_ask(one) for one in found) if grace else 0
@@ -59,7 +59,7 @@ async def kill_tree(spool: Spool, claim: Claim, *, grace: float) -> KillReport:
 
 
 async def members(spool: Spool, claim: Claim) -> tuple[Member, ...]:
-    """Who belongs to it at this moment."""
+    """Return the processes that belong to a command now."""
     found = await asyncio.to_thread(find_members, spool, claim)
     return tuple(Member(one.pid, one.name, one.state) for one in found)
 
@@ -86,7 +86,7 @@ async def _force(spool: Spool, claim: Claim) -> int:
 
 
 def _ask(one: Process) -> bool:
-    """TERM; one that is stopped must go on to hear it."""
+    """Send SIGTERM, and SIGCONT to a stopped process, which would not handle it."""
     asked = send(one.identity, signal.SIGTERM)
     if asked and one.state == "T":
         send(one.identity, signal.SIGCONT)
@@ -94,13 +94,13 @@ def _ask(one: Process) -> bool:
 
 
 def find_members(spool: Spool, claim: Claim) -> list[Process]:
-    """The tree, and whoever carries the mark, with what descends from them; the oldest first."""
+    """Return the tree and all processes with the mark, with their descendants, the oldest first."""
     everybody = table()
     found = {one.pid: one for one in tree(everybody, claim.command, claim.keepers)}
     mark = f"{TASK_VARIABLE}={claim.task}".encode()
     output = _inode(spool)
     ours = {os.getpid(), *(keeper.pid for keeper in claim.keepers)}
-    found.pop(os.getpid(), None)  # a gateway that was started by a command does not end itself
+    found.pop(os.getpid(), None)  # a gateway that was started by a command does not kill itself
     others = [one for pid, one in everybody.items() if pid not in found and pid not in ours and not one.dead]
     strays = [one for one in others if one.start >= claim.command.start and marked(one.pid, mark, output)]
     found.update((one.pid, one) for one in strays)
@@ -109,7 +109,7 @@ def find_members(spool: Spool, claim: Claim) -> list[Process]:
 
 
 def _inode(spool: Spool) -> tuple[int, int] | None:
-    """Of its output; `None` if that is gone, or something else stands in its place that others may write to."""
+    """Return the inode of its output; `None` if that is gone, or was replaced by something else."""
     try:
         found = (spool.path / "output.log").lstat()
     except OSError:

@@ -1,7 +1,7 @@
 """Starting a keeper: forked by the keeper server where that is ready, otherwise as an interpreter of its own.
 
-The order goes through memory, never through a file, and is whole before anybody reads it. The report is a pipe that the
-keeper closes when the command has begun or will not; it carries the reason if there is one.
+The order (what to run) goes through memory, never through a file, and is complete before it is read. The report is a
+pipe that the keeper closes when the command has begun or will not; it carries the reason if there is one.
 
 A server that is dead, is frozen or cannot fork costs a start some time and nothing else. Before the start is made anew
 without it, the directory is claimed in place of the keeper. That fails if the server has forked one that was first.
@@ -33,7 +33,7 @@ KEEPER = Path(__file__).with_name("keeper.py")
 KEEPER_SERVER = Path(__file__).with_name("keeper_server.py")
 REPORT_BYTES = 65_536
 ANSWER_SECONDS = 1.0
-"""A server that was ready and takes longer than this to fork is taken for frozen, and is replaced."""
+"""A server that takes longer than this to fork counts as frozen, and is replaced."""
 PADDING = " " * 1024
 """Room for the command lines of forked keepers, which name their directory."""
 
@@ -52,7 +52,7 @@ class KeeperLauncher:
         self._children = own_keepers()
 
     def launch(self, spool: Spool, command: CommandSpec) -> str:
-        """Start a keeper. Returns when the command has begun or will not, with what the keeper says went wrong."""
+        """Start a keeper; return when the command has begun or will not, with the error that the keeper reports."""
         if self.server_is_ready():
             report = _launch(spool, command, lambda files: self._fork(spool, files))
             if report is not None:
@@ -62,7 +62,7 @@ class KeeperLauncher:
         return report or ""
 
     def server_is_ready(self) -> bool:
-        """Whether the next keeper will be forked. One that ended is dropped."""
+        """Return whether the server can fork the next keeper. A server that ended is dropped."""
         with self._lock:
             try:
                 return self._server is not None and self._server.is_ready()
@@ -77,7 +77,7 @@ class KeeperLauncher:
                 self._server = KeeperServerClient(self._keeper)
 
     def reap(self) -> None:
-        """Reap keepers and servers that have ended; whoever is not our child is somebody else's to reap."""
+        """Reap keepers and servers that have ended and are children of this process."""
         for pid in list(self._children):
             try:
                 ended, _ = os.waitpid(pid, os.WNOHANG)
@@ -95,7 +95,7 @@ class KeeperLauncher:
         self.reap()
 
     def _fork(self, spool: Spool, descriptors: Descriptors) -> bool:
-        """Let the server fork a keeper; False if it did not, or does not say so."""
+        """Let the server fork a keeper; return False if it did not, or did not answer."""
         with self._lock:
             if self._server is None:
                 return False
@@ -172,14 +172,14 @@ class KeeperServerClient:
         return int(answer) > 0
 
     def end(self) -> int:
-        """Kill it, also if it is frozen; its pid is left to be reaped."""
+        """Kill it, also if it is frozen; return its pid, which must be reaped."""
         self._socket.close()
-        os.kill(self.pid, signal.SIGKILL)  # nobody has reaped it, so the pid is its own
+        os.kill(self.pid, signal.SIGKILL)  # it is not reaped yet, so the pid is its own
         return self.pid
 
 
 def own_keepers() -> set[int]:
-    """The keepers that are children of this process already: after a restart it is the same process."""
+    """Return the keepers that are children of this process: a restart keeps the process."""
     package = os.fsencode(KEEPER.parent) + b"/"
     try:
         pids = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
@@ -223,7 +223,7 @@ def _program(script: Path) -> str:
 
 
 def _directory(spool: Spool) -> int:
-    """A new directory, opened. One of a start that was cancelled before anything ran is put away."""
+    """Create and open the directory; one of a start that was cancelled is removed first."""
     try:
         spool.path.mkdir(mode=0o700, parents=True)
     except FileExistsError:

@@ -10,7 +10,7 @@ ENOUGH = 65_536
 
 
 def raise_limit() -> int:
-    """Raise it to the hard limit, but no further than is of use. What holds now."""
+    """Raise the limit to the hard limit, but no further than is useful; return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = ENOUGH if hard == resource.RLIM_INFINITY else min(hard, ENOUGH)
     if soft == resource.RLIM_INFINITY or wanted <= soft:
@@ -20,5 +20,5 @@ def raise_limit() -> int:
 
 
 def restore_limit() -> None:
-    """Before the program is replaced by itself: it is raised anew."""
+    """Restore the inherited limit, before a restart of the program raises it again."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (INHERITED, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))

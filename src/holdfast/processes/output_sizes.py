@@ -1,4 +1,4 @@
-"""What the outputs of all commands take of the disk.
+"""The disk usage of the outputs of all commands.
 
 All directories are looked at once; after that only those of commands that may have written since.
 """
@@ -22,7 +22,7 @@ class OutputSizes:
         self._sizes: dict[str, int] | None = None
 
     def total(self, changed: Iterable[str]) -> int:
-        """Bytes on the disk, after a look at the commands that may have changed since the last call."""
+        """Return the bytes on disk; measures the commands that may have written since the last call."""
         with self._lock:
             if self._sizes is None:
                 with os.scandir(self._root) as entries:

@@ -34,7 +34,7 @@ WITNESSES: dict[str, Witness] = {"keeper": "keeper", "standby": "standby", "unde
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Which process the command is, as its keeper wrote it down before the gate opened."""
+    """The identity of the command's process, written by its keeper before the command began."""
 
     command: Identity
     keeper: Identity
@@ -60,14 +60,14 @@ class Window:
 
     offset: int
     dropped: int
-    """So many bytes from the offset on were given back to the disk."""
+    """How many bytes from the offset on were dropped."""
     data: bytes
     size: int
-    """Of the whole output, with what was dropped."""
+    """The size of the whole output, with what was dropped."""
 
     @property
     def next(self) -> int:
-        """Where to read on."""
+        """The offset of the next read."""
         return self.offset + self.dropped + len(self.data)
 
 
@@ -79,18 +79,18 @@ class Output:
     head: int
 
     def size(self) -> int:
-        """How much was ever written."""
+        """How many bytes were written, with what was dropped."""
         found = self._stat()
         return found.st_size if found is not None else 0
 
     def on_disk(self) -> int:
-        """What it takes of the disk."""
+        """The bytes that it takes on disk."""
         found = self._stat()
         return found.st_blocks * 512 if found is not None else 0
 
     @property
     def problem(self) -> str:
-        """Why nothing of it can be read, if something else stands in its place."""
+        """Why it cannot be read, if something else is in its place."""
         try:
             regular = stat.S_ISREG(self.path.lstat().st_mode)
         except OSError:
@@ -105,7 +105,7 @@ class Output:
         return found if stat.S_ISREG(found.st_mode) else None
 
     def read(self, offset: int, limit: int) -> Window:
-        """From an offset on, at most so many bytes."""
+        """Return at most `limit` bytes from an offset on."""
         try:
             file = open_regular(self.path, os.O_RDONLY)
         except (FileNotFoundError, Corrupt):
@@ -122,7 +122,7 @@ class Output:
             os.close(file)
 
     def tail(self, lines: int, limit: int = 65_536) -> Window:
-        """The last lines, as far as they lie within so many bytes of the end."""
+        """Return the last lines, from a bounded number of bytes at the end."""
         start = max(0, self.size() - limit)
         window = self.read(start, limit)
         at = len(window.data)
@@ -135,7 +135,7 @@ class Output:
         return Window(window.offset + skipped, 0, window.data[at:], window.size)
 
     def discard(self, before: int) -> None:
-        """Give back what lies between the head and this offset."""
+        """Drop the bytes between the head and this offset."""
         end = min(before, self.size()) // BLOCK * BLOCK
         if end > self.head:
             file = open_regular(self.path, os.O_WRONLY)
@@ -145,7 +145,7 @@ class Output:
                 os.close(file)
 
     def _hole(self, file: int) -> int:
-        """Where our hole ends; at most the head if there is none."""
+        """Return where the dropped range ends; at most the head if nothing was dropped."""
         if _seek(file, max(self.head - 1, 0), os.SEEK_HOLE) != self.head:
             return 0
         data = _seek(file, self.head, os.SEEK_DATA)
@@ -166,13 +166,13 @@ class Spool:
         return self.path / "stdin"
 
     def output(self, stream: Stream = "output") -> Output:
-        """What it wrote."""
+        """The output of the command."""
         claim = self.readable_claim()
         head = claim.head if claim is not None else 0
         return Output(self.path / f"{stream}.log", head)
 
     def cancel(self) -> bool:
-        """Claim the directory in place of the keeper: True if it did not and now never will start a command."""
+        """Claim the directory in place of the keeper; return True if the keeper had not, and so starts no command."""
         if (text := self._text("claim")) is not None:
             return text == CANCELLED_CLAIM
         try:
@@ -215,7 +215,7 @@ class Spool:
             raise Corrupt(f"The claim of {self.id} cannot be read: {error}.") from error
 
     def take_over(self, origin: Spool, claim: Claim, oldest: Identity) -> None:
-        """Claim the directory for what a command left behind; it shares the output with that command."""
+        """Claim the directory for processes that a command left behind; they share its output."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name in OUTPUTS:
             with suppress(FileNotFoundError, FileExistsError):
@@ -242,7 +242,7 @@ class Spool:
         sync_directory(str(self.root))
 
     def end_of_left(self, claim: Claim) -> Ended | None:
-        """How the oldest process ended that the command left behind, or else the last one, as its keeper saw it."""
+        """Return how the oldest process that the command left behind ended, or else the last one, by its keeper."""
         try:
             text = Spool(self.root, claim.left_by)._text("left", 2 * BLOCK) or ""
             lines = [words for line in text.splitlines() if len(words := line.split()) == 3]
@@ -254,7 +254,7 @@ class Spool:
             return None
 
     def readable_claim(self) -> Claim | None:
-        """The same, but `None` also for one that is damaged: then nothing can be said of its processes."""
+        """Read the claim; `None` also if it is damaged."""
         try:
             return self.claim()
         except Corrupt:
@@ -302,7 +302,7 @@ class Spool:
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Open a file of a command; what was put in its place, a link or a pipe, is refused and never waited for."""
+    """Open a regular file of a command; a link or a pipe in its place is refused, without blocking."""
     try:
         file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
@@ -333,7 +333,7 @@ def _time(id: str, text: str) -> float:
 
 
 def _seek(file: int, offset: int, whence: int) -> int | None:
-    """Where the next hole or the next data begins; `None` beyond the end."""
+    """Return where the next hole or the next data begins; `None` beyond the end."""
     try:
         return os.lseek(file, offset, whence)
     except OSError as error:
@@ -349,7 +349,7 @@ def clear_removed(root: Path) -> None:
 
 
 def _clear(path: Path) -> None:
-    """All of it. A record counts before it has its name, so a keeper may rename it while we go through the files."""
+    """Delete all files. A keeper may rename its record meanwhile, so files may vanish."""
     try:
         shutil.rmtree(path)
     except OSError as error:

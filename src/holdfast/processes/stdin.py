@@ -1,4 +1,4 @@
-"""The input of a command that has one: a FIFO which its keepers hold open, so that nobody's death is its end."""
+"""The standard input of a command: a FIFO that its keepers hold open, so that it stays open when a writer dies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAUSE_SECONDS = 0.01
 
 
 async def write(spool: Spool, data: bytes, *, within: float) -> int:
-    """Write it; how many bytes were taken before the time was over. The rest was not."""
+    """Write to the input; return how many bytes were taken before the time was over."""
     file = _open(spool)
     deadline = asyncio.get_running_loop().time() + within
     done = 0
@@ -36,7 +36,7 @@ async def write(spool: Spool, data: bytes, *, within: float) -> int:
 
 
 def close(spool: Spool, claim: Claim) -> None:
-    """The end of the input: the name goes first, so that nobody writes to it again, then both keepers let go."""
+    """Close the input: delete the FIFO, so that nothing more is written, then have both keepers close it."""
     if spool.stdin.exists():
         spool.stdin.rename(_closed(spool))
     elif not _closed(spool).exists():

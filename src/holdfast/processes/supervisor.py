@@ -4,8 +4,8 @@
     attach ─→ Running | Ended | NeverStarted | Lost
 
 A command is the child of its keeper and not ours: closing this, or being killed, changes nothing for it.
-Whoever calls `start` has written the intent down before, under the same id; after a crash `attach` says
-what became of it. Waiting costs nothing: the loop hears of an end through one pidfd for each command.
+The caller of `start` has written the intent before, under the same id; after a crash `attach` returns its state.
+Waiting costs nothing: a pidfd for each command reports its end to the loop.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ ALONE_SECONDS = 0.05
 RECORD_SECONDS = 10.0
 """How long a living keeper has to record the end of its command."""
 FIRST_LOOK_SECONDS = 0.0005
-"""A keeper needs about a millisecond for the record; after each look the pause gets longer."""
+"""The first pause between two reads of the record, which takes a keeper about 1 ms; each pause is longer."""
 FOLLOW_SECONDS = 0.1
 ACTIVITY_SECONDS = 15.0
 LEFT_SECONDS = 0.4
-"""So long the processes of an ended command have to end, too, before they count as left behind."""
+"""How long the other processes of an ended command have to end before they count as left behind."""
 USAGE_SECONDS = 5.0
 BUSY = (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)
 
@@ -50,16 +50,16 @@ class Limits:
     """When a new command is refused."""
 
     live: int = 200
-    """So many run at once; each costs about 1.5 MB for its keepers."""
+    """How many may run at once; the keepers of each need about 1.5 MB."""
     free_bytes: int = 512 << 20
-    """What must be free on the disk."""
+    """How much must be free on the disk."""
     spool_bytes: int = 20 << 30
-    """What all outputs may take together."""
+    """How much all outputs may take together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the outputs take of the disk, and what is left."""
+    """The disk usage of the outputs, and the free space."""
 
     spooled: int
     free: int
@@ -67,7 +67,7 @@ class Usage:
 
 @dataclass(slots=True)
 class _Watch:
-    """A live command, as long as somebody could ask for its end."""
+    """A live command that is watched for its end."""
 
     spool: Spool
     claim: Claim
@@ -76,7 +76,7 @@ class _Watch:
 
 
 class Supervisor:
-    """All commands below one directory. One of these at a time: the home is locked by its owner."""
+    """The commands below one directory. There is one supervisor at a time, since the gateway locks the home."""
 
     def __init__(self, root: Path, limits: Limits | None = None, *, launcher: KeeperLauncher | None = None) -> None:
         require_proc()
@@ -92,7 +92,7 @@ class Supervisor:
         self._ticker: asyncio.Task[None] | None = None
         self._sizes = OutputSizes(root)
         self._changed: set[str] = set()
-        """Commands whose outputs may have changed since they were measured; so may those of all that run."""
+        """Commands whose outputs may have grown since they were measured, besides all running ones."""
         self._usage = Usage(0, 0)
         self._looked_at: float | None = None
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ class Supervisor:
     # --- beginnings -----------------------------------------------------------------------------
 
     async def start(self, command: CommandSpec) -> Running:
-        """Run it. Returns when its identity is durable and it has begun; raises if it did not and never will."""
+        """Start a command; return when its identity is durable and it has begun. Raises if it never will."""
         command.check()
         await self._admit()
         if command.id in self._starting:
@@ -109,7 +109,7 @@ class Supervisor:
         task = asyncio.create_task(self._start(command))
         self._starting[command.id] = task
         task.add_done_callback(lambda _: self._starting.pop(command.id))
-        return await asyncio.shield(task)  # a caller that gives up does not leave half a start behind
+        return await asyncio.shield(task)  # a cancelled caller does not interrupt the start
 
     async def _start(self, command: CommandSpec) -> Running:
         spool = Spool(self.root, command.id)
@@ -121,14 +121,14 @@ class Supervisor:
         if isinstance(end, NeverStarted):
             raise (Unavailable if end.errno in BUSY else Rejected)(f"The command {end.reason}.")
         claim = spool.claim()
-        if claim is None:  # and there will be none: whoever could claim it has closed the report
+        if claim is None:  # and there will be none: the keeper has closed its report
             raise Unavailable(f"The keeper of {spool.id} could not start: {complaint or 'it was killed'}.")
         self._watch(spool, claim)
         self._meter.begin(spool.id)
         return Running(spool.id, claim.command.pid, claim.began)
 
     async def _admit(self) -> None:
-        """Refuse a new command where it would endanger those that run, and say why."""
+        """Refuse a new command if a limit is reached."""
         usage = self._usage
         if self._looked_at is None or asyncio.get_running_loop().time() - self._looked_at > USAGE_SECONDS:
             usage = await self.usage()
@@ -147,7 +147,7 @@ class Supervisor:
             )
 
     async def attach(self, id: str) -> CommandState:
-        """Find out the state of a command, and watch it if it runs. A start that is not through is cancelled."""
+        """Return the state of a command, and watch it if it runs. A start that is not complete is cancelled."""
         if id in self._starting:
             await asyncio.wait({self._starting[id]})
         if id in self._live:
@@ -155,25 +155,25 @@ class Supervisor:
             return Running(id, watch.claim.command.pid, watch.claim.began)
         spool = Spool(self.root, id)
         found = state_of(spool)
-        if found is None:  # gone, and about to be recorded
+        if found is None:  # its keeper is about to record its end
             return await _outcome(spool, _claimed(spool), None)
         if isinstance(found, Running):
             self._watch(spool, _claimed(spool))
         return found
 
     def pid(self, id: str) -> int | None:
-        """The pid that it has or had, if it was started."""
+        """Return the pid that a command has or had, if it was started."""
         claim = Spool(self.root, id).readable_claim()
         return None if claim is None else claim.command.pid
 
     # --- ends -----------------------------------------------------------------------------------
 
     def live(self) -> list[str]:
-        """The ids of all commands that run."""
+        """The ids of all running commands."""
         return list(self._live)
 
     async def wait(self, id: str) -> CommandOutcome:
-        """How it ended, once it has."""
+        """Wait until a command has ended; return how."""
         while (watch := self._live.get(id)) is None:
             found = await self.attach(id)
             if not isinstance(found, Running):
@@ -181,19 +181,19 @@ class Supervisor:
         return await asyncio.shield(watch.outcome)
 
     async def left_behind(self, id: str) -> tuple[Member, ...]:
-        """The processes that an ended command left; those that are only about to end are given a moment for it."""
+        """Return the processes that an ended command left behind, after a moment in which they may end."""
         spool = Spool(self.root, id)
         claim = spool.readable_claim()
         if claim is None or claim.boot != boot_id():
             return ()
         with suppress(TimeoutError):
             async with asyncio.timeout(LEFT_SECONDS):
-                for keeper in claim.keepers:  # they stay until nobody is left
+                for keeper in claim.keepers:  # its keepers stay until no process is left
                     await exit_of(keeper)
         return await members(spool, claim)
 
     async def take_over(self, id: str, left_by: str) -> None:
-        """Let what a command left behind be a command of its own, under this id; once is enough."""
+        """Make the processes that a command left behind a command of their own, under this id. Idempotent."""
         spool, origin = Spool(self.root, id), Spool(self.root, left_by)
         claim = origin.readable_claim()
         if spool.readable_claim() is not None or claim is None:
@@ -234,11 +234,11 @@ class Supervisor:
     # --- output ---------------------------------------------------------------------------------
 
     def output(self, id: str, stream: Stream = "output") -> Output:
-        """What it wrote so far."""
+        """Return the output of a command."""
         return Spool(self.root, id).output(stream)
 
     async def follow(self, id: str, offset: int, *, limit: int = 65_536) -> AsyncIterator[Window]:
-        """The output from an offset on, as it is written, until the command has ended and all of it was read.
+        """Yield the output from an offset on, as it is written, until the command has ended and all of it was read.
 
         Of one that was started or attached here; of any other, what there is now.
         """
@@ -255,25 +255,25 @@ class Supervisor:
                 await asyncio.wait({watch.outcome}, timeout=FOLLOW_SECONDS)
 
     def discard(self, id: str, *, before: int) -> None:
-        """Give back what was written between the head and this offset; offsets do not shift."""
+        """Drop what was written between the head and this offset; offsets do not shift."""
         self.output(id).discard(before)
         self._changed.add(id)
 
     # --- input ----------------------------------------------------------------------------------
 
     async def write(self, id: str, data: bytes, *, within: float = 5.0) -> int:
-        """Write to its input; how many bytes it took in time."""
+        """Write to its input; return how many bytes it took in time."""
         return await stdin.write(self._alive(id).spool, data, within=within)
 
     def close_stdin(self, id: str) -> None:
-        """The end of its input."""
+        """Close its input."""
         watch = self._alive(id)
         stdin.close(watch.spool, watch.claim)
 
     # --- stopping -------------------------------------------------------------------------------
 
     async def kill(self, id: str, *, grace: float = 5.0) -> KillReport:
-        """End the whole tree, also what an ended command left behind."""
+        """Kill the whole tree, or what an ended command left behind."""
         spool = Spool(self.root, id)
         claim = spool.readable_claim()
         if claim is None or claim.boot != boot_id():
@@ -281,7 +281,7 @@ class Supervisor:
         return await kill_tree(spool, claim, grace=grace)
 
     async def members(self, id: str) -> tuple[Member, ...]:
-        """The processes of a command at this moment; of an ended one, those that it left behind."""
+        """Return the processes of a command; of an ended one, those that it left behind."""
         spool = Spool(self.root, id)
         claim = spool.readable_claim()
         return await members(spool, claim) if claim is not None and claim.boot == boot_id() else ()
@@ -289,16 +289,16 @@ class Supervisor:
     # --- all commands ---------------------------------------------------------------------------
 
     async def activities(self) -> dict[str, Activity | NotYet]:
-        """What each live command is doing, by what it did in the last minute or since its start."""
+        """Return the activity of each live command over the last minute, or since its start."""
         async with self._looking:
             live = {id: (watch.claim, watch.spool.path) for id, watch in self._live.items()}
             return await asyncio.to_thread(self._meter.read, live)
 
     async def usage(self) -> Usage:
-        """What the outputs take of the disk."""
+        """Return the disk usage of the outputs."""
         disk = os.statvfs(self.root)
         changed = self._changed.union(self._starting, *map(_writers, self._live.values()))
-        self._changed = set()  # what changes from here on is looked at again
+        self._changed = set()  # what changes from here on is measured again
         self._usage = Usage(await asyncio.to_thread(self._sizes.total, changed), disk.f_bavail * disk.f_frsize)
         self._looked_at = asyncio.get_running_loop().time()
         return self._usage
@@ -330,7 +330,7 @@ class Supervisor:
             self._launcher.close()
 
     async def _tick(self) -> None:
-        """Reap keepers, cap what grows without any, and look now and then what everybody does."""
+        """Reap keepers, cap outputs that have no keeper, and sample activities now and then."""
         loop = asyncio.get_running_loop()
         look = loop.time()
         while True:
@@ -357,7 +357,7 @@ def _claimed(spool: Spool) -> Claim:
 
 
 async def _outcome(spool: Spool, claim: Claim, pidfd: int | None) -> CommandOutcome:
-    """The process is gone: wait for its record, then for other evidence, then say that it is lost."""
+    """Return the outcome of a command whose process is gone: by its record, else by other evidence, else lost."""
     deadline = asyncio.get_running_loop().time() + RECORD_SECONDS
     pause = FIRST_LOOK_SECONDS
     while (outcome := outcome_of(spool, claim, pidfd=pidfd)) is None:
@@ -369,7 +369,7 @@ async def _outcome(spool: Spool, claim: Claim, pidfd: int | None) -> CommandOutc
 
 
 async def _outcome_of_left(spool: Spool, claim: Claim) -> CommandOutcome:
-    """Wait until nobody is left: its keepers stay until then, and without them somebody looks now and then."""
+    """Wait until no process is left: its keepers stay until then; without keepers, poll."""
     while True:
         for keeper in claim.keepers:
             await exit_of(keeper)
@@ -380,7 +380,7 @@ async def _outcome_of_left(spool: Spool, claim: Claim) -> CommandOutcome:
 
 
 def _writers(watch: _Watch) -> set[str]:
-    """The commands whose outputs it writes: what was left behind shares the one of its origin."""
+    """Return the commands whose output it writes: left processes share the output of their command."""
     return {watch.spool.id, watch.claim.left_by} - {""}
 
 
@@ -391,7 +391,7 @@ def _close_pidfd(watch: _Watch) -> None:
 
 
 def _over_its_cap(watch: _Watch) -> list[Output]:
-    """Outputs with nobody there to cap them. One cheap look for each command that is within its cap."""
+    """Return outputs above their cap whose keepers are dead. Cheap for commands that are within their cap."""
     claim = watch.claim
     if claim.tail is None:
         return []

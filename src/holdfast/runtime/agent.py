@@ -24,7 +24,7 @@ from holdfast.tasks.sandbox import SandboxPolicy
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """What works on a session."""
+    """The model, tools, rules and limits for one session."""
 
     model: Model
     limits: TurnLimits
@@ -37,12 +37,12 @@ class Agent:
     server_names: tuple[str, ...] = ()
     closed: tuple[Path, ...] = SYSTEM
     workspaces: Path | None = None
-    """Where those of cards are; each worker has its own, and no other directory becomes open by being chosen."""
+    """The directory of the workspaces of cards; a worker can reach only its own."""
     ancestors: tuple[RightsLayer, ...] = ()
-    """What limits it besides its own profile: the profiles of the agents that it descends from."""
+    """Limits besides its own profile: the profiles of the agents that it descends from."""
     sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
     approval_timeout_ms: int = 0
-    """An approval that nobody answers for so long is denied; 0 never is."""
+    """After how long an unanswered approval is denied; 0 is never."""
     kept_output: tuple[int, int] = KEPT
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
     summarisers: tuple[Model, ...] = ()
@@ -50,7 +50,7 @@ class Agent:
 
     @property
     def summary_models(self) -> tuple[Model, ...]:
-        """Who writes summaries: the one that was chosen for it, then its own."""
+        """The models that write summaries: the configured one, then its own."""
         return (*self.summarisers, self.model)
 
     @property
@@ -60,14 +60,14 @@ class Agent:
         return frozenset(tool.name for tool in watched)
 
     async def tools(self) -> dict[str, AnyTool]:
-        """What it can do; the tools of a server that is down are missing, and it says so when they are called."""
+        """Return its tools; those of a server that is down are replaced by one that says why."""
         found = list(self.own_tools)
         if self.servers is not None and self.server_names:
             found += await self.servers.tools(list(self.server_names))
         return {tool.name: tool for tool in found}
 
     def tool_context(self, session: Session, call: str = "") -> ToolContext:
-        """Where its tools work, or one call of them."""
+        """Return the context of its tools, or of one call."""
         # a card has a workspace of its own, and what an agent created works where its creator could
         given = session.workspace_of or session.rights.layers
         return ToolContext(
@@ -92,7 +92,7 @@ class Agent:
         )
 
     def _workspace(self, session: Session) -> Path | None:
-        """The workspace of its card, or of the card whose worker it is a fork of or was created by."""
+        """Return the workspace of its card, or of the card of the session that it was forked or created from."""
         if self.workspaces is None:
             return None
         if session.workspace_of:
@@ -103,7 +103,7 @@ class Agent:
         return None
 
     def _sandbox(self) -> SandboxPolicy:
-        """What its profile says of the sandbox, and no more than all that limit it say."""
+        """Return the sandbox policy of its profile, limited by that of its ancestors."""
         bounds = [[Path(path) for path in layer.paths] for layer in self.ancestors]
         wanted = (*self.also, *self.sandbox.writable)
         writable = [path for path in wanted if all(any(path.is_relative_to(root) for root in one) for one in bounds)]
@@ -114,15 +114,15 @@ class Agent:
 
     @property
     def all_rules(self) -> list[dict[str, Policy]]:
-        """Its own rules and those of all that limit it; a call needs the consent of each."""
+        """Its own rules and those of its ancestors; a call needs the consent of each."""
         return [self.rules, *(layer.rules for layer in self.ancestors)]
 
     def mask(self, output: str) -> str:
-        """The output of a tool without the keys that it came across."""
+        """Return a text without the values of keys."""
         return self.secrets.mask(output)
 
     async def clean_up(self, session: Session) -> None:
-        """Take away what the tool calls left behind that were killed in the middle."""
+        """Remove what interrupted tool calls left behind."""
         cut = [open.call for open in session.turn.open_calls.values() if open.effect] if session.turn else []
         for tool, call in ((tool, call) for call in cut for tool in self.own_tools if tool.name == call.tool):
             await asyncio.to_thread(tool.clean_up, self.tool_context(session, call.call), call.arguments)

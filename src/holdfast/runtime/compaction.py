@@ -45,14 +45,14 @@ log = logging.getLogger(__name__)
 
 
 def digest_event(session: Session, agent: Agent, step: Compact) -> SummaryWritten:
-    """A digest in the place of old turns, made by a rule and not by a model."""
+    """Return the event of a digest, a summary made without a model."""
     log.warning("session %s goes on with a digest: %s", session.id, step.reason)
-    room = sizes(session, agent.limits.compaction).goal  # in characters: a quarter of what it may have in tokens
+    room = sizes(session, agent.limits.compaction).goal  # used as characters: a quarter of the goal in tokens
     return _written(session, step, agent.mask(digest(messages_covered(session, step.end), characters=room)))
 
 
 def start_event(session: Session, agent: Agent, step: Compact) -> SummaryStarted:
-    """The intent of a summary: by which model, and how often that was tried."""
+    """Return the intent of a summary, with its model and the number of the attempt."""
     chapter = session.chapter
     attempt = 1 + (chapter.hand_over_failures if step.purpose == "hand_over" else chapter.failures)
     return SummaryStarted(
@@ -67,12 +67,12 @@ def start_event(session: Session, agent: Agent, step: Compact) -> SummaryStarted
 
 
 def _writer(agent: Agent, attempt: int) -> Model:
-    """Who writes it: the models take turns."""
+    """Return the model that writes it: the models alternate from attempt to attempt."""
     return agent.summary_models[(attempt - 1) % len(agent.summary_models)]
 
 
 async def write_summary(session: Session, agent: Agent, step: Compact, clock: Clock) -> SummaryWritten | SummaryFailed:
-    """Ask the model for the summary that was begun. Whatever goes wrong is an event, and loses nothing."""
+    """Ask the model for the summary that was begun; return it, or its failure."""
     started, began = session.chapter.in_progress, clock.now()
     assert started is not None
     model, wish = _writer(agent, started.attempt), _wish(step)
@@ -95,7 +95,7 @@ async def write_summary(session: Session, agent: Agent, step: Compact, clock: Cl
 
 
 def _wish(step: Compact) -> str:
-    """What is said below the conversation."""
+    """Return the instruction at the end of the request."""
     if step.purpose == "hand_over":
         return HAND_OVER
     kept = IN_A_TURN.format(turn=step.covers) if step.covers_step else ""
@@ -104,7 +104,7 @@ def _wish(step: Compact) -> str:
 
 
 def _retry_at(session: Session, agent: Agent, started: SummaryStarted, problem: Problem, now: int) -> int | None:
-    if started.purpose == "hand_over":  # somebody waits for it: at once, or not at all
+    if started.purpose == "hand_over":  # a reset waits for it: retried at once, or not at all
         again = HANDLING[problem.code].retryable or problem.code in ("context_too_long", "summary_empty")
         return now if again and started.attempt < HAND_OVER_ATTEMPTS else None
     alone = session.turn is not None or due(session, agent.limits.compaction) is not None
@@ -121,7 +121,7 @@ def _written(
     duration_ms: int = 0,
     left_out: int = 0,
 ) -> SummaryWritten:
-    """The summary as a fact; without a model it is a digest."""
+    """Return the event of a summary, or of a digest if there is no model."""
     fact = SummaryWritten(
         covers_turn=step.covers,
         covers_step=step.covers_step,
@@ -146,7 +146,7 @@ def _written(
 async def summarise(
     model: Model, fit: list[Message], wish: str, *, seconds: float, about: list[Message]
 ) -> tuple[str, Usage]:
-    """The conversation in fewer words, within a time; or a ModelError."""
+    """Return a summary of the conversation, within a time limit. Raises `ModelError`."""
     text = "\n\n".join(["<conversation>", *map(_as_text, fit), "</conversation>", wish]).strip()
     request = ModelRequest(1, INSTRUCTIONS, [UserMessage(1, text)], [], about=about)
     try:

@@ -1,4 +1,4 @@
-"""Whether a tool call may be carried out now: yes, no, or somebody must be asked first.
+"""Permissions: whether a tool call is allowed, denied, or needs the approval of a person.
 
 Rules are `allow`, `ask` or `deny` by pattern: `write`, `write:docs/*`, `github__*`, `*`. The longest
 pattern that fits wins; without a rule, what the tool itself says holds, and every tool of a server is asked for. They
@@ -37,18 +37,18 @@ SHOWN = 2_000
 NAME_SHOWN = 100
 ARGUMENTS_SHOWN = 300
 MOVES = re.compile(r"\b(cd|pushd|popd|chdir)\b")
-"""A command that changes the directory: what a relative path behind it means is not known."""
+"""Commands that change the directory: after them the meaning of a relative path is not known."""
 
 
 class WorkingDirectory(msgspec.Struct, frozen=True):
-    """The argument of a command that says where it runs."""
+    """The arguments of a call that name the directory of its command."""
 
     cwd: str = "."
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The tool may be run, on what was looked at and nothing else."""
+    """A call that may be carried out, bound to what was checked."""
 
     tool: AnyTool
     context: ToolContext
@@ -79,7 +79,7 @@ def check_permission(
         subject = tool.subject(context, call.arguments)
         narrowed = replace(context, approved_path=_approved_path(tool, context, call, subject))
     except (ToolFailed, OSError) as error:
-        return failed_outcome(error)  # whoever allows a call that cannot be carried out would allow something else
+        return failed_outcome(error)  # a person must not approve a call that cannot be carried out
     answer = turn.answers.get(call.call)
     if tool.name == QUESTION.name and answer is not None:
         return ToolOutcome("done", "\n".join(filter(None, (answer.answer, answer.note))))
@@ -112,7 +112,7 @@ def check_permission(
 
 
 def _approved_path(tool: AnyTool, context: ToolContext, call: Call, subject: str) -> str:
-    """The file that a call is about, or the directory of a command, after all links are followed."""
+    """Return the file that a call is about, or the directory of a command, with all links followed."""
     if not isinstance(tool, Tool) or tool.subject_field not in ("path", "command"):
         return ""
     if tool.subject_field == "path":
@@ -129,7 +129,7 @@ def rule_policy(
     context: ToolContext,
     granted: Collection[str] = (),
 ) -> Policy:
-    """What one set of rules says of one call. `granted` are the patterns that a person allowed for the session."""
+    """Return the policy of one set of rules for a call. `granted` are the patterns that a person allowed."""
     if isinstance(tool, Tool) and tool.subject_field == "command":
         return _command_policy(tool, call, subject, rules, context=context, granted=granted)
     matching = [pattern for pattern, rule in rules.items() if fits(pattern, tool.name, subject, rule)]
@@ -140,7 +140,7 @@ def rule_policy(
 
 
 def _hand_over_policy(tool: AnyTool, profile: str, rules: dict[str, Policy], granted: Collection[str]) -> Policy:
-    """Work for another profile is asked for, unless a rule names that profile: `"kanban_create:reviewer" = "allow"`."""
+    """Return the policy for handing work to another profile: ask, unless a rule names that profile."""
     naming = [pattern for pattern, rule in rules.items() if ":" in pattern and fits(pattern, tool.name, profile, rule)]
     policy = _most_specific(naming, rules) if naming else "ask"
     if policy == "ask" and any(":" in pattern and fits(pattern, tool.name, profile) for pattern in granted):
@@ -170,7 +170,7 @@ def _subject_pattern(pattern: str) -> str:
 
 
 def _may_redirect(found: Redirection, line: str, call: Call, rules: dict[str, Policy], context: ToolContext) -> bool:
-    """Whether a command that is allowed may read or write this file by a redirection."""
+    """Return whether an allowed command may read or write this file by a redirection."""
     target = found.target
     if not target.exact:
         return False
@@ -200,7 +200,7 @@ def _shown_name(tool: AnyTool, subject: str) -> str:
 
 
 def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: str, shown: ShownCall) -> WaitOpened:
-    """The pattern is what else is allowed by `session` or `always`; empty when there is no rule for it."""
+    """Return the wait for an approval. Its pattern is what `session` and `always` allow; empty for this call only."""
     about = _pattern_to_grant(tool, subject)
     pattern = tool.name if not subject else f"{tool.name}:{about}" if about else ""
     again = " again, since something changed after it was approved" if call.call in turn.answers else ""
@@ -219,7 +219,7 @@ def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: 
 
 
 def _pattern_to_grant(tool: AnyTool, subject: str) -> str:
-    """A command with any arguments, or the files of the same directory; of anything else just this very subject."""
+    """Return the pattern to grant: a command with any arguments, files of the same directory, or just this subject."""
     if isinstance(tool, Tool) and tool.subject_field == "command":
         return rule_to_offer(subject)
     if not isinstance(tool, Tool) or tool.subject_field != "path":
@@ -229,14 +229,14 @@ def _pattern_to_grant(tool: AnyTool, subject: str) -> str:
 
 
 def with_timeout(wait: WaitOpened, timeout_ms: int, *, now: int) -> WaitOpened:
-    """An approval with the time at which it is denied, if the profile has one."""
+    """Return an approval with the time at which it is denied, if the profile has a limit."""
     if wait.purpose != "approval" or not timeout_ms:
         return wait
     return msgspec.structs.replace(wait, until=now + timeout_ms, default="deny")
 
 
 def timeout_note(session: Session) -> str:
-    """What the agent is told when the time of its approval is over; empty for any other wait."""
+    """Return the note for the agent when its approval timed out; empty for any other wait."""
     turn = session.turn
     if turn is None or turn.wait is None or turn.wait.purpose != "approval" or turn.wait.until is None:
         return ""

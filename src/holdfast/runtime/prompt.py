@@ -1,4 +1,4 @@
-"""What goes to the model, and what comes back from it as a fact."""
+"""Requests to the model, and the events made from its answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AGENTS_LIMIT = 32_000
 def model_request(
     session: Session, *, turn: int, step: int = 1, instructions: str, context: ToolContext, tools: list[ToolSpec]
 ) -> ModelRequest:
-    """Everything that one call depends on: who it is, where it works, what was said, what it can do."""
+    """Return the request: instructions, working directory, messages and tools."""
     parts = [instructions.strip(), f"Your working directory is {context.cwd}.", _of_the_directory(context)]
     whole = "\n\n".join(filter(None, parts))
     seen = session.seen
@@ -30,12 +30,12 @@ def model_request(
 
 
 def fixed_size(request: ModelRequest) -> int:
-    """About how many tokens of a request are no messages: instructions and tools."""
+    """Return about how many tokens of a request are instructions and tools."""
     return text_size(request.instructions) + sum(map(_tool_size, request.tools))
 
 
 _sizes: dict[int, tuple[dict[str, object], int]] = {}
-"""By the identity of the parameters of a tool, which are the same object at every call: they, and their size."""
+"""The size of a tool's parameters, by their identity: they are the same object at every call."""
 SIZES = 1_000
 
 
@@ -49,7 +49,7 @@ def _tool_size(tool: ToolSpec) -> int:
 
 
 def _of_the_directory(context: ToolContext) -> str:
-    """What the project tells every agent; a file that cannot be read is said to be so."""
+    """Return the instructions of the project; a file that cannot be read is reported in them."""
     try:
         if context.cwd.is_dir() and not os.path.lexists(context.cwd / AGENTS_FILE):
             return ""
@@ -68,7 +68,7 @@ def _of_the_directory(context: ToolContext) -> str:
 
 
 def response_event(step: CallModel, answer: ModelAnswer, duration_ms: int) -> ModelResponded:
-    """The answer as a fact. Call ids are ours: providers reuse theirs."""
+    """Return the event of an answer. Its calls get ids of ours, since providers reuse theirs."""
     calls = [
         Call(call=f"{step.turn}.{step.step}.{index}", tool=wanted.tool, arguments=wanted.arguments)
         for index, wanted in enumerate(answer.calls)

@@ -1,4 +1,4 @@
-"""Who starts workers: one per session that has something to do, at the start and on every word said."""
+"""The runner: starts one worker per session that has something to do, at the start and on every input."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RETRY_SECONDS = 1.0
 SWEEP_SECONDS = 30.0
 RESUME_AT_ONCE = 8
 RESUME_SECONDS = 2.0
-"""After a start so many open turns go on at a time: the next ones when these are done, at the latest after so long."""
+"""After a start open turns are resumed in batches: the next when one is done, at the latest after this time."""
 WAKING = frozenset(
     {"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered", "SummaryRequested"}
 )
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerFailure:
-    """What ended the last worker of a session; another one starts when the timer is over."""
+    """The failure of a session's last worker; another one starts when the timer is over."""
 
     reason: str
     failures: int
@@ -58,7 +58,7 @@ class WorkerFailure:
 
 
 class Runner:
-    """Starts a worker for every session that needs one; `start` and `stop` are its whole life."""
+    """Starts a worker for every session that needs one."""
 
     def __init__(
         self,
@@ -79,16 +79,16 @@ class Runner:
         self._clock = clock
         self._heartbeat = heartbeat
         self.drivers: dict[str, DriverFactory] = {BuiltinDriver.name: BuiltinDriver}
-        """By the name that sessions have for them (`SessionCreated.driver`). Others are added before `start`."""
+        """Drivers by their name in `SessionCreated.driver`. More are added before `start`."""
         self._work_time = WorkTime()
         self._beating: asyncio.Task[None] | None = None
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._failures: dict[str, WorkerFailure] = {}
         self._at_rest: dict[str, int] = {}
-        """The version at which a session that is not idle had nothing to do: it waits for a person."""
+        """By session: the version at which it was open and had nothing to do, since it waits for a person."""
         self._to_resume: dict[str, None] = {}
-        """Open sessions that nobody works on yet, in order."""
+        """Open sessions that have no worker yet, in order."""
         self._resuming: asyncio.Task[None] | None = None
         self._follower = LogFollower(
             store, self._react, wanted=_wakes, name="the runner", sweep=self.sweep, sweep_seconds=SWEEP_SECONDS
@@ -102,15 +102,15 @@ class Runner:
 
     @property
     def state(self) -> FollowerState:
-        """How the following of the log goes."""
+        """The health of the log follower."""
         return self._follower.state
 
     def last_failure(self, session: str) -> WorkerFailure | None:
-        """Why nobody works on a session for a moment, if its last worker failed."""
+        """Return the failure of a session's last worker, while it waits for the next one."""
         return None if session in self._workers else self._failures.get(session)
 
     async def start(self) -> None:
-        """Find everything that is open, then wait for words. The open turns go on a few at a time."""
+        """Resume everything that is open, a few turns at a time, then follow the log."""
         try:
             await self.sweep()
         except Unavailable as error:  # the follower's own sweep tries again
@@ -119,7 +119,7 @@ class Runner:
         self._beating = asyncio.create_task(self._beat())
 
     async def stop(self) -> None:
-        """Suspend every worker; what they were doing goes on at the next start."""
+        """Stop every worker; their turns are resumed at the next start."""
         self._leaving.set()
         for trouble in self._failures.values():
             trouble.timer.cancel()
@@ -130,7 +130,7 @@ class Runner:
         await asyncio.gather(self._follower.stop(), *tasks, return_exceptions=True)
 
     def wake(self, session: str) -> None:
-        """See to it that somebody looks at this session."""
+        """Start a worker for this session; if it has one, another one follows."""
         if self._leaving.is_set():
             return
         self._to_resume.pop(session, None)
@@ -153,7 +153,7 @@ class Runner:
         self.wake(stream.removeprefix("session/"))
 
     async def sweep(self) -> None:
-        """Find sessions that are open and that nobody works on."""
+        """Start workers for open sessions that have none."""
         rows = await self._store.unfinished_sessions()
         versions = {row.id: row.version for row in rows}
         self._at_rest = {id: seen for id, seen in self._at_rest.items() if versions.get(id) == seen}
@@ -164,7 +164,7 @@ class Runner:
             self._resuming = asyncio.create_task(self._resume_pending())
 
     async def _resume_pending(self) -> None:
-        """A few at a time: many turns that ask their models at once would only fail together."""
+        """Resume a few turns at a time: many requests at once would run into the limits of providers."""
         while self._to_resume and not self._leaving.is_set():
             some = [*self._to_resume][:RESUME_AT_ONCE]
             for id in some:
@@ -172,14 +172,14 @@ class Runner:
             await asyncio.wait([self._workers[id] for id in some], timeout=RESUME_SECONDS)
 
     async def _beat(self) -> None:
-        """Give a sign of life every few seconds while there is work."""
+        """Store a sign of life every few seconds while there are workers."""
         while self._heartbeat is not None:
             if self._workers:
                 await asyncio.to_thread(self._heartbeat.beat)
             await asyncio.sleep(BEAT_SECONDS)
 
     async def _measure_break(self, session: Session) -> Break:
-        """For how long nobody worked on a turn that is open, as far as that is known."""
+        """Return for how long no worker worked on an open turn, as far as that is known."""
         if session.turn is None:
             return NO_BREAK
         if (trouble := self._failures.get(session.id)) is not None:
@@ -189,7 +189,7 @@ class Runner:
         return Break(away, command_ms=min((elapsed(self._clock, sign) for sign in signs), default=None))
 
     async def _signs_of_commands(self, session: Session, turn: Turn) -> list[int]:
-        """When the commands that the turn waits for ended, or now: they work on while no gateway is there."""
+        """Return when the commands that the turn waits for ended, or now: they run without a gateway."""
         of_session = TaskFilter(session=session.id, foreground=True)
         rows = await self._store.tasks(of_session, before=SessionCursor(), limit=len(turn.open_calls))
         rows = [row for row in rows if row.call in turn.open_calls]
@@ -198,7 +198,7 @@ class Runner:
         return ended + alive
 
     async def _work_with_retry(self, session_id: str) -> None:
-        """Work on a session. Whatever ends a worker early, another one starts after a growing pause."""
+        """Run a worker for a session; after an error start another one, after a growing pause."""
         try:
             await self._prepare_worker(session_id)
         except Exception as error:
@@ -230,7 +230,7 @@ class Runner:
             leaving=self._leaving,
         )
         driver = self._driver(writer)
-        died = session.chapter.in_progress is not None  # while at a summary
+        died = session.chapter.in_progress is not None  # the last worker, while it wrote a summary
         if not died and await self._is_at_rest(session, driver):
             if session.activity != "idle":
                 self._at_rest[session_id] = session.version
@@ -238,7 +238,7 @@ class Runner:
             return
         left = None
         if session.turn is not None or session.chapter.in_progress is not None:
-            await writer.take_lease()  # whoever worked on it before is fenced before what it left is read
+            await writer.take_lease()  # an earlier worker is fenced before what it left is read
             await writer.refresh()
             left = await self._store.partial(session_stream(session_id))
         partial = Partial() if left is None else Partial(left.text, left.thinking, left.at)
@@ -255,7 +255,7 @@ class Runner:
         return isinstance(driver.next(session, agent, now=now) if isinstance(step, Advance) else step, Rest)
 
     def _try_again_later(self, session: Session) -> None:
-        """A summary that failed is tried again when its time has come; after a restart, at the next turn's end."""
+        """Wake the session when its failed summary is due; after a restart, that happens at the next turn's end."""
         failed, now = session.chapter.failed, self._clock.now()
         if session.activity == "idle" and failed is not None and (failed.retry_at or 0) > now:
             seconds = ((failed.retry_at or 0) - now) / 1000
@@ -276,18 +276,18 @@ class Runner:
                 await worker.run(left, await self._measure_break(writer.session))
             except (asyncio.CancelledError, HoldfastError):
                 raise
-            except Exception as error:  # a bug must not leave a turn that looks as if it were running
+            except Exception as error:  # a bug must not leave a turn that seems to be running
                 log.exception("worker of %s failed", writer.session.id)
                 await writer.refresh()
                 session = writer.session
                 if session.turn is None and session.chapter.in_progress is None:
-                    raise  # nothing was begun that could end as failed: another worker tries
+                    raise  # no turn is open that could fail: another worker tries
                 await self._fail(writer, error)
 
     async def _fail(self, writer: SessionWriter, error: Exception) -> None:
-        """End what was begun as failed."""
+        """Fail the open turn or summary."""
         while not await writer.commit(Events(), await self._failure(writer, error), at=self._clock.now()):
-            pass  # somebody wrote to the session or its task meanwhile
+            pass  # the session or its task has changed meanwhile
 
     async def _failure(self, writer: SessionWriter, error: Exception) -> Events:
         session, found = writer.session, Events()

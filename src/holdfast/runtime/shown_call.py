@@ -1,4 +1,4 @@
-"""What a person sees of a call before it is approved, and the digest that binds the approval to it.
+"""A call as a person sees it before the approval, and the digest that binds the approval to it.
 
 The digest covers the tool, the working directory and every argument, also those that the call leaves out; for a change
 of a file also the file as it is now, for a command the directory that its `cwd` leads to now. What runs must have the
@@ -31,7 +31,7 @@ class ShownCall:
     """The digest of the file that it would change; empty for all other calls."""
 
     def is_approved_by(self, digest: str, *, started: bool) -> bool:
-        """Whether an approval with this digest is for this call.
+        """Return whether an approval with this digest is for this call.
 
         Of a call that was started before a crash, the file or the directory may have been changed by itself.
         """
@@ -40,7 +40,7 @@ class ShownCall:
 
 
 def shown_call(tool: AnyTool, context: ToolContext, arguments: str, handed_to: str = "") -> ShownCall:
-    """Every argument in order, and the digest of all of them. `handed_to` is another profile that would act."""
+    """Return every argument in order, and the digest of all. `handed_to` is another profile that would act."""
     values = _values(tool, arguments)
     if handed_to:
         values.append(("handed to the profile", handed_to, False))
@@ -63,7 +63,7 @@ def _digest(text: str) -> str:
 
 
 def _values(tool: AnyTool, arguments: str) -> list[tuple[str, object, bool]]:
-    """Name, value, and whether that is the usual one."""
+    """Return name, value, and whether that is the default."""
     given = json.loads(arguments or "{}")
     if not isinstance(tool, Tool):
         return [(name, value, False) for name, value in given.items()] if isinstance(given, dict) else []
@@ -72,7 +72,7 @@ def _values(tool: AnyTool, arguments: str) -> list[tuple[str, object, bool]]:
 
 
 def _directory(context: ToolContext, value: object) -> str:
-    """Where a command runs, in full."""
+    """Return the full path of the directory in which a command runs."""
     try:
         return str(context.resolve(str(value)))
     except (ToolFailed, OSError):

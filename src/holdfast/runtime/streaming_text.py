@@ -40,7 +40,7 @@ class StreamingTexts:
         self._texts[stream] = StreamingText(turn, step, since)
 
     def append(self, stream: str, *, text: str, thinking: str) -> None:
-        """It said more; whoever follows the stream is woken up."""
+        """Add a piece of text, and wake the followers of the stream."""
         streaming = self._texts[stream]
         streaming.text += text
         streaming.thinking += thinking

@@ -1,14 +1,14 @@
-"""A turn. This file is the system; the rest serves it.
+"""The loop of a turn, the centre of the system.
 
     plan: what follows from the facts, up to the next effect  →  commit  →  perform  →  facts  →  again, until rest
 
-Recovery is not a subsystem: after a crash a new worker runs the same loop. First it says what is known about what it
-found (`pick_up`): an interrupted answer, a tool call whose outcome nobody knows.
+Recovery is not a subsystem: after a crash a new worker runs the same loop. First it describes what it found
+(`pick_up`): an interrupted answer, a tool call whose outcome is not known.
 
 What others write meanwhile (a message, a stop) is in the log before the worker sees it. A stop cancels a model call or
-a tool in the middle. Decisions are committed only if nobody wrote in between; else the worker plans again.
+a tool in the middle. Decisions are committed only if the session has not changed; else the worker plans again.
 
-Not here: who starts workers (`runner.py`), what comes next (`domain/next_step.py`), what an agent does
+Not here: what starts workers (`runner.py`), what comes next (`domain/next_step.py`), what an agent does
 (`drivers/builtin.py`), what writing takes (`writer.py`).
 """
 
@@ -48,7 +48,7 @@ from holdfast.store.contract import Subscription
 from holdfast.tasks.log import TaskLog
 
 PLAN_SECONDS = 0.25
-"""If a plan takes longer, the facts that it rests on are committed before it is ready."""
+"""If planning takes longer, the facts are committed before the plan is ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Plan:
     agent: Agent
     decisions: Events
     session: Session
-    """As it will be when facts and decisions are stored."""
+    """The session after facts and decisions are stored."""
     at: int
 
 
@@ -96,7 +96,7 @@ class SessionWorker:
                 if plan is None or not await self._writer.commit(
                     facts, plan.decisions, at=plan.at, planned=plan.session
                 ):
-                    facts = Events()  # they are stored; somebody wrote meanwhile, so plan again
+                    facts = Events()  # only the facts were stored, since the session has changed: plan again
                 elif isinstance(plan.step, Rest):
                     return
                 else:
@@ -109,7 +109,7 @@ class SessionWorker:
     # --- plan -----------------------------------------------------------------------------------
 
     async def _plan_in_time(self, facts: Events, at: int) -> Plan | None:
-        """Plan; if that takes long (a server that does not answer), store the facts first and return None."""
+        """Return the next plan; if that takes long (a server that does not answer), store the facts and return None."""
         try:
             async with asyncio.timeout(PLAN_SECONDS if facts else None):
                 return await self._plan(facts, at)
@@ -160,7 +160,7 @@ class SessionWorker:
     # --- perform --------------------------------------------------------------------------------
 
     async def _perform(self, plan: Plan) -> Events:
-        """Do it while listening: a stop or an answer cancels it, at rest any message does."""
+        """Perform an effect; cancel it on a stop or an answer, and while idle on any message."""
         if isinstance(plan.step, Finish):
             return Events()
         before = self._writer.session
@@ -194,7 +194,7 @@ class SessionWorker:
                 return await self._driver.perform(self._writer.session, plan.agent, step)
 
     async def _is_heard(self, before: Session) -> bool:
-        """Whether somebody wrote something that ends what is being done."""
+        """Return whether a new event cancels the effect."""
         if not any(self._changes.drain().values()):
             return False
         await self._writer.refresh()
@@ -220,7 +220,7 @@ class SessionWorker:
         return await self._driver.pick_up(session, agent, left, break_, now=self._clock.now())
 
     async def _leave(self) -> None:
-        """The gateway shuts down: keep the text so far; the next start goes on."""
+        """Store the text so far at a shutdown; the next start goes on."""
         await self._writer.save_text()
         self._writer.end_text()
         await self._writer.refresh()

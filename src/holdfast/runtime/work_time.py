@@ -1,6 +1,6 @@
-"""How long turns were worked on, by a clock that nobody can set and that stands still while the machine sleeps.
+"""How long turns were worked on, by the monotonic clock, which cannot be set and stops while the machine sleeps.
 
-Of the time before this gateway only the log tells.
+The time before this gateway is known from the log only.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ class _Worked:
 
 
 class WorkTime:
-    """The time that was spent on the open turn of each session. Waiting for a person is no work."""
+    """The time spent on the open turn of each session, without waiting for a person."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._worked: dict[str, _Worked] = {}
 
     def spent_ms(self, session: Session) -> int:
-        """Milliseconds of work on its open turn so far; 0 when none is open."""
+        """Return the milliseconds of work on a session's open turn; 0 when none is open."""
         turn = session.turn
         if turn is None:
             self._worked.pop(session.id, None)
@@ -40,7 +40,7 @@ class WorkTime:
 
     @contextmanager
     def measured(self, session: Session) -> Iterator[None]:
-        """Count what is done meanwhile, unless it is to wait for a person."""
+        """Count the time in this block as work, unless it waits for a person."""
         waits = session.turn is not None and session.turn.wait is not None and session.turn.wait.purpose != "retry"
         self.spent_ms(session)
         began = self._monotonic()

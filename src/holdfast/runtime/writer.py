@@ -1,4 +1,4 @@
-"""Writing what a worker did: under its lease, complete, and once, also when the disk is full or a commit is in doubt.
+"""The writer of a session's worker: appends under the lease, once, also when the disk is full or a commit is in doubt.
 
 Facts (what happened) are always stored. Decisions (what follows from them) only if nobody wrote to the session since
 they were made: else the facts are stored alone, and the worker plans again.
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class SessionWriter:
-    """One session, written by one worker."""
+    """Appends the events of one worker to its session."""
 
     def __init__(
         self,
@@ -48,22 +48,22 @@ class SessionWriter:
         self._leaving = leaving
         self._lease: Lease | None = None
         self._arrived = Partial()
-        """What had arrived of the last answer when it was ended."""
+        """The text so far of the last answer when it was ended."""
 
     async def take_lease(self) -> None:
         """Take the lease now. Without this the first commit takes it."""
         self._lease = await self._store.claim(self._stream, holder=self._holder)
 
     async def refresh(self) -> None:
-        """Catch up with what others wrote meanwhile."""
+        """Catch up with the log."""
         self.session = await self._sessions.get(self.session.id)
 
     async def commit(
         self, facts: Events, decisions: Events | None = None, *, at: int, planned: Session | None = None
     ) -> bool:
-        """Append, and say whether the decisions were stored. A cancelled worker still finishes the write.
+        """Append, and return whether the decisions were stored. A cancelled worker still finishes the write.
 
-        `planned` is the session after all of them, as it was foreseen: it need not be folded again.
+        `planned` is the session after all of them, so that they need not be folded again.
         """
         if not facts and not decisions:
             return True
@@ -83,7 +83,7 @@ class SessionWriter:
             await self._append(both, at, expect=self.session.version, planned=planned)
         except Fenced:
             raise
-        except Conflict:  # somebody wrote to the session, or to a stream of the companions
+        except Conflict:  # the session, or a stream of the companions, has changed
             if facts:
                 await self._append(facts, at, expect=None)
             await self.refresh()
@@ -100,7 +100,7 @@ class SessionWriter:
                 appended = await self._store.append(append)
             except Unavailable:
                 if await wait_for_event(self._leaving, within=RETRY_SECONDS):
-                    raise  # a gateway that leaves does not wait for a disk that is out of order
+                    raise  # a shutdown does not wait for a broken disk
                 if not await self._is_stored(write, before.version):
                     continue
                 if self._lease is None:  # the commit was in doubt and had happened
@@ -115,23 +115,23 @@ class SessionWriter:
             return None
 
     async def _is_stored(self, write: Write, before: int) -> bool:
-        """Whether a write in doubt is in the log: all or nothing, so its first event tells."""
+        """Return whether a write in doubt is in the log; its first event is enough, since an append is atomic."""
         records = await self._store.load(write.stream, after=before)
         return write.events[0] in [record.event for record in records]
 
     # --- the text so far ------------------------------------------------------------------------
 
     def start_text(self, *, turn: int, step: int) -> None:
-        """A model was asked: what it says from now on is streamed."""
+        """Begin to stream the text of an answer."""
         self._arrived = Partial()
         self._streaming.start(self._stream, turn=turn, step=step, since=self.session.version)
 
     def add_text(self, text: str, thinking: str) -> None:
-        """Show a piece to whoever follows the session."""
+        """Send a piece of the text to the followers of the session."""
         self._streaming.append(self._stream, text=text, thinking=thinking)
 
     def end_text(self) -> Partial:
-        """Stop showing it, and return what had arrived; also when it was ended before."""
+        """End the stream, and return the text so far; also when it was ended before."""
         text = self._streaming.get(self._stream)
         if text is not None:
             self._arrived = Partial(text.text, text.thinking)
@@ -139,7 +139,7 @@ class SessionWriter:
         return self._arrived
 
     async def save_text(self) -> None:
-        """Keep the text so far where a crash cannot reach it."""
+        """Store the text so far, so that it survives a crash."""
         text = self._streaming.get(self._stream)
         if text is None or self._lease is None:
             return

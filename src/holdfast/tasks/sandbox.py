@@ -65,7 +65,7 @@ STARTUP = (
 )
 """Files and directories of the user's home that are run, or name what is run, when the user does something else."""
 SYSTEM_KEYS = (Path("/etc/shadow"), Path("/etc/gshadow"), Path("/etc/sudoers"), Path("/run"))
-"""`/run` has the sockets of services that would do something outside for whoever asks: Docker, D-Bus, ssh-agent."""
+"""System files with keys; and `/run`, whose sockets reach services outside of the sandbox: Docker, D-Bus, ssh-agent."""
 OPEN_IN_RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "nscd", "current-system", "booted-system", "wrappers")
 DEVICES = ("dri", "kfd", "nvidia*")
 """Graphics cards, which many programs compute on."""
@@ -83,7 +83,7 @@ class SandboxPolicy:
     """What may be written besides the working directory."""
 
     def limited_by(self, mode: SandboxMode, *, network: bool) -> SandboxPolicy:
-        """The stricter one of both, in everything."""
+        """Return the policy that is as strict as both."""
         stricter = max(self.mode, mode, key=STRICTNESS.__getitem__)
         return SandboxPolicy(stricter, self.network and network, self.writable)
 
@@ -91,7 +91,7 @@ class SandboxPolicy:
 def sandbox_for(
     *, mode: SandboxMode, network: bool, problem: str, writable: Sequence[Path], read_only: Sequence[Path], tmp: Path
 ) -> SandboxSpec | str:
-    """The sandbox of a command, or why it has none. `Rejected` where it must have one and `problem` says why not."""
+    """Return the sandbox of a command, or why it has none. `Rejected` if it must have one and `problem` prevents it."""
     if mode == "off" and network:
         return OFF
     if problem:
@@ -111,7 +111,7 @@ def sandbox_for(
 
 
 class SandboxBuilder:
-    """Builds the sandboxes of one home, where bubblewrap is there and works."""
+    """Builds the sandboxes of one home with bubblewrap, if that is installed and works."""
 
     def __init__(self, home: Path, *, user_home: Path | None = None) -> None:
         self.home = home.resolve()
@@ -137,7 +137,7 @@ class SandboxBuilder:
         return ""
 
     def in_words(self, mode: SandboxMode, *, network: bool) -> str:
-        """Whether commands of a profile run in one."""
+        """Return a sentence about whether commands of a profile run in a sandbox."""
         if mode == "off":
             return OFF
         if self.problem:
@@ -146,7 +146,7 @@ class SandboxBuilder:
         return "in force, with network" if network else "in force, without network"
 
     def spec(self, policy: SandboxPolicy, *, workspace: Path, own: Path | None, session: str) -> SandboxSpec | str:
-        """The sandbox of a command that works in `workspace`, or why it has none."""
+        """Return the sandbox of a command that works in `workspace`, or why it has none."""
         wanted = [workspace, *policy.writable]
         git_writable, git_read_only = git_paths(workspace)
         paths = [path.resolve() for path in (*wanted, *git_writable)]
@@ -161,11 +161,11 @@ class SandboxBuilder:
         )
 
     def _may_write(self, path: Path, own: Path | None) -> bool:
-        """Nothing of the Holdfast home but a card's own workspace."""
+        """Return whether a path may be writable: of the Holdfast home only a card's own workspace."""
         return not path.is_relative_to(self.home) or (own is not None and path == own.resolve())
 
     def arguments(self, spec: SandboxSpec) -> tuple[str, ...]:
-        """The call of bubblewrap that builds it; the command follows."""
+        """Return the call of bubblewrap, to be followed by the command."""
         if spec.tmp:
             Path(spec.tmp).mkdir(mode=0o700, parents=True, exist_ok=True)
         empty = self.tmp / ".empty"
@@ -202,7 +202,7 @@ class SandboxBuilder:
         return [path.resolve() for path in (*own, *SYSTEM_KEYS)]
 
     def _startup(self, writable: Sequence[Path]) -> list[Path]:
-        """What must not be written where the whole home of the user is open to a command."""
+        """Return what stays read-only when the whole home of the user is writable."""
         if not any(self._user_home.is_relative_to(path) for path in writable):
             return []
         names = (self._user_home / name for name in STARTUP)
@@ -262,7 +262,7 @@ def git_paths(workspace: Path) -> tuple[list[Path], list[Path]]:
 
 
 def explain_failure(output: str, spec: SandboxSpec) -> str:
-    """What a failed command may have run into, for whoever called it; empty when nothing looks like it."""
+    """Return how the sandbox may have made a command fail; empty if nothing indicates that."""
     found: list[str] = []
     if any(sign in output for sign in SIGNS):
         found.append(
@@ -275,7 +275,7 @@ def explain_failure(output: str, spec: SandboxSpec) -> str:
 
 
 def remove_tmp(root: Path, session: str) -> None:
-    """Remove the `/tmp` of a session that is gone."""
+    """Remove the `/tmp` of a session."""
     shutil.rmtree(root / session, ignore_errors=True)
 
 
@@ -287,5 +287,5 @@ def not_dumpable() -> None:
 
 
 def sessions_with_tmp(root: Path) -> list[str]:
-    """The sessions that have a `/tmp` of their own."""
+    """Return the sessions that have a `/tmp` of their own."""
     return [entry.name for entry in os.scandir(root) if entry.is_dir()] if root.is_dir() else []

@@ -1,4 +1,4 @@
-"""Who did something: a person through some client, an agent, a run of a card, a task, or a part of Holdfast itself.
+"""Actors: a person through some client, an agent, a run of a card, a task, or a part of Holdfast itself.
 
 `str` of an actor is how people read it, as in "stopped by the agent of session 4f…".
 """
@@ -44,7 +44,7 @@ class RunActor(EventPart, frozen=True, tag_field="type", tag="run"):
 
 
 class TaskActor(EventPart, frozen=True, tag_field="type", tag="task"):
-    """A background task that has something to tell."""
+    """A background task, by the note about its end."""
 
     task: str
 
@@ -59,7 +59,7 @@ class ServiceActor(EventPart, frozen=True, tag_field="type", tag="service"):
     rule: str = ""
     """The setting that says so, where there are several."""
     asked_by: PersonActor | None = None
-    """The person who wanted the rule to be applied now."""
+    """The person who had the rule applied now."""
 
     def __str__(self) -> str:
         words = f"the {self.name} rule {self.rule}" if self.rule else f"the {self.name}"

@@ -1,4 +1,4 @@
-"""What can happen to cards, their runs and boards. A card is one stream, its runs stand in it; a board is another."""
+"""What can happen to cards, their runs and boards. A card with its runs is one stream; a board is another."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CardCreated(Event, frozen=True):
     max_runtime_ms: int | None = None
     max_attempts: int | None = None
     session: str = ""
-    """The session that is told of its blocks and its end."""
+    """The session that gets notes about its blocks and its end."""
     rights: Rights | None = None
     """What limits its workers besides their profile, when an agent created it; null when a person did."""
 
@@ -55,7 +55,7 @@ class CardEdited(Event, frozen=True):
 
 
 class CardCommented(Event, frozen=True):
-    """Somebody said something about it. The worker hears it: at its next step, or as the next turn."""
+    """A comment on the card. The worker reads it at its next step, or as its next turn."""
 
     card: str
     comment: str
@@ -80,7 +80,7 @@ class CardUnlinked(Event, frozen=True):
 
 
 class CardFollowed(Event, frozen=True):
-    """A session is told of its blocks, failures and end, once each; or not any more."""
+    """A session follows the card, and gets a note about each block, failure and end; or it stopped following."""
 
     card: str
     session: str
@@ -89,7 +89,7 @@ class CardFollowed(Event, frozen=True):
 
 
 class CardMoved(Event, frozen=True):
-    """It stands in another column."""
+    """It was put into another column."""
 
     card: str
     status: CardStatus
@@ -100,7 +100,7 @@ class CardMoved(Event, frozen=True):
 
 
 class CardBlocked(Event, frozen=True):
-    """It cannot go on without somebody."""
+    """It cannot go on without a person."""
 
     card: str
     block_kind: BlockKind
@@ -130,7 +130,7 @@ class CardCompleted(Event, frozen=True):
 
 
 class RunStarted(Event, frozen=True):
-    """A worker has it. Written together with the first words to its session, before its first step."""
+    """A run began. Written together with the first input of its session, before its first step."""
 
     card: str
     run: int
@@ -154,7 +154,7 @@ class RunStarted(Event, frozen=True):
 
 
 class RunReminded(Event, frozen=True):
-    """Its worker ended its turn without a word about the card, and was asked for one."""
+    """Its worker ended its turn without reporting on the card, and was reminded."""
 
     card: str
     run: int
@@ -178,12 +178,12 @@ class RunFinished(Event, frozen=True):
     failure: Failure = ""
     uses_attempt: bool = False
     progress: bool = False
-    """Whether its session has anything new of its own."""
+    """Whether its session has new results."""
     retry_at: int | None = None
     """A failure of the infrastructure: not before this time."""
     until_turn: int = 0
     unread_comments: list[str] = msgspec.field(default_factory=list)
-    """Comments that came while it ran and that its worker did not hear any more."""
+    """Comments that came while it ran and that its worker did not read."""
 
 
 class BoardCreated(Event, frozen=True):

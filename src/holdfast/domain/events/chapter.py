@@ -130,7 +130,7 @@ class ToolResultsTrimmed(Event, frozen=True):
     above: int
     """Results with more characters than this."""
     keep: int
-    """So many characters of each are still seen, half of them at its beginning and half at its end."""
+    """How many characters of each are still visible, half at its beginning and half at its end."""
     results: int
     """How many became shorter by it."""
     tokens_before: int

@@ -85,4 +85,4 @@ class Problem(EventPart, frozen=True):
     message: str
     hint: str = ""
     after_ms: int | None = None
-    """How long whoever refused asks to wait."""
+    """How long the provider asks to wait."""

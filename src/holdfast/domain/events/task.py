@@ -34,7 +34,7 @@ class TaskStarted(Event, frozen=True):
     task_kind: TaskKind
     title: str
     command: str
-    """The command line, or what the agent was told."""
+    """The command line, or the prompt of the agent."""
     cwd: str
     by: Actor
     argv: list[str] = msgspec.field(default_factory=list)
@@ -82,7 +82,7 @@ class TaskBackgrounded(Event, frozen=True):
 
 
 class TaskResumed(Event, frozen=True):
-    """Its agent was told more, and works again."""
+    """Its agent got another message, and works again."""
 
     task: str
     turn: int

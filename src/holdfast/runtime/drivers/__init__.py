@@ -1,4 +1,4 @@
-"""Drivers: what makes an agent work on a session, step by step. `builtin.py` is our own agent.
+"""Drivers make an agent work on a session, step by step. `builtin.py` drives the built-in agent.
 
 The loop in `turn.py` alternates between planning and performing. What an effect yields are *facts*; what follows from
 them until the next effect are *decisions*; both are one append, and nothing leaves the process before that.
@@ -28,18 +28,18 @@ class Events:
         return bool(self.session)
 
     def add(self, other: Events) -> None:
-        """Put others behind these."""
+        """Append other events."""
         self.session += other.session
         self.companions += other.companions
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What must be on disk before a step is performed; or instead of it, when nothing is to be performed now."""
+    """The events to store before a step is performed, or instead of performing it."""
 
     events: Events
     perform: bool
-    """Whether there is an effect now: not when a person must be asked first, or the call was refused."""
+    """Whether the step is to be performed; not when a person must be asked first, or the call was refused."""
 
 
 class Driver(Protocol):
@@ -71,7 +71,7 @@ class Driver(Protocol):
     """
 
     name: str
-    """As `SessionCreated.driver` names it."""
+    """The name in `SessionCreated.driver`."""
     joins: bool
     """Whether a message can join a running turn (`InputsJoined`); else it waits for the next one."""
 
@@ -114,7 +114,7 @@ class Driver(Protocol):
         ...
 
     async def leave(self, session: Session, *, now: int) -> Events:
-        """Return what is to be known of the open turn when the gateway shuts down: `TurnSuspended` if work stands still
+        """Return the events of the open turn at a shutdown: `TurnSuspended` if work pauses
         until the next start; nothing if its agent goes on.
         """
         ...

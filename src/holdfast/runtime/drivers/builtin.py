@@ -1,4 +1,4 @@
-"""Our own agent: it asks a model, carries out the tool calls that the model wants, and summarises a long context."""
+"""The built-in agent: asks a model, carries out the tool calls of its answer, and summarises a long context."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from holdfast.runtime.writer import SessionWriter
 
 
 class BuiltinDriver:
-    """Our own agent at work on one session."""
+    """Drives the built-in agent in one session."""
 
     name = "builtin"
     joins = True
@@ -54,16 +54,16 @@ class BuiltinDriver:
         self._writer = writer
         self._clock = clock
         self._request: ModelRequest | None = None
-        """Of the model call that was prepared."""
+        """The request of the model call that was prepared."""
         self._fixed_tokens = 0
-        """Of its instructions and tools."""
+        """The tokens of its instructions and tools."""
         self._allowed: Allowed | None = None
-        """The tool call that was prepared: on what was looked at and nothing else."""
+        """The tool call that was prepared, bound to what was checked."""
         self._begun_before: Effect | None = None
         """The effect of that call, if an earlier worker had begun it."""
 
     async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
-        """Remove what killed tool calls left behind, and say what is known of the open turn."""
+        """Remove what interrupted tool calls left behind, and return what is known of the open turn."""
         await agent.clean_up(session)
         return Events(pick_up(session, left, break_, now=now, limits=agent.limits))
 
@@ -72,11 +72,11 @@ class BuiltinDriver:
         return builtin_step(session, agent.limits, now=now, unmeasured=self._unmeasured(session))
 
     def _unmeasured(self, session: Session) -> int:
-        """The tokens of its instructions and tools that are not in the size of the session yet."""
+        """Return the tokens of its instructions and tools that are not in the size of the session yet."""
         return 0 if session.counted else max(0, self._fixed_tokens - session.fixed_tokens)
 
     async def prepare(self, session: Session, agent: Agent, step: DriverStep, *, now: int) -> Prepared:
-        """The intent of a model call, a tool call or a summary; or what takes its place."""
+        """Return the intent of a model call, a tool call or a summary; or a question or a refusal instead."""
         match step:
             case CallModel():
                 return await self._prepare_model(session, agent, step)
@@ -112,13 +112,13 @@ class BuiltinDriver:
                 assert_never(never)
 
     async def cancel(self, session: Session, step: DriverStep, reason: str, *, begun: bool) -> Events:
-        """A tool call that did not run has had no effect, and nobody needs to wonder; a summary was cut."""
+        """Return the failure of a tool call that did not run, or the interruption of a summary."""
         if isinstance(step, RunTool) and not begun and self._begun_before is None:
             return Events([_not_run(step.turn, step.call, reason)])
         return Events(interrupted_summary(session, reason, now=self._clock.now()))
 
     async def leave(self, session: Session, *, now: int) -> Events:
-        """A summary is cut, and the turn stands still until the next start."""
+        """Return the interruption of a summary, and the suspension of the turn."""
         reason = "the gateway was shut down"
         events = interrupted_summary(session, reason, now=now)
         if session.turn is not None and session.turn.wait is None:
@@ -161,7 +161,7 @@ class BuiltinDriver:
             answer = await stream_answer(agent.model, self._request, show=self._show, save=writer.save_text)
         except ModelError as error:
             again = (error.after_ms,) if error.retry else None
-            said = agent.mask(error.problem.message)  # a provider may repeat any key that it was sent
+            said = agent.mask(error.problem.message)  # a provider may repeat a key that it was sent
             problem = msgspec.structs.replace(error.problem, message=said)
             now, partial = self._clock.now(), writer.end_text()
             return Events(failure_events(session, problem, partial, again, now=now, limits=agent.limits))
@@ -174,7 +174,7 @@ class BuiltinDriver:
     # --- tools ----------------------------------------------------------------------------------
 
     async def _prepare_tool(self, session: Session, agent: Agent, turn: int, call: Call, now: int) -> Prepared:
-        """The intent, unless an earlier worker wrote it; or a question to a person; or why it is not carried out."""
+        """Return the intent, unless an earlier worker wrote it; or a question to a person; or a refusal."""
         tools, context = await agent.tools(), agent.tool_context(session, call.call)
         tool = tools.get(call.tool)
         other = await tool.delegated_profile(context, call.arguments) if isinstance(tool, Tool) else ""
@@ -200,7 +200,7 @@ class BuiltinDriver:
                 assert_never(never)
 
     async def _intent(self, allowed: Allowed, agent: Agent, turn: int, call: Call) -> Prepared:
-        """The intent of a call that is allowed, and what is written with it; or its failure."""
+        """Return the intent of an allowed call, with its companion writes; or its failure."""
         tool, effect = allowed.tool, effect_of(allowed.tool, call.arguments)
         try:
             companions = await tool.companion_writes(allowed.context, call.arguments) if isinstance(tool, Tool) else ()

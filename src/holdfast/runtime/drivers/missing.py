@@ -1,4 +1,4 @@
-"""Takes the place of a driver that this gateway does not have: turns of such a session fail at once and say why."""
+"""The driver of sessions whose own driver this gateway does not have: their turns fail at once and say why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.runtime.writer import SessionWriter
 
 
 class MissingDriver(BuiltinDriver):
-    """What was left open is described as for our own agent; then the turn ends."""
+    """Describes an open turn as the built-in driver does, then fails it."""
 
     joins = False
 
@@ -21,7 +21,7 @@ class MissingDriver(BuiltinDriver):
         self._known = known
 
     def next(self, session: Session, agent: Agent, *, now: int) -> DriverStep:  # noqa: ARG002
-        """Fail the turn, whatever it was to do."""
+        """Fail the turn."""
         if session.turn is None:
             return Rest()
         message = f"This gateway has no driver {session.driver!r}, which the session needs."

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.runtime.mcp.transport import McpTransport, Sending
 
 UNANSWERED = ("SSE stream ", "Failed to parse ")
-"""What the SDK says in the server's place when its answer broke off, or is none."""
+"""Errors that the SDK reports when the server's answer was incomplete or invalid."""
 LIST_SECONDS = 30.0
 END_SECONDS = 10.0
 MAX_PAGES = 100
@@ -31,12 +31,12 @@ SCHEMA_LENGTH = 50_000
 """Every request to the model carries it."""
 WIRE = "holdfast.runtime.mcp.transport"
 GONE = {"Session terminated", "Session not found", "Not Found: Session has been terminated"}
-"""What an HTTP server says that was started anew: it does not know us any more, and has done nothing."""
+"""Errors of an HTTP server that was restarted: it does not know the session, and has done nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServer:
-    """A server as config.toml names it: a command, or a URL. Only its name is safe to be shown."""
+    """A server in config.toml: a command, or a URL. Only its name is safe to be shown."""
 
     name: str
     command: list[str] = field(default_factory=list, repr=False)
@@ -45,7 +45,7 @@ class McpServer:
     headers: dict[str, str] = field(default_factory=dict, repr=False)
 
     secrets: Secrets = field(init=False, repr=False, compare=False)
-    """What it was given, but for what only says where something is."""
+    """The values that it was given, except paths."""
 
     def __post_init__(self) -> None:
         sent = {name: value.partition(" ")[2] or value for name, value in self.headers.items()}  # without "Bearer"
@@ -54,7 +54,7 @@ class McpServer:
         object.__setattr__(self, "secrets", secrets)
 
     def without_secrets(self, text: str) -> str:
-        """A message of the server, or about it, that may be shown."""
+        """Return a message without secrets, so that it may be shown."""
         return self.secrets.mask(text)
 
 
@@ -73,23 +73,23 @@ class ServerDown(Exception):
 
 
 class ServerRefused(Exception):
-    """The server says that it did not do it."""
+    """The server reports that it did not carry out the call."""
 
 
 class NoAnswer(Exception):
-    """The call was sent, and nobody knows what came of it."""
+    """The call was sent, and its outcome is not known."""
 
 
 class McpConnection:
-    """A connection from its first moment on; it is never opened twice."""
+    """A connection, which is opened once."""
 
     def __init__(self, server: McpServer) -> None:
         self.offered: list[McpToolInfo] | None = None
         self.listed_at = 0.0
         self.why = ""
-        """Why it is over."""
+        """Why the connection ended."""
         self.changed = asyncio.Event()
-        """The server said that it offers other tools now."""
+        """Set when the server reports that its tools have changed."""
         self._server = server
         self._opened = asyncio.Event()
         self._over = asyncio.Event()
@@ -99,7 +99,7 @@ class McpConnection:
 
     @property
     def over(self) -> bool:
-        """Whether nothing can come from it any more."""
+        """Whether the connection has ended."""
         return self._over.is_set()
 
     async def opened(self) -> None:
@@ -110,21 +110,21 @@ class McpConnection:
 
     @property
     def gone(self) -> bool:
-        """Whether all of it is gone, also its process."""
+        """Whether the connection and its process have ended."""
         return self._task.done()
 
     async def ended(self) -> None:
-        """Wait until all of it is gone, or stop waiting."""
+        """Wait until the connection and its process have ended, for a limited time."""
         await asyncio.wait({self._task}, timeout=END_SECONDS)
 
     def end(self) -> None:
-        """Let it come to its end."""
+        """Ask the connection to end."""
         self._over.set()
         if not self._opened.is_set():
             self._task.cancel()
 
     async def list_tools(self) -> list[McpToolInfo]:
-        """What the server offers now."""
+        """Return the tools that the server offers now."""
         self.changed.clear()
         client = self._alive()
         tools: list[Tool] = []
@@ -163,7 +163,7 @@ class McpConnection:
             SENDING.reset(token)
 
     async def _judge(self, error: MCPError, sending: Sending) -> None:
-        """Raise what the error really means; return if it is the server's own word."""
+        """Raise what an error of the SDK means; return if the error is the server's own."""
         if error.message in GONE and sending.status == 404:
             self.end()
             raise ServerDown("it was started anew")
@@ -220,7 +220,7 @@ class McpConnection:
 
 
 def _offered(tool: Tool) -> McpToolInfo:
-    """Its hints are taken at their word; without any, its effect is not to be repeated."""
+    """Return a tool with the effect class of the server's hints; without hints it is `unsafe`."""
     hints = tool.annotations
     effect: Effect = "unsafe"
     if hints is not None and hints.read_only_hint:

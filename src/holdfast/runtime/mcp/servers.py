@@ -47,7 +47,7 @@ class McpServers:
         self.define(servers)
 
     def define(self, servers: Iterable[McpServer]) -> None:
-        """The servers from now on. One that has not changed keeps its connection."""
+        """Set the servers. One that has not changed keeps its connection."""
         before, self._servers = self._servers, {}
         for definition in servers:
             known = before.get(definition.name)
@@ -64,7 +64,7 @@ class McpServers:
         return {name: server.problem for name, server in self._servers.items() if server.problem}
 
     async def tools(self, names: Iterable[str]) -> list[AnyTool]:
-        """What these servers offer. It does not fail: one that is down offers to say why."""
+        """Return the tools of these servers. A server that is down has one tool, which says why."""
         servers = [self._servers.get(name) or McpClient(McpServer(name=name), self._call_seconds) for name in names]
         offers = await asyncio.gather(*(server.tools() for server in servers))
         pairs = [(server, offered) for server, found in zip(servers, offers, strict=True) for offered in found]
@@ -102,7 +102,7 @@ class McpClient:
         self._left = False
 
     def leave(self) -> list[McpConnection]:
-        """It is not wanted any more; the connection that has to come to its end."""
+        """Stop using the server; return the connection that must end."""
         self._left = True
         if self._connection is None:
             return []
@@ -114,7 +114,7 @@ class McpClient:
         self.problem = ""
 
     async def tools(self) -> list[McpToolInfo]:
-        """What it offers; what it offered last, while it is down."""
+        """Return its tools; those that it offered last, while it is down."""
         now = asyncio.get_running_loop().time()
         if self.problem and now - self._failed_at < COOL_DOWN_SECONDS:
             return self._offered
@@ -125,7 +125,7 @@ class McpClient:
                 self._offered = await connection.list_tools()
         except ServerDown as error:
             self._fail(str(error))
-        except Exception as error:  # whatever a server can do wrong, a turn goes on without it
+        except Exception as error:  # no error of a server may fail a turn
             self._fail(f"it does not list its tools: {self.definition.without_secrets(str(error) or repr(error))}")
         return self._offered
 
@@ -151,7 +151,7 @@ class McpClient:
         return to_result(answer, hide=self.definition.without_secrets)
 
     async def connected(self) -> McpConnection:
-        """The connection, opened now if there is none."""
+        """Return the connection, opened now if there is none."""
         while True:
             current = self._connection
             if current is not None and current.over:
@@ -169,7 +169,7 @@ class McpClient:
 
     @property
     def describe_problem(self) -> str:
-        """A sentence that says why it cannot be used."""
+        """Return a sentence that says why it cannot be used."""
         return bounded(f"The MCP server {self.definition.name!r} is not available: {self.problem}.")
 
     def _fail(self, why: str) -> None:
@@ -187,7 +187,7 @@ class McpTool:
 
     @property
     def effect(self) -> Effect:
-        """As the server hints; else not to be repeated."""
+        """The effect class of the server's hints; else `unsafe`."""
         return self.offered.effect
 
     @property
@@ -197,7 +197,7 @@ class McpTool:
 
     @property
     def default_policy(self) -> Policy:
-        """Its hints say what to do after a crash; whether it may be called at all is not for the server to say."""
+        """`ask`: the server's hints do not decide whether it may be called."""
         return "ask"
 
     def subject(self, context: ToolContext, arguments: str) -> str:  # noqa: ARG002
@@ -219,7 +219,7 @@ class McpTool:
 
 @dataclass(frozen=True, slots=True)
 class UnavailableServer:
-    """Stands for the tools of a server that could not be reached, so that the model can tell why they are missing."""
+    """Replaces the tools of a server that could not be reached, so that the model learns why they are missing."""
 
     server: McpClient = field(repr=False)
 
@@ -241,7 +241,7 @@ class UnavailableServer:
 
     @property
     def default_policy(self) -> Policy:
-        """Nobody needs to be asked."""
+        """It needs no approval."""
         return "allow"
 
     def subject(self, context: ToolContext, arguments: str) -> str:  # noqa: ARG002
@@ -268,13 +268,13 @@ def _parse(arguments: str) -> dict[str, Any]:
 
 
 def _name(server: str, tool: str) -> str:
-    """SERVER__tool in the characters and the length that every provider takes."""
+    """Return SERVER__tool with the characters and the length that every provider accepts."""
     prefix = re.sub(r"_{2,}", "_", re.sub(r"[^A-Za-z0-9_-]", "_", server)).strip("_") or "mcp"
     name = f"{prefix}__{re.sub(r'[^A-Za-z0-9_-]', '_', tool)}"
     return name if len(name) <= NAME_LENGTH else _marked(name, server, tool)
 
 
 def _marked(name: str, server: str, tool: str) -> str:
-    """A name that would not be unique, made so; the same for the same tool, whatever else there is."""
+    """Return a unique form of a name; the same for the same tool, independent of others."""
     digest = blake2s(f"{server}\0{tool}".encode(), digest_size=4).hexdigest()
     return f"{name[: NAME_LENGTH - len(digest) - 1]}_{digest}"

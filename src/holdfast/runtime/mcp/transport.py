@@ -1,4 +1,4 @@
-"""How an MCP server is reached: over the pipes of a process that we start, or over streamable HTTP.
+"""The transport to an MCP server: the pipes of a process that we start, or streamable HTTP.
 
 Imports the SDK, which takes more than a second: only `connection.py` imports this file, when it is needed.
 
@@ -51,14 +51,14 @@ ERROR_BYTES = 2_000
 
 @dataclass(slots=True)
 class Sending:
-    """What became of one call on its way, over HTTP; seen through the context that the SDK hands on."""
+    """How far one call over HTTP got; set through the context that the SDK passes on."""
 
     seen: bool = False
     sent: bool = False
     status: int = 0
 
     async def trace(self, event: str, _: dict[str, Any]) -> None:
-        """Told by the HTTP client at every step."""
+        """Called by the HTTP client at every step."""
         if event.endswith("send_request_headers.started"):
             self.sent = True
 
@@ -67,7 +67,7 @@ SENDING: ContextVar[Sending | None] = ContextVar("SENDING", default=None)
 
 
 class McpTransport:
-    """One way to one server. `over` is set as soon as nothing can come from it any more."""
+    """The transport to one server. `over` is set as soon as it has ended."""
 
     def __init__(self, server: McpServer, *, over: asyncio.Event, changed: asyncio.Event) -> None:
         self._server = server
@@ -82,7 +82,7 @@ class McpTransport:
 
     @asynccontextmanager
     async def client(self) -> AsyncGenerator[Client, None]:
-        """A client that has shaken hands. Some old servers leave at the first question that they do not know."""
+        """Return an initialised client. Some old servers exit at the first unknown request."""
         async with AsyncExitStack() as stack:
             try:
                 client = await self._open(stack, "auto")
@@ -114,7 +114,7 @@ class McpTransport:
             self._changed.set()
 
     def explain(self, error: BaseException | None) -> str:
-        """Why it cannot be used, in words for a person, without secrets."""
+        """Return why it cannot be used, for a person, without secrets."""
         words = []
         if self._remark:
             words.append(self._remark)
@@ -232,7 +232,7 @@ class McpTransport:
             del self._errors[:-ERROR_BYTES]
 
     async def _end(self, process: Process, exited: asyncio.Event) -> None:
-        """Close its input, then ask its group to end, then kill it."""
+        """Close its input, then send SIGTERM to its process group, then SIGKILL."""
         assert process.stdin is not None
         process.stdin.close()
         for number in (None, signal.SIGTERM, signal.SIGKILL):
@@ -248,20 +248,20 @@ class McpTransport:
 
 
 class Pipes(SubprocessStreamProtocol):
-    """Says when the process has ended; `Process.wait` also waits for whoever else holds its pipes."""
+    """Reports when the process has ended; `Process.wait` also waits until its pipes are closed by all."""
 
     def __init__(self, *, limit: int, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit, loop)
         self.exited = asyncio.Event()
 
     def process_exited(self) -> None:
-        """Told by the loop."""
+        """Called by the loop."""
         super().process_exited()
         self.exited.set()
 
 
 class ClosingStream:
-    """A stream of messages that says when it is over: an idle connection that dies is noticed at once."""
+    """A stream of messages that reports its end, so that a lost idle connection is noticed at once."""
 
     def __init__(self, inner: ReadStream[Incoming], over: asyncio.Event) -> None:
         self._inner = inner
@@ -308,12 +308,12 @@ class LimitedBody(httpx2.AsyncByteStream):
             yield piece
 
     async def aclose(self) -> None:
-        """Let go of it."""
+        """Close the body."""
         await self._inner.aclose()
 
 
 def leaves(error: BaseException) -> list[BaseException]:
-    """The errors themselves, out of the groups that they come in."""
+    """Return the errors inside exception groups."""
     if isinstance(error, BaseExceptionGroup):
         return [leaf for part in error.exceptions for leaf in leaves(part)]
     return [error]
@@ -328,7 +328,7 @@ def _say(error: BaseException) -> str:
 
 
 def _parse(line: bytes) -> SessionMessage | None:
-    """A message; what is none (a banner, a print that went to the wrong place) is passed over."""
+    """Return a message; None for anything else, such as a banner on stdout."""
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError:

@@ -1,1 +1,1 @@
-"""What an agent can do, each tool with the class of its effect."""
+"""The tools of agents, each with the class of its effect."""

@@ -1,4 +1,4 @@
-"""Where a tool works: the working directory and what else the profile opens, and no way out of it.
+"""The directories in which a tool may work: the working directory and what else the profile opens.
 
 A path is resolved once (`resolve`); what is then opened is reached from there step by step without following
 any link (`directory`), so a link that is put there between the look and the use leads nowhere.
@@ -19,37 +19,37 @@ from holdfast.tasks.sandbox import SandboxPolicy
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DIRECTORY_MODE = 0o755
-"""Directories of the user are made like the user's own, not with the gateway's 077."""
+"""Directories of the user get the usual mode, not that of the gateway's umask 077."""
 SYSTEM = (Path("/proc"),)
-"""Never open, wherever one works: it shows the environment of the gateway."""
+"""Never open to tools: it shows the environment of the gateway."""
 GIT_PARTS = ("HEAD", "objects", "refs", "commondir")
 KEPT = (1 << 20, 4 << 20)
 
 
 class ToolFailed(Exception):
-    """The tool says in plain words why it did not do it."""
+    """A tool did not do what was asked, for this reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The directories that are open, those that are not, and for which call."""
+    """The open and the closed directories for a tool call, and what limits the call."""
 
     cwd: Path
     also: tuple[Path, ...] = ()
     closed: tuple[Path, ...] = SYSTEM
     """Directories that stay closed even where they lie in open ones; real paths, without links."""
     workspace: Path | None = None
-    """The workspace of a card, which is open though it lies in a closed one."""
+    """The workspace of a card, which is open although it is inside a closed directory."""
     bounds: tuple[tuple[Path, ...], ...] = ()
     """What the agents that created this one could reach: a path must lie in each of these, or in `workspace`."""
     other_sessions: bool = False
     """Whether tasks of other sessions may be looked at and ended."""
     may_run_commands: bool = True
-    """Whether commands may be run at all, if somebody is asked or a rule allows them."""
+    """Whether commands can be run at all, by a rule or with an approval."""
     approved_path: str = ""
-    """The path that was allowed, as the log names it; another one is refused. Empty is any."""
+    """The path that was approved, as in the log; any other is refused. Empty allows any."""
     approved_digest: str = ""
-    """The digest of the file that a person saw the change of; if it is another one now, nothing is changed."""
+    """The digest of the file whose change was approved; if the file is different now, the change is refused."""
     profile: str = ""
     session: str = ""
     call: str = ""
@@ -60,14 +60,14 @@ class ToolContext:
     of these has one that fits.
     """
     sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
-    """What holds for its commands."""
+    """The sandbox policy of its commands."""
     mask: Callable[[str], str] = NO_SECRETS.mask
-    """A text without the values of keys."""
+    """Removes the values of keys from a text."""
     call_key: str = ""
-    """The name of the call, unique in the home: what it leaves behind when it is killed is found by it."""
+    """The name of the call, unique in the home, by which its temporary files are found after a crash."""
 
     def resolve(self, path: str) -> Path:
-        """The path, if it lies in the working directory (or what else is open) after all links are followed."""
+        """Return the path with all links followed, if it is in an open directory."""
         root = real_path(self.cwd)
         if not os.path.isdir(root):  # noqa: PTH112 - this runs before every call of a tool, and a Path takes twice as long
             raise ToolFailed(f"The working directory {self.cwd} does not exist.")
@@ -86,7 +86,7 @@ class ToolContext:
         return Path(target)
 
     def check_writable(self, target: Path, tool: str) -> None:
-        """Refuse to change what git reads as its own: it can name programs that whoever uses git would run."""
+        """Refuse to change git's own files, since they can name programs that git runs."""
         name = self.display(target)
         if self.git_rules and all(_names(rules, tool, name) for rules in self.git_rules):
             return
@@ -97,22 +97,22 @@ class ToolContext:
             )
 
     def display(self, target: Path) -> str:
-        """A path that is inside, as the log names it: relative to the working directory if it lies in it."""
+        """Return an open path as the log shows it: relative to the working directory if it is inside."""
         return _display(str(target), real_path(self.cwd))
 
     @property
     def reachable(self) -> list[Path]:
-        """The directories that are open, after all links are followed."""
+        """Return the open directories with all links followed."""
         return [path.resolve() for path in (self.cwd, *self.also)]
 
     def closed_below(self, directory: Path) -> list[str]:
-        """What stays closed of a directory that is inside, relative to it."""
+        """Return the closed directories inside an open one, relative to it."""
         below = (path for path in self.closed if path.is_relative_to(directory))
         return [path.relative_to(directory).as_posix() for path in below]
 
     @contextmanager
     def directory(self, target: Path, *, make: bool = False) -> Iterator[int]:
-        """A descriptor of a directory that is inside, made if it is missing and shall be."""
+        """Open a directory that is inside; with `make`, create it if it is missing."""
         root = self._root(str(target), str(target), real_path(self.cwd))
         here = os.open(root, DIRECTORY & ~os.O_NOFOLLOW)
         try:
@@ -124,7 +124,7 @@ class ToolContext:
             os.close(here)
 
     def _root(self, target: str, name: str, cwd: str) -> str:
-        """The open directory that it lies in; `cwd` is the working directory without links."""
+        """Return the open directory that contains it; `cwd` is the working directory with links followed."""
         if _is_in(target, cwd):
             return cwd
         for also in self.also:
@@ -159,7 +159,7 @@ def _display(target: str, root: str) -> str:
 
 
 def _in_git_directory(target: Path) -> bool:
-    """Whether it lies in a git directory without that name, or would make one: a bare repository, or a moved one."""
+    """Return whether a path is in a git directory of another name, such as a bare repository, or would make one."""
     for above, below in zip(target.parents, (target, *target.parents), strict=False):
         there = {name for name in GIT_PARTS if name == below.name or (above / name).exists()}
         if {"HEAD", "objects", "refs"} <= there or {"HEAD", "commondir"} <= there:
@@ -176,7 +176,7 @@ def _enter(above: int, name: str, *, make: bool) -> int:
     try:
         os.mkdir(name, DIRECTORY_MODE, dir_fd=above)
     except FileExistsError:
-        return os.open(name, DIRECTORY, dir_fd=above)  # somebody else was faster
+        return os.open(name, DIRECTORY, dir_fd=above)  # another process created it meanwhile
     made = os.open(name, DIRECTORY, dir_fd=above)
     os.fchmod(made, DIRECTORY_MODE)
     return made
@@ -188,5 +188,5 @@ def _names(rules: tuple[str, ...], tool: str, path: str) -> bool:
 
 
 def printable(name: str) -> str:
-    """A file's name on one line: what cannot be printed, or is no text at all, is escaped."""
+    """Return a file's name on one line, with unprintable characters escaped."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)

@@ -38,7 +38,7 @@ class Delegate:
 
     @property
     def tool(self) -> Tool[DelegateArguments]:
-        """As agents have it."""
+        """The tool."""
         return Tool(
             "delegate",
             "Let another agent work on something in the background; you are told when it is done.",
@@ -51,7 +51,7 @@ class Delegate:
         )
 
     async def run(self, context: ToolContext, arguments: DelegateArguments) -> ToolOutput:
-        """Start it, unless this very call has started it before."""
+        """Start the agent, unless this call has started it before."""
         task = task_of_call(context.session, context.call)
         profile = arguments.profile or context.profile
         command = StartAgent(prompt=arguments.prompt, notify=arguments.notify)

@@ -1,4 +1,4 @@
-"""The tool `recall`: what was said in this session, also what its model does not see any more."""
+"""The tool `recall`: reads this session's log, also what its model does not see any more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME = "recall"
 MOST = 20
 AROUND = 240
 PIECE = 24_000
-"""Characters of a tool result that are read at once."""
+"""How many characters of a tool result are read at once."""
 
 
 class RecallArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,14 +29,14 @@ class RecallArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Recall:
-    """Looks into the log of the session that asks, and no other."""
+    """Reads the log of the calling session only."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
 
     @property
     def tool(self) -> Tool[RecallArguments]:
-        """As agents have it."""
+        """The tool."""
         return Tool(
             NAME,
             "Search what was said and done in this session, also before a reset or a summary. "
@@ -71,7 +71,7 @@ class Recall:
 
 
 def _result(messages: Sequence[Message], call: str, offset: int) -> str:
-    """A tool result from an offset on, and where it goes on."""
+    """Return a tool result from an offset on, and the offset of the rest."""
     found = next((one for one in reversed(messages) if isinstance(one, ToolResult) and one.call == call), None)
     if found is None:
         raise ToolFailed(f"There is no result of a call {call!r} in this session.")

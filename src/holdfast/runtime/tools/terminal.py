@@ -33,7 +33,7 @@ from holdfast.tasks.views import table
 TIMEOUT_SECONDS = 120
 LONGEST_SECONDS = 86_400
 KILL_SECONDS = 30
-"""So long an agent waits for the end of what it kills."""
+"""How long an agent waits for the end of a task that it kills."""
 
 
 class TerminalArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,7 +69,7 @@ class ProcessArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def command_tools(tasks: CommandTasks, task_queries: TaskQueries, clock: Clock) -> list[AnyTool]:
-    """Both of them."""
+    """Return the tools `terminal` and `process`."""
     terminal, process = TerminalTools(tasks, task_queries, clock), ProcessTool(tasks, task_queries)
     return [
         Tool(
@@ -123,7 +123,7 @@ class TerminalTools:
         self._clock = clock
 
     async def companions(self, context: ToolContext, arguments: TerminalArguments) -> tuple[Write, ...]:
-        """The task of this call, unless it is in the log."""
+        """Return the intent of this call's task, unless it is in the log."""
         task = task_of_call(context.session, context.call)
         if await self._find(task) is not None:
             return ()
@@ -133,7 +133,7 @@ class TerminalTools:
             raise _failed(error) from error
 
     async def run(self, context: ToolContext, arguments: TerminalArguments) -> ToolOutput:
-        """Start the command of this call, unless that was done before; then wait, or say where it is."""
+        """Start the command of this call, unless that was done before; wait for it, or leave it in the background."""
         task = task_of_call(context.session, context.call)
         row = await self._find(task)
         if row is None:  # an older version had written the intent of the call and no task
@@ -143,13 +143,13 @@ class TerminalTools:
                 raise _failed(error) from error
             row = await self._task_queries.find(task)
         since = row.started_at
-        if row.state == "running" and row.pid is None:  # a crash came before its beginning
+        if row.state == "running" and row.pid is None:  # the gateway was killed before the command began
             since = self._clock.now()
         self._tasks.start_or_attach(row)
         return await self._outcome(task, arguments, since=since)
 
     async def _find(self, task: str) -> TaskRow | None:
-        """Its row, if it is in the log."""
+        """Return the task's row, if it is in the log."""
         try:
             return await self._task_queries.find(task)
         except Gone as error:
@@ -199,20 +199,20 @@ class TerminalTools:
         return await self._ended(row)
 
     async def _ended(self, row: TaskRow) -> ToolOutput:
-        """How it ended. Of one that was lost nobody knows that."""
+        """Return how a command ended; `unknown` if it was lost."""
         outcome: CallOutcome = "unknown" if row.state == "lost" else "done"
         return ToolOutput(await self._task_queries.result_text(row), task=row.id, end=_end(row), outcome=outcome)
 
 
 class ProcessTool:
-    """Lets agents look after what runs: the same rows that people see."""
+    """Lets agents list, read and stop tasks, as people can."""
 
     def __init__(self, tasks: CommandTasks, task_queries: TaskQueries) -> None:
         self._tasks = tasks
         self._task_queries = task_queries
 
     async def run(self, context: ToolContext, arguments: ProcessArguments) -> ToolOutput:
-        """One action."""
+        """Carry out one action."""
         if arguments.action == "list":
             return ToolOutput(await self._list(context))
         if not arguments.task:
@@ -278,7 +278,7 @@ class ProcessTool:
 
 
 def _check_input(context: ToolContext, started: TaskStarted) -> None:
-    """Refuse to type where the agent could not have run the command itself: a shell runs whatever it is given."""
+    """Refuse input to a command that the agent could not have run itself: a shell would run any input."""
     if not context.may_run_commands:
         raise ToolFailed("This agent may not run commands (terminal is denied), so it cannot type into one either.")
     if not context.other_sessions and not isinstance(started.by, AgentActor):

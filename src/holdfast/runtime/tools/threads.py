@@ -1,4 +1,4 @@
-"""Work on files beside the loop: a thread that can be told to stop, and that is waited for."""
+"""File work in a thread that can be asked to stop, and that is waited for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATIENCE_SECONDS = 10.0
 
 
 async def run_in_thread(work: Callable[[threading.Event], T]) -> T:
-    """Run it in a thread. When cut, it is told to stop and waited for, so that nothing happens behind our back."""
+    """Run a function in a thread. When cancelled, ask it to stop and wait, so that it does nothing afterwards."""
     stop = threading.Event()
     running = asyncio.ensure_future(asyncio.to_thread(work, stop))
     try:
@@ -21,5 +21,5 @@ async def run_in_thread(work: Callable[[threading.Event], T]) -> T:
         stop.set()
         done, _ = await asyncio.wait({running}, timeout=PATIENCE_SECONDS)
         for ended in done:
-            ended.exception()  # looked at, so that nobody complains: the call was cut anyway
+            ended.exception()  # retrieved, so that asyncio does not warn: the call was cancelled anyway
         raise

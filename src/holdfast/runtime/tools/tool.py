@@ -1,6 +1,6 @@
 """A tool: its name, its arguments, its effect class, and what it does.
 
-A failing tool is an outcome that the model is told about, not an exception that ends the turn.
+A failing tool is an outcome for the model, not an exception that ends the turn.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class CommandEnd:
     exit_code: int | None = None
     signal: str = ""
     stopped: bool = False
-    """On somebody's word or by a rule."""
+    """Whether a person, an agent or a rule stopped it."""
     running: bool = False
-    """It did not end: it goes on in the background."""
+    """Whether it goes on in the background."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool has to say, and the files that it changed."""
+    """The result of a tool: its text, and the files that it changed."""
 
     output: str
     files: list[str] = field(default_factory=list)
@@ -47,12 +47,12 @@ class ToolOutput:
     end: CommandEnd | None = None
     """How the command ended that it waited for."""
     outcome: CallOutcome = "done"
-    """`unknown` when nobody can know how its command ended."""
+    """`unknown` when it is not known how its command ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What a call came to."""
+    """The outcome of a call."""
 
     outcome: CallOutcome
     output: str
@@ -75,7 +75,7 @@ class Preview:
 
 
 class AnyTool(Protocol):
-    """A tool whatever its arguments are."""
+    """A tool with any arguments."""
 
     @property
     def name(self) -> str:
@@ -94,13 +94,13 @@ class AnyTool(Protocol):
 
     @property
     def default_policy(self) -> Policy:
-        """What holds while no rule speaks of it."""
+        """The policy when no rule matches."""
         ...
 
     def subject(self, context: ToolContext, arguments: str) -> str:
-        """What a call is about, for permissions by pattern: a path, say. Empty when there is none.
+        """Return what a call is about, such as a path, for permissions by pattern. Empty when there is nothing.
 
-        A call that cannot be carried out whatever anybody allows raises `ToolFailed`: nobody is asked about it.
+        A call that can never be carried out raises `ToolFailed`, so that no approval is asked for.
         """
         ...
 
@@ -109,7 +109,7 @@ class AnyTool(Protocol):
         ...
 
     async def call(self, context: ToolContext, arguments: str) -> ToolOutcome:
-        """Do it."""
+        """Carry out a call."""
         ...
 
 
@@ -135,13 +135,13 @@ class Tool(Generic[Arguments]):
     effect_of_call: Callable[[Arguments], Effect] | None = None
     """For a tool that does several things: the effect of each call."""
     policy_of_call: Callable[[Arguments], Policy] | None = None
-    """And what holds for each while no rule speaks of it."""
+    """And the policy of each call when no rule matches."""
     preview: Callable[[ToolContext, Arguments], Preview] | None = None
-    """What it would change in a file, as that is now."""
+    """Returns what a call would change in a file."""
     companions: Callable[[ToolContext, Arguments], Coroutine[None, None, tuple[Write, ...]]] | None = None
-    """What is written to other streams together with the intent of a call: the task that it starts, say."""
+    """Returns what is written to other streams with the intent of a call, such as the task that it starts."""
     other_profile: Callable[[ToolContext, Arguments], Coroutine[None, None, str]] | None = None
-    """For a tool that hands work to other agents: the profile of one that may do what the caller may not, or empty."""
+    """For a tool that hands work to another agent: returns its profile if it may do what the caller may not."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -163,17 +163,17 @@ class Tool(Generic[Arguments]):
         return context.display(target)
 
     async def companion_writes(self, context: ToolContext, arguments: str) -> tuple[Write, ...]:
-        """What is written together with the intent of this call. `ToolFailed` if it cannot be carried out."""
+        """Return what is written together with the intent of this call. `ToolFailed` if it cannot be carried out."""
         return () if self.companions is None else await self.companions(context, self.parse(arguments))
 
     async def delegated_profile(self, context: ToolContext, arguments: str) -> str:
-        """The profile of another agent that would act because of this call; empty if that may do no more."""
+        """Return the profile of another agent that would act because of this call; empty if it may do no more."""
         if self.other_profile is None:
             return ""
         try:
             return await self.other_profile(context, self.parse(arguments))
         except ToolFailed:
-            return ""  # the call itself will say what is wrong
+            return ""  # the call itself reports the error
 
     def clean_up(self, context: ToolContext, arguments: str) -> None:
         """Most leave nothing behind."""
@@ -182,7 +182,7 @@ class Tool(Generic[Arguments]):
                 self.cleanup(context, self.parse(arguments))
 
     async def call(self, context: ToolContext, arguments: str) -> ToolOutcome:
-        """Check the arguments, do it, and bound the output."""
+        """Check the arguments, carry out the call, and bound the output."""
         try:
             done = await self.run(context, self.parse(arguments))
         except (ToolFailed, OSError) as error:
@@ -190,7 +190,7 @@ class Tool(Generic[Arguments]):
         return ToolOutcome(done.outcome, bounded(context.mask(done.output)), done.files, done.task, done.end)
 
     def parse(self, arguments: str) -> Arguments:
-        """The arguments of a call, if they fit."""
+        """Decode the arguments of a call. `ToolFailed` if they are wrong."""
         try:
             return msgspec.json.decode(arguments or "{}", type=self.arguments)
         except (msgspec.MsgspecError, RecursionError) as error:
@@ -199,14 +199,14 @@ class Tool(Generic[Arguments]):
 
 @functools.cache
 def _schema(arguments: type[msgspec.Struct]) -> dict[str, object]:
-    """The JSON schema of a tool's arguments. Computing it takes longer than all else that a model call needs."""
+    """Return the JSON schema of a tool's arguments; cached, since it takes longer than the rest of a model call."""
     _, components = msgspec.json.schema_components([arguments])
     schema: dict[str, object] = components[arguments.__name__]
     return schema
 
 
 def effect_of(tool: AnyTool, arguments: str) -> Effect:
-    """What may be done about one call after a crash."""
+    """Return the effect class of one call."""
     if not isinstance(tool, Tool) or tool.effect_of_call is None:
         return tool.effect
     try:
@@ -216,7 +216,7 @@ def effect_of(tool: AnyTool, arguments: str) -> Effect:
 
 
 def default_policy_of(tool: AnyTool, arguments: str) -> Policy:
-    """What holds for one call while no rule speaks of it."""
+    """Return the policy of one call when no rule matches."""
     if not isinstance(tool, Tool) or tool.policy_of_call is None:
         return tool.default_policy
     try:
@@ -226,7 +226,7 @@ def default_policy_of(tool: AnyTool, arguments: str) -> Policy:
 
 
 def failed_outcome(error: ToolFailed | OSError) -> ToolOutcome:
-    """A call that was not carried out, and why."""
+    """Return the outcome of a call that was not carried out, with the reason."""
     if isinstance(error, ToolFailed):
         return ToolOutcome("failed", bounded(str(error)))
     return ToolOutcome("failed", bounded(f"{error.strerror or error}: {error.filename or ''}".strip(": ")))
@@ -235,7 +235,7 @@ def failed_outcome(error: ToolFailed | OSError) -> ToolOutcome:
 def finished_event(
     call: Call, result: ToolOutcome, *, turn: int, duration_ms: int, hide: Callable[[str], str]
 ) -> ToolCallFinished:
-    """The event of a call that was carried out."""
+    """Return the event of a call that was carried out."""
     end = result.end or CommandEnd()
     return ToolCallFinished(
         turn=turn,
@@ -266,7 +266,7 @@ def mark_uncertain(result: ToolOutcome, effect: Effect | None, *, carried_out: b
 
 
 def bounded(text: str, limit: int = OUTPUT_LIMIT) -> str:
-    """Head and tail of a long text, with what was cut stated."""
+    """Return head and tail of a long text, with a note of what was cut."""
     if len(text) <= limit:
         return text
     half = limit // 2
