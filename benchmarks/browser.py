@@ -23,7 +23,7 @@ from benchmarks.report import Goal, Line, Report
 from benchmarks.workload import Workload, fill, opened, rest
 from holdfast.config import Home
 from holdfast.domain.events.session import ModelResponded
-from holdfast.gateway.site import STATIC
+from holdfast.gateway.dashboard_files import STATIC
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, CDPSession, Page

@@ -14,7 +14,7 @@ from benchmarks.workload import Workload, fill, opened, rest
 from holdfast.config import Home
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
-from holdfast.gateway.stream import PAGE
+from holdfast.gateway.streams import PAGE
 from holdfast.store.sqlite.store import SqliteStore
 
 AREA = "read"

@@ -28,15 +28,16 @@ from holdfast.config import ConfigError, Home, command_environment
 from holdfast.domain.errors import Conflict, Gone, HoldfastError, NotFound, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent
 from holdfast.domain.events.system import GatewayStarted, GatewayStopped
+from holdfast.gateway.connections import ConnectionLimits
+from holdfast.gateway.dashboard_files import DashboardFiles
 from holdfast.gateway.devices import Devices
-from holdfast.gateway.greeting import Greeting
 from holdfast.gateway.guard import Guard
 from holdfast.gateway.logs import start_logging
 from holdfast.gateway.revocations import Revocations
 from holdfast.gateway.server import Server, listen
-from holdfast.gateway.site import Site
 from holdfast.gateway.state import Again, Gateway
-from holdfast.gateway.stream import Streams
+from holdfast.gateway.streams import Streams
+from holdfast.gateway.welcome import Welcome
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.lifecycle.reset_scheduler import ResetScheduler
 from holdfast.lifecycle.reset_service import ResetService
@@ -106,10 +107,10 @@ def serve(
     try:
         not_dumpable()
         start_logging(home.log, settings.gateway.log_bytes)
-        greeting = None if background else Greeting(browser=browser)
+        welcome = None if background else Welcome(browser=browser)
         host = _Host(home, settings, umask, lock, raise_limit())
         again = Again()
-        used = asyncio.run(_run(host, port=port, greeting=greeting, open_store=open_store, again=again))
+        used = asyncio.run(_run(host, port=port, welcome=welcome, open_store=open_store, again=again))
     except HoldfastError as error:
         return _could_not_start(error.message, error.hint)
     except OSError as error:
@@ -153,7 +154,7 @@ class _Host:
     """How many files the gateway may have open."""
 
 
-async def _run(host: _Host, *, port: int | None, greeting: Greeting | None, open_store: OpenStore, again: Again) -> int:
+async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_store: OpenStore, again: Again) -> int:
     """Run until the shutdown; return the port that it listened on."""
     home = host.home
     shutdown = asyncio.Event()
@@ -173,14 +174,8 @@ async def _run(host: _Host, *, port: int | None, greeting: Greeting | None, open
         started = await _begin(gateway, wait=False)
         await gateway.devices.load()
         public_urls = host.settings.gateway.public_urls
-        guard = Guard(
-            port=number,
-            token=files.token,
-            devices=gateway.devices,
-            open_files=host.open_files,
-            public_urls=public_urls,
-        )
-        server = Server(gateway, guard)
+        guard = Guard(port=number, token=files.token, devices=gateway.devices, public_urls=public_urls)
+        server = Server(gateway, guard, ConnectionLimits(open_files=host.open_files))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         if not started:  # it serves reads; the rest begins when the disk takes writes
             _announce(home, gateway, files, public_urls)
@@ -192,8 +187,8 @@ async def _run(host: _Host, *, port: int | None, greeting: Greeting | None, open
         _collect_garbage_less_often()
         if started:
             _announce(home, gateway, files, public_urls)
-        if greeting is not None:
-            await greeting.give(home, gateway)
+        if welcome is not None:
+            await welcome.show(home, gateway)
         warming = asyncio.create_task(gateway.models.warm_up())
         await asyncio.wait({serving, asyncio.create_task(shutdown.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _shut_down(gateway, serving)
@@ -287,7 +282,7 @@ def _put_together(
         sessions=sessions,
         streams=streams,
         devices=Devices(store.devices, streams, clock, Revocations(home.revocations)),
-        site=Site(),
+        dashboard=DashboardFiles(),
         runner=runner,
         tasks=tasks,
         task_queries=task_queries,

@@ -23,7 +23,7 @@ SERVE = Path(__file__).with_name("serve.py")
 LET_GO = {"holdfast.models.demo.MAX_SLOW_SECONDS": 1.0}
 """With these constants the demo agent's `hang` is over in a second, and not in a day."""
 UNHURRIED: dict[str, object] = {
-    "holdfast.gateway.guard.STRANGER_SECONDS": PATIENCE,
+    "holdfast.gateway.connections.UNAUTHENTICATED_SECONDS": PATIENCE,
     "holdfast.processes.activity.WINDOW_SECONDS": 3.0,
     "holdfast.processes.activity.RECENT_SECONDS": 0.5,
     "holdfast.processes.supervisor.ACTIVITY_SECONDS": 0.5,

@@ -1,6 +1,6 @@
 """Starts a gateway as `holdfast serve` does. Constants may be made smaller where a test would wait too long:
 
-python serve.py HOME PORT '{"holdfast.gateway.guard.STRANGER_SECONDS": 0.5}'
+python serve.py HOME PORT '{"holdfast.gateway.connections.UNAUTHENTICATED_SECONDS": 0.5}'
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from socket import SO_LINGER, SOL_SOCKET
 import httpx
 import pytest
 
+from holdfast.gateway.connections import MAX_UNAUTHENTICATED
 from holdfast.gateway.devices import YEAR_MS
-from holdfast.gateway.guard import MAX_STRANGERS
 from tests.e2e.browser import Browser
 from tests.e2e.gateway import GatewayProcess, until
 from tests.e2e.wire import UPGRADE, connect, head, read_answer
@@ -79,10 +79,10 @@ def test_who_was_revoked_while_it_signed_in_again_is_out(own: GatewayProcess) ->
 
 def test_right_code_is_accepted_while_strangers_take_all_their_places(tmp_path: Path) -> None:
     """Whoever showed a right code is no stranger any more; the next one who says nothing is turned away."""
-    constants = {"holdfast.gateway.guard.SILENT_SECONDS": 0.05}
+    constants = {"holdfast.gateway.connections.GRACE_SECONDS": 0.05}
     with GatewayProcess(tmp_path / "home", constants=constants) as own, ExitStack() as stack:
         given = own.start().command("POST", "/v1/codes")["code"]
-        for _ in range(MAX_STRANGERS):
+        for _ in range(MAX_UNAUTHENTICATED):
             stack.enter_context(connect(own.port))
         until(lambda: _is_turned_away(own.port), "all places are taken")
         body = json.dumps({"code": given}).encode()

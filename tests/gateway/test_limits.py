@@ -15,7 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from holdfast.gateway import guard
+from holdfast.gateway import connections
+from holdfast.gateway.connections import ConnectionLimits
 from tests.e2e.gateway import GatewayProcess, until
 from tests.e2e.wire import UPGRADE, connect, exchange, head, is_closed, read_answer
 from tests.eventually import PATIENCE
@@ -25,7 +26,10 @@ STRANGERS = 16
 
 def a_gateway(home: Path, *, seconds: float) -> GatewayProcess:
     """Strangers have so many seconds there."""
-    constants = {"holdfast.gateway.guard.STRANGER_SECONDS": seconds, "holdfast.gateway.guard.MAX_CONNECTIONS": 40}
+    constants = {
+        "holdfast.gateway.connections.UNAUTHENTICATED_SECONDS": seconds,
+        "holdfast.gateway.connections.MAX_CONNECTIONS": 40,
+    }
     return GatewayProcess(home, constants=constants)
 
 
@@ -57,7 +61,11 @@ def strangers(gateway: GatewayProcess, stack: ExitStack, count: int) -> list[soc
 
 
 def test_the_limits_are_those_of_the_design() -> None:
-    assert (guard.MAX_CONNECTIONS, guard.MAX_STRANGERS, guard.STRANGER_SECONDS) == (1200, 16, 5.0)
+    assert (connections.MAX_CONNECTIONS, connections.MAX_UNAUTHENTICATED, connections.UNAUTHENTICATED_SECONDS) == (
+        1200,
+        16,
+        5.0,
+    )
 
 
 def test_the_17th_stranger_is_turned_away_and_friends_stay(gateway: GatewayProcess) -> None:
@@ -196,8 +204,5 @@ def test_open_files_are_raised_for_the_gateway_and_not_for_its_commands(tmp_path
 
 
 def test_cap_of_connections_fits_the_open_files() -> None:
-    caps = [
-        guard.Guard(port=1, token="t", devices=None, open_files=files).max_connections  # type: ignore[arg-type]
-        for files in (100_000, 1024, 100)
-    ]
+    caps = [ConnectionLimits(open_files=files).max_connections for files in (100_000, 1024, 100)]
     assert caps == [1200, 768, 16]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.gateway.stream import STALLED_BYTES
+from holdfast.gateway.streams import STALLED_BYTES
 from tests.e2e.followers import FORMS, Form, collect, ends_with, page, records, stream
 from tests.e2e.gateway import GatewayProcess, until
 from tests.e2e.wire import UPGRADE, head, is_closed
@@ -115,7 +115,7 @@ async def others_are_unharmed(gateway: GatewayProcess, big_session: str) -> None
 def test_stalled_clients_cost_at_most_256_kib_each(tmp_path: Path) -> None:
     """Whoever has taken nothing for long while more than that waits for it is cut; so are those beyond the budget."""
     limits = {"STALLED_SECONDS": 0.5, "ALL_STALLED_BYTES": 2 * MANY * STALLED_BYTES}
-    constants = {f"holdfast.gateway.stream.{name}": value for name, value in limits.items()} | {UNREAD: 3600}
+    constants = {f"holdfast.gateway.streams.{name}": value for name, value in limits.items()} | {UNREAD: 3600}
     with GatewayProcess(tmp_path / "home", constants=constants) as gateway, ExitStack() as stack:
         session = gateway.start().create()
         for _ in range(30):

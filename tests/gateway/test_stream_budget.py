@@ -12,8 +12,8 @@ import pytest
 
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.session import SessionCreated, SessionRenamed
-from holdfast.gateway import stream
-from holdfast.gateway.stream import Follower, Frame, Streams, as_message
+from holdfast.gateway import streams as module
+from holdfast.gateway.streams import Follower, Frame, Streams, as_message
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite.store import SqliteStore
@@ -58,8 +58,8 @@ class Deaf(asyncio.Protocol):
 
 @pytest.fixture
 async def streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Streams]:
-    monkeypatch.setattr(stream, "ALL_STALLED_BYTES", BUDGET)
-    monkeypatch.setattr(stream, "STALLED_SECONDS", 3600)
+    monkeypatch.setattr(module, "ALL_STALLED_BYTES", BUDGET)
+    monkeypatch.setattr(module, "STALLED_SECONDS", 3600)
     store = SqliteStore(tmp_path / "holdfast.db")
     opened = SessionCreated(session=SESSION, profile="demo", cwd="/", title="", by=person("test"))
     events = (opened, SessionRenamed(title="x" * LARGE, by=person("test")))
@@ -113,7 +113,7 @@ async def test_what_waits_for_all_clients_is_looked_at_now_and_then(
 ) -> None:
     clients = [await follow(streams) for _ in range(3)]
     assert waiting(clients) <= BUDGET
-    monkeypatch.setattr(stream, "ALL_STALLED_BYTES", LARGE)
+    monkeypatch.setattr(module, "ALL_STALLED_BYTES", LARGE)
     await streams._check()
     assert 0 < waiting(clients) <= LARGE
     await finish(clients)
@@ -123,7 +123,7 @@ async def test_what_is_held_outside_of_the_buffers_counts_as_waiting(
     streams: Streams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An event stream sends a large event in pieces and holds the rest."""
-    monkeypatch.setattr(stream, "STALLED_SECONDS", 0)
+    monkeypatch.setattr(module, "STALLED_SECONDS", 0)
     [client] = clients = [await follow(streams)]
     [follower] = streams._open.values()
     monkeypatch.setattr(client[0].transport, "get_write_buffer_size", lambda: 1000)

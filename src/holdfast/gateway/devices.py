@@ -16,7 +16,7 @@ from dataclasses import replace
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthorized, Unavailable
 from holdfast.gateway.revocations import Revocations
-from holdfast.gateway.stream import Streams
+from holdfast.gateway.streams import Streams
 from holdfast.schemas.devices import DeviceView, SignInCode
 from holdfast.store.device_store import DeviceRow, DeviceStore
 

@@ -10,15 +10,16 @@ from functools import partial
 import uvicorn
 from starlette.applications import Starlette
 
-from holdfast.gateway.guard import SECURITY_HEADERS, Door, Guard, GuardMiddleware, Socket
+from holdfast.gateway.connections import SECURITY_HEADERS, ConnectionLimits, HttpConnection, WebSocketConnection
+from holdfast.gateway.guard import Guard, GuardMiddleware
 from holdfast.gateway.responses import ERROR_HANDLERS
 from holdfast.gateway.routes import (
+    admin,
     agents,
     cards,
     chapters,
     devices,
     events,
-    house,
     pages,
     queue,
     sessions,
@@ -36,7 +37,7 @@ SEND_BYTES = 64 * 1024
 """Of the kernel for what is on its way to one client; it doubles that. By default it grows to megabytes."""
 PARTS = tuple(
     module.routes
-    for module in (events, sessions, chapters, cards, queue, tasks, waits, agents, devices, house, system, pages)
+    for module in (events, sessions, chapters, cards, queue, tasks, waits, agents, devices, admin, system, pages)
 )
 """All routes; the first one that fits a path is taken."""
 
@@ -53,12 +54,12 @@ def build(gateway: Gateway) -> Starlette:
 class Server(uvicorn.Server):
     """Uvicorn without its ticking and its signal handlers: it runs until the gateway shuts down."""
 
-    def __init__(self, gateway: Gateway, guard: Guard) -> None:
+    def __init__(self, gateway: Gateway, guard: Guard, limits: ConnectionLimits) -> None:
         self._gateway = gateway
         config = uvicorn.Config(
-            GuardMiddleware(build(gateway), guard),
-            http=partial(Door, guard),  # type: ignore[arg-type]
-            ws=Socket,
+            GuardMiddleware(build(gateway), guard, limits),
+            http=partial(HttpConnection, limits),  # type: ignore[arg-type]
+            ws=WebSocketConnection,
             ws_max_size=FRAME_LIMIT,
             ws_per_message_deflate=False,
             lifespan="off",

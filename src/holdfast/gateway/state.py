@@ -12,11 +12,11 @@ from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.clock import Clock
 from holdfast.follower_state import FollowerState
-from holdfast.gateway.addresses import Address
+from holdfast.gateway.dashboard_files import DashboardFiles
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.once import OncePerKey
-from holdfast.gateway.site import Site
-from holdfast.gateway.stream import Follower, Streams
+from holdfast.gateway.origins import ServedOrigin
+from holdfast.gateway.streams import Follower, Streams
 from holdfast.lifecycle.reset_scheduler import ResetScheduler
 from holdfast.lifecycle.reset_service import ResetService
 from holdfast.lifecycle.retention import Retention
@@ -51,7 +51,7 @@ class Gateway:
     sessions: Sessions
     streams: Streams
     devices: Devices
-    site: Site
+    dashboard: DashboardFiles
     runner: Runner
     tasks: CommandTasks
     task_queries: TaskQueries
@@ -97,6 +97,6 @@ def follower_of(connection: HTTPConnection) -> Follower:
     return Follower(device_of(connection), connection.scope["connection"])
 
 
-def address_of(connection: HTTPConnection) -> Address:
-    """The address under which it reached us."""
-    return cast(Address, connection.scope["address"])
+def origin_of(connection: HTTPConnection) -> ServedOrigin:
+    """The origin under which it reached us."""
+    return cast(ServedOrigin, connection.scope["origin"])

@@ -16,7 +16,7 @@ from holdfast.gateway.devices import YEAR_MS, name_of
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import QueryShape, find_session, parse_body, parse_query, session_of
 from holdfast.gateway.responses import json_response
-from holdfast.gateway.state import Gateway, address_of, device_of, gateway_of
+from holdfast.gateway.state import Gateway, device_of, gateway_of, origin_of
 from holdfast.schemas.devices import (
     AwaySummary,
     DeviceList,
@@ -60,7 +60,7 @@ async def log_in(request: Request) -> Response:
     with suppress(OSError):
         sign_in_file(Path(gateway.home) / "run", given.code).unlink(missing_ok=True)
     found = json_response(LoggedIn(device.id, device.name), status=202)
-    found.headers["set-cookie"] = address_of(request).set_cookie(secret, YEAR_SECONDS)
+    found.headers["set-cookie"] = origin_of(request).set_cookie(secret, YEAR_SECONDS)
     return found
 
 
@@ -70,7 +70,7 @@ async def log_out(request: Request) -> Response:
     gateway = gateway_of(request)
     device = await _revoke(gateway, device_of(request), request)
     found = json_response(LoggedIn(device.id, device.name), status=202)
-    found.headers["set-cookie"] = address_of(request).set_cookie("", 0)
+    found.headers["set-cookie"] = origin_of(request).set_cookie("", 0)
     return found
 
 

@@ -6,9 +6,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast import __version__
+from holdfast.gateway.dashboard_files import FOLDERS, PAGES
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.responses import json_response
-from holdfast.gateway.site import FOLDERS, PAGES
 from holdfast.gateway.state import gateway_of
 from holdfast.schemas.devices import Build
 
@@ -19,14 +19,14 @@ routes = Routes("pages")
 async def build(request: Request) -> Response:
     """Which dashboard is served, without a credential."""
     gateway = gateway_of(request)
-    gateway.site.look()
-    return json_response(Build(__version__, gateway.site.build))
+    gateway.dashboard.refresh()
+    return json_response(Build(__version__, gateway.dashboard.build))
 
 
 async def page(request: Request) -> Response:
     """A page, or a file that pages are made of."""
     gateway = gateway_of(request)
-    return gateway.site.answer(request)
+    return gateway.dashboard.response(request)
 
 
 for name in sorted(PAGES | FOLDERS):

@@ -1,4 +1,4 @@
-"""What a gateway that runs in the foreground says to the person who started it."""
+"""What a gateway that runs in the foreground prints for the person who started it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Greeting:
-    """What somebody who sits in front wants."""
+class Welcome:
+    """What is printed at the start, and whether a browser is opened."""
 
     browser: bool
 
@@ -30,10 +30,10 @@ class Greeting:
         """A one-time code is for eyes: where no terminal is, it would stay in somebody's log."""
         return self.browser or sys.stdout.isatty()
 
-    async def give(self, home: Home, gateway: Gateway) -> None:
+    async def show(self, home: Home, gateway: Gateway) -> None:
         """Say what can be done now, and open a browser where one is wanted."""
         link = await sign_in_link(gateway) if self.link else ""
-        greet(home, gateway, link)
+        print_welcome(home, gateway, link)
         if self.browser and link:
             show_in_browser(home, link)
 
@@ -70,8 +70,8 @@ def show_in_browser(home: Home, link: str) -> None:
         threading.Thread(target=open_in_browser, args=(home.run, link), daemon=True).start()
 
 
-def greet(home: Home, gateway: Gateway, link: str) -> None:
-    """Say to whoever sits in front what can be done now."""
+def print_welcome(home: Home, gateway: Gateway, link: str) -> None:
+    """Print where it runs and what can be done now."""
     program = _program(home)
     dashboard = f"In a browser, once and within 10 minutes: {link}\nLater: " if link else "In a browser: "
     sys.stdout.write(

@@ -12,7 +12,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.gateway.site import Site, is_public
+from holdfast.gateway.dashboard_files import DashboardFiles, is_public
 from tests.e2e.gateway import GatewayProcess
 
 INDEX = b"<!doctype html><title>Holdfast</title>"
@@ -34,28 +34,28 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def ask(site: Site, path: str, **headers: str) -> Response:
+def ask(files: DashboardFiles, path: str, **headers: str) -> Response:
     sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope: dict[str, Any] = {"type": "http", "method": "GET", "path": path, "headers": sent, "query_string": b""}
-    return site.answer(Request(scope))
+    return files.response(Request(scope))
 
 
 @pytest.mark.parametrize(
     "path", ["/", "/s/0123456789abcdef", "/s/x/y", "/tasks", "/tasks/x", "/settings/x", "/home", "/s/../x"]
 )
 def test_every_page_is_the_shell(root: Path, path: str) -> None:
-    answer = ask(Site(root), path)
+    answer = ask(DashboardFiles(root), path)
     assert (answer.status_code, answer.body) == (200, INDEX)
     assert answer.headers["cache-control"] == "no-cache"
     assert answer.headers["content-type"].startswith("text/html")
 
 
 def test_hashed_assets_are_kept_for_ever_and_packed(root: Path) -> None:
-    site = Site(root)
-    plain = ask(site, "/assets/app-4f2a.js")
+    files = DashboardFiles(root)
+    plain = ask(files, "/assets/app-4f2a.js")
     assert plain.body == SCRIPT and plain.headers["content-type"].startswith("text/javascript")
     assert plain.headers["cache-control"] == "public, max-age=31536000, immutable"
-    packed = ask(site, "/assets/app-4f2a.js", accept_encoding="gzip, br")
+    packed = ask(files, "/assets/app-4f2a.js", accept_encoding="gzip, br")
     assert packed.headers["content-encoding"] == "gzip"
     assert gzip.decompress(bytes(packed.body)) == SCRIPT
 
@@ -74,19 +74,19 @@ def test_hashed_assets_are_kept_for_ever_and_packed(root: Path) -> None:
     ],
 )
 def test_it_is_packed_for_those_who_want_that(root: Path, said: str, packed: bool) -> None:
-    answer = ask(Site(root), "/assets/app-4f2a.js", accept_encoding=said)
+    answer = ask(DashboardFiles(root), "/assets/app-4f2a.js", accept_encoding=said)
     assert ("content-encoding" in answer.headers) is packed
 
 
 def test_who_has_it_already_is_told_so(root: Path) -> None:
-    site = Site(root)
-    first = ask(site, "/")
-    again = ask(site, "/", if_none_match=f'"other", W/{first.headers["etag"]}')
+    files = DashboardFiles(root)
+    first = ask(files, "/")
+    again = ask(files, "/", if_none_match=f'"other", W/{first.headers["etag"]}')
     assert (again.status_code, again.body) == (304, b"")
     assert again.headers["etag"] == first.headers["etag"]
     (root / "index.html").write_bytes(INDEX + b"new")
     os.utime(root / "build.json", ns=(1, 1))
-    assert ask(site, "/", if_none_match=first.headers["etag"]).status_code == 200
+    assert ask(files, "/", if_none_match=first.headers["etag"]).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_who_has_it_already_is_told_so(root: Path) -> None:
     ],
 )
 def test_a_path_trick_finds_nothing(root: Path, path: str) -> None:
-    answer = ask(Site(root), path)
+    answer = ask(DashboardFiles(root), path)
     assert answer.status_code == 404 and answer.headers["cache-control"] == "no-store"
 
 
@@ -117,37 +117,37 @@ def test_nothing_else_is_public(path: str) -> None:
 
 
 def test_files_beside_the_page(root: Path) -> None:
-    site = Site(root)
+    files = DashboardFiles(root)
     for path, kind in (("/manifest.webmanifest", "application/manifest+json"), ("/icon.svg", "image/svg+xml")):
-        answer = ask(site, path)
+        answer = ask(files, path)
         assert is_public(path) and answer.status_code == 200 and answer.headers["cache-control"] == "no-cache"
         assert answer.headers["content-type"].startswith(kind)
 
 
 def test_the_build_is_known_and_a_new_one_is_noticed(root: Path) -> None:
-    site = Site(root)
-    site.look()
-    assert site.build == "abc"
+    files = DashboardFiles(root)
+    files.refresh()
+    assert files.build == "abc"
     (root / "build.json").write_text('{"build": "def"}')
     os.utime(root / "build.json", ns=(5, 5))
-    site.look()
-    assert site.build == "def"
+    files.refresh()
+    assert files.build == "def"
 
 
 def test_files_that_come_after_the_first_look_are_found(root: Path) -> None:
-    site = Site(root)
-    assert ask(site, "/assets/late-77.js").status_code == 404
+    files = DashboardFiles(root)
+    assert ask(files, "/assets/late-77.js").status_code == 404
     (root / "assets" / "late-77.js").write_text("1")
     os.utime(root / "assets", ns=(7, 7))
-    assert ask(site, "/assets/late-77.js").status_code == 200
+    assert ask(files, "/assets/late-77.js").status_code == 200
 
 
 def test_without_a_build_the_page_says_how_to_make_one(tmp_path: Path) -> None:
-    site = Site(tmp_path / "nothing")
-    answer = ask(site, "/s/x")
+    files = DashboardFiles(tmp_path / "nothing")
+    answer = ask(files, "/s/x")
     assert answer.status_code == 200 and b"make web" in bytes(answer.body)
-    assert site.build == ""
-    assert ask(site, "/assets/app.js").status_code == 404
+    assert files.build == ""
+    assert ask(files, "/assets/app.js").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/", "/s/x", "/assets/no-such-file.js", "/healthz", "/v1/build", "/v1/status"])

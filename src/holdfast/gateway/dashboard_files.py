@@ -62,7 +62,7 @@ class File:
         return self.packed
 
 
-class Site:
+class DashboardFiles:
     """The built dashboard in a directory; it may be missing, and it may be built anew at any time."""
 
     def __init__(self, root: Path = STATIC) -> None:
@@ -71,7 +71,7 @@ class Site:
         self._listed: tuple[int, ...] = ()
         self.build = ""
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """List the files, unless that was done for this very build."""
         now = tuple(_changed(self._root / name) for name in ("", "assets", "build.json"))
         if now != self._listed:
@@ -86,9 +86,9 @@ class Site:
         found = [path for path in sorted(root.rglob("*")) if path.is_file() and path.resolve().is_relative_to(root)]
         return {f"/{path.relative_to(root).as_posix()}": _file(path, root) for path in found if path.suffix != ".map"}
 
-    def answer(self, request: Request) -> Response:
+    def response(self, request: Request) -> Response:
         """The file of that name; at the address of a page the shell of all pages."""
-        self.look()
+        self.refresh()
         path = str(request.scope["path"])
         file = self._files.get("/index.html" if is_page(path) else path)
         if file is not None:

@@ -1,4 +1,4 @@
-"""The house: the last hours in numbers, the doctor's findings, the retention rules."""
+"""The last hours in numbers, the doctor's findings, the retention rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from holdfast.tasks.prune import Prunable
 
 STEP_MS = 30 * 60_000
 SHOWN = 100
-routes = Routes("house")
+routes = Routes("admin")
 
 
 class OverviewQuery(QueryShape, frozen=True):

@@ -1,4 +1,4 @@
-"""Addresses: the exact origins under which browsers reach this gateway.
+"""The exact origins under which browsers reach this gateway.
 
 Its own on loopback, and those of `[gateway] public_urls`, which a TLS proxy or a tailnet serves. The Host of
 a request says which of them was used; nothing that a proxy adds (`X-Forwarded-…`) is believed.
@@ -15,10 +15,10 @@ USUAL_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """What a page that came from there says of itself, and the cookie that it gets."""
+class ServedOrigin:
+    """What pages that were loaded from there send as `Origin`, and the cookie that they get."""
 
-    origins: frozenset[bytes]
+    pages: frozenset[bytes]
     cookie: str
     """Browsers do not tell ports apart where cookies are concerned, so its name does: by the port they see."""
     secure: bool = False
@@ -29,11 +29,11 @@ class Address:
         return f"{self.cookie}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{flags}"
 
 
-def addresses(port: int, public_urls: Iterable[str]) -> dict[bytes, Address]:
-    """All of them, by their Host."""
+def served_origins(port: int, public_urls: Iterable[str]) -> dict[bytes, ServedOrigin]:
+    """Return all of them, by their Host."""
     found = {_host(url): _public(url) for url in public_urls}
     hosts = [f"{name}:{port}".encode() for name in LOOPBACK]
-    own = Address(frozenset(b"http://" + host for host in hosts), f"holdfast_{port}")
+    own = ServedOrigin(frozenset(b"http://" + host for host in hosts), f"holdfast_{port}")
     return found | dict.fromkeys(hosts, own)
 
 
@@ -41,9 +41,9 @@ def _host(url: str) -> bytes:
     return urlsplit(url).netloc.encode()
 
 
-def _public(url: str) -> Address:
+def _public(url: str) -> ServedOrigin:
     """`__Host-` keeps other machines of the same domain from planting a cookie; browsers want TLS for it."""
     split = urlsplit(url)
     secure = split.scheme == "https"
     name = f"holdfast_{split.port or USUAL_PORTS[split.scheme]}"
-    return Address(frozenset({url.encode()}), f"__Host-{name}" if secure else name, secure)
+    return ServedOrigin(frozenset({url.encode()}), f"__Host-{name}" if secure else name, secure)

@@ -1,0 +1,152 @@
+"""Connections: how many there may be, and how long one may stay without showing a credential.
+
+Uvicorn has limits of its own, but none that tells connections with a credential from those without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
+
+from holdfast import __version__
+from holdfast.gateway import dashboard_files
+
+MAX_CONNECTIONS = 1_200
+RESERVED_FILES = 256
+"""Files that are not connections: the database, output of commands, models, tools."""
+MAX_UNAUTHENTICATED = 16
+UNAUTHENTICATED_SECONDS = 5.0
+GRACE_SECONDS = 0.25
+"""For so long a new connection is not counted: many clients may connect at once, and their headers take a moment."""
+HEAD_LIMIT = 64 * 1024
+WRITE_BUFFER_BYTES = 64 * 1024
+"""With more than this unsent, whoever writes waits."""
+TOO_MANY = b"503 Service Unavailable\r\nretry-after: 1"
+Client = tuple[str, int]
+SECURITY_HEADERS = [
+    (b"holdfast-version", __version__.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+    (
+        b"content-security-policy",
+        b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; form-action 'self'",
+    ),
+]
+PAGE_HEADERS = [header for header in SECURITY_HEADERS if header[0] != b"cache-control"]
+"""The page's files say themselves how long they may be kept."""
+
+
+class ConnectionLimits:
+    """Counts the connections that have not shown a credential, and closes those that do not show one in time."""
+
+    def __init__(self, *, open_files: int) -> None:
+        self.max_connections = max(MAX_UNAUTHENTICATED, min(MAX_CONNECTIONS, open_files - RESERVED_FILES))
+        self._timers: dict[Client, asyncio.TimerHandle] = {}
+        self._counted: set[Client] = set()
+
+    def opened(self, client: Client, connection: HttpConnection) -> None:
+        """Wait for its credential."""
+        timer = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._count, client, connection)
+        self._timers[client] = timer
+
+    def identified(self, client: Client) -> None:
+        """Wait no longer: it showed a credential, or was closed."""
+        timer = self._timers.pop(client, None)
+        if timer is not None:
+            timer.cancel()
+        self._counted.discard(client)
+
+    def _count(self, client: Client, connection: HttpConnection) -> None:
+        """Give it a few seconds more, unless there are too many like it."""
+        if len(self._counted) >= MAX_UNAUTHENTICATED:
+            self.identified(client)
+            connection.reject(TOO_MANY)
+            return
+        self._counted.add(client)
+        left = UNAUTHENTICATED_SECONDS - GRACE_SECONDS
+        self._timers[client] = asyncio.get_running_loop().call_later(left, connection.transport.close)
+
+
+class WebSocketConnection(WebSocketsSansIOProtocol):
+    """A WebSocket connection that streams can wait for."""
+
+    async def ready(self) -> None:
+        """Return when it takes more."""
+        await self.writable.wait()
+
+    def handle_connect(self, event: Request) -> None:
+        """The application is called with a scope that names its connection."""
+        super().handle_connect(event)
+        if self.handshake_initiated and not self.close_sent:
+            self.scope["connection"] = self  # type: ignore[typeddict-unknown-key]
+
+
+class HttpConnection(HttpToolsProtocol):
+    """A connection: counted from its first byte, and cut when it does not show a credential in time."""
+
+    def __init__(self, limits: ConnectionLimits, **uvicorn_arguments: Any) -> None:
+        super().__init__(**uvicorn_arguments)
+        self._limits = limits
+        self._head: int | None = None
+        """How much of a request's head has come, while it is not complete."""
+
+    async def ready(self) -> None:
+        """Return when it takes more."""
+        await self.flow.drain()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take it, or refuse it if there are too many."""
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        if len(self.connections) > self._limits.max_connections or self.client is None:
+            self.reject(TOO_MANY)
+        else:
+            self._limits.opened(self.client, self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Count it no more."""
+        self._uncount()
+        super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self) -> None:
+        """From here on it is a socket's connection: the guard accepts or closes it."""
+        self._uncount()
+        super().handle_websocket_upgrade()
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._head = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Its head is here."""
+        self._head = None
+        self.scope["connection"] = self  # type: ignore[typeddict-unknown-key]
+        super().on_headers_complete()
+        if dashboard_files.is_public(self.scope.get("path", "")):  # an upgrade has none yet
+            self.cycle.default_headers = PAGE_HEADERS
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, but no head without an end."""
+        super().data_received(data)
+        if self._head is not None:
+            self._head += len(data)
+            if self._head > HEAD_LIMIT and not self.transport.is_closing():
+                self.reject(b"431 Request Header Fields Too Large")
+
+    def reject(self, status: bytes) -> None:
+        """Close it, and say why."""
+        headers = b"".join(b"%b: %b\r\n" % header for header in SECURITY_HEADERS)
+        self.transport.write(b"HTTP/1.1 %b\r\ncontent-length: 0\r\nconnection: close\r\n%b\r\n" % (status, headers))
+        self.transport.close()
+
+    def _uncount(self) -> None:
+        if self.client is not None:
+            self._limits.identified(self.client)
