@@ -61,6 +61,8 @@ class Listener:
         with connect(self._gateway.port) as self._socket:
             self._socket.sendall(head("GET", f"{self._path}?after={after}", headers))
             with self._socket.makefile("rb") as stream:
+                if b" 200 " not in stream.readline():
+                    return  # a gateway that starts or ends may send it away
                 self.connections += 1
                 kind = b""
                 for line in stream:

@@ -12,6 +12,7 @@ from email.utils import format_datetime
 import pytest
 
 from holdfast.models.provider import Provider, ProviderModel
+from tests.eventually import PATIENCE
 from tests.provider.asking import KEY, ask, asking, provider, refused
 from tests.provider.loopback import (
     Answer,
@@ -245,16 +246,33 @@ async def test_signs_of_life_are_no_words(server: Loopback, wire: Wire, said: li
     await model.close()
 
 
-async def test_a_slow_listener_is_not_a_quiet_provider(server: Loopback, wire: Wire) -> None:
-    model = ProviderModel(replace(provider(server, wire), quiet_seconds=1.0), "loopback")
+class FastLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock can be put forward."""
+
+    ahead = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead
+
+
+def test_a_slow_listener_is_not_a_quiet_provider(server: Loopback, wire: Wire) -> None:
+    model = ProviderModel(replace(provider(server, wire), quiet_seconds=PATIENCE), "loopback")
     server.script(Reply(Text(["a", "b", "c"])))
-    heard = []
-    async with aclosing(model.stream(asking())) as pieces:
-        async for piece in pieces:
-            heard.append(piece.text)
-            await asyncio.sleep(1.2 if piece.text == "a" else 0)
-    assert heard[-1] == "abc"
-    await model.close()
+    loop = FastLoop()
+
+    async def listen() -> list[str]:
+        heard = []
+        async with aclosing(model.stream(asking())) as pieces:
+            async for piece in pieces:
+                heard.append(piece.text)
+                if piece.text == "a":
+                    loop.ahead += 2 * PATIENCE
+                    await asyncio.sleep(0)
+        await model.close()
+        return heard
+
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        assert runner.run(listen())[-1] == "abc"
 
 
 async def test_slow_is_not_silent(server: Loopback, wire: Wire) -> None:

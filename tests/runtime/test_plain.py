@@ -28,9 +28,26 @@ def test_colours_stay_for_a_screen() -> None:
     assert coloured(b"a\x1b[31mred\x1b[0m\x1b]0;t\x07b") == "a\x1b[31mred\x1b[0mb"
 
 
-@pytest.mark.parametrize("piece", [b"x", b"\x1b[", b"\x1b[1", b"\x1b]", b"a\r", b"\r", b"\x9b1", b"\xc2\x9b"])
-def test_a_megabyte_of_anything_is_read_in_one_go(piece: bytes) -> None:
-    data = piece * ((1 << 20) // len(piece))
-    plain(data)
-    coloured(data)
-    whole(data)
+@pytest.mark.parametrize(
+    ("piece", "shown", "unfinished"),
+    [
+        (b"x", "x", b""),
+        (b"\x1b[", "", b"\x1b["),
+        (b"\x1b[1", "1", b"\x1b[1"),
+        (b"\x1b]", "", b"\x1b]"),
+        (b"\r", "", b""),
+        (b"\x9b1", "\ufffd1", b""),
+        (b"\xc2\x9b", "", b""),
+    ],
+)
+def test_a_megabyte_of_anything_is_read_in_one_go(piece: bytes, shown: str, unfinished: bytes) -> None:
+    count = (1 << 20) // len(piece)
+    data = piece * count
+    assert plain(data) == coloured(data) == shown * count
+    assert whole(data) + unfinished == data
+
+
+def test_of_a_megabyte_that_was_overwritten_the_last_is_shown() -> None:
+    data = b"a\r" * (1 << 19)
+    assert plain(data) == coloured(data) == "a"
+    assert whole(data) == data
