@@ -1,4 +1,4 @@
-"""The contract with more examples. A module of its own, since schemathesis takes seconds to collect it."""
+"""The contract at every boundary and with more examples; schemathesis takes seconds to collect it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 import schemathesis
 
 from tests.e2e.gateway import GatewayProcess
-from tests.gateway.test_contract import check, tried, with_examples
+from tests.gateway.test_contract import check, operations, with_examples
 
 
 @pytest.mark.proof
-@tried.parametrize()
+@operations(every_boundary=True).parametrize()
 @with_examples(50)
 def test_contract_at_length(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None:
     check(case, gateway)
