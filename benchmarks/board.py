@@ -91,7 +91,7 @@ class Bench:
         """What the dispatcher does when it starts a card: the run, its session, its task, its first words."""
         card = await self.cards.get(self.ready.pop())
         found = WorkspaceState(Path("/tmp"), "a scratch directory")
-        assert await self.dispatcher.starter.begin_run(
+        assert await self.dispatcher.runs.begin(
             card, SessionChoice(), found, FirstInput("You work on a card.", card.body)
         )
         self.claimed.append(card.id)
@@ -196,9 +196,7 @@ async def _race(report: Report, bench: Bench) -> None:
         card = await bench.cards.get(id)
         words = FirstInput("You work on a card.", card.body)
         with contextlib.suppress(Conflict):
-            got = await bench.dispatcher.starter.begin_run(
-                card, SessionChoice(), WorkspaceState(Path("/tmp"), ""), words
-            )
+            got = await bench.dispatcher.runs.begin(card, SessionChoice(), WorkspaceState(Path("/tmp"), ""), words)
             won += got
 
     for id in wanted:

@@ -121,7 +121,7 @@ class BoardRig:
             sessions=self.sessions,
             profiles=self.profiles,
             clock=self.clock,
-            watch=RunTimer(lambda: self.seconds),
+            timer=RunTimer(lambda: self.seconds),
         )
         self.runner = Runner(
             self.store,
@@ -173,6 +173,7 @@ class BoardRig:
 
     async def look(self) -> None:
         await self.dispatcher.run_once()
+        await self.dispatcher.clean_workspaces()
 
     async def card(self, card: str) -> Card:
         return await self.cards.get(card)

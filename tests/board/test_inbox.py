@@ -72,7 +72,7 @@ async def test_a_block_that_only_a_fresh_session_can_end_says_so(rig: BoardRig, 
     await rig.sessions.delete(run.session, rig.caller())
     (entry,) = await inbox.entries()
     assert entry.commands == [f"holdfast card unblock {CARD} --fresh", f"holdfast card edit {CARD} --resume auto"]
-    why = await rig.dispatcher.starter.why_not(await rig.card(CARD))
+    why = await rig.dispatcher.startable.why_not(await rig.card(CARD))
     assert f"holdfast card unblock {CARD} --fresh" in why and "was deleted" in why
 
 

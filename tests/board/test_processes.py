@@ -75,7 +75,7 @@ async def test_a_fresh_start_waits_for_a_command_that_does_not_want_to_end(home:
     async with asyncio.timeout(30):
         while not (await rig.store.task(row.id)).stop_by:
             await asyncio.sleep(0.01)
-    why = await rig.dispatcher.starter.why_not(await rig.card(CARD))
+    why = await rig.dispatcher.startable.why_not(await rig.card(CARD))
     if alive(row.pid):  # it is given some seconds before it is killed
         assert f"The old worker is not gone yet: its command (task {row.id}) is being ended." in why
     await rig.until(CARD, lambda card: len(card.runs) == 2)

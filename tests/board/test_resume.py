@@ -224,7 +224,7 @@ async def test_no_run_begins_in_a_session_in_which_a_person_has_a_turn(rig: Boar
     await rig.look()
     card = await rig.card(CARD)
     assert card.run is None
-    assert f"turn 2 of session {hand.session} has not ended" in await rig.dispatcher.starter.why_not(card)
+    assert f"turn 2 of session {hand.session} has not ended" in await rig.dispatcher.startable.why_not(card)
     await hand.end()
     card, _ = await next_run(rig)
     assert card.run is not None and card.run.started.session == hand.session

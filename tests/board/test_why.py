@@ -37,7 +37,7 @@ async def why(rig: BoardRig, card: str = CARD) -> str:
     await rig.look()
     state = await rig.card(card)
     assert state.run is None
-    return why_card(state, await rig.dispatcher.starter.why_not(state), None, now=rig.clock.now())[0].text
+    return why_card(state, await rig.dispatcher.startable.why_not(state), None, now=rig.clock.now())[0].text
 
 
 async def one_that_runs(rig: BoardRig, card: str = OTHER, **more: Any) -> None:

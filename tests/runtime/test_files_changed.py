@@ -47,7 +47,7 @@ async def test_what_tools_report_is_listed(
     own: list[AnyTool] = [*file_tools(), *command_tools(none, none, SystemClock()), Recall(none).tool]
     own += [
         *WorkerTools(none, none, none, none).tools,
-        InboxReader(none, cards=none, starter=none, profiles=none, clock=none).tool,
+        InboxReader(none, cards=none, startable=none, profiles=none, clock=none).tool,
     ]
     watched = Agent(UnavailableModel("unknown_model", ""), TurnLimits(), own_tools=own).watched_tools
     assert await task_log._files(session, turn, watched) == files

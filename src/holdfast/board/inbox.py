@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from holdfast.board.cards import Cards
-from holdfast.board.starter import Starter
+from holdfast.board.startable import StartableCards
 from holdfast.clock import Clock
 from holdfast.domain.card_advice import Advice
 from holdfast.domain.errors import Corrupt
@@ -28,10 +28,12 @@ from holdfast.store.rows import CardRow, FailedTurn, TitledWait
 class InboxReader:
     """Reads what waits for a person."""
 
-    def __init__(self, store: Store, *, cards: Cards, starter: Starter, profiles: Profiles, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, *, cards: Cards, startable: StartableCards, profiles: Profiles, clock: Clock
+    ) -> None:
         self._store = store
         self._cards = cards
-        self._starter = starter
+        self._startable = startable
         self._profiles = profiles
         self._clock = clock
 
@@ -41,7 +43,7 @@ class InboxReader:
         found += [_of_failed_turn(row) for row in await self._store.failed_turns()]
         for row in await self._store.cards.for_people(list(self._profiles.names)):
             try:
-                advice = await self._starter.advice(await self._cards.get(row.id))
+                advice = await self._startable.advice(await self._cards.get(row.id))
             except Corrupt as error:  # its stream cannot be read; the others are listed
                 advice = Advice("card_not_startable", error.message, ["holdfast doctor"])
             if advice is not None:

@@ -148,7 +148,7 @@ async def list_cards(request: Request) -> Response:
     )
     rows = await gateway.store.cards.cards(wanted, offset=query.offset, limit=query.limit)
     waiting = [row.id for row in rows if row.status in ("todo", "ready")][:EXPLAINED] if query.why else []
-    reasons = await gateway.dispatcher.starter.why_not_started([await gateway.cards.get(card) for card in waiting])
+    reasons = await gateway.dispatcher.startable.why_not_started([await gateway.cards.get(card) for card in waiting])
     following = query.offset + query.limit if len(rows) == query.limit else None
     return json_response(CardPage([_view(row) for row in rows], following, reasons))
 
@@ -204,7 +204,7 @@ async def _detail(gateway: Gateway, id: str) -> CardDetail:
         children=[_view(one) for one in await gateway.store.cards.children(card.id)],
         followers=list(card.followers),
         runs=runs,
-        why=await gateway.dispatcher.starter.why_not(card),
+        why=await gateway.dispatcher.startable.why_not(card),
         kept=await gateway.cards.unsaved_work(card) if card.status == "archived" else "",
         limits=[] if card.rights is None else describe(card.rights),
     )
@@ -216,7 +216,7 @@ async def why_not_card(request: Request) -> Response:
     gateway = gateway_of(request)
     row = await card_of(request)
     card = await gateway.cards.get(row.id)
-    reason, now = await gateway.dispatcher.starter.why_not(card), gateway.clock.now()
+    reason, now = await gateway.dispatcher.startable.why_not(card), gateway.clock.now()
     run = card.run
     session = await gateway.sessions.get(run.started.session) if run is not None else None
     sentences = why_card(card, reason, session, now=now)
@@ -231,7 +231,7 @@ async def card_context(request: Request) -> Response:
     gateway = gateway_of(request)
     row = await card_of(request)
     card = await gateway.cards.get(row.id)
-    choice, said = await gateway.dispatcher.starter.preview(card)
+    choice, said = await gateway.dispatcher.runs.preview(card)
     last = choice.resumes
     shape = CardContext(
         card=card.id,

@@ -118,9 +118,9 @@ async def test_the_query_and_the_rule_agree(tmp_path: Path, config: str, seed: i
         ids = await a_house(rig, random.Random(seed), clock.now())
         cards = [await rig.card(id) for id in ids]
         startable = {
-            card.id for card in cards if card.status == "ready" and not await rig.dispatcher.starter.why_not(card)
+            card.id for card in cards if card.status == "ready" and not await rig.dispatcher.startable.why_not(card)
         }
-        room = await rig.dispatcher.starter.capacity()
+        room = await rig.dispatcher.startable.capacity()
         wanted = room.wanted(exclude=[])
         found = [] if wanted is None else await rig.store.cards.to_start(wanted, now=clock.now())
         assert {row.id for row in found} <= startable

@@ -1,0 +1,297 @@
+"""The life of a run: one attempt of a worker at a card.
+
+    start   choose the session, prepare the workspace, begin: run, session, task and first input are one append
+    check   its turn goes on, or it takes too long, or it has ended: what that means for the card
+    end     by the board; workers and people end a run with a command about its card (`worker_tools.py`, `cards.py`)
+
+It keeps nothing in memory that the log does not say, apart from how long a run has worked (`run_timer.py`): a run that
+was open when the gateway died is open, its session's turn goes on by itself, and it is the same run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from dataclasses import dataclass
+
+from holdfast.board import workspace
+from holdfast.board.cards import CardChange, Cards
+from holdfast.board.run_timer import RunTimer
+from holdfast.clock import Clock
+from holdfast.domain.card import Card, Run
+from holdfast.domain.dispatch import (
+    REMINDER,
+    FirstInput,
+    RunVerdict,
+    SessionChoice,
+    choose_session,
+    earlier_runs,
+    first_input,
+    resumable,
+    run_verdict,
+    timed_out,
+)
+from holdfast.domain.events import AnyEvent, card_stream, session_stream
+from holdfast.domain.events.actor import THE_BOARD
+from holdfast.domain.events.card import (
+    CardBlocked,
+    CardEvent,
+    ResumePolicy,
+    RunFinished,
+    RunOutcome,
+    RunReminded,
+    RunStarted,
+)
+from holdfast.domain.events.parts import ForRun
+from holdfast.domain.events.session import InputReceived, NoteReceived, RunBound, SessionCreated, SessionRestored
+from holdfast.domain.session import Session
+from holdfast.domain.session_rules import title_from
+from holdfast.domain.summary_input import digest
+from holdfast.domain.text import duration
+from holdfast.profiles import Profiles
+from holdfast.sessions import Sessions
+from holdfast.settings import span_ms
+from holdfast.store.contract import Append, Store, Write
+from holdfast.store.rows import OpenRun
+from holdfast.tasks.log import run_started
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A card with its open run."""
+
+    card: Card
+    run: Run
+
+
+class Runs:
+    """Starts, checks and ends the runs of cards."""
+
+    def __init__(
+        self, store: Store, *, cards: Cards, sessions: Sessions, profiles: Profiles, clock: Clock, timer: RunTimer
+    ) -> None:
+        self._store = store
+        self._cards = cards
+        self._sessions = sessions
+        self._profiles = profiles
+        self._clock = clock
+        self._timer = timer
+        self._preparing = asyncio.Lock()  # two work trees of one repository are not made at once
+
+    # --- start ----------------------------------------------------------------------------------
+
+    async def start(self, card: Card) -> None:
+        """Begin a run of a card that may be started; block the card where that is not possible."""
+        choice, hand_over = await self._choose(card)
+        if choice.refused:
+            await self._block(card, f"its policy is `resume`, and that cannot be: {choice.refused}")
+            return
+        if choice.resumes is None and not await self._cards.end_processes(card, reason="a fresh start of its card"):
+            return  # the end of the last of them wakes the dispatcher
+        try:
+            async with self._preparing:
+                found = await asyncio.to_thread(
+                    workspace.prepare, card, self._cards.root, anew=choice.resumes is None or card.workspace_removed
+                )
+        except (workspace.Unusable, OSError) as error:
+            await self._block(card, f"its workspace cannot be used: {error}")
+            return
+        said = first_input(card, choice, found=found.words, hand_over=hand_over, now=self._clock.now())
+        await self.begin(card, choice, found, said)
+
+    async def begin(self, card: Card, choice: SessionChoice, found: workspace.WorkspaceState, said: FirstInput) -> bool:
+        """Start a run with its session, task and first input in one append, and return whether it began.
+
+        VersionConflict: somebody wrote to the card or to the session meanwhile.
+        """
+        if card.run is not None:
+            return False
+        number = len(card.runs) + 1
+        session = secrets.token_hex(8) if choice.resumes is None else choice.resumes.started.session
+        state = Session(session) if choice.resumes is None else await self._sessions.get(session)
+        if state.turn is not None:
+            return False  # a turn has just begun in it; its end wakes the dispatcher
+        task = secrets.token_hex(8)
+        run = RunStarted(
+            card=card.id,
+            run=number,
+            session=session,
+            task=task,
+            profile=card.profile,
+            resumed_run=0 if choice.resumes is None else choice.resumes.number,
+            after_turn=state.turns,
+            workspace=str(found.path),
+            workspace_state=found.words,
+            fresh_reason=choice.fresh_because,
+            rights=card.rights,
+        )
+        begins = _first_events(card, run, state, said)
+        writes = (
+            Write(card_stream(card.id), (run,), expect=card.version),
+            Write(session_stream(session), tuple(begins), expect=state.version),
+            run_started(card, task=task, session=session, cwd=str(found.path)),
+        )
+        await self._store.append(Append(writes, self._clock.now()))
+        how = f"resumes run {run.resumed_run}" if run.resumed_run else "a fresh session"
+        log.info("card %s: run %d in session %s, %s", card.id, number, session, how)
+        return True
+
+    async def _block(self, card: Card, reason: str) -> None:
+        block = CardBlocked(card=card.id, block_kind="capability", reason=reason, by=THE_BOARD)
+        await self._cards.write(CardChange(card, [block], THE_BOARD))
+
+    # --- which session --------------------------------------------------------------------------
+
+    async def preview(self, card: Card) -> tuple[SessionChoice, FirstInput]:
+        """Return which session the next run would continue, and its first input."""
+        choice, hand_over = await self._choose(card)
+        said = first_input(card, choice, found="not looked at yet", hand_over=hand_over, now=self._clock.now())
+        return choice, said
+
+    async def _choose(self, card: Card) -> tuple[SessionChoice, str]:
+        last = resumable(card)
+        choice = choose_session(card, self.resume_policy(card), missing=await self._why_not_resumable(last))
+        if choice.resumes is not None or not card.runs:
+            return choice, ""
+        said = "" if last is None else digest((await self._sessions.get(last.started.session)).visible_messages())
+        return choice, "\n".join(filter(None, (earlier_runs(card), said)))
+
+    def resume_policy(self, card: Card) -> ResumePolicy:
+        """Return the effective policy: the card's own, else its profile's, else that of the settings."""
+        return card.resume or self._profiles.resume_policy(card.profile)
+
+    async def why_resume_is_refused(self, card: Card) -> str:
+        """Return why the policy `resume` would block a blocked card again; empty if it would not."""
+        if card.status != "blocked":
+            return ""
+        return choose_session(
+            card, self.resume_policy(card), missing=await self._why_not_resumable(resumable(card))
+        ).refused
+
+    async def _why_not_resumable(self, run: Run | None) -> str:
+        """Return why the session of a run cannot be continued; empty if it can."""
+        if run is None:
+            return ""
+        state = await self._sessions.get(run.started.session)
+        if not state.exists:
+            return f"session {run.started.session} of run {run.number} was deleted"
+        if state.profile != run.started.profile:
+            return f"session {state.id} was given the profile {state.profile}, and run {run.number} had another"
+        if (
+            run.finished is not None
+            and state.chapter.number > 1
+            and state.chapter.after_turn >= run.finished.until_turn
+        ):
+            return f"session {state.id} was reset since run {run.number}"
+        return ""
+
+    # --- check and end --------------------------------------------------------------------------
+
+    def only(self, running: list[OpenRun]) -> None:
+        """Forget the times of runs that are not open any more."""
+        self._timer.only({(row.card, row.run) for row in running})
+
+    async def check(self, id: str) -> None:
+        """End the run of a card if its turn has ended, or if it takes too long; or remind its worker once."""
+        card, now = await self._cards.get(id), self._clock.now()
+        run = card.run
+        if run is None:
+            return
+        seen = _Open(card, run)
+        session = await self._sessions.get(run.started.session)
+        if not session.exists:
+            lost = f"its session {session.id} was deleted"
+            await self._end(seen, RunVerdict("lost", lost, counts=False), outcome="lost")
+            return
+        if session.turn is not None or session.queue:
+            await self._check_limits(seen, session, now)
+            return
+        last = session.last_turn
+        if last is None or session.turns <= run.started.after_turn:
+            return  # its first turn is about to begin
+        limit = card.max_attempts or self._profiles.settings.board.max_attempts
+        found = run_verdict(card, outcome=last.outcome, reason=last.reason, problem=last.problem, limit=limit, now=now)
+        if found.remind:
+            await self._remind(seen, session)
+        else:
+            await self._end(seen, found, outcome="stopped" if last.outcome == "stopped" else "failed")
+
+    async def _check_limits(self, seen: _Open, session: Session, now: int) -> None:
+        """End a run that takes too long, makes no progress, or waits for a person to resume it."""
+        card, rules = seen.card, self._profiles.settings.board
+        turn = session.turn
+        wait = None if turn is None else turn.wait
+        if wait is not None and wait.purpose == "resume":
+            await self._end(seen, RunVerdict("", wait.reason, block="needs_input"), outcome="stopped")
+            return
+        limit = card.max_attempts or rules.max_attempts
+        partial = await self._store.partial(session_stream(session.id))
+        sign = (session.version, 0 if partial is None else partial.at)
+        waits = turn is None or wait is not None or bool(turn.suspended)
+        worked, still = self._timer.look((card.id, seen.run.number), sign, waits=waits)
+        most = card.max_runtime_ms or span_ms(rules.max_runtime) or 0
+        if most and worked > most:
+            reason = f"it worked for {duration(worked)}, longer than max_runtime ({duration(most)})"
+            await self._end(seen, timed_out(card, "timeout", reason, limit=limit, now=now), outcome="failed")
+            return
+        frozen = span_ms(rules.frozen_after) or 0
+        if frozen and still > frozen and turn is not None and not turn.open_calls:
+            reason = f"nothing moved for {duration(still)} (frozen_after)"
+            await self._end(seen, timed_out(card, "frozen", reason, limit=limit, now=now), outcome="failed")
+
+    async def _remind(self, seen: _Open, session: Session) -> None:
+        """Ask the worker once to report on the card, in a turn of its own."""
+        card, run = seen.card.id, seen.run.number
+        asked = InputReceived(
+            input=f"nudge-{card}-{run}", text=REMINDER, mode="queue", by=THE_BOARD, source="reminder", ref=card
+        )
+        also = Write(session_stream(session.id), (asked,), expect=session.version)
+        nudged = RunReminded(card=card, run=run)
+        await self._cards.write(CardChange(seen.card, [nudged], THE_BOARD), also)
+
+    async def _end(self, seen: _Open, found: RunVerdict, *, outcome: RunOutcome) -> None:
+        card, run = seen.card.id, seen.run.number
+        events: list[CardEvent] = [
+            RunFinished(
+                card=card,
+                run=run,
+                outcome=outcome,
+                reason=found.reason,
+                failure=found.failure,
+                uses_attempt=found.counts,
+                retry_at=found.again_at,
+            )
+        ]
+        if found.block is not None:
+            events.append(CardBlocked(card=card, block_kind=found.block, reason=found.reason, by=THE_BOARD, run=run))
+        if await self._cards.write(CardChange(seen.card, events, THE_BOARD)):
+            log.info("card %s: run %d ended as %s: %s", card, run, outcome, found.reason)
+
+
+def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput) -> list[AnyEvent]:
+    """Return the events with which a run begins or continues its session."""
+    events: list[AnyEvent] = []
+    if not run.resumed_run:
+        born = SessionCreated(
+            session=run.session,
+            profile=card.profile,
+            cwd=run.workspace,
+            title=title_from(card.title),
+            by=THE_BOARD,
+            origin=ForRun(),
+            rights=card.rights,
+        )
+        events.append(born)
+    elif state.archived:
+        events.append(SessionRestored(by=THE_BOARD))
+    return [
+        *events,
+        RunBound(card=card.id, run=run.run, cwd=run.workspace, rights=card.rights),
+        NoteReceived(text=said.note, task=run.task),
+        InputReceived(
+            input=f"run-{card.id}-{run.run}", text=said.text, mode="queue", by=THE_BOARD, source="run", ref=card.id
+        ),
+    ]
