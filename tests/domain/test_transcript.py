@@ -1,0 +1,171 @@
+"""The fold that every client shows a session with: real logs in, the expected items out.
+
+The files in tests/golden/transcript are run by vitest too, for the dashboard's own fold. `--regenerate` writes the
+items and the state that are expected, to be read as a diff; `tests/record_transcripts.py` records the logs anew.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from holdfast.domain.events import Record, session_stream
+from holdfast.domain.session import Session
+from holdfast.domain.session_fold import evolve
+from holdfast.domain.transcript import Transcript
+from holdfast.domain.transcript_items import MessageItem, NoticeEvent, StepItem, TurnEndItem, WaitItem
+from holdfast.domain.transcript_text import notice_text
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "transcript"
+NAMES = sorted(path.stem for path in GOLDEN.glob("*.json"))
+Json = dict[str, Any]
+
+
+def load(name: str) -> Json:
+    found: Json = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def play(pieces: list[Json], transcript: Transcript | None = None) -> Transcript:
+    transcript = transcript or Transcript()
+    for piece in pieces:
+        if "event" in piece:
+            transcript.apply(msgspec.convert(piece, Record))
+        else:
+            transcript.apply_delta(**piece)
+    return transcript
+
+
+def records(name: str) -> list[Json]:
+    return [piece for piece in load(name)["input"] if "event" in piece]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_real_log_becomes_the_expected_items(name: str, request: pytest.FixtureRequest) -> None:
+    golden = load(name)
+    transcript = play(golden["input"])
+    found = {"items": msgspec.to_builtins(transcript.items), "state": transcript.state}
+    if request.config.getoption("--regenerate"):
+        text = json.dumps({"input": golden["input"], **found}, indent=1, ensure_ascii=False)
+        (GOLDEN / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        return
+    assert found["items"] == golden["items"]
+    assert found["state"] == golden["state"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_text_that_was_streamed_changes_nothing_in_the_end(name: str) -> None:
+    assert play(records(name)).items == play(load(name)["input"]).items
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_state_is_that_of_the_rules_after_every_event(name: str) -> None:
+    log = records(name)
+    session, transcript = Session(log[0]["event"]["session"]), Transcript()
+    for piece in log:
+        record = msgspec.convert(piece, Record)
+        session = evolve(session, record)
+        transcript.apply(record)
+        assert transcript.state == session.activity, record
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_items_stay_in_the_order_of_the_events_that_began_them(name: str) -> None:
+    versions = [item.version for item in play(load(name)["input"]).items]
+    assert versions == sorted(set(versions))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_changes_tell_a_client_everything(name: str) -> None:
+    """A client that knows only the changes has the same items."""
+    transcript, known = Transcript(), {}
+    for piece in load(name)["input"]:
+        changes = (
+            transcript.apply(msgspec.convert(piece, Record)) if "event" in piece else transcript.apply_delta(**piece)
+        )
+        for change in changes:
+            assert (change.kind == "added") == (change.item.version not in known)
+            known[change.item.version] = change.item
+            if change.kind == "removed":
+                del known[change.item.version]
+    assert [known[version] for version in sorted(known)] == transcript.items
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fold_may_begin_anywhere_in_the_log(name: str) -> None:
+    log = load(name)["input"]
+    for start in range(len(log)):
+        late = play(log[start:])
+        assert late.version == len(records(name)) or not late.version
+
+
+def test_streamed_text_is_added_once_and_in_order() -> None:
+    log = [piece for piece in load("crash")["input"] if "event" in piece]
+    asked = next(index for index, piece in enumerate(log) if piece["event"]["kind"] == "ModelRequested")
+    transcript = play(log[: asked + 1])
+    transcript.apply_delta(1, 1, offset=0, text="one ")
+    transcript.apply_delta(1, 1, offset=4, text="two ")
+    transcript.apply_delta(1, 1, offset=0, text="one two thr")
+    assert not transcript.apply_delta(1, 1, offset=0, text="one")
+    assert not transcript.apply_delta(1, 1, offset=99, text="far ahead")
+    assert not transcript.apply_delta(1, 2, offset=0, text="another step")
+    assert transcript.live_step is not None
+    assert transcript.live_step.text == "one two thr"
+
+
+def test_a_failed_model_call_keeps_what_it_said() -> None:
+    step = next(item for item in play(load("failed-call")["input"]).items if isinstance(item, StepItem))
+    assert step.state == "failed"
+    assert step.text == "half of an answer"
+    assert step.problem is not None
+
+
+def test_messages_say_what_became_of_them() -> None:
+    messages = [item for item in play(load("queue")["input"]).items if isinstance(item, MessageItem)]
+    found = {message.text: message.state for message in messages}
+    assert found["say first, reworded"] == "taken"
+    assert found["say second"] == "withdrawn"
+    assert found["say this joins"] == "joined"
+    assert found["say instead"] == "joined" or found["say instead"] == "taken"
+
+
+def test_waits_say_who_answered_what() -> None:
+    waits = [item for item in play(load("questions")["input"]).items if isinstance(item, WaitItem)]
+    assert [wait.answer and (wait.answer.answer, str(wait.answer.by), wait.answer.note) for wait in waits] == [
+        ("blue", "api", ""),
+        ("allow", "api", ""),
+        ("deny", "api", "not there"),
+    ]
+
+
+def test_commands_end_as_people_see_it() -> None:
+    steps = [item for item in play(load("commands")["input"]).items if isinstance(item, StepItem)]
+    calls = [call for step in steps for call in step.calls]
+    assert [(call.state, call.exit_code) for call in calls[:3]] == [("done", 0), ("failed", 3), ("started", None)]
+    assert calls[3].state == "stopped"
+
+
+def test_an_undone_turn_is_marked() -> None:
+    ends = [item for item in play(load("reset")["input"]).items if isinstance(item, TurnEndItem)]
+    assert [end.undone for end in ends] == [False, False, True]
+
+
+def test_every_notice_has_a_sentence() -> None:
+    """A new kind that nobody words fails here."""
+    events = Path(__file__).parent.parent / "golden" / "events"
+    for kind in get_args(NoticeEvent):
+        event = msgspec.json.decode((events / f"{kind.__name__}.json").read_bytes(), type=kind)
+        text = notice_text(event, clock=lambda at: f"time {at}")
+        assert text[0] not in " ." and text.endswith(".") and ".." not in text, text
+
+
+def test_events_of_other_streams_are_no_items() -> None:
+    events = Path(__file__).parent.parent / "golden" / "events"
+    event = json.loads((events / "TaskFinished.json").read_text())
+    transcript = Transcript()
+    piece = {"seq": 1, "stream": session_stream("s"), "version": 1, "at": 0, "event": event}
+    assert not transcript.apply(msgspec.convert(piece, Record))
