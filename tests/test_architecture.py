@@ -128,3 +128,14 @@ def test_only_the_task_log_builds_the_events_of_tasks() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in events
     }
     assert builders == {"tasks/log.py"}
+
+
+def test_a_class_name_means_one_thing() -> None:
+    """The command line is left out: its modules take their names from the verbs."""
+    places: dict[str, list[str]] = {}
+    for path in SOURCE.rglob("*.py"):
+        if path.relative_to(SOURCE).parts[0] != "cli":
+            classes = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ClassDef)]
+            for found in classes:
+                places.setdefault(found.name, []).append(path.name)
+    assert not {name: files for name, files in places.items() if len(files) > 1 and not name.startswith("_")}

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.processes.command import Ended
 from holdfast.processes.keeper import BLOCK
-from holdfast.processes.spool import Output, Window
+from holdfast.processes.spool import OutputFile, Window
 from tests.eventually import eventually
 from tests.processes.house import PYTHON, House, code
 
@@ -19,7 +19,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SLACK = 150 * MIB
 
 
-def pieces(output: Output, limit: int = MIB) -> list[Window]:
+def pieces(output: OutputFile, limit: int = MIB) -> list[Window]:
     found, offset = list[Window](), 0
     while (window := output.read(offset, limit)).next > offset:
         found.append(window)
@@ -207,7 +207,7 @@ async def test_a_flood_after_a_long_silence(house: House) -> None:
 
 
 def test_an_output_that_was_never_written(tmp_path: Path) -> None:
-    output = Output(tmp_path / "none", 0)
+    output = OutputFile(tmp_path / "none", 0)
     assert (output.size(), output.on_disk(), output.read(0, 9).data, output.tail(3).data) == (0, 0, b"", b"")
 
 

@@ -47,7 +47,7 @@ Shape = type[msgspec.Struct]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class ApiOperation:
     """What can be asked with one method at one path."""
 
     method: str
@@ -71,7 +71,7 @@ class Routes:
     """The operations of one module, and its routes that are not part of the API."""
 
     tag: str
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[ApiOperation] = field(default_factory=list)
     undocumented: list[Route] = field(default_factory=list)
 
     def get(
@@ -118,7 +118,7 @@ class Routes:
 
     def _add(self, method: str, path: str, handler: Handler, name: str, summary: str, **more: Any) -> None:
         more |= {"method": method, "path": path, "handler": handler, "name": name, "summary": summary}
-        self.operations.append(Operation(**more))
+        self.operations.append(ApiOperation(**more))
 
 
 def describe(parts: Iterable[Routes]) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def describe(parts: Iterable[Routes]) -> dict[str, Any]:
     }
 
 
-def _described(operation: Operation, tag: str) -> dict[str, Any]:
+def _described(operation: ApiOperation, tag: str) -> dict[str, Any]:
     responses = {str(operation.status): _success(operation)}
     responses |= {str(code): {"description": words} | _json(Error) for code, words in ERRORS.items()}
     found: dict[str, Any] = {
@@ -163,7 +163,7 @@ def _described(operation: Operation, tag: str) -> dict[str, Any]:
     return found
 
 
-def _success(operation: Operation) -> dict[str, Any]:
+def _success(operation: ApiOperation) -> dict[str, Any]:
     texts = {kind: {"schema": {"type": "string"}} for kind in operation.media}
     if operation.result is None:
         return {"description": "A text.", "content": texts}
@@ -171,7 +171,7 @@ def _success(operation: Operation) -> dict[str, Any]:
     return {"description": (operation.result.__doc__ or "").strip(), "content": found["content"] | texts}
 
 
-def _parameters(operation: Operation) -> list[dict[str, Any]]:
+def _parameters(operation: ApiOperation) -> list[dict[str, Any]]:
     names = Route(operation.path, operation.handler).param_convertors
     found: list[dict[str, Any]] = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names

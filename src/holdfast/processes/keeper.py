@@ -96,7 +96,7 @@ def sync_directory(path: str) -> None:
         os.close(directory)
 
 
-class Output:
+class CappedFile:
     """A file that the command writes; what is above the cap is given back from its middle."""
 
     def __init__(self, name: str, head: int, tail: int) -> None:
@@ -135,9 +135,9 @@ class Keeper:
         os.pwrite(self._entry, b" " * (ENTRY_BYTES - 1) + b"\n", 0)
         os.fsync(self._entry)
         head, tail = order["head"], order["tail"]
-        self._outputs = [Output("output.log", head, tail)]
+        self._outputs = [CappedFile("output.log", head, tail)]
         if order["stderr"] == "apart":
-            self._outputs.append(Output("stderr.log", head, tail))
+            self._outputs.append(CappedFile("stderr.log", head, tail))
         self._stdin = -1
         if order["stdin"] == "pipe":
             os.mkfifo("stdin", 0o600)

@@ -72,7 +72,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputFile:
     """A file that a command writes or wrote."""
 
     path: Path
@@ -165,11 +165,11 @@ class Spool:
         """The FIFO, if the command has one."""
         return self.path / "stdin"
 
-    def output(self, stream: Stream = "output") -> Output:
+    def output(self, stream: Stream = "output") -> OutputFile:
         """The output of the command."""
         claim = self.readable_claim()
         head = claim.head if claim is not None else 0
-        return Output(self.path / f"{stream}.log", head)
+        return OutputFile(self.path / f"{stream}.log", head)
 
     def cancel(self) -> bool:
         """Claim the directory in place of the keeper; return True if the keeper had not, and so starts no command."""

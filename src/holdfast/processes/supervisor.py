@@ -28,7 +28,7 @@ from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import KillReport, Member, find_members, kill_tree, members
 from holdfast.processes.launch import KeeperLauncher
 from holdfast.processes.output_sizes import OutputSizes
-from holdfast.processes.spool import OUTPUTS, Claim, Output, Spool, Stream, Window, clear_removed
+from holdfast.processes.spool import OUTPUTS, Claim, OutputFile, Spool, Stream, Window, clear_removed
 
 TICK_SECONDS = 1.0
 ALONE_SECONDS = 0.05
@@ -58,7 +58,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class DiskUsage:
     """The disk usage of the outputs, and the free space."""
 
     spooled: int
@@ -93,7 +93,7 @@ class Supervisor:
         self._sizes = OutputSizes(root)
         self._changed: set[str] = set()
         """Commands whose outputs may have grown since they were measured, besides all running ones."""
-        self._usage = Usage(0, 0)
+        self._usage = DiskUsage(0, 0)
         self._looked_at: float | None = None
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         clear_removed(root)
@@ -233,7 +233,7 @@ class Supervisor:
 
     # --- output ---------------------------------------------------------------------------------
 
-    def output(self, id: str, stream: Stream = "output") -> Output:
+    def output(self, id: str, stream: Stream = "output") -> OutputFile:
         """Return the output of a command."""
         return Spool(self.root, id).output(stream)
 
@@ -294,12 +294,12 @@ class Supervisor:
             live = {id: (watch.claim, watch.spool.path) for id, watch in self._live.items()}
             return await asyncio.to_thread(self._meter.read, live)
 
-    async def usage(self) -> Usage:
+    async def usage(self) -> DiskUsage:
         """Return the disk usage of the outputs."""
         disk = os.statvfs(self.root)
         changed = self._changed.union(self._starting, *map(_writers, self._live.values()))
         self._changed = set()  # what changes from here on is measured again
-        self._usage = Usage(await asyncio.to_thread(self._sizes.total, changed), disk.f_bavail * disk.f_frsize)
+        self._usage = DiskUsage(await asyncio.to_thread(self._sizes.total, changed), disk.f_bavail * disk.f_frsize)
         self._looked_at = asyncio.get_running_loop().time()
         return self._usage
 
@@ -390,11 +390,11 @@ def _close_pidfd(watch: _Watch) -> None:
         watch.pidfd = None
 
 
-def _over_its_cap(watch: _Watch) -> list[Output]:
+def _over_its_cap(watch: _Watch) -> list[OutputFile]:
     """Return outputs above their cap whose keepers are dead. Cheap for commands that are within their cap."""
     claim = watch.claim
     if claim.tail is None:
         return []
-    outputs = [Output(watch.spool.path / name, claim.head) for name in OUTPUTS]
+    outputs = [OutputFile(watch.spool.path / name, claim.head) for name in OUTPUTS]
     above = [output for output in outputs if output.on_disk() > claim.head + 2 * claim.tail]
     return above if above and not any(map(alive, claim.keepers)) else []

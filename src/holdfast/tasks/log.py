@@ -46,7 +46,7 @@ from holdfast.domain.session import Session, Turn
 from holdfast.domain.task import NEVER_STARTED, PREVIEW, end_note, task_of_left, task_title
 from holdfast.processes.command import CommandOutcome, NeverStarted
 from holdfast.processes.kill import Member
-from holdfast.processes.spool import Output
+from holdfast.processes.spool import OutputFile
 from holdfast.secrets import NO_SECRETS, Mask
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
 from holdfast.store.rows import EndedTask, SessionRow, TaskRow
@@ -321,7 +321,13 @@ def pruned(row: EndedTask, *, bytes: int, by: Actor) -> TaskPruned:
 
 
 def process_finished(
-    row: TaskRow, end: CommandOutcome, *, output: Output, left: tuple[Member, ...], changes: GitSnapshots, mask: Mask
+    row: TaskRow,
+    end: CommandOutcome,
+    *,
+    output: OutputFile,
+    left: tuple[Member, ...],
+    changes: GitSnapshots,
+    mask: Mask,
 ) -> TaskFinished:
     """Return the end of a command. `left` are its processes that still run. Blocks: it reads files."""
     task = row.id

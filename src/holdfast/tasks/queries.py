@@ -17,7 +17,7 @@ from holdfast.domain.events.actor import Actor
 from holdfast.domain.stale import Owner
 from holdfast.domain.task import INLINE, task_of_left
 from holdfast.processes.activity import Activity, NotYet
-from holdfast.processes.spool import Output, Window
+from holdfast.processes.spool import OutputFile, Window
 from holdfast.profiles import Profiles
 from holdfast.schemas.tasks import TaskView
 from holdfast.sessions import Caller, Sessions
@@ -176,7 +176,7 @@ class TaskQueries:
         last = b"".join(kept.splitlines(keepends=True)[-lines:])[-limit:]
         return Window(len(kept) - len(last), 0, last, len(kept))
 
-    def _readable(self, row: TaskRow) -> Output:
+    def _readable(self, row: TaskRow) -> OutputFile:
         """Return the file of its output. `Corrupt` if a command has replaced it by something else."""
         output = self._tasks.supervisor.output(row.id)
         if output.problem:

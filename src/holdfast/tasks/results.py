@@ -8,7 +8,7 @@ from typing import assert_never
 from holdfast.domain.events.task import CommandExited, CommandKilled, CommandLost, TaskEnd, TaskOutcome
 from holdfast.domain.task import PREVIEW, command_outcome
 from holdfast.processes.command import Ended, Lost
-from holdfast.processes.spool import Output
+from holdfast.processes.spool import OutputFile
 from holdfast.secrets import Mask
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.plain_text import plain
@@ -63,7 +63,7 @@ class OutputSummary:
     """Its last lines."""
 
 
-def summarise_output(output: Output, mask: Mask) -> OutputSummary:
+def summarise_output(output: OutputFile, mask: Mask) -> OutputSummary:
     """Read the output of an ended command. Blocks."""
     size = output.size()
     return OutputSummary(
