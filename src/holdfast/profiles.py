@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from holdfast.config import ConfigError, environment
-from holdfast.domain.compaction import CompactionRules
+from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.next_step import MINUTE_MS, TurnLimits
 from holdfast.domain.reset import ResetRules

@@ -14,7 +14,7 @@ from random import SystemRandom
 from typing import assert_never
 
 from holdfast.domain.commands import CompactSession, SessionCommand, UndoReset
-from holdfast.domain.compaction import CompactionRules
+from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import Record
 from holdfast.domain.events.chapter import SummaryWritten

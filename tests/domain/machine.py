@@ -27,7 +27,8 @@ from holdfast.domain.commands import (
     UndoReset,
     UndoTurn,
 )
-from holdfast.domain.compaction import Compact, CompactionRules, Trim, retry_at
+from holdfast.domain.compaction import Compact, Trim, retry_at
+from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.errors import Conflict, Fenced
 from holdfast.domain.events import AnyEvent, Record, session_stream
 from holdfast.domain.events.actor import THE_CLOCK, THE_RESET_CLOCK, TaskActor

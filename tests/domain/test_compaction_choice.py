@@ -6,7 +6,8 @@ import pytest
 
 from holdfast.domain.chapter import INTERRUPTED
 from holdfast.domain.commands import AnswerWait
-from holdfast.domain.compaction import Compact, CompactionRules
+from holdfast.domain.compaction import Compact
+from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events.chapter import SummaryFailed, SummaryRequested, SummaryStarted, SummaryWritten
 from holdfast.domain.events.problem import Problem, ProblemCode

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.domain.compaction import Compact, CompactionRules, Trim, size_after_summary
+from holdfast.domain.compaction import Compact, Trim, size_after_summary
+from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.events.chapter import SummaryFailed, SummaryWritten
 from holdfast.domain.events.parts import Call, Usage
 from holdfast.domain.events.problem import Problem

@@ -23,6 +23,7 @@ from holdfast.profiles import Profiles
 from holdfast.runtime.agent import Agent
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.heartbeat import HeartbeatFile
+from holdfast.runtime.network_mounts import NetworkMounts
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.runtime.tools.context import ToolContext
@@ -165,13 +166,16 @@ class ScriptedAgents(Agents):
         self.model = ScriptModel()
         self.limits = limits
         self.summary_seconds = 60.0
+        self.tools: list[AnyTool] = TOOLS
+        self.mounts = NetworkMounts()
 
     async def of(self, session: Session) -> Agent:
         return Agent(
             self.model,
             self.limits,
             rules={"*": "allow"},
-            own_tools=TOOLS,
+            own_tools=self.tools,
+            mounts=self.mounts,
             secrets=self._profiles.secrets,
             summary_seconds=self.summary_seconds,
         )

@@ -11,7 +11,8 @@ import pytest
 
 from holdfast.domain.chapter import INTERRUPTED
 from holdfast.domain.commands import AnswerWait, CompactSession, UndoReset, UndoTurn
-from holdfast.domain.compaction import Compact, CompactionRules
+from holdfast.domain.compaction import Compact
+from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import Record, session_stream
 from holdfast.domain.events.chapter import (

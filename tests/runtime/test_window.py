@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.compaction import LimitSource
+from holdfast.domain.context_limits import LimitSource
 from holdfast.domain.events.session import TurnFinished
 from holdfast.domain.session import Session
 from holdfast.models.model import Model

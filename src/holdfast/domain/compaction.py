@@ -15,12 +15,12 @@ summary succeeds. With `threshold` and `limit` 0 nothing of this is done. Not he
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
 
 import msgspec
 
 from holdfast.domain.chapter import Chapter
+from holdfast.domain.context_limits import CompactionRules, LimitSource, Sizes, sizes
 from holdfast.domain.events.chapter import SummaryPurpose, SummaryWritten, ToolResultsTrimmed
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.history import (
@@ -37,8 +37,6 @@ from holdfast.domain.history import (
 from holdfast.domain.session import Session, Turn, trim_results
 from holdfast.domain.session_fold import after
 
-OnFailure = Literal["digest", "pause"]
-LimitSource = Literal["config", "window", "default"]
 VAIN = 3
 """After this many ineffective summaries in a row none is tried again while the context fits."""
 AGAIN_FIRST_MS, AGAIN_MOST_MS, AGAIN_TIMES = 30_000, 3_600_000, 8
@@ -49,37 +47,6 @@ NOTE_CHARACTERS = 200
 """The note that replaces a result is shorter than this."""
 SUMMARY_TOKENS = 1_000
 """The usual length of a summary."""
-ANSWER_PART, ANSWER_TOKENS = 5, 32_000
-"""A fifth of a model's window is left for its answer, and at most this many tokens."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionRules:
-    """The settings of `[compaction]`, for one session."""
-
-    threshold: int = 100_000
-    """Tokens; 0 never compacts by itself."""
-    limit: int = 125_000
-    """Tokens above which a request does not fit."""
-    limit_source: LimitSource = "default"
-    """Where the limit comes from: `[compaction]`, the known window of the model, or nowhere."""
-    keep_recent: int = 3
-    """How many of the last turns are kept word for word."""
-    on_failure: OnFailure = "digest"
-
-    @property
-    def off(self) -> bool:
-        """Whether a context is made shorter only when a person asks for it."""
-        return not self.threshold and not self.limit
-
-    def within(self, window: int | None) -> CompactionRules:
-        """These rules for a model with this window; None when nobody knows it."""
-        if self.limit or not self.threshold:
-            return replace(self, limit_source="config")
-        if window is None:
-            return replace(self, limit=self.threshold + self.threshold // 4, limit_source="default")
-        limit = window - min(window // ANSWER_PART, ANSWER_TOKENS)
-        return replace(self, threshold=min(self.threshold, limit * 4 // 5), limit=limit, limit_source="window")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,32 +87,6 @@ class TooLong:
     """The context is too long, and nothing in it can be made shorter."""
 
     problem: Problem
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How large a context is, above which size it is made shorter, and what does not fit at all."""
-
-    size: int
-    threshold: int
-    limit: int
-
-    @property
-    def goal(self) -> int:
-        """The size to reach by making it shorter."""
-        return self.threshold // 2
-
-
-def sizes(session: Session, rules: CompactionRules, *, unmeasured: int = 0) -> Sizes:
-    """Return the sizes by the settings and by what the model has refused. A limit of 0 is none."""
-    limit, threshold = rules.limit, rules.threshold or rules.limit
-    if session.refused_tokens and not rules.off:
-        refused = session.refused_tokens - 1
-        limit = min(limit or refused, refused)
-        threshold = min(threshold or limit, limit * 4 // 5)
-    if unmeasured > limit // 2:
-        unmeasured = 0  # such a limit is meant for the conversation alone
-    return Sizes(session.size + unmeasured, min(threshold, limit), limit)
 
 
 # --- at rest --------------------------------------------------------------------------------------

@@ -12,16 +12,8 @@ from hashlib import blake2s
 
 from msgspec.structs import replace
 
-from holdfast.domain.compaction import (
-    OFF,
-    Compact,
-    CompactionRules,
-    Pause,
-    TooLong,
-    Trim,
-    at_rest,
-    needed_before_call,
-)
+from holdfast.domain.compaction import OFF, Compact, Pause, TooLong, Trim, at_rest, needed_before_call
+from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.actor import is_person
 from holdfast.domain.events.parts import Call

@@ -12,6 +12,7 @@ from holdfast.domain.session import Session
 from holdfast.models.model import Model
 from holdfast.rules.patterns import policy_of_tool
 from holdfast.runtime.mcp.servers import McpServers
+from holdfast.runtime.network_mounts import NetworkMounts
 from holdfast.runtime.tools.context import KEPT, SYSTEM, ToolContext
 from holdfast.runtime.tools.tool import AnyTool, Tool
 from holdfast.secrets import NO_SECRETS, Secrets
@@ -45,6 +46,8 @@ class Agent:
     """After how long an unanswered approval is denied; 0 is never."""
     kept_output: tuple[int, int] = KEPT
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
+    mounts: NetworkMounts = field(default_factory=NetworkMounts)
+    """Does what touches its directories without stopping the loop."""
     summarisers: tuple[Model, ...] = ()
     summary_seconds: float = 60.0
 

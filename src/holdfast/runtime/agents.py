@@ -14,9 +14,10 @@ from holdfast.models.registry import ModelRegistry, UnavailableModel
 from holdfast.profiles import WORKSPACES, Profiles
 from holdfast.runtime.agent import Agent
 from holdfast.runtime.mcp.servers import McpServer, McpServers
+from holdfast.runtime.network_mounts import NetworkMounts
 from holdfast.runtime.tools.context import SYSTEM
 from holdfast.runtime.tools.tool import AnyTool
-from holdfast.settings import ProfileSettings, Settings, span_ms
+from holdfast.settings import Settings, span_ms
 from holdfast.tasks.sandbox import SandboxPolicy
 
 
@@ -40,6 +41,7 @@ class Agents:
         self._worker_tools = [*tools, *worker_tools]
         self._home = profiles.path.parent
         self._closed = (self._home.resolve(), *SYSTEM)
+        self._mounts = NetworkMounts()
         self._servers = McpServers()
         self._settings: Settings | None = None
         self._agents: dict[tuple[str, str, bool], Agent] = {}
@@ -89,12 +91,13 @@ class Agents:
             )
         ancestors = _ancestors(session.rights, settings)
         model, summary_model = self._models.get(session.model or profile.model), settings.compaction.summary_model
+        also, writable = await self._mounts.run(lambda: (_real_paths(profile.also), _real_paths(profile.sandbox_write)))
         return Agent(
             model=model,
             limits=self._profiles.limits(session.profile, window=await model.window()),
             instructions=profile.instructions,
             cwd=_of_the_user(profile.cwd),
-            also=_real_paths(profile.also),
+            also=also,
             rules=profile.tools,
             approval_timeout_ms=span_ms(profile.approval_timeout) or 0,
             own_tools=tools,
@@ -103,9 +106,10 @@ class Agents:
             closed=self._closed,
             workspaces=self._home.absolute() / WORKSPACES,
             ancestors=ancestors,
-            sandbox=_sandbox(profile),
+            sandbox=SandboxPolicy(profile.sandbox, profile.network, writable),
             kept_output=(_blocks(profile.output_head_kib), _blocks(profile.output_tail_kib)),
             secrets=self._profiles.secrets,
+            mounts=self._mounts,
             summarisers=(self._models.get(summary_model),) if summary_model else (),
             summary_seconds=settings.compaction.summary_timeout,
         )
@@ -121,10 +125,6 @@ def _ancestors(rights: Rights, settings: Settings) -> tuple[RightsLayer, ...]:
                 msgspec.structs.replace(layer, rules=now.tools, mcp=now.mcp, sandbox=now.sandbox, network=now.network)
             )
     return tuple(found)
-
-
-def _sandbox(profile: ProfileSettings) -> SandboxPolicy:
-    return SandboxPolicy(profile.sandbox, profile.network, _real_paths(profile.sandbox_write))
 
 
 def _real_paths(paths: list[str]) -> tuple[Path, ...]:

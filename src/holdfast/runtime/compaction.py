@@ -15,14 +15,8 @@ from typing import assert_never
 import msgspec
 
 from holdfast.clock import Clock
-from holdfast.domain.compaction import (
-    HAND_OVER_ATTEMPTS,
-    Compact,
-    due,
-    retry_at,
-    size_after_summary,
-    sizes,
-)
+from holdfast.domain.compaction import HAND_OVER_ATTEMPTS, Compact, due, retry_at, size_after_summary
+from holdfast.domain.context_limits import sizes
 from holdfast.domain.events.chapter import SummaryFailed, SummaryStarted, SummaryWritten
 from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.problem import HANDLING, Problem, ProblemCode

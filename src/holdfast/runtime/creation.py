@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from holdfast.domain.events.parts import Rights, RightsLayer
 from holdfast.domain.rights import inherit, root_of
@@ -58,15 +59,16 @@ class Creation:
                     f"{running} agents and cards that descend from session {root} are open, and no more may be "
                     "(`max_open` in [agents]). Wait until some are done, or do it yourself."
                 )
-            yield self._inherited_rights(session, context)
+            paths = await asyncio.to_thread(lambda: context.reachable)
+            yield self._inherited_rights(session, paths)
 
-    def _inherited_rights(self, session: Session, context: ToolContext) -> Rights:
+    def _inherited_rights(self, session: Session, paths: list[Path]) -> Rights:
         """No more than its own."""
         profile = self._profiles.settings.profiles.get(session.profile)
         layer = RightsLayer(
             profile=session.profile,
             rules={"*": "deny"} if profile is None else profile.tools,
-            paths=[str(path) for path in context.reachable],
+            paths=[str(path) for path in paths],
             mcp=[] if profile is None else profile.mcp,
             sandbox="on" if profile is None else profile.sandbox,
             network=profile is not None and profile.network,

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.command import Text
-from holdfast.domain.compaction import LimitSource
+from holdfast.domain.context_limits import LimitSource
 from holdfast.domain.events import Record
 from holdfast.domain.events.session import InputMode, InputSource
 

@@ -250,7 +250,8 @@ async def session_context(request: Request) -> Response:
     session = await gateway.sessions.get(row.id)
     agent = await gateway.agents.of(session)
     tools = [tool.spec for tool in (await agent.tools()).values()]
-    found = context(session, agent, tools, window=await agent.model.window())
+    window = await agent.model.window()
+    found = await agent.mounts.run(lambda: context(session, agent, tools, window=window))
     return json_response(found if query.texts else msgspec.structs.replace(found, instructions="", messages=[]))
 
 

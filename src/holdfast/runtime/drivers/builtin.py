@@ -7,7 +7,8 @@ from typing import assert_never
 import msgspec
 
 from holdfast.clock import Clock, elapsed
-from holdfast.domain.compaction import Compact, Trim, sizes
+from holdfast.domain.compaction import Compact, Trim
+from holdfast.domain.context_limits import sizes
 from holdfast.domain.events.parts import Call
 from holdfast.domain.events.session import (
     Effect,
@@ -130,13 +131,15 @@ class BuiltinDriver:
     async def _prepare_model(self, session: Session, agent: Agent, step: CallModel) -> Prepared:
         tools = [tool.spec for tool in (await agent.tools()).values()]
         context = agent.tool_context(session)
-        self._request = model_request(
-            session,
-            turn=step.turn,
-            step=step.step,
-            instructions=agent.instructions,
-            context=context,
-            tools=tools,
+        self._request = await agent.mounts.run(
+            lambda: model_request(
+                session,
+                turn=step.turn,
+                step=step.step,
+                instructions=agent.instructions,
+                context=context,
+                tools=tools,
+            )
         )
         known, self._fixed_tokens = self._fixed_tokens, fixed_size(self._request)
         if self._fixed_tokens > known:
@@ -178,8 +181,10 @@ class BuiltinDriver:
         tools, context = await agent.tools(), agent.tool_context(session, call.call)
         tool = tools.get(call.tool)
         other = await tool.delegated_profile(context, call.arguments) if isinstance(tool, Tool) else ""
-        found = check_permission(
-            session, call, tools=tools, rules=agent.rules, context=context, limits=agent.ancestors, handed_to=other
+        found = await agent.mounts.run(
+            lambda: check_permission(
+                session, call, tools=tools, rules=agent.rules, context=context, limits=agent.ancestors, handed_to=other
+            )
         )
         opened = session.open_call(call.call) or OpenCall(call)
         match found:

@@ -128,7 +128,7 @@ class TerminalTools:
         if await self._find(task) is not None:
             return ()
         try:
-            return (self._tasks.intent(await self._task(task, context, arguments)),)
+            return (self._tasks.intent(await asyncio.to_thread(self._task, task, context, arguments)),)
         except Rejected as error:
             raise _failed(error) from error
 
@@ -138,7 +138,7 @@ class TerminalTools:
         row = await self._find(task)
         if row is None:  # an older version had written the intent of the call and no task
             try:
-                await self._tasks.start_command(await self._task(task, context, arguments))
+                await self._tasks.start_command(await asyncio.to_thread(self._task, task, context, arguments))
             except Rejected as error:
                 raise _failed(error) from error
             row = await self._task_queries.find(task)
@@ -158,7 +158,8 @@ class TerminalTools:
         except NotFound:
             return None
 
-    async def _task(self, task: str, context: ToolContext, arguments: TerminalArguments) -> TaskStarted:
+    def _task(self, task: str, context: ToolContext, arguments: TerminalArguments) -> TaskStarted:
+        """Return the intent of a command, with its sandbox. Call it in a thread."""
         cwd = context.resolve(arguments.cwd)
         if not cwd.is_dir():
             raise ToolFailed(f"{arguments.cwd} is not a directory.")
@@ -175,7 +176,7 @@ class TerminalTools:
             kept=context.kept_output,
         )
         confine = self._tasks.defaults.confine
-        return await asyncio.to_thread(confine, started, context.sandbox, workspace=context.cwd, own=context.workspace)
+        return confine(started, context.sandbox, workspace=context.cwd, own=context.workspace)
 
     async def _outcome(self, task: str, arguments: TerminalArguments, *, since: int) -> ToolOutput:
         if arguments.background:
