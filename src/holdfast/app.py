@@ -238,6 +238,19 @@ def _command_tasks(
     )
 
 
+def _tools(
+    tasks: CommandTasks, task_queries: TaskQueries, agent_tasks: AgentTasks, *, creation: Creation, sessions: Sessions
+) -> list[AnyTool]:
+    """Return what every agent can do, apart from reading the inbox."""
+    return [
+        *file_tools(),
+        QUESTION,
+        *command_tools(tasks, task_queries, SystemClock()),
+        Delegate(agent_tasks, task_queries, creation).tool,
+        Recall(sessions).tool,
+    ]
+
+
 def _put_together(
     host: _Host, store: Store, *, port: int, shutdown: asyncio.Event, again: Again
 ) -> tuple[Gateway, TaskFileExporter]:
@@ -253,25 +266,12 @@ def _put_together(
     running_tasks = RunningTasks(store, task_queries, tasks, awake)
     cards = Cards(store, sessions=sessions, running=running_tasks, clock=clock, root=home.path / WORKSPACES)
     dispatcher = Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock)
-    tools: list[AnyTool] = [
-        *file_tools(),
-        QUESTION,
-        *command_tools(tasks, task_queries, clock),
-        Delegate(agent_tasks, task_queries, creation).tool,
-        Recall(sessions).tool,
-        dispatcher.inbox.tool,
-    ]
-    models = ModelRegistry(profiles)
-    agents = Agents(profiles, models, tools=tools, worker_tools=WorkerTools(store, cards, sessions, creation).tools)
-    heartbeat = HeartbeatFile(home.heartbeat, clock)
+    tools = [*_tools(tasks, task_queries, agent_tasks, creation=creation, sessions=sessions), dispatcher.inbox.tool]
+    models, worker_tools = ModelRegistry(profiles), WorkerTools(store, cards, sessions, creation).tools
+    agents = Agents(profiles, models, tools=tools, worker_tools=worker_tools)
+    beat = HeartbeatFile(home.heartbeat, clock)
     runner = Runner(
-        store,
-        sessions=sessions,
-        task_log=task_log,
-        streaming=streaming,
-        agents=agents,
-        clock=clock,
-        heartbeat=heartbeat,
+        store, sessions=sessions, task_log=task_log, streaming=streaming, agents=agents, clock=clock, heartbeat=beat
     )
     streams = Streams(store, streaming)
     reset_service = ResetService(store, sessions=sessions, running=running_tasks, profiles=profiles, clock=clock)
