@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.cli.chat.blocks import Block
 from holdfast.cli.chat.view import View
-from holdfast.cli.follow import Spoken
+from holdfast.client.events import TextDelta
 
 Json = dict[str, Any]
 
@@ -30,7 +30,9 @@ class Story:
 
     def spoken(self, text: str, *, offset: int = 0, thinking: str = "", thinking_offset: int = 0) -> list[Block]:
         assert self.view.turn is not None
-        return self._keep(self.view.spoken(Spoken(self.view.turn.number, 1, offset, text, thinking_offset, thinking)))
+        return self._keep(
+            self.view.spoken(TextDelta(self.view.turn.number, 1, offset, text, thinking_offset, thinking))
+        )
 
     def _keep(self, blocks: list[Block]) -> list[Block]:
         self.blocks += blocks

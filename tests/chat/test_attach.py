@@ -12,7 +12,7 @@ from holdfast.cli.chat.attach import WINDOW, Opening, attach, last_here, missed
 from holdfast.cli.chat.blocks import Remark
 from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.slash import Slash
-from holdfast.cli.gateway import Gateway
+from holdfast.client.client import Client
 from holdfast.config import Home
 from tests.e2e.board import create_card, until_card
 from tests.e2e.gateway import GatewayProcess
@@ -22,13 +22,13 @@ STEPS = 180
 
 
 @pytest.fixture
-def door(gateway: GatewayProcess) -> Gateway:
+def door(gateway: GatewayProcess) -> Client:
     """The gateway as the chat sees it."""
-    return Gateway(Home(gateway.home))
+    return Client(Home(gateway.home))
 
 
 def test_a_turn_that_began_before_the_window_costs_what_it_costs(
-    gateway: GatewayProcess, door: Gateway, cwd: Path, tmp_path: Path
+    gateway: GatewayProcess, door: Client, cwd: Path, tmp_path: Path
 ) -> None:
     with (gateway.home / "config.toml").open("a") as file:
         file.write(LONG)
@@ -55,7 +55,7 @@ def test_what_was_not_counted_is_not_denied() -> None:
 
 
 @pytest.mark.parametrize("name", ["~nobody-of-that-name/x.md", "a\0b.md", "/", "/no/such/place.md"])
-def test_an_export_that_cannot_be_written_says_so(gateway: GatewayProcess, door: Gateway, name: str) -> None:
+def test_an_export_that_cannot_be_written_says_so(gateway: GatewayProcess, door: Client, name: str) -> None:
     session = gateway.create("say x")
     (said,) = look.export(door, session, name)
     assert isinstance(said, Remark)
@@ -63,7 +63,7 @@ def test_an_export_that_cannot_be_written_says_so(gateway: GatewayProcess, door:
 
 
 def test_the_last_session_of_a_directory_is_the_newest_that_no_card_owns(
-    gateway: GatewayProcess, door: Gateway, cwd: Path, tmp_path: Path
+    gateway: GatewayProcess, door: Client, cwd: Path, tmp_path: Path
 ) -> None:
     """A pinned one stands first in the list, and is not the last."""
     assert last_here(door, str(cwd)) is None
@@ -78,7 +78,7 @@ def test_the_last_session_of_a_directory_is_the_newest_that_no_card_owns(
 
 
 def test_a_new_session_keeps_the_profile_of_the_one_that_is_left(
-    gateway: GatewayProcess, door: Gateway, cwd: Path, tmp_path: Path
+    gateway: GatewayProcess, door: Client, cwd: Path, tmp_path: Path
 ) -> None:
     session = door.command("POST", "/v1/sessions", {"cwd": str(cwd), "profile": "careful"})["session"]
     here = attach(door, session, Cursors(tmp_path))

@@ -14,8 +14,9 @@ import pytest
 
 from holdfast.cli.chat import outbox
 from holdfast.cli.chat.outbox import Delivered, Letter, Outbox, Place, Receipt, Returned, Waiting
-from holdfast.cli.errors import Lost, NotRunning, Refused
-from holdfast.cli.gateway import Gateway, Json
+from holdfast.client.client import Client
+from holdfast.client.errors import ApiError, ConnectionLost, GatewayNotRunning
+from holdfast.client.http import Json
 from holdfast.config import Home
 from tests.e2e.gateway import GatewayProcess, of_kind, until
 from tests.eventually import PATIENCE
@@ -26,7 +27,7 @@ class Post:
 
     def __init__(self, home: Path) -> None:
         self.receipts: queue.Queue[Receipt] = queue.Queue()
-        self.outbox = Outbox(Gateway(Home(home)), self.receipts.put)
+        self.outbox = Outbox(Client(Home(home)), self.receipts.put)
 
     def say(self, session: str, text: str) -> Letter:
         letter = Letter("message", Place(session), {"text": text, "mode": "queue"}, text, 0.0)
@@ -68,7 +69,7 @@ def test_what_nobody_could_hear_is_not_in_doubt(gateway: GatewayProcess, post: P
     gateway.kill9()
     letter = post.say(session, "say late")
     receipt = post.receipt()
-    assert isinstance(receipt, Waiting) and isinstance(receipt.error, NotRunning) and receipt.first
+    assert isinstance(receipt, Waiting) and isinstance(receipt.error, GatewayNotRunning) and receipt.first
     until(lambda: post.outbox.in_doubt != letter.id, "it is known that it did not arrive")
     assert post.outbox.unsent == [letter]
 
@@ -92,7 +93,7 @@ def test_a_gateway_that_dies_with_a_letter_in_its_hands_leaves_it_in_doubt(gatew
         until(lambda: has_heard(gateway.port), "the letter lies at its door")
         gateway.kill9()
         receipt = post.receipt()
-        assert isinstance(receipt, Waiting) and isinstance(receipt.error, Lost)
+        assert isinstance(receipt, Waiting) and isinstance(receipt.error, ConnectionLost)
         assert post.outbox.in_doubt == letter.id
         gateway.start()
     while isinstance(receipt, Waiting):
@@ -110,12 +111,12 @@ def has_heard(port: int) -> bool:
     return False
 
 
-class FullDisk(Gateway):
+class FullDisk(Client):
     """A gateway that refuses every message as one with a full disk does, and takes everything else."""
 
     def command(self, method: str, target: str, body: Any = None, *, id: str | None = None, seconds: float = 1) -> Json:
         if target.endswith("/messages"):
-            raise Refused(507, "The disk is full.")
+            raise ApiError(507, "The disk is full.")
         return {"warning": "not for long" if target == "/v1/answers" else ""}
 
 

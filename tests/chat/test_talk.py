@@ -11,7 +11,7 @@ from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.outbox import Place
 from holdfast.cli.chat.talk import Chat
 from holdfast.cli.chat.view import View
-from holdfast.cli.gateway import Gateway
+from holdfast.client.client import Client
 from holdfast.config import Home
 
 
@@ -42,7 +42,7 @@ class Paper:
 
 async def test_leaving_stopping_and_help_never_wait_for_a_command_in_progress(tmp_path: Path) -> None:
     screen, view = Paper(), View(time.monotonic, profile="demo", model="demo", cwd="/")
-    gateway = Gateway(Home(tmp_path))
+    gateway = Client(Home(tmp_path))
     chat = Chat(gateway, Cursors(tmp_path), screen, Opening(Place(cwd="/"), view))
     chat.typed("/reset note")  # the gateway has not answered: its answer is taken by this very loop
     chat.typed("say behind it")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.chat.outbox import Letter, Place, send
-from holdfast.cli.errors import Refused
-from holdfast.cli.gateway import Gateway
+from holdfast.client.client import Client
+from holdfast.client.errors import ApiError
 from holdfast.config import Home
 from tests.chat.seat import ALT_ENTER, CTRL_C, CTRL_D, PROMPT, UP, sit_down
 from tests.cli.commandline import CommandLine
@@ -125,8 +125,8 @@ def test_two_terminals_see_the_same_and_an_approval_is_answered_once(
             assert answers
             assert one.conversation.partition("→ allow")[2] == answers
             letter = Letter("answer", Place(session), {"wait": wait["id"], "answer": "deny"}, "deny", 0.0)
-            with pytest.raises(Refused, match="cli answered this already: allow"):
-                send(Gateway(Home(gateway.home)), letter)
+            with pytest.raises(ApiError, match="cli answered this already: allow"):
+                send(Client(Home(gateway.home)), letter)
     assert (cwd / "note.txt").read_text() == "hello\n"
 
 

@@ -8,12 +8,12 @@ import pytest
 from click import unstyle
 
 from holdfast.cli.answer import AGAIN, LiveAnswer, StreamingText, Watch, arguments_line
-from holdfast.cli.follow import Happened, Spoken
 from holdfast.cli.inbox import entry_lines
+from holdfast.client.events import RecordReceived, TextDelta
 
 
-def _happened(version: int, kind: str, **fields: Any) -> Happened:
-    return Happened({"version": version, "event": {"kind": kind, **fields}})
+def _happened(version: int, kind: str, **fields: Any) -> RecordReceived:
+    return RecordReceived({"version": version, "event": {"kind": kind, **fields}})
 
 
 def _responded(text: str, *, turn: int = 1, step: int = 1) -> dict[str, Any]:
@@ -43,22 +43,22 @@ def test_a_message_that_joins_is_watched_from_there() -> None:
 
 def test_text_that_comes_again_is_not_shown_again() -> None:
     live = StreamingText()
-    assert live.spoken(Spoken(1, 1, 0, "one ")) == "one "
-    assert live.spoken(Spoken(1, 1, 4, "two ")) == "two "
-    assert live.spoken(Spoken(1, 1, 0, "one two thr")) == "thr"
-    assert live.spoken(Spoken(1, 1, 0, "one")) == ""
-    assert live.spoken(Spoken(1, 1, 99, "far ahead")) == ""
+    assert live.spoken(TextDelta(1, 1, 0, "one ")) == "one "
+    assert live.spoken(TextDelta(1, 1, 4, "two ")) == "two "
+    assert live.spoken(TextDelta(1, 1, 0, "one two thr")) == "thr"
+    assert live.spoken(TextDelta(1, 1, 0, "one")) == ""
+    assert live.spoken(TextDelta(1, 1, 99, "far ahead")) == ""
     assert live.responded(_responded("one two three")) == ("ee", True)
-    assert live.spoken(Spoken(1, 2, 0, "next")) == "next"
+    assert live.spoken(TextDelta(1, 2, 0, "next")) == "next"
     assert live.responded(_responded("something else", step=2)) == ("something else", False)
 
 
 def test_a_cut_answer_is_marked_only_when_it_begins_again(capsys: pytest.CaptureFixture[str]) -> None:
     live = LiveAnswer()
-    live.spoken(Spoken(1, 1, 0, "a b"))
+    live.spoken(TextDelta(1, 1, 0, "a b"))
     live.happened({"kind": "ModelInterrupted", "turn": 1, "step": 1})
     assert AGAIN not in capsys.readouterr().err
-    live.spoken(Spoken(1, 1, 0, "a b c"))
+    live.spoken(TextDelta(1, 1, 0, "a b c"))
     live.happened(_responded("a b c d"))
     out, err = capsys.readouterr()
     assert (out, err) == ("a b c d\n", AGAIN + "\n")
@@ -67,7 +67,7 @@ def test_a_cut_answer_is_marked_only_when_it_begins_again(capsys: pytest.Capture
 def test_two_answers_of_a_turn_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
     live = LiveAnswer()
     live.happened(_responded("first"))
-    live.spoken(Spoken(1, 2, 0, "sec"))
+    live.spoken(TextDelta(1, 2, 0, "sec"))
     live.happened(_responded("second", step=2))
     live.happened(_responded("", step=3))
     live.happened({"kind": "TurnFinished"})

@@ -10,9 +10,9 @@ import pytest
 
 from holdfast.cli.board import MOST, picture
 from holdfast.cli.cards import STATUSES, in_short, without_commands
-from holdfast.cli.follow import Happened
 from holdfast.cli.screen import UNLIMITED, width
 from holdfast.cli.verbs.card.log import part
+from holdfast.client.events import RecordReceived
 
 NOW = int(time.time() * 1000)
 CARD: dict[str, Any] = {
@@ -104,7 +104,7 @@ def test_nothing_in_a_title_commands_the_terminal() -> None:
 # --- a run's part of a session ----------------------------------------------------------------------
 
 
-def records(*kinds: str) -> list[Happened]:
+def records(*kinds: str) -> list[RecordReceived]:
     """`bound1` and `released1` are those of run 1; the rest are kinds."""
     found = []
     for version, kind in enumerate(kinds, 1):
@@ -112,7 +112,7 @@ def records(*kinds: str) -> list[Happened]:
         for word, name in (("bound", "RunBound"), ("released", "RunReleased")):
             if kind.startswith(word):
                 event = {"kind": name, "card": "c", "run": int(kind.removeprefix(word))}
-        found.append(Happened({"version": version, "event": event}))
+        found.append(RecordReceived({"version": version, "event": event}))
     return found
 
 
@@ -122,7 +122,7 @@ def test_a_run_has_its_part_of_the_session_with_its_last_words() -> None:
     seen = records(*first, *second)
 
     def versions(run: int) -> list[int]:
-        return [piece.record["version"] for piece in part(iter(seen), run, "c") if isinstance(piece, Happened)]
+        return [piece.record["version"] for piece in part(iter(seen), run, "c") if isinstance(piece, RecordReceived)]
 
     assert versions(1) == [2, 3, 4, 5, 6]
     assert versions(2) == [7, 8, 9, 10]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.gateway import Gateway
 from holdfast.cli.screen import width
-from holdfast.cli.watching import Changes
+from holdfast.client.board_watcher import BoardWatcher
+from holdfast.client.client import Client
 from holdfast.config import Home
 from tests.cli.commandline import CommandLine, end_gateway, rest_of
 from tests.e2e.gateway import GatewayProcess, Json, until, wait_for
@@ -463,7 +463,7 @@ def test_watching_in_a_pipe_prints_every_change_and_outlives_the_gateway(
 
 def test_a_change_wakes_whoever_watches_also_after_a_restart(gateway: GatewayProcess, cli: CommandLine) -> None:
     """Not the belt that draws the ages anew: the event itself."""
-    with Changes(Gateway(Home(gateway.home)), patience=PATIENCE) as changes:
+    with BoardWatcher(Client(Home(gateway.home)), patience=PATIENCE) as changes:
         assert not changes.wait(0)
         parked(cli, "one")
         assert changes.wait(PATIENCE)

@@ -9,8 +9,8 @@ import json
 import random
 
 from holdfast.cli.answer import AGAIN
-from holdfast.cli.follow import Happened, follow
-from holdfast.cli.gateway import Gateway
+from holdfast.client.client import Client
+from holdfast.client.events import RecordReceived, follow_records
 from holdfast.config import Home
 from tests.cli.commandline import CommandLine, rest_of
 from tests.cli.proxy import Proxy
@@ -106,8 +106,8 @@ def test_a_stream_cut_at_random_bytes_has_no_gaps_and_no_doubles(gateway: Gatewa
     seed = random.randrange(10**6)
     with Proxy(gateway, cut_after=random.Random(seed)) as proxy:
         seen: list[object] = []
-        for piece in follow(Gateway(Home(proxy.home)), session, after=0):
-            if isinstance(piece, Happened):
+        for piece in follow_records(Client(Home(proxy.home)), session, after=0):
+            if isinstance(piece, RecordReceived):
                 seen.append(piece.record)
             if len(seen) == len(expected):
                 break

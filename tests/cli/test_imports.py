@@ -12,7 +12,8 @@ from tests.cli.commandline import CommandLine
 from tests.eventually import PATIENCE
 
 HEAVY = {"starlette", "pydantic", "httpx", "msgspec", "asyncio", "rich", "uvicorn", "sqlite3", "ssl"}
-HEAVY |= {"http", "email", "urllib.request", "logging", "subprocess", "holdfast.domain", "holdfast.store"}
+HEAVY |= {"http", "email", "urllib.request", "logging", "subprocess", "holdfast.store"}
+HEAVY |= {"holdfast.domain.events", "holdfast.domain.commands"}
 HEAVY |= {"holdfast.runtime", "holdfast.gateway", "holdfast.lifecycle", "holdfast.app"}
 QUICK = [
     ["--help"],

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from holdfast import __version__
-from holdfast.cli.gateway import alive
+from holdfast.client.http import alive
 from tests.cli.commandline import CommandLine, end_gateway, pid_of
 from tests.e2e.gateway import GatewayProcess, until, wait_for
 from tests.eventually import PATIENCE
@@ -279,7 +279,7 @@ def test_another_version_is_told_once_with_the_remedy(cli: CommandLine) -> None:
         check=True,
     )
     assert done.stdout == "x\n"
-    warning = f"the gateway is {__version__}, this command line is 9.9.9: run `holdfast restart`"
+    warning = f"the gateway is {__version__}, this client is 9.9.9: run `holdfast restart`"
     assert done.stderr.startswith(f"warning: {warning}\n")
 
 

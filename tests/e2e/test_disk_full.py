@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from holdfast.cli import start
+from holdfast.client import launch
 from holdfast.config import Home
 from holdfast.lifecycle.doctor import examine
 from holdfast.store.sqlite.migrate import prepare
@@ -177,7 +177,7 @@ def test_a_new_home_on_a_full_disk_is_refused_with_the_reason(small_disk: Path) 
             "  hint: Nothing was lost. Free some space, then start the gateway again.",
         ],
     )
-    client = start._failed(home, 0, "it ended with exit code 1", 1)
+    client = launch._failed(home, 0, "it ended with exit code 1", exit_code=1)
     assert f"the disk that holds {home.path} is full" in client.message and "free some space" in client.hint
     assert {finding.name for finding in examine(home) if not finding.ok} == {"disk"}
     ballast.unlink()

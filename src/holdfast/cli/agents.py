@@ -6,8 +6,9 @@ import sys
 from typing import Any
 
 from holdfast.cli.context import Cli
-from holdfast.cli.errors import USAGE, CliError, NotRunning
-from holdfast.cli.gateway import Json
+from holdfast.cli.errors import USAGE, CliError
+from holdfast.client.errors import GatewayNotRunning
+from holdfast.client.http import Json
 
 
 def profiles(cli: Cli) -> Json:
@@ -18,8 +19,8 @@ def profiles(cli: Cli) -> Json:
 def known_profiles(cli: Cli) -> Json:
     """The same, without a word about the gateway."""
     try:
-        found: Json = cli.gateway.get("/v1/profiles")
-    except NotRunning:
+        found: Json = cli.client.get("/v1/profiles")
+    except GatewayNotRunning:
         found = _here(cli, "profiles")
     return found
 
@@ -31,8 +32,8 @@ def models(cli: Cli) -> Json:
 
 def _asked(cli: Cli, what: str) -> Json:
     try:
-        found: Json = cli.gateway.get(f"/v1/{what}")
-    except NotRunning:
+        found: Json = cli.client.get(f"/v1/{what}")
+    except GatewayNotRunning:
         found = _here(cli, what)
         print("no gateway is running; this is what one started from here would find", file=sys.stderr)
     return found

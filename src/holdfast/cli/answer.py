@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import click
 
 from holdfast.cli.call_result import in_words
-from holdfast.cli.follow import Happened, Spoken
-from holdfast.cli.gateway import Json
 from holdfast.cli.screen import SHORT_ID, clean, dim, duration, one_line, shorten, terminal_width
+from holdfast.client.events import RecordReceived, TextDelta
+from holdfast.client.http import Json
 
 AGAIN = "— interrupted, starting this step again —"
 
@@ -40,7 +40,7 @@ class Watch:
         """All that the agent said in this turn."""
         return "\n\n".join(self.texts)
 
-    def see(self, seen: Happened) -> bool:
+    def see(self, seen: RecordReceived) -> bool:
         """Fold a record; whether it belongs to the turn."""
         event = seen.event
         if event["kind"] in ("TurnStarted", "InputsJoined") and self.input in event["inputs"]:
@@ -73,7 +73,7 @@ class StreamingText:
         """Whether there is text that no event has confirmed yet."""
         return bool(self._said)
 
-    def spoken(self, piece: Spoken) -> str:
+    def spoken(self, piece: TextDelta) -> str:
         """What of this piece is new. Who attaches again gets the text so far once more."""
         if (piece.turn, piece.step) != self._step:
             self._step, self._said = (piece.turn, piece.step), ""
@@ -105,7 +105,7 @@ class LiveAnswer:
         self._column = 0
         self._spoke = False
 
-    def spoken(self, piece: Spoken) -> None:
+    def spoken(self, piece: TextDelta) -> None:
         """A piece of text."""
         self._again()
         self._write(self._live.spoken(piece))

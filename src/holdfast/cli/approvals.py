@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from holdfast.cli.gateway import Json
 from holdfast.cli.screen import one_line, plural
+from holdfast.client.http import Json
 
 CHOICES = {
     "allow": "this call, once",

@@ -6,9 +6,10 @@ import click
 
 from holdfast.cli.cards import STATUSES, WARNING, in_short, listed, since
 from holdfast.cli.errors import NOT_FOUND, CliError
-from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.hints import program, with_home
 from holdfast.cli.screen import STATE_COLORS, UNLIMITED, dim, one_line, pad, plural, shorten, width, wrap
+from holdfast.client.client import Client
+from holdfast.client.http import Json
 
 WIDE = 100
 """Terminals that are narrower show a list."""
@@ -21,15 +22,15 @@ TITLE_LINES, REASON_LINES = 2, 3
 EMPTY = 'holdfast card add "Say hello" --body "say hello" --profile demo'
 
 
-def look(gateway: Gateway, name: str | None) -> Json:
+def look(client: Client, name: str | None) -> Json:
     """A board with its cards by column; the others by name. Without a name `default`, else the oldest."""
-    boards: list[Json] = gateway.get("/v1/boards", archived="true")["boards"]
+    boards: list[Json] = client.get("/v1/boards", archived="true")["boards"]
     there = [board for board in boards if not board["archived"]]
     wanted = [board for board in boards if board["id"] == name] if name else []
     chosen = next(iter(wanted or [board for board in there if board["id"] == "default"] or there), None)
     if name and not wanted and (name != "default" or boards):
         raise CliError(f"There is no board {name!r}.", hint=f"`holdfast board create {name}` makes it.", code=NOT_FOUND)
-    cards, whys = listed(gateway, board=chosen["id"]) if chosen is not None else ([], {})
+    cards, whys = listed(client, board=chosen["id"]) if chosen is not None else ([], {})
     columns = [_column(status, [card for card in cards if card["status"] == status]) for status in STATUSES]
     shown = [card for column in columns for card in column["cards"][: _most(column["status"])]]
     for card in shown:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.cli.gateway import Json
+from holdfast.client.http import Json
 
 COLORS = {"done": "green", "started": "cyan", "failed": "red", "stopped": "magenta", "unknown": "yellow"}
 

@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import Iterator
 
-from holdfast.cli.gateway import Gateway, Json, quote
 from holdfast.cli.hints import program
 from holdfast.cli.screen import (
     SHORT_ID,
@@ -25,6 +24,8 @@ from holdfast.cli.screen import (
     table,
     when,
 )
+from holdfast.client.client import Client
+from holdfast.client.http import Json, quote
 
 STATUSES = ("triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done")
 """The columns of a board, from left to right."""
@@ -56,23 +57,23 @@ RUNS = (
 _COMMAND = re.compile(r"\s*\(`holdfast [^`]*`\)|\s*`holdfast [^`]*`[^.]*\.")
 
 
-def find(gateway: Gateway, id: str) -> Json:
+def find(client: Client, id: str) -> Json:
     """All that is known of one card, by its id or a unique prefix."""
-    found: Json = gateway.get(f"/v1/cards/{quote(id)}")
+    found: Json = client.get(f"/v1/cards/{quote(id)}")
     return found
 
 
-def listed(gateway: Gateway, **wanted: object) -> tuple[list[Json], dict[str, str]]:
+def listed(client: Client, **wanted: object) -> tuple[list[Json], dict[str, str]]:
     """Every card that fits, most urgent first; and by their ids, why those that could be started are not."""
-    pages = list(_pages(gateway, why="true", **wanted))
+    pages = list(_pages(client, why="true", **wanted))
     whys = {id: str(why) for page in pages for id, why in page["why"].items()}
     return [card for page in pages for card in page["cards"]], whys
 
 
-def _pages(gateway: Gateway, **wanted: object) -> Iterator[Json]:
+def _pages(client: Client, **wanted: object) -> Iterator[Json]:
     offset: int | None = 0
     while offset is not None:
-        page: Json = gateway.get("/v1/cards", limit=PAGE, offset=offset, **wanted)
+        page: Json = client.get("/v1/cards", limit=PAGE, offset=offset, **wanted)
         yield page
         offset = page["next"]
 

@@ -6,8 +6,9 @@ The command line and the chat say it with these, so they never disagree.
 from __future__ import annotations
 
 from holdfast.cli.actor import by
-from holdfast.cli.gateway import Gateway, Json, quote
 from holdfast.cli.screen import SHORT_ID, Column, age, ago, duration, moment, one_line, plural, shorten, when
+from holdfast.client.client import Client
+from holdfast.client.http import Json, quote
 
 INTERRUPTED = "interrupted"
 """The code of a summary that was cut, which is nobody's failure."""
@@ -28,17 +29,17 @@ RULES = (Column("SETTING"), Column("VALUE"), Column("FROM"))
 ORIGINS = {"session": "this session", "config": "[session_reset]", "default": "the default"}
 
 
-def outlook(gateway: Gateway, session: str) -> Json:
+def outlook(client: Client, session: str) -> Json:
     """When it is reset by itself, what stands in the way, and what runs."""
-    found: Json = gateway.get(f"/v1/sessions/{quote(session)}/reset")
+    found: Json = client.get(f"/v1/sessions/{quote(session)}/reset")
     return found
 
 
-def opened_by(gateway: Gateway, session: str, chapter: Json) -> Json | None:
+def opened_by(client: Client, session: str, chapter: Json) -> Json | None:
     """The reset that opened a chapter; none opened the first one."""
     if not chapter["version"]:
         return None
-    page = gateway.get(f"/v1/sessions/{session}/events", after=chapter["version"] - 1, limit=1)
+    page = client.get(f"/v1/sessions/{session}/events", after=chapter["version"] - 1, limit=1)
     event: Json = page["events"][0]["event"]
     return event
 

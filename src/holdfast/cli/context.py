@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from holdfast import __version__
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.hints import use_home
 
 if TYPE_CHECKING:
-    from holdfast.cli.gateway import Gateway
+    from holdfast.client.client import Client
+    from holdfast.client.http import Address
     from holdfast.config import Home
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,11 +49,20 @@ class Cli:
         return find_home(self.chosen_home)
 
     @cached_property
-    def gateway(self) -> Gateway:
-        """The gateway of the home, whether it runs or not."""
-        from holdfast.cli.gateway import Gateway
+    def client(self) -> Client:
+        """The client of the home's gateway, whether it runs or not."""
+        from holdfast.client.client import Client
 
-        return Gateway(self.home)
+        return Client(self.home, user_agent=f"holdfast-cli/{__version__}")
+
+    def start_gateway(self) -> Address:
+        """Start a gateway in the background when none runs, and say so."""
+        from holdfast.client.launch import ensure
+
+        running = ensure(self.client)
+        if running.is_new:
+            print(f"started a gateway (pid {running.address.pid})", file=sys.stderr)
+        return running.address
 
     @property
     def plain(self) -> bool:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import click
 
 from holdfast.cli.answer import LiveAnswer, Watch
 from holdfast.cli.approvals import is_cut, shown_lines
 from holdfast.cli.context import Cli
-from holdfast.cli.errors import FAILED, INTERRUPTED, CliError, Lost, NotRunning
-from holdfast.cli.follow import PATIENCE_SECONDS, Away, Back, Happened, Spoken, follow
-from holdfast.cli.gateway import Json, new_id
+from holdfast.cli.errors import FAILED, INTERRUPTED, CliError
 from holdfast.cli.hints import program
 from holdfast.cli.screen import clean, clock
-from holdfast.cli.start import ensure
+from holdfast.client.events import RecordReceived, TextDelta, follow_records
+from holdfast.client.http import Json, new_id
+from holdfast.client.reconnect import PATIENCE_SECONDS, UNREACHABLE, Disconnected, Reconnect, Reconnected
 
 SAY_SECONDS = 30.0
 
@@ -32,16 +31,15 @@ patience_option = click.option(
 def say(cli: Cli, target: str, body: Json, *, id: str | None = None, shown_by: str = "holdfast sessions") -> Json:
     """Send a message, starting a gateway when none runs. A retry carries the same id, so it is stored once."""
     id = id or new_id()
-    deadline = time.monotonic() + SAY_SECONDS
+    reconnect = Reconnect(patience=SAY_SECONDS)
     try:
         while True:
-            ensure(cli.gateway)
+            cli.start_gateway()
             try:
-                return cli.gateway.command("POST", target, body, id=id)
-            except (Lost, NotRunning):
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.2)
+                return cli.client.command("POST", target, body, id=id)
+            except UNREACHABLE as error:
+                reconnect.failed()
+                reconnect.wait(error)
     except KeyboardInterrupt:
         raise CliError(
             "Interrupted before the gateway answered: whether it was stored is not known.",
@@ -84,7 +82,7 @@ def tell_task(cli: Cli, accepted: Json) -> None:
 
 def _first_message(cli: Cli, session: str) -> Json:
     """The record of what it was told, where a follower begins."""
-    records: list[Json] = cli.gateway.get(f"/v1/sessions/{session}/events", limit=10)["events"]
+    records: list[Json] = cli.client.get(f"/v1/sessions/{session}/events", limit=10)["events"]
     return next(record for record in records if record["event"]["kind"] == "InputReceived")
 
 
@@ -126,9 +124,9 @@ def _as_json(session: str, watch: Watch) -> Json:
 
 
 def _follow(cli: Cli, session: str, after: int, watch: Watch, live: LiveAnswer | None, patience: float) -> None:
-    for seen in follow(cli.gateway, session, after=after, patience=patience):
+    for seen in follow_records(cli.client, session, after=after, patience=patience):
         match seen:
-            case Happened():
+            case RecordReceived():
                 known = watch.model
                 if watch.see(seen):
                     if watch.model != known:
@@ -136,12 +134,12 @@ def _follow(cli: Cli, session: str, after: int, watch: Watch, live: LiveAnswer |
                     _tell(live, session, seen.event)
                 if watch.outcome is not None:
                     return
-            case Spoken():
+            case TextDelta():
                 if live is not None and seen.turn == watch.turn:
                     live.spoken(seen)
-            case Away():
+            case Disconnected():
                 _remark(live, f"the gateway is away; waiting for it up to {seen.seconds:.0f} s")
-            case Back():
+            case Reconnected():
                 _remark(live, "the gateway is back")
 
 

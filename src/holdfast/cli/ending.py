@@ -6,20 +6,20 @@ import click
 
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import CONFLICT, CliError
-from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.hints import program
-from holdfast.cli.start import ensure
 from holdfast.cli.tasks import find, in_words
+from holdfast.client.client import Client
+from holdfast.client.http import Json
 
 PATIENCE_SECONDS = 12
 """A command that is asked to end gets 5 s; then it is ended by force, which takes a moment too."""
 
 
-def ended(gateway: Gateway, id: str, *, force: bool) -> tuple[Json, Json]:
+def ended(client: Client, id: str, *, force: bool) -> tuple[Json, Json]:
     """Want its end and wait a while for it: what was accepted, and the task as it is then."""
-    task = find(gateway, id)
-    accepted = gateway.command("POST", f"/v1/tasks/{task['id']}/stop", {"force": force})
-    return accepted, gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=PATIENCE_SECONDS)
+    task = find(client, id)
+    accepted = client.command("POST", f"/v1/tasks/{task['id']}/stop", {"force": force})
+    return accepted, client.get(f"/v1/tasks/{task['id']}/wait", seconds=PATIENCE_SECONDS)
 
 
 def how_it_ended(task: Json) -> str:
@@ -32,8 +32,8 @@ def how_it_ended(task: Json) -> str:
 
 def end(cli: Cli, id: str, *, force: bool) -> None:
     """End it and say how that went."""
-    ensure(cli.gateway)
-    accepted, task = ended(cli.gateway, id, force=force)
+    cli.start_gateway()
+    accepted, task = ended(cli.client, id, force=force)
     if cli.json:
         kept = {key: accepted[key] for key in ("task", "version", "seq")}
         cli.print_json(kept | {key: task[key] for key in ("state", "reason", "survivors")})
@@ -46,7 +46,7 @@ def end(cli: Cli, id: str, *, force: bool) -> None:
 
 def pin(cli: Cli, id: str, *, pinned: bool) -> None:
     """Keep it whatever is pruned, or not any more."""
-    accepted = cli.gateway.command("POST", f"/v1/tasks/{find(cli.gateway, id)['id']}/pin", {"pinned": pinned})
+    accepted = cli.client.command("POST", f"/v1/tasks/{find(cli.client, id)['id']}/pin", {"pinned": pinned})
     if cli.json:
         cli.print_json({key: accepted[key] for key in ("task", "version", "seq")})
     else:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from holdfast.domain.errors import HoldfastError
+
 VERBS = (
     "answer|board|card|chat|completion|config|devices|doctor|inbox|logs|models|open|profiles|restart|run|send|serve|"
     "sessions|shutdown|start|status|stop|tasks|why"
@@ -33,3 +35,8 @@ def program() -> str:
 def with_home(text: str) -> str:
     """A text with the home in every command that it names."""
     return text if _program == "holdfast" else COMMAND.sub(lambda _: f"{_program} ", text)
+
+
+def error_text(error: HoldfastError) -> str:
+    """The message and the hint of an error."""
+    return with_home(f"{error.message} {error.hint}".strip())

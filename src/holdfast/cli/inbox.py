@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.approvals import is_cut, shown_lines
-from holdfast.cli.gateway import Json
 from holdfast.cli.hints import with_home
 from holdfast.cli.screen import ago, clean, dim, one_line, plural, shorten, terminal_width, wrap
+from holdfast.client.http import Json
 
 WORDS = {
     "approval": "approval",

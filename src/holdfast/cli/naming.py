@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.cli.errors import CONFLICT, NOT_FOUND, CliError, Refused
-from holdfast.cli.gateway import Gateway, Json, quote
+from holdfast.cli.errors import CONFLICT, NOT_FOUND, CliError
+from holdfast.client.client import Client
+from holdfast.client.errors import ApiError
+from holdfast.client.http import Json, quote
 
 
-def worker_of(gateway: Gateway, id: str, otherwise: CliError) -> str:
+def worker_of(client: Client, id: str, otherwise: ApiError) -> str:
     """The session that works on a task. A command has none, which is said; without a task it is as it was before."""
-    task = _task(gateway, id)
+    task = _task(client, id)
     if task is None:
         raise otherwise
     if not task["worker"]:
@@ -20,15 +22,15 @@ def worker_of(gateway: Gateway, id: str, otherwise: CliError) -> str:
     return str(task["worker"])
 
 
-def named(gateway: Gateway, id: str) -> tuple[str, str, str]:
+def named(client: Client, id: str) -> tuple[str, str, str]:
     """The session, the task and the card that an id names; those that it does not name are empty.
 
     An agent task and its session have the same id. What is the whole id of one of them names that one.
     """
     found = {
-        "session": _found(gateway, f"/v1/sessions/{quote(id)}", "session"),
-        "task": _found(gateway, f"/v1/tasks/{quote(id)}", ""),
-        "card": _found(gateway, f"/v1/cards/{quote(id)}", "card"),
+        "session": _found(client, f"/v1/sessions/{quote(id)}", "session"),
+        "task": _found(client, f"/v1/tasks/{quote(id)}", ""),
+        "card": _found(client, f"/v1/cards/{quote(id)}", "card"),
     }
     exact = {kind: known for kind, known in found.items() if known == id}
     meant = exact or {kind: known for kind, known in found.items() if known}
@@ -44,22 +46,22 @@ def named(gateway: Gateway, id: str) -> tuple[str, str, str]:
     return meant.get("session", ""), meant.get("task", ""), meant.get("card", "")
 
 
-def _found(gateway: Gateway, target: str, part: str) -> str:
+def _found(client: Client, target: str, part: str) -> str:
     """The whole id; empty when there is none like this. That it was deleted is said."""
     try:
-        found: Json = gateway.get(target)
-    except Refused as error:
+        found: Json = client.get(target)
+    except ApiError as error:
         if error.status != 404:
             raise
         return ""
     return str((found[part] if part else found)["id"])
 
 
-def _task(gateway: Gateway, id: str) -> Json | None:
+def _task(client: Client, id: str) -> Json | None:
     try:
-        found: Json = gateway.get(f"/v1/tasks/{quote(id)}")
-    except Refused as error:
-        if error.code != NOT_FOUND:
+        found: Json = client.get(f"/v1/tasks/{quote(id)}")
+    except ApiError as error:
+        if not error.is_not_found:
             raise
         return None
     return found

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 import click
 
 from holdfast import __version__
 from holdfast.cli.context import Cli
-from holdfast.cli.errors import FAILED, USAGE, CliError
+from holdfast.cli.errors import FAILED, USAGE, CliError, exit_code
 from holdfast.cli.lazy import LazyGroup
+from holdfast.domain.errors import HoldfastError
 
 SECTIONS = {
     "Work": {
@@ -75,12 +77,13 @@ def run(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    warnings.showwarning = lambda message, *_, **__: _warn(str(message))
     try:
         _must_be_utf8(arguments)
         code = root.main(arguments, prog_name="holdfast", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except CliError as error:
-        return _tell(error.message, error.hint, error.code)
+    except HoldfastError as error:
+        return _tell(error.message, error.hint, exit_code(error))
     except click.UsageError as error:
         return _usage(error)
     except click.ClickException as error:
@@ -117,6 +120,12 @@ def _tell(message: str, hint: str, code: int = FAILED) -> int:
     if hint:
         click.echo(f"  {click.style('hint:', bold=True)} {with_home(clean(hint))}", err=True, color=_color())
     return code
+
+
+def _warn(message: str) -> None:
+    from holdfast.cli.hints import with_home
+
+    print(f"warning: {with_home(message)}", file=sys.stderr)
 
 
 def _color() -> bool | None:

@@ -11,9 +11,9 @@ import click
 from holdfast.cli.chapters import RUNNING, outlook, running_cells
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import CONFLICT, FAILED, CliError
-from holdfast.cli.gateway import Json
 from holdfast.cli.hints import with_home
 from holdfast.cli.screen import SHORT_ID, age, dim, one_line, table
+from holdfast.client.http import Json
 
 F = TypeVar("F", bound=Callable[..., Any])
 AT_WORK = ("running", "waiting", "suspended", "queued")
@@ -36,7 +36,7 @@ def choose(cli: Cli, row: Json, running: str | None, *, ask: bool = True) -> Jso
         raise CliError(
             f"It is still at work ({row['state']}).", hint=f"`holdfast stop {row['id']}` first.", code=CONFLICT
         )
-    tasks = [] if running is not None else outlook(cli.gateway, row["id"])["running"]
+    tasks = [] if running is not None else outlook(cli.client, row["id"])["running"]
     if running is not None or not tasks:
         return {} if running is None else {"running": running}
     if not ask or not sys.stdin.isatty():

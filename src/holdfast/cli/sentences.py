@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.cli.gateway import Json
 from holdfast.cli.hints import with_home
 from holdfast.cli.screen import clean, dim, moment, terminal_width, wrap
+from holdfast.client.http import Json
 
 
 def in_lines(sentences: list[Json]) -> list[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.cli.gateway import Gateway, Json, quote
 from holdfast.cli.hints import program
 from holdfast.cli.screen import (
     SHORT_ID,
@@ -25,6 +24,8 @@ from holdfast.cli.screen import (
     unique_length,
     wrap,
 )
+from holdfast.client.client import Client
+from holdfast.client.http import Json, quote
 
 PAGE = 500
 KINDS = ("process", "agent", "card")
@@ -64,34 +65,34 @@ NOTHING_STALE = "Nothing is stale: whatever runs in the background is at work, i
 NOTHING_RUNS = "Nothing runs in the background."
 
 
-def find(gateway: Gateway, id: str) -> Json:
+def find(client: Client, id: str) -> Json:
     """One task by id or unique prefix."""
-    found: Json = gateway.get(f"/v1/tasks/{quote(id)}")
+    found: Json = client.get(f"/v1/tasks/{quote(id)}")
     return found
 
 
 def running(
-    gateway: Gateway, *, foreground: bool = False, session: str | None = None, kind: str | None = None
+    client: Client, *, foreground: bool = False, session: str | None = None, kind: str | None = None
 ) -> list[Json]:
     """Everything that runs now, newest first."""
     wanted = {"state": "running", "all": str(foreground).lower(), "session": session, "kind": kind}
-    return [task for page in pages(gateway, **wanted) for task in page["tasks"]]
+    return [task for page in pages(client, **wanted) for task in page["tasks"]]
 
 
-def pages(gateway: Gateway, **wanted: object) -> Iterator[Json]:
+def pages(client: Client, **wanted: object) -> Iterator[Json]:
     """The archive page by page, newest first."""
     before: str | None = None
     while True:
-        page: Json = gateway.get("/v1/tasks", limit=PAGE, before=before, **wanted)
+        page: Json = client.get("/v1/tasks", limit=PAGE, before=before, **wanted)
         yield page
         before = page["next"]
         if before is None:
             return
 
 
-def stale(gateway: Gateway) -> list[Json]:
+def stale(client: Client) -> list[Json]:
     """What runs and is at no work that anybody waits for, each with the reason."""
-    found: list[Json] = gateway.get("/v1/tasks/stale")["tasks"]
+    found: list[Json] = client.get("/v1/tasks/stale")["tasks"]
     return found
 
 

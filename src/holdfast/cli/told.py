@@ -5,18 +5,19 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli
-from holdfast.cli.gateway import Gateway, Json, quote
 from holdfast.cli.screen import clean
+from holdfast.client.client import Client
+from holdfast.client.http import Json, quote
 
 
-def command(gateway: Gateway, id: str, action: str, body: Json, *, method: str = "POST") -> Json:
+def command(client: Client, id: str, action: str, body: Json, *, method: str = "POST") -> Json:
     """Give it; what was accepted."""
-    return gateway.command(method, f"/v1/cards/{quote(id)}{action}", body)
+    return client.command(method, f"/v1/cards/{quote(id)}{action}", body)
 
 
 def tell(cli: Cli, id: str, action: str, body: Json, *, done: str, method: str = "POST") -> None:
     """Give it, and say what was done, or where it stands in the log."""
-    about_card(cli, command(cli.gateway, id, action, body, method=method), done)
+    about_card(cli, command(cli.client, id, action, body, method=method), done)
 
 
 def about_card(cli: Cli, accepted: Json, done: str) -> None:

@@ -14,10 +14,10 @@ from holdfast.cli import chapters
 from holdfast.cli.actor import by
 from holdfast.cli.answer import StreamingText, arguments_line, from_task
 from holdfast.cli.call_result import call_result, in_words
-from holdfast.cli.follow import Spoken
-from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
 from holdfast.cli.screen import SHORT_ID, clean, clock, day, dim, duration, pad, terminal_width, width, wrap
+from holdfast.client.events import TextDelta
+from holdfast.client.http import Json
 
 WHO = len("suspended") + 1
 INDENT = 5 + 2 + 8 + 2 + WHO
@@ -69,7 +69,7 @@ class Transcript:
             case _:
                 self._remark(record)
 
-    def spoken(self, piece: Spoken) -> None:
+    def spoken(self, piece: TextDelta) -> None:
         """Text that no event holds yet: shown at once, confirmed or marked as partial later."""
         if self._live is None:
             return

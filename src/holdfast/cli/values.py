@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from holdfast.domain.errors import HoldfastError
 from holdfast.settings import span_ms
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ class _Id(click.types.StringParamType):
         from click.shell_completion import CompletionItem
 
         from holdfast.cli.context import Cli
-        from holdfast.cli.errors import CliError
 
         del param
         homes = (context.params.get("home") for context in _ancestry(ctx))
@@ -60,8 +60,8 @@ class _Id(click.types.StringParamType):
         after = found.chosen_home if found is not None else None
         cli = Cli(after or next((home for home in homes if home), None))
         try:
-            rows = cli.gateway.get(f"/v1/{self.name}s", limit=200)[f"{self.name}s"]
-        except CliError:
+            rows = cli.client.get(f"/v1/{self.name}s", limit=200)[f"{self.name}s"]
+        except HoldfastError:
             return []
         return [CompletionItem(row["id"], help=row["title"]) for row in rows if row["id"].startswith(incomplete)]
 

@@ -15,10 +15,11 @@ from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.outbox import Place, begin
 from holdfast.cli.chat.slash import Slash
 from holdfast.cli.chat.view import View
-from holdfast.cli.errors import CONFLICT, NOT_FOUND, Refused
-from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.hints import program
-from holdfast.cli.start import ensure
+from holdfast.client.client import Client
+from holdfast.client.errors import ApiError
+from holdfast.client.http import Json
+from holdfast.client.launch import ensure
 
 NEEDS_WORDS = ("why", "context", "export", "undo", "fork", "reset", "undo-reset", "compact")
 
@@ -41,111 +42,111 @@ class Choose:
 Done = list[Block] | Opening | Detached | Choose
 
 
-def ask(gateway: Gateway, cursors: Cursors, place: Place, view: View, slash: Slash) -> Done:
+def ask(client: Client, cursors: Cursors, place: Place, view: View, slash: Slash) -> Done:
     """Do what was asked for here."""
     argument = slash.argument
     match slash.name:
         case "sessions":
-            return look.sessions(gateway, place.session)
+            return look.sessions(client, place.session)
         case "inbox":
-            return look.inbox(gateway, place.session)
+            return look.inbox(client, place.session)
         case "profile" if not argument:
-            return look.profiles(gateway, view.profile)
+            return look.profiles(client, view.profile)
         case "model" if not argument:
-            return look.models(gateway)
+            return look.models(client)
         case "stop":
-            return tasks.going_on(gateway, place.session)
+            return tasks.going_on(client, place.session)
         case "stale":
-            return tasks.stale(gateway)
+            return tasks.stale(client)
         case "tasks":
-            return tasks.about_tasks(gateway, argument)
+            return tasks.about_tasks(client, argument)
         case "board":
-            return cards.picture(gateway, argument)
+            return cards.picture(client, argument)
         case "card":
-            return cards.about_card(gateway, place, view, argument)
+            return cards.about_card(client, place, view, argument)
         case "background":
-            return tasks.start(gateway, place, view, argument)
+            return tasks.start(client, place, view, argument)
         case "detach":
-            return Detached(_detach(gateway, place.session))
+            return Detached(_detach(client, place.session))
         case "start":
-            address = ensure(gateway)
+            address = ensure(client).address
             return [Remark(f"a gateway runs at {address.url} (pid {address.pid})")]
         case "resume":
-            return attach.attach(gateway, argument.lower(), cursors)
+            return attach.attach(client, argument.lower(), cursors)
         case "new":
-            return _new(gateway, place, view, slash)
+            return _new(client, place, view, slash)
         case "profile" if not place.session:
-            return attach.new(gateway, view.cwd, argument)
+            return attach.new(client, view.cwd, argument)
         case name if name in NEEDS_WORDS and not place.session:
             return [Remark("Nothing was said here yet.")]
         case "reset":
-            return _reset(gateway, place.session, view, slash)
+            return _reset(client, place.session, view, slash)
         case "fork":
-            return _fork(gateway, cursors, place.session, argument)
+            return _fork(client, cursors, place.session, argument)
         case _:
-            return _ask_here(gateway, place, slash)
+            return _ask_here(client, place, slash)
 
 
-def _ask_here(gateway: Gateway, place: Place, slash: Slash) -> list[Block]:
+def _ask_here(client: Client, place: Place, slash: Slash) -> list[Block]:
     """What is about this very session; it begins now if it has not begun."""
     argument = slash.argument
     with place.lock:
         if not place.session:
-            begin(gateway, place)
+            begin(client, place)
     target = f"/v1/sessions/{place.session}"
     match slash.name:
         case "why":
-            return look.why(gateway, place.session)
+            return look.why(client, place.session)
         case "context":
-            return look.context(gateway, place.session)
+            return look.context(client, place.session)
         case "export":
-            return look.export(gateway, place.session, argument)
+            return look.export(client, place.session, argument)
         case "rename":
-            gateway.command("PATCH", target, {"title": argument})
+            client.command("PATCH", target, {"title": argument})
         case "undo":
-            gateway.command("POST", f"{target}/undo", {})
+            client.command("POST", f"{target}/undo", {})
         case "undo-reset":
-            gateway.command("POST", f"{target}/reset/undo", {})
+            client.command("POST", f"{target}/reset/undo", {})
         case "compact":
-            gateway.command("POST", f"{target}/compact", {"instructions": argument})
+            client.command("POST", f"{target}/compact", {"instructions": argument})
         case "model":
-            gateway.command("POST", f"{target}/agent", {"model": "" if argument == "default" else argument})
+            client.command("POST", f"{target}/agent", {"model": "" if argument == "default" else argument})
         case "profile":
-            gateway.command("POST", f"{target}/agent", {"profile": argument})
+            client.command("POST", f"{target}/agent", {"profile": argument})
         case _:
             raise AssertionError(slash.name)
     return []
 
 
-def _new(gateway: Gateway, place: Place, view: View, slash: Slash) -> Done:
+def _new(client: Client, place: Place, view: View, slash: Slash) -> Done:
     """Leave this session for a new one. What runs for it goes on unless somebody wants it stopped."""
-    running = _running(gateway, place.session) if slash.running != "keep" else []
+    running = _running(client, place.session) if slash.running != "keep" else []
     if running and not slash.running:
         return _choose(running, slash, "k keep: it goes on in the old session · s stop · c cancel")
-    stopped = tasks.stop_commands(gateway, running)
-    opening = attach.new(gateway, view.cwd, view.profile or place.profile)
+    stopped = tasks.stop_commands(client, running)
+    opening = attach.new(client, view.cwd, view.profile or place.profile)
     opening.blocks += [(0, block) for block in stopped]
     return opening
 
 
-def _reset(gateway: Gateway, session: str, view: View, slash: Slash) -> Done:
+def _reset(client: Client, session: str, view: View, slash: Slash) -> Done:
     """A new chapter. Nobody is asked about what runs when it would be refused anyway."""
     if view.turn is not None or view.queue:
         return [Remark("It is at work, and a reset cuts nothing: /stop first, or wait.", "warning")]
-    running = [] if slash.running else outlook(gateway, session)["running"]
+    running = [] if slash.running else outlook(client, session)["running"]
     if running:
         return _choose(running, slash, "k keep: handed over to the new chapter · s stop · c cancel")
     body: Json = {"note": slash.argument == "note"} | ({"running": slash.running} if slash.running else {})
-    gateway.command("POST", f"/v1/sessions/{session}/reset", body, seconds=NOTE_SECONDS)
+    client.command("POST", f"/v1/sessions/{session}/reset", body, seconds=NOTE_SECONDS)
     return []
 
 
-def _running(gateway: Gateway, session: str) -> list[Json]:
+def _running(client: Client, session: str) -> list[Json]:
     """Nothing runs for a session that was deleted, or that has not begun."""
     try:
-        found: list[Json] = outlook(gateway, session)["running"] if session else []
-    except Refused as error:
-        if error.code != NOT_FOUND:
+        found: list[Json] = outlook(client, session)["running"] if session else []
+    except ApiError as error:
+        if not error.is_not_found:
             raise
         return []
     return found
@@ -156,20 +157,20 @@ def _choose(running: list[Json], slash: Slash, hint: str) -> Choose:
     return Choose([look.listing(RUNNING, running_cells(running), f"still running: {hint}{agents}")], slash)
 
 
-def _fork(gateway: Gateway, cursors: Cursors, session: str, version: str) -> Done:
+def _fork(client: Client, cursors: Cursors, session: str, version: str) -> Done:
     if version and not (version.isascii() and version.isdecimal()):
         return [Remark(f"{version!r} is not a version; `{program()} sessions log` shows them.", "warning")]
     body = {"version": int(version)} if version else {}
-    fork = gateway.command("POST", f"/v1/sessions/{session}/fork", body)["session"]
-    return attach.attach(gateway, fork, cursors)
+    fork = client.command("POST", f"/v1/sessions/{session}/fork", body)["session"]
+    return attach.attach(client, fork, cursors)
 
 
-def _detach(gateway: Gateway, session: str) -> str:
+def _detach(client: Client, session: str) -> str:
     """The task that the turn is from now on, or was before; without a turn there is none, and no harm."""
     try:
-        return str(gateway.command("POST", f"/v1/sessions/{session}/detach", {})["task"])
-    except Refused as error:
-        if error.code != CONFLICT:
+        return str(client.command("POST", f"/v1/sessions/{session}/detach", {})["task"])
+    except ApiError as error:
+        if error.status != 409:
             raise
-    found = gateway.get("/v1/tasks", kind="agent", state="running", session=session)["tasks"]
+    found = client.get("/v1/tasks", kind="agent", state="running", session=session)["tasks"]
     return next((str(task["id"]) for task in found if task["worker"] == session), "")

@@ -13,9 +13,10 @@ from holdfast.cli.chat.outbox import Place
 from holdfast.cli.chat.paint import Painter
 from holdfast.cli.chat.view import View, Wait, asked, while_away, working
 from holdfast.cli.errors import USAGE, CliError
-from holdfast.cli.gateway import Gateway, Json, quote
 from holdfast.cli.hints import program, with_home
 from holdfast.cli.screen import SHORT_ID, one_line, shorten
+from holdfast.client.client import Client
+from holdfast.client.http import Json, quote
 
 WINDOW = 600
 LONGEST_WINDOW = 5_000
@@ -39,47 +40,47 @@ class Opening:
     hint: str = ""
 
 
-def last_here(gateway: Gateway, cwd: str) -> str | None:
+def last_here(client: Client, cwd: str) -> str | None:
     """The session of this directory in which something happened last; the sessions of cards do not count."""
-    found = gateway.get("/v1/sessions", cwd=cwd, limit=1)["sessions"]
+    found = client.get("/v1/sessions", cwd=cwd, limit=1)["sessions"]
     return str(found[0]["id"]) if found else None
 
 
-def new(gateway: Gateway, cwd: str, profile: str | None) -> Opening:
+def new(client: Client, cwd: str, profile: str | None) -> Opening:
     """A session that its first message will begin."""
-    chosen = _profile(gateway, profile)
+    chosen = _profile(client, profile)
     if not chosen:
         raise CliError(f"There is no profile {profile}.", hint="`holdfast profiles` lists them.", code=USAGE)
     view = View(time.monotonic, profile=chosen["name"], model=chosen["model"], cwd=cwd)
     return Opening(Place(cwd=cwd, profile=profile), view, hint=with_home(DEMO_HINT) if view.model == "demo" else "")
 
 
-def attach(gateway: Gateway, id: str, cursors: Cursors) -> Opening:
+def attach(client: Client, id: str, cursors: Cursors) -> Opening:
     """An existing session, by its id or a unique prefix."""
-    detail = gateway.get(f"/v1/sessions/{quote(id)}")
+    detail = client.get(f"/v1/sessions/{quote(id)}")
     row = detail["session"]
     session, version = str(row["id"]), int(row["version"])
     read = cursors.get(session)
-    view = View(time.monotonic, model=_profile(gateway, row["profile"]).get("model", ""))
+    view = View(time.monotonic, model=_profile(client, row["profile"]).get("model", ""))
     view.seed(detail)
     after = max(0, version - LONGEST_WINDOW, min(version - WINDOW, version if read is None else read))
     view.context.summary = UNKNOWN if after else ""
-    records, blocks, cost = _records(gateway, session, after), [], replace(view.cost)
+    records, blocks, cost = _records(client, session, after), [], replace(view.cost)
     for record in records:
         blocks += [(record["version"], block) for block in view.happened(record)]
         if record["version"] == version:
             view.cost = cost  # as the snapshot knows it; the turn may have begun before the first record
     if view.turn is not None and view.wait is None and row["state"] == "waiting":
-        blocks += [(view.version, block) for block in _open_wait(gateway, view)]
-    hint = _of_worker(gateway, view, blocks[-SEEN:])
-    blocks = _with_notice(gateway, session, blocks)
+        blocks += [(view.version, block) for block in _open_wait(client, view)]
+    hint = _of_worker(client, view, blocks[-SEEN:])
+    blocks = _with_notice(client, session, blocks)
     away = missed(records, read=version if read is None else read)
     return Opening(Place(session, row["cwd"]), view, blocks, read=read, away=away, cut=after > 0, hint=hint)
 
 
-def _of_worker(gateway: Gateway, view: View, last: list[tuple[int, Block]]) -> str:
+def _of_worker(client: Client, view: View, last: list[tuple[int, Block]]) -> str:
     """That a run of a card is at work here, unless the last blocks say it anyway; it may have begun long ago."""
-    cards = gateway.get("/v1/cards", status="running")["cards"]
+    cards = client.get("/v1/cards", status="running")["cards"]
     card = next((card for card in cards if card["session"] == view.session), None)
     if card is None:
         return ""
@@ -88,10 +89,10 @@ def _of_worker(gateway: Gateway, view: View, last: list[tuple[int, Block]]) -> s
     return "" if any(isinstance(block, Remark) and block.text == said for _, block in last) else said
 
 
-def _with_notice(gateway: Gateway, session: str, blocks: list[tuple[int, Block]]) -> list[tuple[int, Block]]:
+def _with_notice(client: Client, session: str, blocks: list[tuple[int, Block]]) -> list[tuple[int, Block]]:
     """A reset that nobody has seen stands at the end, where it cannot be overlooked, and only there."""
-    chapter = outlook(gateway, session)["chapter"]
-    event = opened_by(gateway, session, chapter) if chapter["unseen"] else None
+    chapter = outlook(client, session)["chapter"]
+    event = opened_by(client, session, chapter) if chapter["unseen"] else None
     if event is None:
         return blocks
     own = (chapter["version"], divider(event))
@@ -105,25 +106,25 @@ def missed(records: list[Json], *, read: int) -> str:
     return f"at least {away}" if away and records[0]["version"] > read + 1 else away
 
 
-def _records(gateway: Gateway, session: str, after: int) -> list[Json]:
+def _records(client: Client, session: str, after: int) -> list[Json]:
     found: list[Json] = []
     more = True
     while more:
-        page = gateway.get(f"/v1/sessions/{session}/events", after=after, limit=PAGE)
+        page = client.get(f"/v1/sessions/{session}/events", after=after, limit=PAGE)
         found += page["events"]
         after, more = page["cursor"], page["more"]
     return found
 
 
-def _profile(gateway: Gateway, name: str | None) -> Json:
+def _profile(client: Client, name: str | None) -> Json:
     """The profile of that name, without one the default; nothing if there is none."""
-    profiles: list[Json] = gateway.get("/v1/profiles")["profiles"]
+    profiles: list[Json] = client.get("/v1/profiles")["profiles"]
     return next((known for known in profiles if (known["default"] if name is None else known["name"] == name)), {})
 
 
-def _open_wait(gateway: Gateway, view: View) -> list[Block]:
+def _open_wait(client: Client, view: View) -> list[Block]:
     """What it waits for, when that was asked before the first record that we read."""
-    waits = gateway.get("/v1/inbox")["waits"]
+    waits = client.get("/v1/inbox")["waits"]
     found = next((wait for wait in waits if wait["session"] == view.session), None)
     if found is None:
         return []

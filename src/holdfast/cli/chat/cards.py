@@ -18,11 +18,12 @@ from holdfast.cli.chat.card_words import Asked, Unclear, card
 from holdfast.cli.chat.look import LISTED, listing
 from holdfast.cli.chat.outbox import Place, begin
 from holdfast.cli.chat.view import View
-from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.hints import program
 from holdfast.cli.screen import clean, dim, facts, terminal_width, wrap
 from holdfast.cli.sentences import in_lines
 from holdfast.cli.told import command
+from holdfast.client.client import Client
+from holdfast.client.http import Json
 
 TITLE = 80
 BODIES: dict[str, tuple[str, str]] = {
@@ -37,33 +38,33 @@ BODIES: dict[str, tuple[str, str]] = {
 """Where each verb goes, and as what the text goes with it."""
 
 
-def picture(gateway: Gateway, name: str) -> list[Block]:
+def picture(client: Client, name: str) -> list[Block]:
     """The columns."""
-    found = board.look(gateway, name or None)
+    found = board.look(client, name or None)
     return [
         Listing([*board.picture(found, terminal_width()), dim("/card show ID · comment ID TEXT · unblock ID TEXT")])
     ]
 
 
-def about_card(gateway: Gateway, place: Place, view: View, words: str) -> list[Block]:
+def about_card(client: Client, place: Place, view: View, words: str) -> list[Block]:
     """One of the verbs of /card."""
     asked = card(words)
     assert not isinstance(asked, Unclear)
     match asked.verb:
         case "list":
-            return _list(gateway)
+            return _list(client)
         case "add":
-            return _add(gateway, place, view, asked.text)
+            return _add(client, place, view, asked.text)
         case "show" | "why" | "runs" | "context":
-            return [Listing(_look(gateway, asked))]
+            return [Listing(_look(client, asked))]
         case verb:
             action, name = BODIES[verb]
-            accepted = command(gateway, asked.card, action, {name: asked.text} if asked.text else {})
-            return [Remark(_now(gateway, accepted), "plain")]
+            accepted = command(client, asked.card, action, {name: asked.text} if asked.text else {})
+            return [Remark(_now(client, accepted), "plain")]
 
 
-def _list(gateway: Gateway) -> list[Block]:
-    cards, whys = listed(gateway)
+def _list(client: Client) -> list[Block]:
+    cards, whys = listed(client)
     if not cards:
         return [Remark("No card yet. /card add TEXT writes one; an agent works on it beside this session.")]
     hint = "/card show ID · why ID · comment ID TEXT · unblock ID TEXT"
@@ -72,14 +73,14 @@ def _list(gateway: Gateway) -> list[Block]:
     return [listing(CARDS, card_cells(cards, whys), hint + more)]
 
 
-def _look(gateway: Gateway, asked: Asked) -> list[str]:
-    found = find(gateway, asked.card)
+def _look(client: Client, asked: Asked) -> list[str]:
+    found = find(client, asked.card)
     id = str(found["card"]["id"])
     match asked.verb:
         case "why":
-            return in_lines(gateway.get(f"/v1/cards/{id}/why")["sentences"])
+            return in_lines(client.get(f"/v1/cards/{id}/why")["sentences"])
         case "context":
-            told: Json = gateway.get(f"/v1/cards/{id}/context")
+            told: Json = client.get(f"/v1/cards/{id}/context")
             return wrap(clean(f"{told['note']}\n\n{told['text']}"), terminal_width())
         case "runs":
             return runs_table(found).split("\n") if found["runs"] else [f"No run yet. {found['why']}".rstrip()]
@@ -91,24 +92,24 @@ def _look(gateway: Gateway, asked: Asked) -> list[str]:
             return [*lines, *(["", *body] if body else []), *(["", *comments] if comments else []), *runs]
 
 
-def _add(gateway: Gateway, place: Place, view: View, text: str) -> list[Block]:
+def _add(client: Client, place: Place, view: View, text: str) -> list[Block]:
     """The first line is the title, all of it what is to be done. This session, which begins now if it has not begun,
     is told of its blocks and its end.
     """
     with place.lock:
         if not place.session:
-            begin(gateway, place)
+            begin(client, place)
     title = " ".join(text.split("\n", 1)[0].split())
     title = title if len(title) <= TITLE else title[: TITLE - 1] + "…"
     body: Json = {"title": title, "body": text, "session": place.session}
     body |= {"profile": view.profile} if view.profile else {}
-    accepted = gateway.command("POST", "/v1/cards", body)
-    return [Remark(f"{_now(gateway, accepted)}; this session is told of its blocks and its end", "plain")]
+    accepted = client.command("POST", "/v1/cards", body)
+    return [Remark(f"{_now(client, accepted)}; this session is told of its blocks and its end", "plain")]
 
 
-def _now(gateway: Gateway, accepted: Json) -> str:
+def _now(client: Client, accepted: Json) -> str:
     """How it stands after that."""
-    found = find(gateway, accepted["card"])
+    found = find(client, accepted["card"])
     status, why = found["card"]["status"], without_commands(found["why"])
     kept = (
         f"; its workspace was kept (nothing goes that would be lost): {accepted['kept']}"

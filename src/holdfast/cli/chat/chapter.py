@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from holdfast.cli import chapters
 from holdfast.cli.actor import by
 from holdfast.cli.chat.blocks import Block, Divider, Remark
-from holdfast.cli.gateway import Json
 from holdfast.cli.screen import ago, one_line, when
+from holdfast.client.http import Json
 
 UNDO = "/undo-reset brings the earlier context back"
 UNKNOWN = "?"

@@ -16,9 +16,9 @@ from holdfast.cli.chat.background import VERBS as TASK_VERBS
 from holdfast.cli.chat.card_words import VERBS as CARD_VERBS
 from holdfast.cli.chat.slash import VERBS
 from holdfast.cli.chat.view import View
-from holdfast.cli.errors import CliError
-from holdfast.cli.gateway import Gateway
 from holdfast.cli.screen import SHORT_ID, one_line, shorten
+from holdfast.client.client import Client
+from holdfast.domain.errors import HoldfastError
 
 FRESH_SECONDS = 5.0
 LISTED = 100
@@ -32,8 +32,8 @@ Choices = list[tuple[str, str]]
 class Catalog:
     """What can be named: sessions, profiles, models, tasks. Fetched beside, at most every few seconds."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self._known: dict[str, Choices] = {}
         self._fetched: dict[str, float] = {}
 
@@ -56,30 +56,30 @@ class Catalog:
         }[what]
         try:
             self._known[what] = fetch()
-        except CliError:
+        except HoldfastError:
             self._known.pop(what, None)
 
     def _sessions(self) -> Choices:
-        rows = self._gateway.get("/v1/sessions", limit=LISTED)["sessions"]
+        rows = self._client.get("/v1/sessions", limit=LISTED)["sessions"]
         return [(row["id"][:SHORT_ID], shorten(one_line(row["title"]), 50)) for row in rows]
 
     def _tasks(self) -> Choices:
-        rows = self._gateway.get("/v1/tasks", limit=LISTED)["tasks"]
+        rows = self._client.get("/v1/tasks", limit=LISTED)["tasks"]
         return [(row["id"][:SHORT_ID], f"{row['state']} · {shorten(one_line(row['title']), 40)}") for row in rows]
 
     def _cards(self) -> Choices:
-        rows = self._gateway.get("/v1/cards", limit=LISTED)["cards"]
+        rows = self._client.get("/v1/cards", limit=LISTED)["cards"]
         return [(row["id"], f"{row['status']} · {shorten(one_line(row['title']), 40)}") for row in rows]
 
     def _boards(self) -> Choices:
-        return [(row["id"], one_line(row["title"])) for row in self._gateway.get("/v1/boards")["boards"]]
+        return [(row["id"], one_line(row["title"])) for row in self._client.get("/v1/boards")["boards"]]
 
     def _profiles(self) -> Choices:
-        found = self._gateway.get("/v1/profiles")["profiles"]
+        found = self._client.get("/v1/profiles")["profiles"]
         return [(one_line(profile["name"]), one_line(profile["model"])) for profile in found]
 
     def _models(self) -> Choices:
-        found = self._gateway.get("/v1/models")["detected"]
+        found = self._client.get("/v1/models")["detected"]
         named = [(one_line(f"{known['provider']}:{model}"), "") for known in found for model in known["models"]]
         return [("default", "the profile's own"), *named]
 

@@ -14,13 +14,12 @@ from holdfast.cli.chat.talk import Chat, Screen
 from holdfast.cli.context import Cli
 from holdfast.cli.hints import program
 from holdfast.cli.screen import SHORT_ID, clean, dim, plural
-from holdfast.cli.start import ensure
 from holdfast.config import environment, no_color
 
 
 def talk(cli: Cli, *, session: str | None, new: bool, profile: str | None, cwd: str) -> int:
     """Attach to a session or begin one, and stay until the person leaves."""
-    ensure(cli.gateway)
+    cli.start_gateway()
     place = folder(cli.home)
     cursors = Cursors(place)
     opening = _opening(cli, cursors, session=session, new=new, profile=profile, cwd=cwd)
@@ -29,15 +28,15 @@ def talk(cli: Cli, *, session: str | None, new: bool, profile: str | None, cwd: 
 
 def _opening(cli: Cli, cursors: Cursors, *, session: str | None, new: bool, profile: str | None, cwd: str) -> Opening:
     if session is None and not new:
-        session = attach.last_here(cli.gateway, cwd)
+        session = attach.last_here(cli.client, cwd)
     if session is None:
-        return attach.new(cli.gateway, cwd, profile)
-    return attach.attach(cli.gateway, session, cursors)
+        return attach.new(cli.client, cwd, profile)
+    return attach.attach(cli.client, session, cursors)
 
 
 async def _talk(cli: Cli, cursors: Cursors, typed: Typed, opening: Opening) -> int:
     screen = _screen(cli, typed)
-    chat = Chat(cli.gateway, cursors, screen, opening)
+    chat = Chat(cli.client, cursors, screen, opening)
     try:
         await screen.run(chat)
     finally:
@@ -56,7 +55,7 @@ def _screen(cli: Cli, typed: Typed) -> Screen:
         return Lines()
     from holdfast.cli.chat.terminal import Terminal
 
-    return Terminal(cli.gateway, typed, colors=not no_color())
+    return Terminal(cli.client, typed, colors=not no_color())
 
 
 def _what_goes_on(chat: Chat) -> str:

@@ -6,18 +6,20 @@ import math
 import threading
 from collections.abc import Callable
 
-from holdfast.cli.errors import CliError
-from holdfast.cli.follow import Seen, follow
-from holdfast.cli.gateway import Gateway
+from holdfast.client.client import Client
+from holdfast.client.events import RecordItem, follow_records
+from holdfast.domain.errors import HoldfastError
 
 
 class Follower:
     """One session, from a cursor on, until it is closed. The last that is posted may be why it cannot go on."""
 
-    def __init__(self, gateway: Gateway, session: str, *, after: int, post: Callable[[Seen | CliError], None]) -> None:
+    def __init__(
+        self, client: Client, session: str, *, after: int, post: Callable[[RecordItem | HoldfastError], None]
+    ) -> None:
         self._closed = threading.Event()
         self._post = post
-        self._seen = follow(gateway, session, after=after, patience=math.inf, closed=self._closed)
+        self._seen = follow_records(client, session, after=after, patience=math.inf, closed=self._closed)
 
     def start(self) -> None:
         """Begin. The thread never keeps the process alive."""
@@ -31,5 +33,5 @@ class Follower:
         try:
             for seen in self._seen:
                 self._post(seen)
-        except CliError as error:
+        except HoldfastError as error:
             self._post(error)

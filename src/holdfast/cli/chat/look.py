@@ -9,10 +9,11 @@ from holdfast.cli.chat.blocks import Block, Listing, Remark
 from holdfast.cli.chat.paint import argument_lines, tidy
 from holdfast.cli.chat.slash import VERBS
 from holdfast.cli.chat.view import Call, View
-from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.hints import program, with_home
 from holdfast.cli.inbox import word
 from holdfast.cli.screen import SHORT_ID, Column, ago, clean, dim, moment, one_line, plural, table, terminal_width, wrap
+from holdfast.client.client import Client
+from holdfast.client.http import Json
 
 LISTED = 20
 MOST_LINES = 400
@@ -40,9 +41,9 @@ def help_() -> list[Block]:
     return [Listing(lines)]
 
 
-def sessions(gateway: Gateway, here: str) -> list[Block]:
+def sessions(client: Client, here: str) -> list[Block]:
     """The newest sessions; the one that this is, is marked."""
-    rows = gateway.get("/v1/sessions", limit=LISTED)["sessions"]
+    rows = client.get("/v1/sessions", limit=LISTED)["sessions"]
     if not rows:
         return [Remark("There are no sessions yet.")]
     columns = (
@@ -63,9 +64,9 @@ def _standing(row: Json) -> str:
     return str(row["turn_state"] if row["state"] == "idle" and row["turn_state"] else row["state"])
 
 
-def inbox(gateway: Gateway, here: str) -> list[Block]:
+def inbox(client: Client, here: str) -> list[Block]:
     """Everything that waits for a person."""
-    entries = gateway.get("/v1/inbox")["entries"]
+    entries = client.get("/v1/inbox")["entries"]
     if not entries:
         return [Remark("Nothing waits for you.")]
     columns = (Column("WHERE"), Column("WHAT"), Column("SINCE"), Column("ABOUT", flexible=True))
@@ -86,18 +87,18 @@ def _where(stream: str) -> str:
     return f"{noun} {id[:SHORT_ID]}"
 
 
-def why(gateway: Gateway, session: str) -> list[Block]:
+def why(client: Client, session: str) -> list[Block]:
     """What it is doing or waiting for; each sentence names the event that it rests on."""
     lines: list[str] = []
-    for sentence in gateway.get(f"/v1/sessions/{session}/why")["sentences"]:
+    for sentence in client.get(f"/v1/sessions/{session}/why")["sentences"]:
         lines += wrap(clean(with_home(sentence["text"])), terminal_width())
         lines.append(dim(f"  version {sentence['version']}, {moment(sentence['at'])}"))
     return [Listing(lines)]
 
 
-def context(gateway: Gateway, session: str) -> list[Block]:
+def context(client: Client, session: str) -> list[Block]:
     """What the model sees, and about how large it is."""
-    found = gateway.get(f"/v1/sessions/{session}/context")
+    found = client.get(f"/v1/sessions/{session}/context")
     columns = (Column("TURN", right=True), Column("ROLE"), Column("CHARS", right=True), Column("TEXT", flexible=True))
     messages = found["messages"]
     cells = [["", "system", f"{len(found['instructions']):,}", found["instructions"]]]
@@ -108,9 +109,9 @@ def context(gateway: Gateway, session: str) -> list[Block]:
     return [listing(columns, cells, hint)]
 
 
-def models(gateway: Gateway) -> list[Block]:
+def models(client: Client) -> list[Block]:
     """The models that were detected."""
-    found = gateway.get("/v1/models")["detected"]
+    found = client.get("/v1/models")["detected"]
     if not found:
         return [Remark(f"No model was detected, so there is the demo agent; `{program()} models` says how to get one.")]
     columns = (Column("MODEL", flexible=True), Column("BECAUSE"))
@@ -118,9 +119,9 @@ def models(gateway: Gateway) -> list[Block]:
     return [listing(columns, cells, "/model NAME goes on with another, /model default with the profile's own")]
 
 
-def profiles(gateway: Gateway, here: str) -> list[Block]:
+def profiles(client: Client, here: str) -> list[Block]:
     """The agents that a session can have."""
-    found = gateway.get("/v1/profiles")
+    found = client.get("/v1/profiles")
     columns = (Column(""), Column("NAME"), Column("MODEL", flexible=True), Column("FROM"))
     cells = [["*" if p["name"] == here else "", p["name"], p["model"], p["origin"]] for p in found["profiles"]]
     blocks: list[Block] = [listing(columns, cells, "/profile NAME goes on with another")]
@@ -131,11 +132,11 @@ def profiles(gateway: Gateway, here: str) -> list[Block]:
     return blocks
 
 
-def export(gateway: Gateway, session: str, name: str) -> list[Block]:
+def export(client: Client, session: str, name: str) -> list[Block]:
     """Write the conversation to a file that is not there yet."""
     path = Path(name or f"holdfast-{session[:SHORT_ID]}.md")
     form = "jsonl" if path.suffix == ".jsonl" else "markdown"
-    content = gateway.text(f"/v1/sessions/{session}/export", format=form)
+    content = client.text(f"/v1/sessions/{session}/export", format=form)
     try:
         path = path.expanduser()
         with path.open("xb") as file:

@@ -6,6 +6,7 @@ never waits.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -13,11 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from holdfast.cli.errors import CliError, Lost, NotRunning, Refused
-from holdfast.cli.gateway import Gateway, Json, new_id
+from holdfast.cli.errors import CliError
+from holdfast.client.client import Client
+from holdfast.client.errors import ApiError, ConnectionLost
+from holdfast.client.http import Json, new_id
+from holdfast.client.reconnect import UNREACHABLE, Reconnect
+from holdfast.domain.errors import HoldfastError
 
-FIRST_PAUSE = 0.2
-LONGEST_PAUSE = 2.0
 DISK_FULL = 507
 FULL_SECONDS = 60.0
 """How long a message is offered to a gateway whose disk is full, before it is given back."""
@@ -59,7 +62,7 @@ class Returned:
     """The gateway does not take it."""
 
     letter: Letter
-    error: CliError
+    error: HoldfastError
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Waiting:
     """It is kept and tried again; why, and whether this was the first try."""
 
     letter: Letter
-    error: CliError
+    error: HoldfastError
     first: bool
 
 
@@ -77,8 +80,8 @@ Receipt = Delivered | Returned | Waiting
 class Outbox:
     """Sends letters one after the other."""
 
-    def __init__(self, gateway: Gateway, post: Callable[[Receipt], None]) -> None:
-        self._gateway = gateway
+    def __init__(self, client: Client, post: Callable[[Receipt], None]) -> None:
+        self._client = client
         self._post = post
         self._letters: deque[Letter] = deque()
         self._something = threading.Condition()
@@ -123,44 +126,47 @@ class Outbox:
         self._again.set()
 
     def _run(self) -> None:
-        pause = FIRST_PAUSE
+        reconnect = Reconnect(patience=math.inf, sleep=self._again.wait)
         while True:
             with self._something:
                 self._something.wait_for(lambda: self._letters or self._closed)
             if self._closed:
                 return
             self._again.clear()
-            if self._delivered(self._next()) or self._again.wait(pause):
-                pause = FIRST_PAUSE
-            else:
-                pause = min(pause * 2, LONGEST_PAUSE)
+            error = self._deliver(self._next())
+            if error is None:
+                reconnect.succeeded()
+                continue
+            reconnect.wait(error)
+            if self._again.is_set():
+                reconnect.succeeded()
 
     def _next(self) -> Letter:
         """The oldest, but a stop first."""
         return next((letter for letter in self._letters if letter.kind == "stop"), self._letters[0])
 
-    def _delivered(self, letter: Letter) -> bool:
-        """One try. Whether it is over with this letter, one way or the other."""
+    def _deliver(self, letter: Letter) -> HoldfastError | None:
+        """One try. Why the letter is to be tried again, if it is."""
         before, self.in_doubt = self.in_doubt, letter.id
         now = time.monotonic()
         try:
-            warning = send(self._gateway, letter)
-        except CliError as error:
-            if not isinstance(error, Lost):
+            warning = send(self._client, letter)
+        except HoldfastError as error:
+            if not isinstance(error, ConnectionLost):
                 self.in_doubt = before
             first = letter.id not in self._tried_since
             since = self._tried_since.setdefault(letter.id, now)
             if not _may_pass(error) or (_disk_is_full(error) and now - since > FULL_SECONDS):
                 self._done(letter, Returned(letter, error))
-                return True
+                return None
             self._post(Waiting(letter, error, first))
-            return False
+            return error
         except ValueError as error:
             self._done(letter, Returned(letter, CliError(f"What answered is not a gateway of ours: {error}.")))
-            return True
+            return None
         self.in_doubt = before
         self._done(letter, Delivered(letter, warning))
-        return True
+        return None
 
     def _done(self, letter: Letter, receipt: Delivered | Returned) -> None:
         with self._something:
@@ -170,37 +176,37 @@ class Outbox:
         self._post(receipt)
 
 
-def _disk_is_full(error: CliError) -> bool:
-    return isinstance(error, Refused) and error.status == DISK_FULL
+def _disk_is_full(error: HoldfastError) -> bool:
+    return isinstance(error, ApiError) and error.status == DISK_FULL
 
 
-def _may_pass(error: CliError) -> bool:
+def _may_pass(error: HoldfastError) -> bool:
     """Whether the same letter may be taken later: nobody was there, or the disk was full."""
-    return isinstance(error, Lost | NotRunning) or _disk_is_full(error)
+    return isinstance(error, UNREACHABLE) or _disk_is_full(error)
 
 
-def send(gateway: Gateway, letter: Letter) -> str:
+def send(client: Client, letter: Letter) -> str:
     """One try; what the gateway warns of. The first message to a new place begins its session."""
     place = letter.place
     match letter.kind:
         case "answer":
-            return str(gateway.command("POST", "/v1/answers", letter.body, id=letter.id).get("warning", ""))
+            return str(client.command("POST", "/v1/answers", letter.body, id=letter.id).get("warning", ""))
         case "stop":
-            gateway.command("POST", f"/v1/sessions/{place.session}/stop", letter.body, id=letter.id)
+            client.command("POST", f"/v1/sessions/{place.session}/stop", letter.body, id=letter.id)
         case "message":
             with place.lock:
                 if not place.session:
-                    begin(gateway, place, text=letter.text, id=letter.id)
+                    begin(client, place, text=letter.text, id=letter.id)
                     return ""
-            gateway.command("POST", f"/v1/sessions/{place.session}/messages", letter.body, id=letter.id)
+            client.command("POST", f"/v1/sessions/{place.session}/messages", letter.body, id=letter.id)
     return ""
 
 
-def begin(gateway: Gateway, place: Place, *, text: str | None = None, id: str | None = None) -> None:
+def begin(client: Client, place: Place, *, text: str | None = None, id: str | None = None) -> None:
     """Begin the session of a place; its lock must be held."""
     body: Json = {"cwd": place.cwd}
     if text is not None:
         body["text"] = text
     if place.profile is not None:
         body["profile"] = place.profile
-    place.session = str(gateway.command("POST", "/v1/sessions", body, id=id)["session"])
+    place.session = str(client.command("POST", "/v1/sessions", body, id=id)["session"])

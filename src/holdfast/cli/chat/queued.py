@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.cli.gateway import Json
+from holdfast.client.http import Json
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from holdfast.cli.chat.blocks import Block, Remark, Spoke, Thought
 from holdfast.cli.chat.pieces import Piece, Splitter
-from holdfast.cli.follow import Spoken
-from holdfast.cli.gateway import Json
+from holdfast.client.events import TextDelta
+from holdfast.client.http import Json
 
 OTHERWISE = "the answer was stored otherwise than it was spoken; this is the stored one:"
 
@@ -57,7 +57,7 @@ class Speech:
 
     # --- what comes -----------------------------------------------------------------------------
 
-    def spoken(self, piece: Spoken) -> list[Block]:
+    def spoken(self, piece: TextDelta) -> list[Block]:
         """Take a piece; the blocks that it finished."""
         key = (piece.turn, piece.step)
         if key == self._over:

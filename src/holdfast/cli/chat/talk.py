@@ -24,11 +24,14 @@ from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.live import Now
 from holdfast.cli.chat.outbox import Delivered, Kind, Letter, Outbox, Receipt, Returned, Waiting
 from holdfast.cli.chat.slash import Answer, Message, Slash, Wrong, is_at_once, meaning
-from holdfast.cli.errors import CliError, NotRunning, Refused
-from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken
-from holdfast.cli.gateway import Gateway, Json
-from holdfast.cli.hints import with_home
+from holdfast.cli.hints import error_text
 from holdfast.cli.running import MEANINGS
+from holdfast.client.client import Client
+from holdfast.client.errors import ApiError, GatewayNotRunning
+from holdfast.client.events import RecordItem, RecordReceived, TextDelta
+from holdfast.client.http import Json
+from holdfast.client.reconnect import Disconnected, Reconnected
+from holdfast.domain.errors import HoldfastError
 
 SAVE_SECONDS = 0.5
 CHOICES = "k keep · s stop · c cancel"
@@ -62,14 +65,14 @@ class Screen(Protocol):
 class Chat:
     """One terminal on one session at a time."""
 
-    def __init__(self, gateway: Gateway, cursors: Cursors, screen: Screen, opening: Opening) -> None:
-        self._gateway = gateway
+    def __init__(self, client: Client, cursors: Cursors, screen: Screen, opening: Opening) -> None:
+        self._client = client
         self._cursors = cursors
         self._screen = screen
         self._loop = asyncio.get_running_loop()
-        self._outbox = Outbox(gateway, self._poster(self._receipt))
+        self._outbox = Outbox(client, self._poster(self._receipt))
         self._follower: Follower | None = None
-        self._came: deque[tuple[Follower, Seen | CliError]] = deque()
+        self._came: deque[tuple[Follower, RecordItem | HoldfastError]] = deque()
         self._away_since: float | None = None
         self._saving: asyncio.TimerHandle | None = None
         self._place, self.view = opening.place, opening.view
@@ -162,11 +165,11 @@ class Chat:
             return
         drain = self._poster(lambda _: self._drain())
 
-        def post(seen: Seen | CliError) -> None:
+        def post(seen: RecordItem | HoldfastError) -> None:
             self._came.append((follower, seen))
             drain(None)
 
-        follower = Follower(self._gateway, self._place.session, after=self.view.version, post=post)
+        follower = Follower(self._client, self._place.session, after=self.view.version, post=post)
         self._follower = follower
         follower.start()
         self._save()
@@ -204,24 +207,24 @@ class Chat:
         self._show(blocks)
         self._screen.refresh()
 
-    def _seen(self, seen: Seen | CliError) -> list[Block]:
+    def _seen(self, seen: RecordItem | HoldfastError) -> list[Block]:
         match seen:
-            case Happened(record=record):
+            case RecordReceived(record=record):
                 self._save_soon()
                 event = record["event"]
                 self._unseen.discard(event["ref"] if event.get("source") == "comment" else event.get("input", ""))
                 return self.view.happened(record)
-            case Spoken():
+            case TextDelta():
                 return self.view.spoken(seen)
-            case Away():
+            case Disconnected():
                 self._away_since = time.monotonic()
-            case Back():
+            case Reconnected():
                 self._away_since = None
                 self._outbox.try_now()
-            case CliError():
+            case HoldfastError():
                 self.ended, self._away_since = True, None
                 self.view.end()
-                return [Remark(f"{_words(seen)} /new begins a session, /resume ID goes to another one.", "bad")]
+                return [Remark(f"{error_text(seen)} /new begins a session, /resume ID goes to another one.", "bad")]
         return []
 
     def _receipt(self, receipt: Receipt) -> None:
@@ -234,22 +237,22 @@ class Chat:
             case Returned(letter=letter, error=error):
                 self._returned(letter, error)
             case Waiting(letter=letter, first=True, error=error):
-                if isinstance(error, Refused):
-                    self._show([Remark(f"{_words(error)} It is kept and tried again: {letter.text}", "warning")])
+                if isinstance(error, ApiError):
+                    self._show([Remark(f"{error_text(error)} It is kept and tried again: {letter.text}", "warning")])
                 elif self._follower is None:
                     self._away_since = time.monotonic()
             case Waiting():
                 return
         self._screen.refresh()
 
-    def _returned(self, letter: Letter, error: CliError) -> None:
+    def _returned(self, letter: Letter, error: HoldfastError) -> None:
         self._unseen.discard(letter.id)
         if self._follower is None:
             self._away_since = None  # somebody answered, if only to refuse it
         if letter.kind == "stop" and self.view.turn is not None:
             self.view.turn.stopping = False
         kept: list[Block] = [Said(letter.text, "not sent")] if letter.kind != "stop" else []
-        self._show([Remark(_words(error), "bad"), *kept])
+        self._show([Remark(error_text(error), "bad"), *kept])
 
     def _show(self, blocks: list[Block]) -> None:
         if blocks:
@@ -386,14 +389,10 @@ class Chat:
     def _ask(self, slash: Slash) -> None:
         done: Done = []
         try:
-            done = ask(self._gateway, self._cursors, self._place, self.view, slash)
-        except NotRunning as error:
+            done = ask(self._client, self._cursors, self._place, self.view, slash)
+        except GatewayNotRunning as error:
             done = [Remark(f"{error.message} /start starts one.", "bad")]
-        except CliError as error:
-            done = [Remark(_words(error), "bad")]
+        except HoldfastError as error:
+            done = [Remark(error_text(error), "bad")]
         finally:
             self._poster(self._did)((slash, done))
-
-
-def _words(error: CliError) -> str:
-    return with_home(f"{error.message} {error.hint}".strip())

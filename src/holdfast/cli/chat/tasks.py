@@ -4,57 +4,59 @@ from __future__ import annotations
 
 import math
 
-from holdfast.cli import ending, output, tasks
+from holdfast.cli import ending, tasks
 from holdfast.cli.chat.blocks import Block, Listing, Remark
 from holdfast.cli.chat.look import LISTED, listing
 from holdfast.cli.chat.outbox import Place, begin
 from holdfast.cli.chat.view import View
-from holdfast.cli.errors import CliError
-from holdfast.cli.follow import Away, Back
-from holdfast.cli.gateway import Gateway, Json
 from holdfast.cli.hints import program
 from holdfast.cli.screen import SHORT_ID, clean, dim, facts, one_line, plural, size, terminal_width, wrap
 from holdfast.cli.tasks import ENDED, HITS, RUNNING
+from holdfast.client.client import Client
+from holdfast.client.http import Json
+from holdfast.client.output import read_output, wait_for_task
+from holdfast.client.reconnect import Disconnected, Reconnected
+from holdfast.domain.errors import HoldfastError
 
 LOG_LINES = 40
 WEEK = 7 * 86_400_000
 
 
-def about_tasks(gateway: Gateway, words: str) -> list[Block]:
+def about_tasks(client: Client, words: str) -> list[Block]:
     """One of the verbs of /tasks."""
     verb, _, about = words.partition(" ")
     match verb:
         case "list":
-            return _running(gateway)
+            return _running(client)
         case "history":
-            return _history(gateway)
+            return _history(client)
         case "search":
-            return _search(gateway, about)
+            return _search(client, about)
         case "prune":
-            return _prune(gateway, yes=bool(about))
+            return _prune(client, yes=bool(about))
         case _:
-            return _about_one(gateway, verb, tasks.find(gateway, about))
+            return _about_one(client, verb, tasks.find(client, about))
 
 
-def start(gateway: Gateway, place: Place, view: View, prompt: str) -> list[Block]:
+def start(client: Client, place: Place, view: View, prompt: str) -> list[Block]:
     """Let an agent do it in the background. This session begins now if it has not begun, to be told of the end."""
     with place.lock:
         if not place.session:
-            begin(gateway, place)
+            begin(client, place)
     body: Json = {"prompt": prompt, "session": place.session, "cwd": view.cwd}
     if view.profile:
         body["profile"] = view.profile
-    task = gateway.command("POST", "/v1/tasks/agents", body)["task"]
+    task = client.command("POST", "/v1/tasks/agents", body)["task"]
     return [
         Remark(f"task {task[:SHORT_ID]} is at work; this session is told of its end (/tasks show {task[:SHORT_ID]})")
     ]
 
 
-def going_on(gateway: Gateway, session: str) -> list[Block]:
+def going_on(client: Client, session: str) -> list[Block]:
     """What a stop of the turn does not end. Nothing when nobody can be asked: stopping does not depend on it."""
     try:
-        found = tasks.running(gateway, session=session)
-    except CliError:
+        found = tasks.running(client, session=session)
+    except HoldfastError:
         return []
     return [
         Remark(f"goes on: {task['kind']} {task['id'][:SHORT_ID]} {one_line(task['title'])} (/tasks stop ID)")
@@ -63,50 +65,50 @@ def going_on(gateway: Gateway, session: str) -> list[Block]:
     ]
 
 
-def stale(gateway: Gateway) -> list[Block]:
+def stale(client: Client) -> list[Block]:
     """What runs and nobody waits for."""
-    found = tasks.stale(gateway)
+    found = tasks.stale(client)
     if not found:
         return [Remark(tasks.NOTHING_STALE)]
     hint = f"/tasks stop ID ends one, /tasks pin ID keeps it; all of them: {program()} tasks stale --stop"
     return [Listing([*tasks.stale_lines(found), *map(dim, wrap(hint, terminal_width()))])]
 
 
-def stop_commands(gateway: Gateway, found: list[Json]) -> list[Block]:
+def stop_commands(client: Client, found: list[Json]) -> list[Block]:
     """Ask commands to end; they get their 5 s while somebody goes on talking."""
     for task in found:
         if task["kind"] == "process":
-            gateway.command("POST", f"/v1/tasks/{task['task']}/stop", {})
+            client.command("POST", f"/v1/tasks/{task['task']}/stop", {})
     named = ", ".join(
         f"{task['task'][:SHORT_ID]} {one_line(task['title'])}" for task in found if task["kind"] == "process"
     )
     return [Remark(f"asked to end: {named}")] if named else []
 
 
-def _running(gateway: Gateway) -> list[Block]:
-    found = tasks.running(gateway)
+def _running(client: Client) -> list[Block]:
+    found = tasks.running(client)
     if not found:
         return [Remark(f"{tasks.NOTHING_RUNS} /tasks history lists what ran; /bg PROMPT starts an agent.")]
     return [listing(RUNNING, tasks.running_cells(found), "/tasks log ID · show ID · stop ID · kill ID")]
 
 
-def _history(gateway: Gateway) -> list[Block]:
-    page = gateway.get("/v1/tasks", limit=LISTED)
+def _history(client: Client) -> list[Block]:
+    page = client.get("/v1/tasks", limit=LISTED)
     if not page["tasks"]:
         return [Remark("No tasks yet. /bg PROMPT starts an agent in the background.")]
     more = f"; more: {program()} tasks history" if page["next"] else ""
     return [listing(ENDED, tasks.ended_cells(page["tasks"]), f"/tasks log ID · show ID · pin ID{more}")]
 
 
-def _search(gateway: Gateway, text: str) -> list[Block]:
-    hits = gateway.get("/v1/tasks/search", q=text, limit=LISTED)["hits"]
+def _search(client: Client, text: str) -> list[Block]:
+    hits = client.get("/v1/tasks/search", q=text, limit=LISTED)["hits"]
     if not hits:
         return [Remark("Nothing found in the output of any task.")]
     return [listing(HITS, tasks.hit_cells(hits), "/tasks log ID reads one")]
 
 
-def _prune(gateway: Gateway, *, yes: bool) -> list[Block]:
-    told = gateway.command("POST", "/v1/tasks/prune", {"older_than_ms": WEEK, "confirm": yes})
+def _prune(client: Client, *, yes: bool) -> list[Block]:
+    told = client.command("POST", "/v1/tasks/prune", {"older_than_ms": WEEK, "confirm": yes})
     if not told["count"]:
         return [Remark(f"No task ended more than 7 days ago; `{program()} tasks prune --help` has other conditions.")]
     what = f"{plural(told['count'], 'task')} that ended more than 7 days ago"
@@ -116,36 +118,36 @@ def _prune(gateway: Gateway, *, yes: bool) -> list[Block]:
     return [listing(ENDED, tasks.ended_cells(told["tasks"][:LISTED]), hint)]
 
 
-def _about_one(gateway: Gateway, verb: str, task: Json) -> list[Block]:
+def _about_one(client: Client, verb: str, task: Json) -> list[Block]:
     short = task["id"][:SHORT_ID]
     match verb:
         case "show":
             return [Listing(facts(tasks.all_facts(task)).split("\n"))]
         case "log":
-            return _log(gateway, task)
+            return _log(client, task)
         case "wait":
-            return [Remark(f"task {short} {tasks.in_words(_ended(gateway, task))}", "plain")]
+            return [Remark(f"task {short} {tasks.in_words(_ended(client, task))}", "plain")]
         case "stop" | "kill":
-            _, task = ending.ended(gateway, task["id"], force=verb == "kill")
+            _, task = ending.ended(client, task["id"], force=verb == "kill")
             return [Remark(f"task {short} {ending.how_it_ended(task)}", "plain")]
         case "pin" | "unpin":
-            gateway.command("POST", f"/v1/tasks/{task['id']}/pin", {"pinned": verb == "pin"})
+            client.command("POST", f"/v1/tasks/{task['id']}/pin", {"pinned": verb == "pin"})
             return [Remark(f"task {short}: " + ("kept whatever is pruned" if verb == "pin" else "a prune may take it"))]
         case _:
             raise AssertionError(verb)
 
 
-def _ended(gateway: Gateway, task: Json) -> Json:
+def _ended(client: Client, task: Json) -> Json:
     """Waits beside the conversation, also through a restart of the gateway."""
-    for seen in output.wait(gateway, task["id"], seconds=None, patience=math.inf):
-        if not isinstance(seen, Away | Back):
+    for seen in wait_for_task(client, task["id"], seconds=None, patience=math.inf):
+        if not isinstance(seen, Disconnected | Reconnected):
             task = seen
     return task
 
 
-def _log(gateway: Gateway, task: Json) -> list[Block]:
+def _log(client: Client, task: Json) -> list[Block]:
     """Its last lines, and where there is more."""
-    piece = output.read(gateway, task["id"], raw=False, tail=LOG_LINES)
+    piece = read_output(client, task["id"], raw=False, tail=LOG_LINES)
     text = clean(_without_colours(piece.data.decode("utf-8", "replace")))
     lines = [part for line in text.rstrip("\n").split("\n") for part in wrap(line, terminal_width())]
     if task["kind"] != "process":

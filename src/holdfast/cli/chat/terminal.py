@@ -38,7 +38,7 @@ from holdfast.cli.chat.keys import bindings
 from holdfast.cli.chat.live import live_lines, toolbar
 from holdfast.cli.chat.paint import MARK, Painter
 from holdfast.cli.chat.talk import Chat
-from holdfast.cli.gateway import Gateway
+from holdfast.client.client import Client
 
 TICK_SECONDS = 0.5
 REDRAW_SECONDS = 0.04
@@ -87,12 +87,12 @@ def _soon(loop: asyncio.AbstractEventLoop, take: Callable[[str], None], line: st
 class Terminal:
     """A screen for the chat, and its keyboard."""
 
-    def __init__(self, gateway: Gateway, typed: Typed, *, colors: bool) -> None:
+    def __init__(self, client: Client, typed: Typed, *, colors: bool) -> None:
         self._colors = colors
         depth = ColorDepth.DEPTH_8_BIT if colors else ColorDepth.DEPTH_1_BIT
         self._output = Vt100_Output(sys.stdout, _size, default_color_depth=depth, enable_cpr=False)
         self._typed = typed
-        self._catalog = Catalog(gateway)
+        self._catalog = Catalog(client)
         self._columns = self._output.get_size().columns
         self._painter = Painter(self._columns, colors=colors)
         self._last: Block | None = None

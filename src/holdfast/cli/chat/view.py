@@ -17,9 +17,9 @@ from holdfast.cli.chat.blocks import Asked, Block, Called, Noted, Remark, Said, 
 from holdfast.cli.chat.chapter import Context, chapter_blocks
 from holdfast.cli.chat.queued import Queued, queued_input
 from holdfast.cli.chat.speech import Speech
-from holdfast.cli.follow import Spoken
-from holdfast.cli.gateway import Json
 from holdfast.cli.screen import SHORT_ID, duration, one_line, plural
+from holdfast.client.events import TextDelta
+from holdfast.client.http import Json
 
 QUESTION = "question"
 """The tool by which an agent asks a person."""
@@ -157,7 +157,7 @@ class View:
         """The calls that were started and have no outcome."""
         return [call for call in self.calls.values() if call.started_at is not None and not call.outcome]
 
-    def spoken(self, piece: Spoken) -> list[Block]:
+    def spoken(self, piece: TextDelta) -> list[Block]:
         """A piece of an answer."""
         if self.turn is None or piece.turn != self.turn.number:
             return []

@@ -7,7 +7,6 @@ import click
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.screen import clean, one_line
-from holdfast.cli.start import ensure
 from holdfast.cli.values import TEXT
 
 
@@ -35,10 +34,10 @@ def command(cli: Cli, id: str, text: str | None, choice: str | None) -> None:
             hint="Give a TEXT, or --allow, --call, --session, --always, --deny; `holdfast inbox ID` shows all of it.",
             code=USAGE,
         )
-    ensure(cli.gateway)
+    cli.start_gateway()
     body = {"wait": id.strip().lower(), "answer": choice or text, "note": text or "" if choice else ""}
-    rule = cli.gateway.get(f"/v1/inbox/{body['wait']}")["wait"]["pattern"] if choice in ("session", "always") else ""
-    accepted = cli.gateway.command("POST", "/v1/answers", body)
+    rule = cli.client.get(f"/v1/inbox/{body['wait']}")["wait"]["pattern"] if choice in ("session", "always") else ""
+    accepted = cli.client.command("POST", "/v1/answers", body)
     warning = str(accepted.get("warning", ""))
     if cli.json:
         kept = {key: accepted[key] for key in ("session", "version", "seq")}

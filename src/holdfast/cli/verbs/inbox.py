@@ -8,12 +8,11 @@ import click
 
 from holdfast.cli.approvals import choice_note, shown_lines, whole
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
 from holdfast.cli.inbox import entry_lines, summary
 from holdfast.cli.screen import ago, clean, clock, dim, one_line
-from holdfast.cli.start import ensure
 from holdfast.cli.values import SESSION
+from holdfast.client.http import Json
 
 
 @click.command("inbox")
@@ -31,18 +30,18 @@ def command(cli: Cli, id: str | None, dismiss: str | None) -> None:
     With the ID of a question or an approval, show it in full: every argument of the call, the change of a file, and
     what each answer allows.
     """
-    ensure(cli.gateway)
+    cli.start_gateway()
     if id is not None:
-        _show(cli, cli.gateway.get(f"/v1/inbox/{quote(id.strip().lower(), safe='')}"))
+        _show(cli, cli.client.get(f"/v1/inbox/{quote(id.strip().lower(), safe='')}"))
         return
     if dismiss is not None:
-        accepted = cli.gateway.command("POST", f"/v1/sessions/{dismiss}/dismiss", {})
+        accepted = cli.client.command("POST", f"/v1/sessions/{dismiss}/dismiss", {})
         if cli.json:
             cli.print_json({key: accepted[key] for key in ("session", "version", "seq")})
         else:
             click.echo(f"dismissed; session {accepted['session']} stays as it is")
         return
-    found: Json = cli.gateway.get("/v1/inbox")
+    found: Json = cli.client.get("/v1/inbox")
     if cli.json:
         cli.print_json(found)
     elif not found["entries"]:

@@ -8,9 +8,8 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import USAGE, CliError
-from holdfast.cli.gateway import Address, quote
-from holdfast.cli.start import ensure
 from holdfast.cli.values import SESSION
+from holdfast.client.http import Address, quote
 
 
 @click.command("open")
@@ -24,12 +23,12 @@ def command(cli: Cli, session: str | None, only_print: bool, phone: bool) -> Non
 
     Starts a gateway in the background when none runs. Without a screen, or where CI is set, it only prints.
     """
-    address = ensure(cli.gateway)
+    address = cli.start_gateway()
     base = _public(address) if phone else address.url
     path = "/"
     if session is not None:
-        path = f"/s/{cli.gateway.get(f'/v1/sessions/{quote(session)}')['session']['id']}"
-    code = cli.gateway.command("POST", "/v1/codes")
+        path = f"/s/{cli.client.get(f'/v1/sessions/{quote(session)}')['session']['id']}"
+    code = cli.client.command("POST", "/v1/codes")
     url = f"{base}{path}#code={code['code']}"
     if cli.json:
         cli.print_json({"url": url, "expires_at": code["expires_at"]})

@@ -15,9 +15,9 @@ def command(cli: Cli) -> None:
 
     It stays the same process, whoever asks for it. With a wrong config.toml the running one goes on as it is.
     """
-    from holdfast.cli.start import restart
+    from holdfast.client.launch import restart
 
-    done = restart(cli.gateway)
+    done = restart(cli.client)
     old, new = done.old, done.new
     if cli.json:
         cli.print_json({"pid": new.pid, "stopped": old.pid if old is not None else None, "url": new.url})

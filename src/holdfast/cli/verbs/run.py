@@ -8,9 +8,9 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option, say, tell_answer, tell_task
-from holdfast.cli.gateway import Json
 from holdfast.cli.unquoted import TextCommand
 from holdfast.cli.values import TEXT
+from holdfast.client.http import Json
 
 
 @click.command("run", cls=TextCommand)

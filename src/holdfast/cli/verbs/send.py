@@ -6,11 +6,11 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option, say, tell_accepted, tell_answer
-from holdfast.cli.errors import NOT_FOUND, Refused
-from holdfast.cli.gateway import Json, quote
 from holdfast.cli.naming import worker_of
 from holdfast.cli.unquoted import TextCommand
 from holdfast.cli.values import SESSION, TEXT
+from holdfast.client.errors import ApiError
+from holdfast.client.http import Json, quote
 
 
 @click.command("send", cls=TextCommand)
@@ -43,7 +43,7 @@ def _say(cli: Cli, id: str, body: Json) -> Json:
     """To the session; if there is none of that id, to the one that works on the task."""
     try:
         return say(cli, f"/v1/sessions/{quote(id)}/messages", body)
-    except Refused as error:
-        if error.code != NOT_FOUND:
+    except ApiError as error:
+        if not error.is_not_found:
             raise
-        return say(cli, f"/v1/sessions/{worker_of(cli.gateway, id, error)}/messages", body)
+        return say(cli, f"/v1/sessions/{worker_of(cli.client, id, error)}/messages", body)

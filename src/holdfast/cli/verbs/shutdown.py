@@ -18,10 +18,10 @@ def command(cli: Cli) -> None:
 
     Commands that it started go on running; they are listed.
     """
-    from holdfast.cli.start import stop
+    from holdfast.client.launch import stop
 
-    running = [] if cli.json else cli.gateway.get("/v1/tasks", state="running", limit=500)["tasks"]
-    pid = stop(cli.gateway).pid
+    running = [] if cli.json else cli.client.get("/v1/tasks", state="running", limit=500)["tasks"]
+    pid = stop(cli.client).pid
     if cli.json:
         cli.print_json({"pid": pid})
         return

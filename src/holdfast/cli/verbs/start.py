@@ -11,12 +11,11 @@ import click
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import say
 from holdfast.cli.errors import USAGE, CliError
-from holdfast.cli.gateway import Json, quote
 from holdfast.cli.hints import program
-from holdfast.cli.start import ensure
 from holdfast.cli.tasks import find
 from holdfast.cli.unquoted import CommandCommand
 from holdfast.cli.values import SESSION, UNTIL
+from holdfast.client.http import Json, quote
 
 PLAIN = re.compile(r"[\w./+@%:,-]+\Z")
 """A word that means the same to a shell and without one."""
@@ -52,14 +51,14 @@ def command(
     if not words or not words[0].strip():
         raise CliError("There is no command.", hint="holdfast start -- sleep 60", code=USAGE)
     if more["session"]:
-        ensure(cli.gateway)  # it is asked for the session first
+        cli.start_gateway()  # it is asked for the session first
     accepted = say(cli, "/v1/tasks", _body(cli, words, lifetime, until, more))
     task = accepted["task"]
     if cli.json:
         cli.print_json({key: accepted[key] for key in ("task", "version", "seq")})
     else:
         print(task)
-    found = find(cli.gateway, task)
+    found = find(cli.client, task)
     if found["state"] == "failed" and found["pid"] is None:
         raise CliError(f"{found['reason']}.", hint=found["evidence"] or f"`holdfast why {task}` says more.")
     if cli.json:
@@ -86,7 +85,7 @@ def _body(cli: Cli, words: tuple[str, ...], lifetime: str | None, until: int | N
     if until is not None:
         body["until"] = until
     if more["session"]:
-        body["session"] = cli.gateway.get(f"/v1/sessions/{quote(more['session'])}")["session"]["id"]
+        body["session"] = cli.client.get(f"/v1/sessions/{quote(more['session'])}")["session"]["id"]
     return body | ({"name": more["name"]} if more["name"] else {})
 
 

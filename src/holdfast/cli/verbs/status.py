@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
 from holdfast.cli.inbox import counted
 from holdfast.cli.screen import duration, moment, pairs, plural
+from holdfast.client.http import Json
 
 
 @click.command("status")
@@ -16,7 +16,7 @@ from holdfast.cli.screen import duration, moment, pairs, plural
 @pass_cli
 def command(cli: Cli) -> None:
     """Show the gateway of the home: where it is, how much it holds, what is at work."""
-    found = cli.gateway.get("/v1/status")
+    found = cli.client.get("/v1/status")
     if cli.json:
         cli.print_json(found)
         return

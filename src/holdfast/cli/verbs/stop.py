@@ -5,12 +5,14 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.errors import NOT_FOUND, CliError, Refused
-from holdfast.cli.gateway import Json, quote
+from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.hints import program
 from holdfast.cli.screen import one_line, shorten
 from holdfast.cli.tasks import find, running
 from holdfast.cli.values import SESSION
+from holdfast.client.errors import ApiError
+from holdfast.client.http import Json, quote
+from holdfast.domain.errors import HoldfastError
 
 
 @click.command("stop")
@@ -20,11 +22,11 @@ from holdfast.cli.values import SESSION
 def command(cli: Cli, session: str) -> None:
     """End the turn that SESSION is in, with the command that it waits for; queued messages and tasks stay."""
     try:
-        id = cli.gateway.get(f"/v1/sessions/{quote(session)}")["session"]["id"]
-    except Refused as error:
+        id = cli.client.get(f"/v1/sessions/{quote(session)}")["session"]["id"]
+    except ApiError as error:
         raise _perhaps_a_task(cli, session, error) from error
-    tasks = running(cli.gateway, foreground=True, session=id)
-    accepted = cli.gateway.command("POST", f"/v1/sessions/{id}/stop", {})
+    tasks = running(cli.client, foreground=True, session=id)
+    accepted = cli.client.command("POST", f"/v1/sessions/{id}/stop", {})
     ends = [task for task in tasks if task["foreground"] or task["worker"] == id]
     goes_on = [task for task in tasks if task not in ends]
     if cli.json:
@@ -42,11 +44,11 @@ def _named(task: Json) -> str:
     return f"{task['kind']} {task['id'][:8]} {shorten(one_line(task['title']), 40)}"
 
 
-def _perhaps_a_task(cli: Cli, id: str, error: Refused) -> CliError:
-    if error.code != NOT_FOUND:
+def _perhaps_a_task(cli: Cli, id: str, error: ApiError) -> HoldfastError:
+    if not error.is_not_found:
         return error
     try:
-        task = find(cli.gateway, id)
-    except Refused:
+        task = find(cli.client, id)
+    except ApiError:
         return error
     return CliError(f"{task['id']} is a task.", hint=f"`holdfast tasks stop {task['id']}` ends it.", code=NOT_FOUND)

@@ -7,12 +7,12 @@ import click
 from holdfast.cli.chapters import RUNNING, in_full, opened_by, outlook, running_cells
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import USAGE, CliError
-from holdfast.cli.gateway import Json
 from holdfast.cli.naming import named
 from holdfast.cli.screen import facts, table
 from holdfast.cli.sentences import in_lines
 from holdfast.cli.tasks import all_facts, find
 from holdfast.cli.values import SESSION
+from holdfast.client.http import Json
 
 
 @click.command("why")
@@ -47,18 +47,18 @@ def command(cli: Cli, id: str | None, verbose: bool) -> None:
 def _ask(cli: Cli, id: str | None, *, verbose: bool) -> Json:
     """About a card, a session, a task, or the last two when the one is the work of the other."""
     if id is None:
-        everything: Json = cli.gateway.get("/v1/why")
+        everything: Json = cli.client.get("/v1/why")
         return everything
-    session, task, card = named(cli.gateway, id)
+    session, task, card = named(cli.client, id)
     if card:
-        about: Json = cli.gateway.get(f"/v1/cards/{card}/why")
+        about: Json = cli.client.get(f"/v1/cards/{card}/why")
         return about
-    found: Json = cli.gateway.get(f"/v1/tasks/{task}/why" if not session else f"/v1/sessions/{session}/why")
+    found: Json = cli.client.get(f"/v1/tasks/{task}/why" if not session else f"/v1/sessions/{session}/why")
     if session and task:
-        found["sentences"] += cli.gateway.get(f"/v1/tasks/{task}/why")["sentences"]
+        found["sentences"] += cli.client.get(f"/v1/tasks/{task}/why")["sentences"]
     if verbose and session:
-        found["reset"] = outlook(cli.gateway, session)
-        found["opened"] = opened_by(cli.gateway, session, found["reset"]["chapter"])
+        found["reset"] = outlook(cli.client, session)
+        found["opened"] = opened_by(cli.client, session, found["reset"]["chapter"])
     if verbose and task:
-        found["task"] = find(cli.gateway, task)
+        found["task"] = find(cli.client, task)
     return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import quote
 from holdfast.cli.hints import program
 from holdfast.cli.told import about_board
 from holdfast.cli.values import BOARD
+from holdfast.client.http import quote
 
 
 @click.command("archive")
@@ -21,6 +21,6 @@ def command(cli: Cli, board: str) -> None:
     """
     about_board(
         cli,
-        cli.gateway.command("POST", f"/v1/boards/{quote(board)}/archive", {}),
+        cli.client.command("POST", f"/v1/boards/{quote(board)}/archive", {}),
         f"archived; its cards stay ({program()} board resume {board} brings it back)",
     )

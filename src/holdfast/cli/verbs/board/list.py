@@ -23,7 +23,7 @@ COLUMNS = (
 @pass_cli
 def command(cli: Cli, archived: bool) -> None:
     """List the boards, oldest first."""
-    found = cli.gateway.get("/v1/boards", archived=str(archived).lower())
+    found = cli.client.get("/v1/boards", archived=str(archived).lower())
     if cli.json:
         cli.print_json(found)
     elif found["boards"]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import quote
 from holdfast.cli.told import about_board
 from holdfast.cli.values import BOARD
+from holdfast.client.http import quote
 
 
 @click.command("pause")
@@ -18,6 +18,6 @@ def command(cli: Cli, board: str) -> None:
     """Start nothing on BOARD until somebody resumes it; what runs goes on."""
     about_board(
         cli,
-        cli.gateway.command("POST", f"/v1/boards/{quote(board)}/pause", {}),
+        cli.client.command("POST", f"/v1/boards/{quote(board)}/pause", {}),
         "paused: nothing is started; what runs goes on",
     )

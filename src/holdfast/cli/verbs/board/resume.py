@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import quote
 from holdfast.cli.told import about_board
 from holdfast.cli.values import BOARD
+from holdfast.client.http import quote
 
 
 @click.command("resume")
@@ -16,4 +16,4 @@ from holdfast.cli.values import BOARD
 @pass_cli
 def command(cli: Cli, board: str) -> None:
     """Start the cards of BOARD again; one that was archived comes back into the list."""
-    about_board(cli, cli.gateway.command("POST", f"/v1/boards/{quote(board)}/resume", {}), "cards are started again")
+    about_board(cli, cli.client.command("POST", f"/v1/boards/{quote(board)}/resume", {}), "cards are started again")

@@ -16,7 +16,7 @@ from holdfast.cli.values import BOARD
 @pass_cli
 def command(cli: Cli, board: str | None) -> None:
     """Show the columns of BOARD (by default the board `default`): each card, since when, and why it stands there."""
-    found = look(cli.gateway, board)
+    found = look(cli.client, board)
     if cli.json:
         cli.print_json(found)
         return

@@ -12,11 +12,11 @@ import click
 from holdfast.cli.board import look, picture
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option
-from holdfast.cli.errors import Lost, NotRunning
-from holdfast.cli.gateway import Json
 from holdfast.cli.screen import clock, dim, shorten, terminal_width
 from holdfast.cli.values import BOARD
-from holdfast.cli.watching import Changes
+from holdfast.client.board_watcher import BoardWatcher
+from holdfast.client.http import Json
+from holdfast.client.reconnect import UNREACHABLE
 from holdfast.config import environment, no_color
 
 REDRAW_SECONDS = 10.0
@@ -50,14 +50,14 @@ def command(cli: Cli, board: str | None, patience: float) -> None:
 
 
 def _watch(cli: Cli, board: str | None, patience: float, *, on_screen: bool) -> None:
-    found = look(cli.gateway, board)
-    with Changes(cli.gateway, patience=patience) as changes:
+    found = look(cli.client, board)
+    with BoardWatcher(cli.client, patience=patience) as changes:
         last: Json | None = None
         while True:
             away = False
             try:
-                found = look(cli.gateway, board)
-            except (Lost, NotRunning):
+                found = look(cli.client, board)
+            except UNREACHABLE:
                 away = True
             if on_screen:
                 _draw(found, away=away)

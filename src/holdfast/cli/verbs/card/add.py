@@ -10,11 +10,11 @@ from holdfast.cli.cards import find
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import say
 from holdfast.cli.errors import USAGE, CliError
-from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
 from holdfast.cli.screen import clean
 from holdfast.cli.values import BOARD, CARD, SESSION, TEXT, UNTIL
 from holdfast.cli.verbs.card.options import card_options, given
+from holdfast.client.http import Json
 from holdfast.settings import span_ms
 
 KEY = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
@@ -67,7 +67,7 @@ def command(
         cli.print_json({key: accepted[key] for key in ("card", "version", "seq", "duplicate")})
         return
     click.echo(accepted["card"])
-    click.echo(_where(accepted, find(cli.gateway, accepted["card"])), err=True)
+    click.echo(_where(accepted, find(cli.client, accepted["card"])), err=True)
 
 
 def _where(accepted: Json, found: Json) -> str:

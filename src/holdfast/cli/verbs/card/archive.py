@@ -16,10 +16,10 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str) -> None:
     """Take CARD off the board. Its workspace is removed only if nothing would be lost with it."""
-    accepted = give(cli.gateway, card, "/archive", {})
+    accepted = give(cli.client, card, "/archive", {})
     if cli.json:
         cli.print_json({key: accepted[key] for key in ("card", "version", "seq", "kept")})
         return
     click.echo(
-        f"{accepted['card']}: archived; {workspace_outcome(find(cli.gateway, accepted['card']), accepted['kept'])}"
+        f"{accepted['card']}: archived; {workspace_outcome(find(cli.client, accepted['card']), accepted['kept'])}"
     )

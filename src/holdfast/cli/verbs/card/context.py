@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import Json, quote
 from holdfast.cli.screen import clean, dim
 from holdfast.cli.values import CARD
+from holdfast.client.http import Json, quote
 
 
 @click.command("context")
@@ -16,7 +16,7 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str) -> None:
     """Show what the next worker of CARD would be told, and whose session it would go on with."""
-    found = cli.gateway.get(f"/v1/cards/{quote(card)}/context")
+    found = cli.client.get(f"/v1/cards/{quote(card)}/context")
     if cli.json:
         cli.print_json(found)
         return

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import quote
 from holdfast.cli.screen import clean
 from holdfast.cli.values import CARD
+from holdfast.client.http import quote
 
 
 @click.command("diff")
@@ -16,7 +16,7 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str) -> None:
     """Show what is different in the workspace of CARD from where it began, as far as git knows."""
-    found = cli.gateway.get(f"/v1/cards/{quote(card)}/diff")
+    found = cli.client.get(f"/v1/cards/{quote(card)}/diff")
     if cli.json:
         cli.print_json(found)
     else:

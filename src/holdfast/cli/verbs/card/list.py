@@ -24,7 +24,7 @@ def command(
 ) -> None:
     """List the cards of all boards, most urgent first, each with why it stands where it stands."""
     kept = str(archived).lower()
-    cards, whys = listed(cli.gateway, board=board, status=status, profile=profile, text=text, archived=kept)
+    cards, whys = listed(cli.client, board=board, status=status, profile=profile, text=text, archived=kept)
     if cli.json:
         cli.print_json({"cards": cards})
     elif cards:

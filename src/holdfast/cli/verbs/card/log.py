@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 import click
 
 from holdfast.cli.cards import find, without_commands
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option
-from holdfast.cli.errors import NOT_FOUND, CliError, Lost, NotRunning, Refused
-from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken, follow
-from holdfast.cli.gateway import Json
+from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.hints import program
 from holdfast.cli.screen import clean, moment
 from holdfast.cli.transcript import Transcript
 from holdfast.cli.values import CARD
 from holdfast.cli.verbs.sessions.log import stored
-from holdfast.cli.watching import Changes
+from holdfast.client.board_watcher import BoardWatcher
+from holdfast.client.errors import ApiError
+from holdfast.client.events import RecordItem, RecordReceived, TextDelta, follow_records
+from holdfast.client.http import Json
+from holdfast.client.reconnect import Disconnected, Reconnected, wait_until_reachable
 
 LOOK_SECONDS = 30.0
 
@@ -36,7 +39,7 @@ def command(cli: Cli, card: str, number: int | None, stay: bool, patience: float
 
     With --json the stored records, one a line.
     """
-    found = find(cli.gateway, card)
+    found = find(cli.client, card)
     runs = [run for run in found["runs"] if number in (None, run["run"])]
     if number is not None and not runs:
         hint = f"`{program()} card runs {found['card']['id']}` lists them."
@@ -66,15 +69,15 @@ class Reader:
     def stay(self, only: int | None) -> None:
         """Every run there is and comes, until the card is done or that one run is over."""
         shown = 0 if only is None else only - 1
-        with Changes(self._cli.gateway, patience=self._patience) as changes:
+        with BoardWatcher(self._cli.client, patience=self._patience) as changes:
             while True:
-                found = self._look(changes)
+                found = self._look()
                 for run in found["runs"][shown:]:
                     self.show(run, live=True)
                     shown = int(run["run"])
                     if only is not None:
                         return
-                found = self._look(changes)
+                found = self._look()
                 if len(found["runs"]) > shown:
                     continue
                 if found["card"]["status"] in ("done", "archived"):
@@ -83,13 +86,9 @@ class Reader:
                 self._stands(found)
                 changes.wait(LOOK_SECONDS)
 
-    def _look(self, changes: Changes) -> Json:
+    def _look(self) -> Json:
         """The card as it is; a gateway that went away is waited for."""
-        while True:
-            try:
-                return find(self._cli.gateway, self._card)
-            except (Lost, NotRunning):
-                changes.wait(1.0)
+        return wait_until_reachable(partial(find, self._cli.client, self._card), patience=self._patience)
 
     def _stands(self, found: Json) -> None:
         """Why nothing comes, once."""
@@ -106,14 +105,14 @@ class Reader:
         if not self._cli.json:
             click.echo(click.style(_heading(run), bold=True))
         session = str(run["session"])
-        seen: Iterator[Seen] = stored(self._cli.gateway, session, after=0)
+        seen: Iterator[RecordItem] = stored(self._cli.client, session, after=0)
         if live:
-            seen = follow(self._cli.gateway, session, after=0, patience=self._patience)
+            seen = follow_records(self._cli.client, session, after=0, patience=self._patience)
         transcript = Transcript(live=live and sys.stdout.isatty())
         try:
             self._print(part(seen, int(run["run"]), self._card), transcript, live=live)
-        except Refused as error:
-            if error.code != NOT_FOUND:
+        except ApiError as error:
+            if not error.is_not_found:
                 raise
             self._remark(f"{error.message} What run {run['run']} said and did is gone with it.")
             return
@@ -121,30 +120,30 @@ class Reader:
             transcript.end()
             click.echo()
 
-    def _print(self, pieces: Iterator[Seen], transcript: Transcript, *, live: bool) -> None:
+    def _print(self, pieces: Iterator[RecordItem], transcript: Transcript, *, live: bool) -> None:
         for piece in pieces:
             match piece:
-                case Happened(record=record):
+                case RecordReceived(record=record):
                     if self._cli.json:
                         print(json.dumps(record, ensure_ascii=False, separators=(",", ":")), flush=live)
                     else:
                         transcript.happened(record)
-                case Spoken():
+                case TextDelta():
                     if not self._cli.json:
                         transcript.spoken(piece)
-                case Away():
+                case Disconnected():
                     transcript.note(f"the gateway is away; waiting for it up to {piece.seconds:.0f} s")
-                case Back():
+                case Reconnected():
                     transcript.note("the gateway is back")
 
 
-def part(seen: Iterator[Seen], run: int, card: str) -> Iterator[Seen]:
+def part(seen: Iterator[RecordItem], run: int, card: str) -> Iterator[RecordItem]:
     """What belongs to one run: from where its worker was bound until it was released and its turn has ended, or
     until the next one is bound.
     """
     inside = over = at_work = False
     for piece in seen:
-        event = piece.event if isinstance(piece, Happened) else {"kind": ""}
+        event = piece.event if isinstance(piece, RecordReceived) else {"kind": ""}
         match event["kind"]:
             case "RunBound":
                 if inside:
@@ -158,7 +157,7 @@ def part(seen: Iterator[Seen], run: int, card: str) -> Iterator[Seen]:
                 over = inside
             case _:
                 pass
-        if inside or isinstance(piece, Away | Back):
+        if inside or isinstance(piece, Disconnected | Reconnected):
             yield piece
         if over and not at_work:
             return

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from holdfast.cli.cards import RESUME
-from holdfast.cli.gateway import Json
 from holdfast.cli.values import SOME_TIME
+from holdfast.client.http import Json
 
 F = TypeVar("F", bound=Callable[..., Any])
 PRIORITY = 1000

@@ -19,11 +19,11 @@ def command(cli: Cli, card: str) -> None:
 
     For a worktree: after its branch was merged or pushed. The branch itself stays. Exit code 1 if it is kept.
     """
-    released = give(cli.gateway, card, "/release", {})
+    released = give(cli.client, card, "/release", {})
     if cli.json:
         cli.print_json(released)
     else:
-        outcome = workspace_outcome(find(cli.gateway, released["card"]), released["kept"])
+        outcome = workspace_outcome(find(cli.client, released["card"]), released["kept"])
         click.echo(f"{released['card']}: {outcome}")
     if released["kept"]:
         click.get_current_context().exit(1)

@@ -16,7 +16,7 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str) -> None:
     """List the runs of CARD: how each ended, whether it resumed, its session, tokens, cost and duration."""
-    found = find(cli.gateway, card)
+    found = find(cli.client, card)
     if cli.json:
         cli.print_json({"card": found["card"]["id"], "runs": found["runs"]})
     elif found["runs"]:

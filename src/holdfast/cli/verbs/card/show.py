@@ -16,7 +16,7 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str) -> None:
     """Show all that is known of CARD: what it says, what was said about it, what it waits for, its runs, and why."""
-    found = find(cli.gateway, card)
+    found = find(cli.client, card)
     if cli.json:
         cli.print_json(found)
         return

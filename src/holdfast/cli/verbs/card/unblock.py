@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
 from holdfast.cli.told import tell
 from holdfast.cli.values import CARD, TEXT
+from holdfast.client.http import Json
 
 
 @click.command("unblock")

@@ -17,5 +17,5 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str, parent: str) -> None:
     """Do not let CARD wait for PARENT any more."""
-    parent = str(find(cli.gateway, parent)["card"]["id"])
+    parent = str(find(cli.client, parent)["card"]["id"])
     tell(cli, card, "/unlink", {"parent": parent}, done=f"does not wait for {parent} any more")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import quote
 from holdfast.cli.sentences import in_lines
 from holdfast.cli.values import CARD
+from holdfast.client.http import quote
 
 
 @click.command("why")
@@ -16,7 +16,7 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str) -> None:
     """Say why CARD is where it is, what would move it, and how its last runs ended."""
-    found = cli.gateway.get(f"/v1/cards/{quote(card)}/why")
+    found = cli.client.get(f"/v1/cards/{quote(card)}/why")
     if cli.json:
         cli.print_json(found)
         return

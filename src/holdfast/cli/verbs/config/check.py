@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.errors import CliError
+from holdfast.cli.errors import exit_code
 from holdfast.cli.screen import clean
+from holdfast.domain.errors import HoldfastError
 
 
 @click.command("check")
@@ -22,11 +23,11 @@ def command(cli: Cli) -> int:
     path = cli.home.config
     try:
         settings = read(cli.home)
-    except CliError as error:
+    except HoldfastError as error:
         if not cli.json:
             raise
         cli.print_json({"path": str(path), "ok": False, "problem": error.message, "warnings": []})
-        return error.code
+        return exit_code(error)
     from holdfast.rules.warnings import rule_warnings
 
     warnings = rule_warnings(settings)

@@ -16,7 +16,7 @@ COLUMNS = (Column("ID"), Column("NAME", flexible=True), Column("SIGNED IN"), Col
 @pass_cli
 def command(cli: Cli) -> None:
     """List the browsers that are signed in, when they were here last, and how many streams they have open."""
-    found = cli.gateway.get("/v1/devices")
+    found = cli.client.get("/v1/devices")
     if cli.json:
         cli.print_json(found)
     elif found["devices"]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import quote
 from holdfast.cli.values import TEXT
+from holdfast.client.http import quote
 
 
 @click.command("revoke")
@@ -15,7 +15,7 @@ from holdfast.cli.values import TEXT
 @pass_cli
 def command(cli: Cli, device: str) -> None:
     """Sign DEVICE out: its cookie is dead at once, and what it has open is cut."""
-    gone = cli.gateway.command("DELETE", f"/v1/devices/{quote(device)}")
+    gone = cli.client.command("DELETE", f"/v1/devices/{quote(device)}")
     if cli.json:
         cli.print_json(gone)
     else:

@@ -6,9 +6,9 @@ import click
 
 from holdfast.cli.chapters import context_line
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import quote
 from holdfast.cli.screen import Column, dim, one_line, table
 from holdfast.cli.values import SESSION
+from holdfast.client.http import quote
 
 COLUMNS = (Column("TURN", right=True), Column("ROLE"), Column("CHARS", right=True), Column("TEXT", flexible=True))
 
@@ -22,7 +22,7 @@ def command(cli: Cli, session: str) -> None:
 
     Also its chapter, whether a summary or a digest replaces older turns, and when it is summarised.
     """
-    found = cli.gateway.get(f"/v1/sessions/{quote(session)}/context")
+    found = cli.client.get(f"/v1/sessions/{quote(session)}/context")
     if cli.json:
         cli.print_json(found)
         return

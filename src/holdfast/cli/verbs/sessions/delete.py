@@ -9,10 +9,10 @@ import click
 from holdfast.cli.commands import tell
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import FAILED, USAGE, CliError
-from holdfast.cli.gateway import quote
 from holdfast.cli.running import choose, running_option
 from holdfast.cli.screen import one_line, plural
 from holdfast.cli.values import SESSION
+from holdfast.client.http import quote
 
 OUTPUTS = "the outputs of the commands that it waited for"
 """They are stored in the results of its calls, and nowhere else."""
@@ -31,7 +31,7 @@ def command(cli: Cli, session: str, running: str | None, yes: bool) -> None:
 
     While commands of it run, it shows them and asks: keep, stop, cancel.
     """
-    row = cli.gateway.get(f"/v1/sessions/{quote(session)}")["session"]
+    row = cli.client.get(f"/v1/sessions/{quote(session)}")["session"]
     what = f"{row['id']} “{one_line(row['title'])}” with {plural(row['version'], 'event')} and {OUTPUTS}"
     body = choose(cli, row, running, ask=not yes)
     if not yes:

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import quote
 from holdfast.cli.screen import clean, escaped_json
 from holdfast.cli.values import SESSION
+from holdfast.client.http import quote
 
 
 @click.command("export")
@@ -30,8 +30,8 @@ from holdfast.cli.values import SESSION
 @pass_cli
 def command(cli: Cli, session: str, form: str, output: Path | None) -> None:
     """Write the conversation of SESSION to a file or to standard output."""
-    id = str(cli.gateway.get(f"/v1/sessions/{quote(session)}")["session"]["id"])
-    content = cli.gateway.text(f"/v1/sessions/{id}/export", format=form)
+    id = str(cli.client.get(f"/v1/sessions/{quote(session)}")["session"]["id"])
+    content = cli.client.text(f"/v1/sessions/{id}/export", format=form)
     result: dict[str, object] = {"session": id, "format": form, "bytes": len(content)}
     if output is not None:
         output.write_bytes(content)

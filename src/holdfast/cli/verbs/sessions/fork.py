@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import quote
 from holdfast.cli.hints import program
 from holdfast.cli.values import SESSION, TEXT
+from holdfast.client.http import quote
 
 
 @click.command("fork")
@@ -19,7 +19,7 @@ from holdfast.cli.values import SESSION, TEXT
 def command(cli: Cli, session: str, version: int | None, title: str | None) -> None:
     """Begin a new session that knows everything in SESSION; both go their own ways."""
     body = {key: value for key, value in {"version": version, "title": title}.items() if value is not None}
-    accepted = cli.gateway.command("POST", f"/v1/sessions/{quote(session)}/fork", body)
+    accepted = cli.client.command("POST", f"/v1/sessions/{quote(session)}/fork", body)
     if cli.json:
         cli.print_json({key: accepted[key] for key in ("session", "version", "seq")})
     else:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
 from holdfast.cli.screen import Column, ago, dim, table, unique_length
+from holdfast.client.http import Json
 
 COLUMNS = (
     Column("ID"),
@@ -26,7 +26,7 @@ COLUMNS = (
 @pass_cli
 def command(cli: Cli, archived: bool, limit: int, before: str | None) -> None:
     """List the sessions, newest first."""
-    page = cli.gateway.get("/v1/sessions", archived=str(archived).lower(), limit=limit, before=before)
+    page = cli.client.get("/v1/sessions", archived=str(archived).lower(), limit=limit, before=before)
     rows = page["sessions"]
     if cli.json:
         cli.print_json(page)

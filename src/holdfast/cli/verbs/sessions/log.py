@@ -10,10 +10,12 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option
-from holdfast.cli.follow import Away, Back, Happened, Seen, Spoken, follow
-from holdfast.cli.gateway import Gateway, quote
 from holdfast.cli.transcript import Transcript
 from holdfast.cli.values import SESSION
+from holdfast.client.client import Client
+from holdfast.client.events import RecordItem, RecordReceived, TextDelta, follow_records
+from holdfast.client.http import quote
+from holdfast.client.reconnect import Disconnected, Reconnected
 
 PAGE = 500
 
@@ -30,40 +32,40 @@ def command(cli: Cli, session: str, stay: bool, after: int, patience: float) -> 
 
     With --json the stored records, one a line.
     """
-    id = str(cli.gateway.get(f"/v1/sessions/{quote(session)}")["session"]["id"])
+    id = str(cli.client.get(f"/v1/sessions/{quote(session)}")["session"]["id"])
     if not stay:
-        _show(cli, stored(cli.gateway, id, after=after), following=False)
+        _show(cli, stored(cli.client, id, after=after), following=False)
         return
     try:
-        _show(cli, follow(cli.gateway, id, after=after, patience=patience), following=True)
+        _show(cli, follow_records(cli.client, id, after=after, patience=patience), following=True)
     except KeyboardInterrupt:
         print(file=sys.stderr)
 
 
-def stored(gateway: Gateway, session: str, *, after: int, limit: int = PAGE) -> Iterator[Seen]:
+def stored(client: Client, session: str, *, after: int, limit: int = PAGE) -> Iterator[RecordItem]:
     """Everything after the cursor that there is now, page by page."""
     more = True
     while more:
-        page = gateway.get(f"/v1/sessions/{session}/events", after=after, limit=limit)
-        yield from (Happened(record) for record in page["events"])
+        page = client.get(f"/v1/sessions/{session}/events", after=after, limit=limit)
+        yield from (RecordReceived(record) for record in page["events"])
         after, more = page["cursor"], page["more"]
 
 
-def _show(cli: Cli, seen: Iterator[Seen], *, following: bool) -> None:
+def _show(cli: Cli, seen: Iterator[RecordItem], *, following: bool) -> None:
     transcript = Transcript(live=following and sys.stdout.isatty())
     for piece in seen:
         match piece:
-            case Happened(record=record):
+            case RecordReceived(record=record):
                 if cli.json:
                     print(json.dumps(record, ensure_ascii=False, separators=(",", ":")), flush=following)
                 else:
                     transcript.happened(record)
-            case Spoken():
+            case TextDelta():
                 if not cli.json:
                     transcript.spoken(piece)
-            case Away():
+            case Disconnected():
                 transcript.note(f"the gateway is away; waiting for it up to {piece.seconds:.0f} s")
-            case Back():
+            case Reconnected():
                 transcript.note("the gateway is back")
     if not cli.json:
         transcript.end()

@@ -8,9 +8,9 @@ import click
 
 from holdfast.cli.chapters import RULES, RUNNING, outlook, outlook_facts, rule_cells, running_cells
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import Json, quote
 from holdfast.cli.screen import dim, facts, table
 from holdfast.cli.values import SESSION
+from holdfast.client.http import Json, quote
 
 
 @click.command("policy")
@@ -36,16 +36,16 @@ def command(cli: Cli, /, session: str, clear: bool, **chosen: Any) -> None:
 
     With options: choose it for this session alone. What is not named stays as it was chosen before.
     """
-    row = cli.gateway.get(f"/v1/sessions/{quote(session)}")["session"]
+    row = cli.client.get(f"/v1/sessions/{quote(session)}")["session"]
     given = {name: value for name, value in chosen.items() if value is not None}
     if given or clear:
-        before = {} if clear else outlook(cli.gateway, row["id"])["policy"] or {}
+        before = {} if clear else outlook(cli.client, row["id"])["policy"] or {}
         body = {"policy": before | given}
-        accepted = cli.gateway.command("POST", f"/v1/sessions/{row['id']}/reset/policy", body)
+        accepted = cli.client.command("POST", f"/v1/sessions/{row['id']}/reset/policy", body)
         if cli.json:
             cli.print_json({key: accepted[key] for key in ("session", "version", "seq")})
             return
-    found = outlook(cli.gateway, row["id"])
+    found = outlook(cli.client, row["id"])
     if cli.json:
         cli.print_json({"session": row["id"]} | found)
     else:

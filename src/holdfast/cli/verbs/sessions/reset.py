@@ -6,11 +6,11 @@ import click
 
 from holdfast.cli.chapters import NOTE_SECONDS, what_became
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import quote
 from holdfast.cli.hints import program
 from holdfast.cli.running import choose, running_option
 from holdfast.cli.screen import SHORT_ID, dim, terminal_width, wrap
 from holdfast.cli.values import SESSION
+from holdfast.client.http import quote
 
 
 @click.command("reset")
@@ -26,11 +26,11 @@ def command(cli: Cli, session: str, running: str | None, note: bool, yes: bool) 
     Id, link and log stay, and nothing is deleted; `sessions undo-reset` takes it back. While commands of it
     run, it shows them and asks: keep, stop, cancel.
     """
-    row = cli.gateway.get(f"/v1/sessions/{quote(session)}")["session"]
+    row = cli.client.get(f"/v1/sessions/{quote(session)}")["session"]
     id = str(row["id"])
     body = choose(cli, row, running, ask=not yes) | {"note": note}
-    accepted = cli.gateway.command("POST", f"/v1/sessions/{id}/reset", body, seconds=NOTE_SECONDS)
-    page = cli.gateway.get(f"/v1/sessions/{id}/events", after=accepted["version"] - 1, limit=1)
+    accepted = cli.client.command("POST", f"/v1/sessions/{id}/reset", body, seconds=NOTE_SECONDS)
+    page = cli.client.get(f"/v1/sessions/{id}/events", after=accepted["version"] - 1, limit=1)
     event = page["events"][0]["event"]
     if cli.json:
         tasks = {word: [one["task"] for one in event[word]] for word in ("kept", "stopped")}

@@ -25,7 +25,7 @@ WHO = {"user": "you"}
 @pass_cli
 def command(cli: Cli, text: str, limit: int) -> None:
     """Find TEXT in any session, newest first."""
-    found = cli.gateway.get("/v1/search", q=text, limit=limit)
+    found = cli.client.get("/v1/search", q=text, limit=limit)
     if cli.json:
         cli.print_json(found)
         return

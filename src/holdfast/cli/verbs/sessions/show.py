@@ -6,11 +6,11 @@ import click
 
 from holdfast.cli.chapters import outlook, outlook_facts
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.gateway import Json, quote
 from holdfast.cli.hints import program
 from holdfast.cli.screen import Column, dim, duration, moment, pairs, plural, table, when
 from holdfast.cli.values import SESSION
 from holdfast.cli.verbs.sessions.list import state_word
+from holdfast.client.http import Json, quote
 
 TURNS = (
     Column("TURN", right=True),
@@ -31,12 +31,12 @@ QUEUE = (Column("MODE"), Column("AT"), Column("BY"), Column("TEXT", flexible=Tru
 @pass_cli
 def command(cli: Cli, session: str) -> None:
     """Show a session, its turns and its queue."""
-    found = cli.gateway.get(f"/v1/sessions/{quote(session)}")
+    found = cli.client.get(f"/v1/sessions/{quote(session)}")
     if cli.json:
         cli.print_json(found)
         return
     row = found["session"]
-    reset = outlook(cli.gateway, row["id"])
+    reset = outlook(cli.client, row["id"])
     plain = reset["rules"]["mode"] == "none" and row["chapter"] == 1
     click.echo(pairs([*_facts(row), *([] if plain else outlook_facts(reset))]))
     click.echo()

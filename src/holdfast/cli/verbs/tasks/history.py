@@ -26,7 +26,7 @@ from holdfast.cli.values import SESSION, SINCE
 @pass_cli
 def command(cli: Cli, /, everything: bool, search: str | None, before: str | None, **wanted: object) -> None:
     """List what ever ran, newest first. Nothing leaves the list until somebody prunes it."""
-    page = cli.gateway.get("/v1/tasks", text=search, all=str(everything).lower(), before=before, **wanted)
+    page = cli.client.get("/v1/tasks", text=search, all=str(everything).lower(), before=before, **wanted)
     tasks = page["tasks"]
     if cli.json:
         cli.print_json(page)

@@ -17,7 +17,7 @@ from holdfast.cli.tasks import KINDS, NOTHING_RUNS, RUNNING, running, running_ce
 @pass_cli
 def command(cli: Cli, kind: str | None, everything: bool) -> None:
     """List what runs now, across all sessions: commands, agents and cards, what they do and for how long."""
-    tasks = running(cli.gateway, foreground=everything, kind=kind)
+    tasks = running(cli.client, foreground=everything, kind=kind)
     if cli.json:
         cli.print_json({"tasks": tasks})
     elif tasks:

@@ -8,17 +8,16 @@ from collections.abc import Iterator
 
 import click
 
-from holdfast.cli import output
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option
 from holdfast.cli.errors import USAGE, CliError
-from holdfast.cli.follow import Away, Back
-from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
-from holdfast.cli.output import Piece, Seen
 from holdfast.cli.screen import clean, dim
 from holdfast.cli.tasks import find, in_words
 from holdfast.cli.values import TASK
+from holdfast.client.http import Json
+from holdfast.client.output import OutputItem, OutputPiece, follow_output, stored_output
+from holdfast.client.reconnect import Disconnected, Reconnected
 
 EN_DASH = "\N{EN DASH}"
 
@@ -41,11 +40,11 @@ def command(cli: Cli, task: str, stay: bool, tail: int | None, since: int | None
         raise CliError("--tail and --since exclude each other.", hint="Give one of them.", code=USAGE)
     if raw and cli.json:
         raise CliError("--raw writes bytes, which --json cannot carry.", hint="Give one of them.", code=USAGE)
-    found = find(cli.gateway, task)
+    found = find(cli.client, task)
     id, offset, lines = str(found["id"]), since or 0, tail or 0
-    seen: Iterator[Seen] = output.stored(cli.gateway, id, raw=raw, offset=offset, tail=lines)
+    seen: Iterator[OutputItem] = stored_output(cli.client, id, raw=raw, offset=offset, tail=lines)
     if stay:
-        seen = output.follow(cli.gateway, id, raw=raw, offset=offset, tail=lines, patience=patience)
+        seen = follow_output(cli.client, id, raw=raw, offset=offset, tail=lines, patience=patience)
     printer = Printer(found, raw=raw, as_json=cli.json)
     try:
         for piece in seen:
@@ -54,7 +53,7 @@ def command(cli: Cli, task: str, stay: bool, tail: int | None, since: int | None
         print(file=sys.stderr)
         return
     if not cli.json:
-        printer.end(find(cli.gateway, found["id"]))
+        printer.end(find(cli.client, found["id"]))
 
 
 class Printer:
@@ -67,19 +66,19 @@ class Printer:
         self._open_line = False
         self._empty = True
 
-    def show(self, seen: Seen) -> None:
+    def show(self, seen: OutputItem) -> None:
         """A piece, or that the gateway went away or came back."""
         match seen:
-            case Away():
+            case Disconnected():
                 self.remark(f"the gateway is away; waiting for it up to {seen.seconds:.0f} s")
-            case Back():
+            case Reconnected():
                 self.remark("the gateway is back")
-            case Piece() if self._json:
+            case OutputPiece() if self._json:
                 self._print_json(seen)
-            case Piece():
+            case OutputPiece():
                 self._print(seen)
 
-    def _print_json(self, piece: Piece) -> None:
+    def _print_json(self, piece: OutputPiece) -> None:
         dropped = {"start": piece.dropped[0], "end": piece.dropped[1]} if piece.dropped is not None else None
         if not piece.data and dropped is None and not piece.last:
             return
@@ -94,7 +93,7 @@ class Printer:
         }
         print(json.dumps(line, ensure_ascii=False, sort_keys=True), flush=True)
 
-    def _print(self, piece: Piece) -> None:
+    def _print(self, piece: OutputPiece) -> None:
         if piece.dropped is not None:
             mark = f"[bytes {piece.dropped[0]}{EN_DASH}{piece.dropped[1]} were dropped]"
             if self._raw:

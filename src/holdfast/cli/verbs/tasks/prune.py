@@ -31,7 +31,7 @@ def command(
     """
     given = {"older_than_ms": older_than, "keep_last": keep_last, "state": state, "larger_than": larger_than}
     wanted: dict[str, object] = {name: value for name, value in given.items() if value is not None}
-    told = cli.gateway.command("POST", "/v1/tasks/prune", (wanted or {"older_than_ms": WEEK}) | {"confirm": yes})
+    told = cli.client.command("POST", "/v1/tasks/prune", (wanted or {"older_than_ms": WEEK}) | {"confirm": yes})
     if cli.json:
         cli.print_json(told)
         return

@@ -18,7 +18,7 @@ from holdfast.cli.values import TEXT
 @pass_cli
 def command(cli: Cli, text: str, limit: int) -> None:
     """Find TEXT in the output of all tasks, newest first; of a very long output in its beginning and its end."""
-    found = cli.gateway.get("/v1/tasks/search", q=text, limit=limit)
+    found = cli.client.get("/v1/tasks/search", q=text, limit=limit)
     if cli.json:
         cli.print_json(found)
     elif found["hits"]:

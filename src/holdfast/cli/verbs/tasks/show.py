@@ -16,7 +16,7 @@ from holdfast.cli.values import TASK
 @pass_cli
 def command(cli: Cli, task: str) -> None:
     """Show all that is known of TASK: who started it, what it is, how it stands or ended, and how that is known."""
-    found = find(cli.gateway, task)
+    found = find(cli.client, task)
     if cli.json:
         cli.print_json(found)
     else:

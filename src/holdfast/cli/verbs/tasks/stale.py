@@ -9,10 +9,10 @@ import click
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.ending import PATIENCE_SECONDS, how_it_ended
 from holdfast.cli.errors import CONFLICT, FAILED, USAGE, CliError
-from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
 from holdfast.cli.screen import SHORT_ID, dim, plural
 from holdfast.cli.tasks import NOTHING_STALE, stale, stale_lines
+from holdfast.client.http import Json
 
 
 @click.command("stale")
@@ -27,7 +27,7 @@ def command(cli: Cli, stop: bool, yes: bool) -> None:
     """
     if yes and not stop:
         raise CliError("--yes belongs to --stop.", hint="`holdfast tasks stale --stop --yes`", code=USAGE)
-    tasks = stale(cli.gateway)
+    tasks = stale(cli.client)
     if not stop and cli.json:
         cli.print_json({"tasks": tasks})
         return
@@ -45,11 +45,11 @@ def command(cli: Cli, stop: bool, yes: bool) -> None:
 def _end(cli: Cli, tasks: list[Json], *, yes: bool) -> None:
     if tasks and not yes:
         _confirm(f"Stop {plural(len(tasks), 'command')}?")
-    still = {task["id"] for task in stale(cli.gateway)}  # the question may have stood there for long
+    still = {task["id"] for task in stale(cli.client)}  # the question may have stood there for long
     ended = [task for task in tasks if task["id"] in still]
     for task in ended:
-        cli.gateway.command("POST", f"/v1/tasks/{task['id']}/stop", {})
-    after = [cli.gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=PATIENCE_SECONDS) for task in ended]
+        cli.client.command("POST", f"/v1/tasks/{task['id']}/stop", {})
+    after = [cli.client.get(f"/v1/tasks/{task['id']}/wait", seconds=PATIENCE_SECONDS) for task in ended]
     if cli.json:
         keys = ("id", "state", "reason", "survivors")
         cli.print_json({"stopped": [{key: task[key] for key in keys} for task in after]})

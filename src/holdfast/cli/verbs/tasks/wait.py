@@ -6,15 +6,15 @@ import sys
 
 import click
 
-from holdfast.cli import output
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option
 from holdfast.cli.errors import FAILED, INTERRUPTED, TIMED_OUT
-from holdfast.cli.follow import Away, Back
-from holdfast.cli.gateway import Json
 from holdfast.cli.hints import program
 from holdfast.cli.tasks import find, in_words
 from holdfast.cli.values import SPAN, TASK
+from holdfast.client.http import Json
+from holdfast.client.output import wait_for_task
+from holdfast.client.reconnect import Disconnected, Reconnected
 
 
 @click.command("wait")
@@ -30,16 +30,16 @@ def command(cli: Cli, task: str, timeout: int | None, patience: float) -> int:
 
     Ctrl-C stops waiting and nothing else. A gateway that goes away is waited for.
     """
-    found = find(cli.gateway, task)
+    found = find(cli.client, task)
     seconds = timeout / 1000 if timeout is not None else None
     if found["state"] == "running":
         print(f"waiting for {found['id']}; Ctrl-C only stops waiting", file=sys.stderr, flush=True)
     try:
-        for seen in output.wait(cli.gateway, found["id"], seconds=seconds, patience=patience):
+        for seen in wait_for_task(cli.client, found["id"], seconds=seconds, patience=patience):
             match seen:
-                case Away():
+                case Disconnected():
                     print(f"the gateway is away; waiting for it up to {seen.seconds:.0f} s", file=sys.stderr)
-                case Back():
+                case Reconnected():
                     print("the gateway is back", file=sys.stderr)
                 case _:
                     found = seen

@@ -8,9 +8,9 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import FAILED, USAGE, CliError
-from holdfast.cli.gateway import Gateway
 from holdfast.cli.tasks import find
 from holdfast.cli.values import TASK
+from holdfast.client.client import Client
 
 PIECE = 16_384
 
@@ -25,11 +25,11 @@ def command(cli: Cli, task: str, text: str | None, close: bool) -> None:
     """Type TEXT and Enter into TASK, if it was started with its input open. `-` types standard input as it is."""
     if text is None and not close:
         raise CliError("There is nothing to type.", hint="Give a TEXT, or --close to end its input.", code=USAGE)
-    found = find(cli.gateway, task)
+    found = find(cli.client, task)
     data = _text(text)
-    taken = _write(cli.gateway, found["id"], data)
+    taken = _write(cli.client, found["id"], data)
     if close and taken == len(data.encode()):
-        cli.gateway.command("POST", f"/v1/tasks/{found['id']}/write", {"close": True})
+        cli.client.command("POST", f"/v1/tasks/{found['id']}/write", {"close": True})
     if cli.json:
         cli.print_json({"task": found["id"], "bytes": taken, "of": len(data.encode())})
     elif taken == len(data.encode()):
@@ -53,12 +53,12 @@ def _text(text: str | None) -> str:
         raise CliError(f"Standard input is not valid UTF-8 (byte {error.start}).", code=USAGE) from None
 
 
-def _write(gateway: Gateway, task: str, text: str) -> int:
+def _write(client: Client, task: str, text: str) -> int:
     """Piece by piece, until it takes no more. How many bytes it took."""
     taken = 0
     for start in range(0, len(text), PIECE):
         piece = text[start : start + PIECE]
-        answer = gateway.command("POST", f"/v1/tasks/{task}/write", {"text": piece})
+        answer = client.command("POST", f"/v1/tasks/{task}/write", {"text": piece})
         taken += int(answer["bytes"])
         if answer["bytes"] < answer["of"]:
             break

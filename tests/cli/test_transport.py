@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from holdfast.cli.wire import Connection, Cut, Request
+from holdfast.client.transport import Connection, ProtocolError, Request
 from tests.eventually import PATIENCE
 
 GOOD = {
@@ -50,22 +50,22 @@ def answering(data: bytes) -> Iterator[Connection]:
 @pytest.mark.parametrize("case", GOOD)
 def test_a_whole_answer(case: str) -> None:
     with answering(GOOD[case]) as connection:
-        answer = connection.ask(Request("GET", "/", {}))
+        answer = connection.send(Request("GET", "/", {}))
         assert answer.status == 200
         assert answer.body() == b"one\ntwo\n\n"
     with answering(GOOD[case]) as connection:
-        assert list(connection.ask(Request("GET", "/", {})).lines()) == [b"one", b"two", b""]
+        assert list(connection.send(Request("GET", "/", {})).lines()) == [b"one", b"two", b""]
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_a_cut_or_strange_answer_is_an_error(case: str) -> None:
-    with answering(BAD[case]) as connection, pytest.raises(Cut):
-        connection.ask(Request("GET", "/", {})).body()
+    with answering(BAD[case]) as connection, pytest.raises(ProtocolError):
+        connection.send(Request("GET", "/", {})).body()
 
 
 def test_what_came_before_a_cut_is_not_lost() -> None:
     with answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\none\ntwo\nthr") as connection:
         seen: list[bytes] = []
-        with pytest.raises(Cut):
-            seen.extend(connection.ask(Request("GET", "/", {})).lines())
+        with pytest.raises(ProtocolError):
+            seen.extend(connection.send(Request("GET", "/", {})).lines())
         assert seen == [b"one", b"two"]

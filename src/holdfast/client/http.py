@@ -1,15 +1,15 @@
-"""The gateway as the command line sees it: where it is, one request, one answer.
+"""The gateway of a home: where it is, one request, one response.
 
 What is left behind by a killed gateway (`run/gateway.json`) is taken for what it is: nobody answers there.
-Not here: starting one (`start.py`), following a session (`follow.py`).
+Not here: typed methods (`client.py`), starting a gateway (`launch.py`), following a session (`events.py`).
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,9 +17,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from holdfast import __version__
-from holdfast.cli.errors import Lost, Misunderstood, NotAnswering, NotRunning, Refused
-from holdfast.cli.hints import program
-from holdfast.cli.wire import Answer, Connection, Request
+from holdfast.client.errors import (
+    ApiError,
+    ConnectionLost,
+    GatewayNotAnswering,
+    GatewayNotRunning,
+    OtherVersion,
+    UnexpectedResponse,
+)
+from holdfast.client.transport import Connection, Request, Response
 from holdfast.config import Home
 
 Json = dict[str, Any]
@@ -80,10 +86,10 @@ def _state(pid: int) -> str:
 
 
 class Row(Json):
-    """An object in an answer. What is missing in it is an error that names the remedy, and no traceback."""
+    """An object in a response. What is missing in it is an error that names the remedy, and no traceback."""
 
     def __missing__(self, key: str) -> Any:
-        raise Misunderstood(key)
+        raise UnexpectedResponse(f"has no {key!r}")
 
 
 def parsed(body: bytes) -> Any:
@@ -91,11 +97,12 @@ def parsed(body: bytes) -> Any:
     return json.loads(body, object_hook=Row)
 
 
-class Gateway:
+class HttpClient:
     """The gateway of a home. Reads its address anew for every request, because it may have moved."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, *, user_agent: str) -> None:
         self.home = home
+        self._user_agent = user_agent
         self._warned = False
 
     # --- where it is ----------------------------------------------------------------------------
@@ -123,7 +130,7 @@ class Gateway:
         return address if address is not None and _probe(address) == "healthy" else None
 
     def must_answer(self, address: Address) -> None:
-        """NotAnswering if its process is stopped, or lives and answers two questions in a row with silence.
+        """GatewayNotAnswering if its process is stopped, or lives and answers two questions in a row with silence.
 
         One that refuses connections is about to end.
         """
@@ -131,7 +138,7 @@ class Gateway:
         if state in ("", "Z") or _probe(address) == "healthy":
             return
         if state in ("T", "t") or (_probe(address) == "silent" and alive(address.pid)):
-            raise NotAnswering(address.pid)
+            raise GatewayNotAnswering(address.pid)
 
     def _started(self) -> Address | None:
         """Wait for a gateway that is starting; None where none is."""
@@ -161,8 +168,8 @@ class Gateway:
 
     def raw(self, target: str, **query: object) -> tuple[bytes, dict[str, str]]:
         """The bytes that are found there, with the headers that say what they are."""
-        with self._asked(Request("GET", target + _query(query), {}), timeout=REQUEST_SECONDS) as answer:
-            return answer.body(), answer.headers
+        with self._asked(Request("GET", target + _query(query), {}), timeout=REQUEST_SECONDS) as response:
+            return response.body(), response.headers
 
     def command(
         self,
@@ -179,42 +186,42 @@ class Gateway:
         if body is not None:
             headers["Content-Type"] = "application/json"
             data = json.dumps(body, ensure_ascii=False).encode("utf-8")
-        lost: Lost | None = None
+        lost: ConnectionLost | None = None
         for tries_left in reversed(range(TRIES)):
             try:
-                answer = parsed(self._ask(Request(method, target, headers, data), seconds))
-            except NotAnswering:
+                response = parsed(self._ask(Request(method, target, headers, data), seconds))
+            except GatewayNotAnswering:
                 raise  # again it would not answer either
-            except Lost as error:
+            except ConnectionLost as error:
                 if tries_left == 0:
                     raise
                 lost = error
                 time.sleep(0.2)
-            except NotRunning:
+            except GatewayNotRunning:
                 if lost is not None:  # it may have arrived before the gateway went away
                     raise lost from None
                 raise
             else:
-                assert isinstance(answer, dict)
-                return answer
+                assert isinstance(response, dict)
+                return response
         raise AssertionError
 
     def _ask(self, request: Request, seconds: float = REQUEST_SECONDS) -> bytes:
-        with self._asked(request, timeout=seconds) as answer:
-            return answer.body()
+        with self._asked(request, timeout=seconds) as response:
+            return response.body()
 
     @contextmanager
     def lines(self, target: str, **query: object) -> Iterator[Iterator[bytes]]:
         """The lines of an event stream, as they come; silence beyond the heartbeat is a cut."""
         request = Request("GET", target + _query(query), {"Accept": "text/event-stream"})
-        with self._asked(request, timeout=STREAM_SECONDS) as answer:
-            yield answer.lines()
+        with self._asked(request, timeout=STREAM_SECONDS) as response:
+            yield response.lines()
 
     @contextmanager
-    def _asked(self, request: Request, *, timeout: float) -> Iterator[Answer]:
+    def _asked(self, request: Request, *, timeout: float) -> Iterator[Response]:
         address = self.address() or self._started()
         if address is None:
-            raise NotRunning(self.home.path)
+            raise GatewayNotRunning(self.home.path)
         given_up = time.monotonic() + timeout
 
         def silent() -> None:
@@ -225,64 +232,64 @@ class Gateway:
 
         headers = {
             "Authorization": f"Bearer {self._token()}",
-            "User-Agent": f"holdfast-cli/{__version__}",
+            "User-Agent": self._user_agent,
             **request.headers,
         }
         try:
             with Connection(address.host, address.port, timeout=timeout) as connection:
                 asked = Request(request.method, request.target, headers, request.body)
-                answer = connection.ask(asked, silent=silent)
-                self._check(answer)
-                yield answer
+                response = connection.send(asked, silent=silent)
+                self._check(response)
+                yield response
         except ConnectionRefusedError:
-            raise NotRunning(self.home.path) from None
+            raise GatewayNotRunning(self.home.path) from None
         except OSError as error:
-            raise Lost(f"The connection to the gateway was lost: {error}.") from error
+            raise ConnectionLost(f"The connection to the gateway was lost: {error}.") from error
 
     def _token(self) -> str:
         try:
             return self.home.token.read_text("ascii").strip()
         except (OSError, ValueError):
-            raise NotRunning(self.home.path) from None
+            raise GatewayNotRunning(self.home.path) from None
 
     # --- judging the answer ---------------------------------------------------------------------
 
-    def _check(self, answer: Answer) -> None:
+    def _check(self, response: Response) -> None:
         """Raise unless it is a good answer of our gateway."""
-        version = answer.headers.get("holdfast-version")
-        if version is None and answer.status != 503:
-            raise NotRunning(self.home.path)
+        version = response.headers.get("holdfast-version")
+        if version is None and response.status != 503:
+            raise GatewayNotRunning(self.home.path)
         if version is not None:
             self._compare(version)
-        if answer.status >= 400:
-            raise self._refusal(answer)
+        if response.status >= 400:
+            raise self._error(response)
 
-    def _refusal(self, answer: Answer) -> Refused | Lost | NotRunning:
-        if answer.status == 401 and self.healthy() is None:
-            return NotRunning(self.home.path)
-        message, hint = _error_of(answer.body())
-        if answer.status == 503:
-            return Lost(message or "The gateway is too busy or about to end.")
-        return Refused(answer.status, message or f"The gateway answered {answer.status}.", hint=hint)
+    def _error(self, response: Response) -> ApiError | ConnectionLost | GatewayNotRunning:
+        if response.status == 401 and self.healthy() is None:
+            return GatewayNotRunning(self.home.path)
+        message, hint = _error_of(response.body())
+        if response.status == 503:
+            return ConnectionLost(message or "The gateway is too busy or about to end.")
+        return ApiError(response.status, message or f"The gateway answered {response.status}.", hint=hint)
 
     def _compare(self, version: str) -> None:
         if version != __version__ and not self._warned:
             self._warned = True
-            warning = f"the gateway is {version}, this command line is {__version__}: run `{program()} restart`"
-            print(f"warning: {warning}", file=sys.stderr)
+            warning = f"the gateway is {version}, this client is {__version__}: run `holdfast restart`"
+            warnings.warn(warning, OtherVersion, stacklevel=2)
 
 
 def _probe(address: Address) -> Literal["healthy", "silent", "gone"]:
     """Ask for its health; gone: nobody listens there, or somebody else does."""
     try:
         with Connection(address.host, address.port, timeout=HEALTH_SECONDS) as connection:
-            answer = connection.ask(Request("GET", "/healthz", {}))
-            found = json.loads(answer.body())
+            response = connection.send(Request("GET", "/healthz", {}))
+            found = json.loads(response.body())
     except TimeoutError:
         return "silent"
     except (OSError, ValueError):
         return "gone"
-    is_ours = answer.headers.get("holdfast-version") is not None and isinstance(found, dict)
+    is_ours = response.headers.get("holdfast-version") is not None and isinstance(found, dict)
     return "healthy" if is_ours and found.get("pid", address.pid) == address.pid else "gone"
 
 

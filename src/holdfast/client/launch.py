@@ -14,8 +14,8 @@ import sys
 import time
 from dataclasses import dataclass
 
-from holdfast.cli.errors import CONFLICT, FAILED, UNREACHABLE, USAGE, CliError, NotRunning, Refused
-from holdfast.cli.gateway import Address, Gateway, alive
+from holdfast.client.errors import ApiError, GatewayNotRunning, StartFailed, StopFailed
+from holdfast.client.http import Address, HttpClient, alive
 from holdfast.config import ConfigError, Home, in_task, sendable_environment
 
 START_SECONDS = 20.0
@@ -26,6 +26,17 @@ FULL_BYTES = 1 << 20
 """A disk with less free space than this is full."""
 COULD_NOT_START = "the gateway could not start:"
 START_FAILED = "The gateway could not be started:"
+USAGE_EXIT = 2
+CONFLICT_EXIT = 5
+"""The exit codes of a gateway that cannot read its settings, and of one whose home another gateway has."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningGateway:
+    """A gateway that answers, and whether it was started just now."""
+
+    address: Address
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,50 +47,52 @@ class Restarted:
     new: Address
 
 
-def ensure(gateway: Gateway) -> Address:
+def ensure(client: HttpClient) -> RunningGateway:
     """The gateway that runs, or a new one in the background."""
-    if (healthy := gateway.healthy()) is not None:
-        return healthy
-    if (address := gateway.address()) is not None and _owned(gateway.home):
-        gateway.must_answer(address)  # it holds the home: another one could not start
-    return start(gateway)
+    if (healthy := client.healthy()) is not None:
+        return RunningGateway(healthy, is_new=False)
+    if (address := client.address()) is not None and _owned(client.home):
+        client.must_answer(address)  # it holds the home: another one could not start
+    return start(client)
 
 
-def start(gateway: Gateway, *, port: int | None = None) -> Address:
+def start(client: HttpClient, *, port: int | None = None) -> RunningGateway:
     """Start a gateway in the background and wait until one answers."""
     if in_task():
-        raise CliError(
+        raise StartFailed(
             "No gateway is running, and a command of a task does not start one: it would end with the task.",
             hint="start it from outside with `holdfast serve`.",
-            code=UNREACHABLE,
         )
-    umask = _prepare(gateway.home)
-    log_from = _log_size(gateway.home)
-    child = _spawn(gateway.home, port, umask)
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        address = gateway.healthy()
-        if address is not None:
-            _told(address, child)
-            return address
-        code = child.poll()
-        if code == CONFLICT and not _owned(gateway.home):
-            child = _spawn(gateway.home, port, umask)
-        elif code not in (None, CONFLICT):
-            worth = code if code in (FAILED, USAGE) else UNREACHABLE
-            raise _failed(gateway.home, log_from, f"it ended with exit code {code}", worth)
-        time.sleep(POLL_SECONDS)
-    raise _failed(gateway.home, log_from, f"it did not answer within {START_SECONDS:.0f} s", UNREACHABLE)
+    umask = _prepare(client.home)
+    log_from = _log_size(client.home)
+    child = _spawn(client.home, port, umask)
+    address: Address | None = None
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            address = client.healthy()
+            if address is not None:
+                return RunningGateway(address, is_new=address.pid == child.pid)
+            code = child.poll()
+            if code == CONFLICT_EXIT and not _owned(client.home):
+                child = _spawn(client.home, port, umask)
+            elif code not in (None, CONFLICT_EXIT):
+                raise _failed(client.home, log_from, f"it ended with exit code {code}", exit_code=code)
+            time.sleep(POLL_SECONDS)
+        raise _failed(client.home, log_from, f"it did not answer within {START_SECONDS:.0f} s")
+    finally:
+        if address is None or address.pid != child.pid:
+            _end(child)  # another gateway was quicker, or this one never answered: nobody will use it
 
 
-def stop(gateway: Gateway) -> Address:
+def stop(client: HttpClient) -> Address:
     """Ask the gateway to end and wait until its process is gone."""
-    address = gateway.address()
-    pid = int(gateway.command("POST", "/v1/shutdown")["pid"])
+    address = client.address()
+    pid = int(client.command("POST", "/v1/shutdown")["pid"])
     deadline = time.monotonic() + STOP_SECONDS
     while alive(pid):
         if time.monotonic() > deadline:
-            raise CliError(
+            raise StopFailed(
                 f"The gateway (pid {pid}) has not ended within {STOP_SECONDS:.0f} s.",
                 hint=f"`holdfast logs` may say why; `kill -9 {pid}` ends it, and nothing stored is lost.",
             )
@@ -88,36 +101,36 @@ def stop(gateway: Gateway) -> Address:
     return Address(pid, address.host, address.port)
 
 
-def restart(gateway: Gateway) -> Restarted:
+def restart(client: HttpClient) -> Restarted:
     """Let the gateway start itself again as the same process; start one where none runs."""
-    old = gateway.address()
+    old = client.address()
     if old is None:
-        return Restarted(None, start(gateway))
-    before, log_from = gateway.started_at(), _log_size(gateway.home)
+        return Restarted(None, start(client).address)
+    before, log_from = client.started_at(), _log_size(client.home)
     try:
-        gateway.command("POST", "/v1/restart", {"env": {} if in_task() else sendable_environment()})
-    except NotRunning:  # what a killed one left behind
-        return Restarted(None, start(gateway))
-    except Refused as error:
+        client.command("POST", "/v1/restart", {"env": {} if in_task() else sendable_environment()})
+    except GatewayNotRunning:  # what a killed one left behind
+        return Restarted(None, start(client).address)
+    except ApiError as error:
         if error.status not in (404, 405):
             raise
-        stop(gateway)  # an older gateway cannot restart itself
-        return Restarted(old, start(gateway, port=old.port))
+        stop(client)  # an older gateway cannot restart itself
+        return Restarted(old, start(client, port=old.port).address)
     deadline = time.monotonic() + STOP_SECONDS + START_SECONDS
     while time.monotonic() < deadline:
         if not alive(old.pid):
-            raise _failed(gateway.home, log_from, "it ended and did not start again", UNREACHABLE)
-        if gateway.started_at() not in (0, before) and (new := gateway.healthy()) is not None:
+            raise _failed(client.home, log_from, "it ended and did not start again")
+        if client.started_at() not in (0, before) and (new := client.healthy()) is not None:
             return Restarted(old, new)
         time.sleep(POLL_SECONDS)
-    raise _failed(gateway.home, log_from, f"pid {old.pid} does not answer again", UNREACHABLE)
+    raise _failed(client.home, log_from, f"pid {old.pid} does not answer again")
 
 
 def _prepare(home: Home) -> int:
     try:
         return home.prepare()
     except ConfigError as error:
-        raise CliError(str(error), code=USAGE) from error
+        raise StartFailed(str(error), exit_code=USAGE_EXIT) from error
 
 
 def _spawn(home: Home, port: int | None, umask: int) -> subprocess.Popen[bytes]:
@@ -136,12 +149,12 @@ def _spawn(home: Home, port: int | None, umask: int) -> subprocess.Popen[bytes]:
         )
 
 
-def _told(address: Address, child: subprocess.Popen[bytes]) -> None:
-    """Say that we started it; or, if somebody else was quicker, leave nobody behind who waits for the lock."""
-    if address.pid == child.pid:
-        print(f"started a gateway (pid {address.pid})", file=sys.stderr)
-    else:
-        child.terminate()
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.terminate()
+    try:
+        child.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
         child.wait()
 
 
@@ -160,7 +173,7 @@ def _log_size(home: Home) -> int:
         return 0
 
 
-def _failed(home: Home, log_from: int, what: str, code: int) -> CliError:
+def _failed(home: Home, log_from: int, what: str, *, exit_code: int | None = None) -> StartFailed:
     """The reason, in the words that the gateway left in its log."""
     with home.log.open("rb") as log:
         log.seek(max(log_from, _log_size(home) - LOG_TAIL))
@@ -169,13 +182,13 @@ def _failed(home: Home, log_from: int, what: str, code: int) -> CliError:
     for line in reversed(lines):
         message, hint = _entry(line)
         if message.startswith(COULD_NOT_START):
-            return CliError(message.replace(COULD_NOT_START, START_FAILED), hint=hint or more, code=code)
+            return StartFailed(message.replace(COULD_NOT_START, START_FAILED), hint=hint or more, exit_code=exit_code)
     said = [line.strip().removeprefix("error: ") for line in lines if line.strip() and not _entry(line)[0]]
     if not said and _disk_is_full(home):  # then the log has no space for the reason
         full = f"{START_FAILED} {what}, and the disk that holds {home.path} is full."
-        return CliError(full, hint="free some space, then try again; nothing was lost.", code=code)
+        return StartFailed(full, hint="free some space, then try again; nothing was lost.", exit_code=exit_code)
     reason = "\n".join(said[-6:]) or f"{what}."
-    return CliError(f"{START_FAILED} {reason}", hint=more, code=code)
+    return StartFailed(f"{START_FAILED} {reason}", hint=more, exit_code=exit_code)
 
 
 def _disk_is_full(home: Home) -> bool:

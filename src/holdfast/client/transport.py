@@ -1,7 +1,7 @@
 """HTTP/1.1 over a socket, as much as a client on loopback needs.
 
 One request a connection. `http.client` would do the same, but importing it costs twice the start of
-the interpreter. Not here: what the answers mean (`gateway.py`).
+the interpreter. Not here: what the responses mean (`http.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LINE_LIMIT = 65_536
 SILENT_SECONDS = 1.0
 
 
-class Cut(ConnectionError):
+class ProtocolError(ConnectionError):
     """The connection ended in the middle of an answer, or what came is not HTTP."""
 
 
@@ -31,8 +31,8 @@ class Request:
     body: bytes = b""
 
 
-class Answer:
-    """The head of an answer; the body is read by `body` or piece by piece by `lines`."""
+class Response:
+    """The head of a response; the body is read by `body` or piece by piece by `lines`."""
 
     def __init__(self, stream: BufferedReader) -> None:
         self._stream = stream
@@ -85,7 +85,7 @@ class Connection:
         self._stream.close()
         self._socket.close()
 
-    def ask(self, request: Request, *, silent: Callable[[], None] | None = None) -> Answer:
+    def send(self, request: Request, *, silent: Callable[[], None] | None = None) -> Response:
         """Send the request and read the head of the answer; `silent` is called while there is none for a second."""
         headers = {"Host": self._host, "Connection": "close", **request.headers}
         if request.body or request.method not in ("GET", "DELETE"):
@@ -97,20 +97,20 @@ class Connection:
         if silent is not None:
             while not select([self._socket], (), (), SILENT_SECONDS)[0]:
                 silent()
-        return Answer(self._stream)
+        return Response(self._stream)
 
 
 def _line(stream: BufferedReader) -> str:
     line = stream.readline(LINE_LIMIT)
     if not line.endswith(b"\n"):
-        raise Cut("the connection was cut in the middle of an answer")
+        raise ProtocolError("the connection was cut in the middle of an answer")
     return line.decode("latin-1").rstrip("\r\n")
 
 
 def _status(line: str) -> int:
     parts = line.split(" ", 2)
     if len(parts) < 2 or not parts[0].startswith("HTTP/1.") or not parts[1].isdecimal():
-        raise Cut("what answers there does not speak HTTP")
+        raise ProtocolError("what answers there does not speak HTTP")
     return int(parts[1])
 
 
@@ -118,7 +118,7 @@ def _number(text: str, base: int) -> int:
     try:
         return int(text, base)
     except ValueError:
-        raise Cut("what answers there does not speak HTTP") from None
+        raise ProtocolError("what answers there does not speak HTTP") from None
 
 
 def _exactly(stream: BufferedReader, length: int) -> Iterator[bytes]:
@@ -126,7 +126,7 @@ def _exactly(stream: BufferedReader, length: int) -> Iterator[bytes]:
     while length > 0:
         piece = stream.read1(length)
         if not piece:
-            raise Cut("the connection was cut in the middle of an answer")
+            raise ProtocolError("the connection was cut in the middle of an answer")
         length -= len(piece)
         yield piece
 

@@ -1,0 +1,113 @@
+"""Following a session: a cursor into its log that survives the gateway.
+
+What was seen is never yielded again and nothing is left out. When the connection is cut it waits for
+the gateway, as long as its patience lasts, and goes on at its cursor.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfast.client.errors import ConnectionLost, UnexpectedResponse
+from holdfast.client.http import HttpClient, Json, Row
+from holdfast.client.reconnect import PATIENCE_SECONDS, UNREACHABLE, Disconnected, Reconnect, Reconnected
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReceived:
+    """A record of the log, as it was sent."""
+
+    record: Json
+
+    @property
+    def event(self) -> Json:
+        """What happened."""
+        event = self.record["event"]
+        assert isinstance(event, dict)
+        return event
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of an answer that is still being spoken: text and thinking, each with its place in the whole."""
+
+    turn: int
+    step: int
+    offset: int
+    text: str
+    thinking_offset: int = 0
+    thinking: str = ""
+
+
+RecordItem = RecordReceived | TextDelta | Disconnected | Reconnected
+
+
+def follow_records(
+    client: HttpClient,
+    session: str,
+    *,
+    after: int,
+    patience: float = PATIENCE_SECONDS,
+    closed: threading.Event | None = None,
+) -> Iterator[RecordItem]:
+    """Everything after the cursor, then whatever comes, until somebody sets `closed`."""
+    closed = closed or threading.Event()
+    reconnect = Reconnect(patience=patience, sleep=closed.wait)
+    while not closed.is_set():
+        try:
+            for item in _stream(client, session, after):
+                if closed.is_set():
+                    return
+                if reconnect.succeeded():
+                    yield Reconnected()
+                if isinstance(item, RecordReceived):
+                    after = int(item.record["version"])
+                if item is not None:
+                    yield item
+        except UNREACHABLE as error:
+            if reconnect.failed():
+                yield Disconnected(patience)
+            reconnect.wait(error, resume=f"holdfast sessions log {session} --follow --after {after}")
+
+
+def _stream(client: HttpClient, session: str, after: int) -> Iterator[RecordReceived | TextDelta | None]:
+    """One connection; `None` is a sign of life. It ends only by being cut."""
+    with client.lines(f"/v1/sessions/{session}/events", after=after) as lines:
+        kind, data = "", b""
+        for line in lines:
+            name, _, value = line.partition(b":")
+            if name == b"event":
+                kind = value.strip().decode("ascii", "replace")
+            elif name == b"data":
+                data = value
+            elif line == b"" and data:
+                item = _item(kind, data, after)
+                if isinstance(item, RecordReceived):
+                    after += 1
+                yield item
+                kind, data = "", b""
+            else:
+                yield None
+    raise ConnectionLost("The gateway ended the stream.")
+
+
+def _item(kind: str, data: bytes, after: int) -> RecordReceived | TextDelta | None:
+    try:
+        found = json.loads(data, object_hook=Row)
+        match kind:
+            case "delta":
+                thinking = (found.get("thinking_offset", 0), found.get("thinking", ""))
+                return TextDelta(found["turn"], found["step"], found["offset"], found["text"], *thinking)
+            case "end":
+                raise ConnectionLost(str(found["error"]["message"]))
+            case "" if found["version"] == after + 1:
+                return RecordReceived(found)
+            case "" if found["version"] > after + 1:
+                raise ConnectionLost(f"Event {after + 1} is missing in the stream.")
+            case _:
+                return None
+    except (ValueError, UnexpectedResponse, TypeError) as error:
+        raise ConnectionLost("What came is not an event stream of ours.") from error

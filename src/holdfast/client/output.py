@@ -1,0 +1,103 @@
+"""Reading the output of a task: all there is, then whatever comes, by offset.
+
+The offset is the cursor: after a cut or a restart of the gateway it goes on there, so nothing is left out and
+nothing comes twice. What was dropped from a long output is said, never passed over.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from holdfast.client.http import HttpClient, Json
+from holdfast.client.reconnect import PATIENCE_SECONDS, Disconnected, Reconnected, retry_until_reachable
+
+LIMIT = 1 << 20
+POLL_SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPiece:
+    """A part of an output: what was dropped before it, then what is there."""
+
+    offset: int
+    data: bytes
+    next: int
+    size: int
+    state: str
+    dropped: tuple[int, int] | None = None
+
+    @property
+    def last(self) -> bool:
+        """Whether nothing can follow."""
+        return self.state != "running" and self.next >= self.size
+
+
+OutputItem = OutputPiece | Disconnected | Reconnected
+
+
+def read_output(
+    client: HttpClient, task: str, *, raw: bool, offset: int = 0, tail: int = 0, wait: int = 0
+) -> OutputPiece:
+    """One piece. Clean text for a screen, or the bytes as they were written."""
+    target = f"/v1/tasks/{task}/output"
+    query: dict[str, object] = {"limit": LIMIT, "wait": wait, "tail" if tail else "offset": tail or offset}
+    if raw:
+        data, headers = client.raw(target, raw="true", **query)
+        end, size = int(headers["holdfast-next"]), int(headers["holdfast-size"])
+        start = end - len(data)
+        dropped = (offset, start) if not tail and start > offset else None
+        return OutputPiece(start if tail else offset, data, end, size, headers["holdfast-state"], dropped)
+    page: Json = client.get(target, **query)
+    gone = page["dropped"]
+    dropped = (gone["start"], gone["end"]) if gone is not None else None
+    data = page["text"].encode("utf-8", "replace")
+    return OutputPiece(page["offset"], data, page["next"], page["size"], page["state"], dropped)
+
+
+def stored_output(client: HttpClient, task: str, *, raw: bool, offset: int = 0, tail: int = 0) -> Iterator[OutputPiece]:
+    """What there is now."""
+    piece = read_output(client, task, raw=raw, offset=offset, tail=tail)
+    end = piece.size
+    while True:
+        yield piece
+        if piece.next >= end or (not piece.data and piece.dropped is None):
+            return
+        piece = read_output(client, task, raw=raw, offset=piece.next)
+
+
+def follow_output(
+    client: HttpClient,
+    task: str,
+    *,
+    raw: bool,
+    offset: int = 0,
+    tail: int = 0,
+    patience: float = PATIENCE_SECONDS,
+) -> Iterator[OutputItem]:
+    """What there is and what comes, until the task has ended."""
+    while True:
+        ask = partial(read_output, client, task, raw=raw, offset=offset, tail=tail, wait=0 if tail else POLL_SECONDS)
+        resume = f"holdfast tasks log {task} --follow --since {offset}"
+        piece = yield from retry_until_reachable(ask, patience=patience, resume=resume)
+        yield piece
+        if piece.last:
+            return
+        offset, tail = piece.next, 0
+
+
+def wait_for_task(
+    client: HttpClient, task: str, *, seconds: float | None, patience: float
+) -> Iterator[Json | Disconnected | Reconnected]:
+    """The task as it is, again and again until it has ended or the time is over; the last one counts."""
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
+    while True:
+        left = math.ceil(max(0.0, min(POLL_SECONDS, deadline - time.monotonic())))
+        ask = partial(client.get, f"/v1/tasks/{task}/wait", seconds=left)
+        found: Json = yield from retry_until_reachable(ask, patience=patience, resume=f"holdfast tasks wait {task}")
+        yield found
+        if found["state"] != "running" or time.monotonic() >= deadline:
+            return
