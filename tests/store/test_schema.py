@@ -84,6 +84,18 @@ def test_every_query_is_used_somewhere() -> None:
     assert [name for name in queries() if f'"{name}"' not in source] == []
 
 
+def test_sessions_that_may_be_reset_are_found_by_their_index(tmp_path: Path) -> None:
+    """They are looked for every few seconds, and there may be thousands that have nothing to do with it."""
+    prepare(tmp_path / "holdfast.db")
+    with closing(sqlite3.connect(tmp_path / "holdfast.db")) as db:
+        for query, index in (
+            ("resettable_sessions", "sessions_begun"),
+            ("resettable_sessions_with_policy", "sessions_with_policy"),
+        ):
+            ((*_, plan),) = db.execute(f"EXPLAIN QUERY PLAN {queries()[query]}")
+            assert plan == f"SCAN sessions USING INDEX {index}"
+
+
 def test_every_query_says_its_purpose() -> None:
     for path in (SOURCE / "store").rglob("sql/*.sql"):
         lines = path.read_text("utf-8").splitlines()

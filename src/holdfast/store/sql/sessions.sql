@@ -32,12 +32,12 @@ ORDER BY id;
 
 -- name: resettable_sessions
 -- Those whose chapter has something in it: what a reset could be about.
-SELECT id, profile, reset_policy, first_input_at, last_active_at FROM sessions WHERE first_input_at > 0 AND archived = 0 ORDER BY id;
+SELECT id, profile, reset_policy, first_input_at, last_active_at FROM sessions WHERE first_input_at > 0 AND NOT archived ORDER BY id;
 
 -- name: resettable_sessions_with_policy
 -- Of those only the ones that have a reset policy of their own.
 SELECT id, profile, reset_policy, first_input_at, last_active_at FROM sessions
-WHERE first_input_at > 0 AND archived = 0 AND reset_policy <> '{}' ORDER BY id;
+WHERE first_input_at > 0 AND NOT archived AND reset_policy <> '{}' ORDER BY id;
 
 -- name: unused_sessions
 -- At rest, not pinned, with nothing running, not touched since a moment, and no card will go on with it; oldest first.

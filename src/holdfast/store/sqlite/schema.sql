@@ -16,7 +16,8 @@ CREATE TABLE events (
 
 -- Where the events of a stream are: sixteen versions each, from number 0, named by the seq of the first. No stream has
 -- a span twice and no span a version twice. Whatever is busy now has its spans near the end of the index of `events`;
--- an index by stream would write a page for each stream in a commit.
+-- an index by stream would write a page for each stream in a commit (measured: 36 to 46 % more pages with 64 old sessions
+-- at work together, 21 to 29 % more with 16, as many with one or with new ones).
 CREATE TABLE spans (
     stream TEXT NOT NULL,
     number INTEGER NOT NULL CHECK (number >= 0),
@@ -66,8 +67,9 @@ CREATE TABLE sessions (
     node TEXT NOT NULL DEFAULT 'local'
 ) WITHOUT ROWID;
 CREATE INDEX sessions_in_order ON sessions (archived, pinned DESC, updated_at DESC, id);
-CREATE INDEX sessions_begun ON sessions (id) WHERE first_input_at > 0 AND archived = 0;
-CREATE INDEX sessions_with_policy ON sessions (id) WHERE first_input_at > 0 AND archived = 0 AND reset_policy <> '{}';
+-- "NOT archived", and so in the queries: for "archived = 0" SQLite takes the index above and reads every session.
+CREATE INDEX sessions_begun ON sessions (id) WHERE first_input_at > 0 AND NOT archived;
+CREATE INDEX sessions_with_policy ON sessions (id) WHERE first_input_at > 0 AND NOT archived AND reset_policy <> '{}';
 CREATE INDEX sessions_failed ON sessions (id) WHERE failed_turn > 0;
 
 -- Projection: one row per turn. The partial index is promise 2 as the database sees it.
