@@ -467,7 +467,7 @@ class StoreContract:
                 assert (await store.devices.since(id, after=after, upto=49)).since == AT + max(1, after)
         for version in (1, 15, 16, 17, 32, 33, 49):
             await let_in(store, f"d{version}", at=AT + version)
-            assert await store.devices.cursor(f"d{version}", A) == version
+            assert await store.devices.read_position(f"d{version}", A) == version
         await store.close()
 
     async def test_large_events_come_in_several_pages(self, store: Store) -> None:
@@ -478,6 +478,15 @@ class StoreContract:
         assert [record.version for record in await walk_stream(store, STREAM, 1_000)] == list(range(1, 152))
         assert len(await store.load(STREAM, after=0)) == 151
         assert len(await store.load(STREAM, after=140)) == 11
+
+    async def test_a_page_ends_near_the_size_that_was_asked_for(self, store: Store) -> None:
+        await session(store, A, *["x" * 1_000] * 20)
+        page = await store.read(STREAM, after=0, limit=100, size=5_000)
+        assert page.more
+        assert 5_000 <= sum(map(len, page.lines)) < 8_000
+        page = await store.read_all(after=0, limit=100, size=5_000)
+        assert page.more
+        assert 5_000 <= sum(map(len, page.lines)) < 8_000
 
     async def test_a_long_stream_is_loaded_to_its_end(self, store: Store) -> None:
         await write(store, STREAM, created(A), *(said(input=str(n)) for n in range(4_100)))
@@ -613,7 +622,7 @@ class StoreContract:
         await write(store, SYSTEM, TaskPruned(task=C, title="t", state="done", bytes=0, by=person("t")))
         assert await counted()
 
-    # --- tail -----------------------------------------------------------------------------------
+    # --- subscriptions --------------------------------------------------------------------------
 
     async def test_promise_1_a_follower_wakes_after_the_commit_and_finds_the_event(self, store: Store) -> None:
         await session(store, A)
@@ -638,7 +647,28 @@ class StoreContract:
             }
             assert one.drain() == {}
 
-    async def test_a_nudge_wakes_those_who_follow_just_this_stream(self, store: Store) -> None:
+    async def test_a_follower_hears_of_nothing_but_what_it_wants(self, store: Store) -> None:
+        with store.subscribe(None, lambda stream, kind: stream == STREAM and kind == "InputReceived") as changes:
+            await session(store, B, "another stream")
+            await session(store, A)
+            assert changes.drain() == {}
+            await write(store, STREAM, said(), started(1, "i"))
+            await changes.wait()
+            assert changes.drain() == {STREAM: {"InputReceived"}}
+
+    async def test_lines_at_hand_are_the_stored_lines(self, store: Store) -> None:
+        with store.subscribe(STREAM) as changes:
+            await session(store, A, *map(str, range(40)))
+            await changes.wait()
+            for after in range(42):
+                stored = await store.read(STREAM, after=after, limit=100)
+                assert store.recent(STREAM, after=after) in (None, stored.lines)
+            assert store.recent(STREAM, after=41) == ()
+            await write(store, SYSTEM, deleted(A))
+            assert store.recent(STREAM, after=0) is None
+        assert store.recent(OTHER, after=0) is None, "nobody follows it"
+
+    async def test_a_hint_wakes_those_who_follow_just_this_stream(self, store: Store) -> None:
         with store.subscribe(STREAM) as one, store.subscribe(OTHER) as other, store.subscribe(None) as all_:
             store.hint(STREAM)
             await one.wait()
@@ -744,6 +774,12 @@ class StoreContract:
         assert await store.devices.all() == []
         await store.close()
 
+    async def test_the_code_of_a_device_whose_revocation_is_not_written_yet_lets_nobody_in(self, store: Store) -> None:
+        await let_in(store, "d1")
+        await store.devices.add_code("code", expires_at=AT + 10, at=AT, device="d1")
+        assert not await store.devices.sign_in("code", device("d2"), revoked=frozenset({"d1"}))
+        assert await store.devices.all() == []
+
     async def test_of_many_who_use_a_code_at_once_one_gets_in(self, store: Store) -> None:
         await store.devices.add_code("code", expires_at=AT + 10, at=AT)
         tries = [store.devices.sign_in("code", device(f"d{number}")) for number in range(20)]
@@ -755,7 +791,7 @@ class StoreContract:
         await session(store, A, "one", "two")
         assert await store.devices.mark_seen("d1", A, 2, at=AT) == 2
         assert await store.devices.mark_seen("d1", A, 1, at=AT) == 2
-        assert (await store.devices.cursors("d1"), await store.devices.cursors("d2")) == ({A: 2}, {})
+        assert (await store.devices.read_positions("d1"), await store.devices.read_positions("d2")) == ({A: 2}, {})
         assert await store.devices.last_session("d1") == A
         with pytest.raises(Conflict):
             await store.devices.mark_seen("d1", A, 4, at=AT)
@@ -764,7 +800,7 @@ class StoreContract:
         with pytest.raises(NotFound):
             await store.devices.mark_seen("nobody", A, 1, at=AT)
         await write(store, SYSTEM, deleted(A))
-        assert (await store.devices.cursors("d1"), await store.devices.last_session("d1")) == ({}, "")
+        assert (await store.devices.read_positions("d1"), await store.devices.last_session("d1")) == ({}, "")
 
     async def test_when_somebody_looked_only_grows_and_begins_with_the_device(self, store: Store) -> None:
         await let_in(store, "d1")
@@ -781,11 +817,11 @@ class StoreContract:
         await write(store, STREAM, started(1, "i"), asked(), responded("before"), finished(1), at=AT)
         await let_in(store, "d", at=AT + 1)
         assert await store.devices.unread("d", [A, B]) == {A: 0, B: 0}
-        assert await store.devices.cursor("d", A) == 6
+        assert await store.devices.read_position("d", A) == 6
         await write(store, STREAM, started(2), asked(), responded("after"), responded(" "), finished(2), at=AT + 2)
         assert await store.devices.unread("d", [A]) == {A: 1}
-        away = await store.devices.since(A, after=await store.devices.cursor("d", A), upto=11)
-        assert (away.messages, away.first, away.since) == (1, 9, AT)
+        since = await store.devices.since(A, after=await store.devices.read_position("d", A), upto=11)
+        assert (since.messages, since.first, since.since) == (1, 9, AT)
         assert (await store.devices.since(A, after=6, upto=8)).messages == 0  # what comes while it is counted
         await store.devices.mark_seen("d", A, 9, at=AT + 3)
         assert await store.devices.unread("d", [A]) == {A: 0}
@@ -794,6 +830,14 @@ class StoreContract:
         await session(store, A)
         assert store.health.writable
         assert store.health.problem == ""
+        assert store.search_state.problem == ""
+
+    async def test_commits_are_counted(self, store: Store) -> None:
+        count, seconds = store.commit_stats
+        await session(store, A)
+        await write(store, STREAM, said())
+        assert store.commit_stats[0] == count + 2
+        assert store.commit_stats[1] > seconds
 
     # --- tasks ----------------------------------------------------------------------------------
 

@@ -485,7 +485,7 @@ class WorkContract:
         assert await store.devices.codes(at=AT) == {"mine": AT + 9}
         await store.devices.drop("d1")
         assert await store.devices.codes(at=AT) == {}
-        assert await store.devices.cursors("d1") == {}
+        assert await store.devices.read_positions("d1") == {}
 
     async def test_the_text_so_far_goes_with_its_session(self, store: Store) -> None:
         await session(store, A)

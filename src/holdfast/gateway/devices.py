@@ -47,8 +47,8 @@ def hashed(secret: str) -> str:
 class Devices:
     """Who may look in from a browser."""
 
-    def __init__(self, kept: DeviceStore, streams: Streams, clock: Clock, revocations: Revocations) -> None:
-        self._kept = kept
+    def __init__(self, store: DeviceStore, streams: Streams, clock: Clock, revocations: Revocations) -> None:
+        self._store = store
         self._streams = streams
         self._clock = clock
         self._revocations = revocations
@@ -60,8 +60,8 @@ class Devices:
     async def load(self) -> None:
         """Those that the last gateway let in; a revocation that it could not store is stored now."""
         pending = await asyncio.to_thread(self._revocations.open)
-        self._by_hash = {row.hash: row for row in await self._kept.all() if row.id not in pending}
-        self._codes = await self._kept.codes(at=self._clock.now())
+        self._by_hash = {row.hash: row for row in await self._store.all() if row.id not in pending}
+        self._codes = await self._store.codes(at=self._clock.now())
         for device in pending:
             self._beside(self._drop_later(device))
 
@@ -71,7 +71,7 @@ class Devices:
         """A code that lets one browser in, once; it ends with the device that asked for it."""
         code, now = secrets.token_urlsafe(24), self._clock.now()
         expires_at = now + CODE_MS
-        await self._kept.add_code(hashed(code), expires_at=expires_at, at=now, device=device)
+        await self._store.add_code(hashed(code), expires_at=expires_at, at=now, device=device)
         self._codes = {hash: until for hash, until in self._codes.items() if until > now}
         self._codes[hashed(code)] = expires_at
         return SignInCode(code, expires_at)
@@ -88,12 +88,12 @@ class Devices:
         device = DeviceRow(secrets.token_hex(8), hashed(secret), name, now, now)
         if known:
             device = replace(self.get(known), hash=device.hash, name=name, seen_at=now)
-        used = await self._kept.sign_in(hashed(code), device, revoked=self._revocations.pending)
+        used = await self._store.sign_in(hashed(code), device, revoked=self._revocations.pending)
         self._codes.pop(hashed(code), None)
         if not used:
             raise Unauthorized(USED)
         if known and not self.knows(known):  # revoked while it came in again
-            await self._kept.drop(known)
+            await self._store.drop(known)
             raise Unauthorized(USED)
         self._by_hash = {hash: row for hash, row in self._by_hash.items() if row.id != device.id}
         self._by_hash[device.hash] = device
@@ -120,7 +120,7 @@ class Devices:
 
     async def _touch(self, device: str, now: int) -> None:
         try:
-            await self._kept.touch(device, at=now)
+            await self._store.touch(device, at=now)
         except HoldfastError as error:
             log.warning("that device %s was here is not written down: %s", device, error)
 
@@ -168,7 +168,7 @@ class Devices:
         self._by_hash.pop(row.hash, None)
         self._streams.cut(device)
         try:
-            await self._kept.drop(device)
+            await self._store.drop(device)
         except Unavailable as error:
             stored = await asyncio.to_thread(self._revocations.add, device)
             self._beside(self._drop_later(device))
@@ -181,7 +181,7 @@ class Devices:
         log.warning("the revocation of device %s is not in the database yet", device)
         while True:
             try:
-                await self._kept.drop(device)
+                await self._store.drop(device)
             except Unavailable:
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue

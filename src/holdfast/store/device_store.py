@@ -57,7 +57,7 @@ class DeviceStore(ABC):
 
     @abstractmethod
     async def drop(self, device: str) -> None:
-        """Forget a device with its cursors and the codes that it created."""
+        """Delete a device with its read positions and the codes that it created."""
 
     @abstractmethod
     async def touch(self, device: str, *, at: int) -> None:
@@ -65,11 +65,11 @@ class DeviceStore(ABC):
 
     @abstractmethod
     async def mark_seen(self, device: str, session: str, version: int, *, at: int) -> int:
-        """Move its cursor forward, and remember that it looked there last. Where the cursor stands."""
+        """Move its read position forward, and remember that it looked there last. Returns where it stands."""
 
     @abstractmethod
     async def mark_reviewed(self, device: str, *, at: int) -> int:
-        """Somebody looked through what happened. Since when that counts."""
+        """Somebody looked through what happened. Returns since when that counts."""
 
     async def codes(self, *, at: int) -> dict[str, int]:
         """The hash of every code that can still be used, with the time when it expires."""
@@ -89,11 +89,11 @@ class DeviceStore(ABC):
         found = await self._fetch.values("reviewed_at", device=device)
         return int(found[0][0]) if found else 0
 
-    async def cursors(self, device: str) -> dict[str, int]:
+    async def read_positions(self, device: str) -> dict[str, int]:
         """How far it has read, by session."""
         return dict(await self._fetch.values("read_positions", device=device))
 
-    async def cursor(self, device: str, session: str) -> int:
+    async def read_position(self, device: str, session: str) -> int:
         """How far it has read; of a session that it never opened, all from before it came in."""
         stream = session_stream(session)
         ((version,),) = await self._fetch.values("read_position", device=device, session=session, stream=stream)

@@ -27,8 +27,8 @@ SWEEP_SECONDS = 60.0
 class LogSubscription(Subscription):
     """Follows one stream, or with `None` all of them."""
 
-    def __init__(self, tail: Subscriptions, stream: str | None, wanted: Wanted | None) -> None:
-        self._tail = tail
+    def __init__(self, subscriptions: Subscriptions, stream: str | None, wanted: Wanted | None) -> None:
+        self._subscriptions = subscriptions
         self._stream = stream
         self._wanted = wanted
         self._next: asyncio.Future[None] | None = None
@@ -62,18 +62,18 @@ class LogSubscription(Subscription):
             self._next.set_result(None)
 
     def __enter__(self) -> Self:
-        self._tail.followers[self._stream].add(self)
+        self._subscriptions.followers[self._stream].add(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        followers = self._tail.followers[self._stream]
+        followers = self._subscriptions.followers[self._stream]
         followers.discard(self)
         if not followers:
-            del self._tail.followers[self._stream]
+            del self._subscriptions.followers[self._stream]
             if self._stream is not None:
-                self._tail.recent.forget(self._stream)
+                self._subscriptions.recent.forget(self._stream)
 
 
 class RecentLines:

@@ -87,9 +87,9 @@ async def own_device(request: Request) -> Response:
     gateway = gateway_of(request)
     id = device_of(request)
     row = gateway.devices.get(id)
-    kept = gateway.store.devices
-    shown, last = gateway.devices.shown(row, id), await kept.last_session(id)
-    return json_response(OwnDevice(shown, last, await kept.cursors(id), await kept.reviewed_at(id)))
+    stored = gateway.store.devices
+    shown, last = gateway.devices.shown(row, id), await stored.last_session(id)
+    return json_response(OwnDevice(shown, last, await stored.read_positions(id), await stored.reviewed_at(id)))
 
 
 @routes.post("/v1/looked", Reviewed)
@@ -145,7 +145,7 @@ async def while_away(request: Request) -> Response:
     after = query.after
     if after is None:
         device = device_of(request)
-        after = min(row.version, await gateway.store.devices.cursor(device, row.id)) if device else 0
+        after = min(row.version, await gateway.store.devices.read_position(device, row.id)) if device else 0
     if after > row.version:
         raise Conflict(f"The cursor {after} is ahead of the session, which ends at {row.version}.")
     found = await gateway.store.devices.since(row.id, after=after, upto=row.version)

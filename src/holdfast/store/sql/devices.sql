@@ -8,11 +8,11 @@ INSERT INTO codes (hash, expires_at, device) VALUES (:hash, :expires_at, :device
 -- Those that can still be used.
 SELECT hash, expires_at FROM codes WHERE expires_at > :at;
 
--- name: drop_codes_of
+-- name: delete_codes_of
 -- The device that created them was revoked.
 DELETE FROM codes WHERE device = :device;
 
--- name: drop_old_codes
+-- name: delete_old_codes
 -- Nobody can use them any more.
 DELETE FROM codes WHERE expires_at <= :at;
 
@@ -26,7 +26,7 @@ AND (device = '' OR EXISTS (SELECT 1 FROM devices d WHERE d.id = codes.device)) 
 INSERT INTO devices (id, hash, name, created_at, seen_at) VALUES (:id, :hash, :name, :at, :at)
 ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, name = excluded.name, seen_at = excluded.seen_at;
 
--- name: drop_device
+-- name: delete_device
 -- Its cookie counts no more; its cursors go with it.
 DELETE FROM devices WHERE id = :id;
 

@@ -24,7 +24,7 @@ class DoAddCode:
 
     def run(self, tx: Transaction) -> None:
         """Both in one go."""
-        tx.run("drop_old_codes", {"at": self.at})
+        tx.run("delete_old_codes", {"at": self.at})
         tx.run("add_code", {"hash": self.hash, "expires_at": self.expires_at, "device": self.device})
 
 
@@ -57,8 +57,8 @@ class DoDrop:
 
     def run(self, tx: Transaction) -> None:
         """Both in one transaction."""
-        tx.run("drop_codes_of", {"device": self.device})
-        tx.run("drop_device", {"id": self.device})
+        tx.run("delete_codes_of", {"device": self.device})
+        tx.run("delete_device", {"id": self.device})
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ class Transaction:
         for new in decision.events:
             self._insert(new, None if key is None else key.id)
         for step in decision.ended_steps:
-            self.run("drop_partial", step._asdict())
+            self.run("delete_partial_of_step", step._asdict())
         self.stored += decision.events
 
     def begin_life(self, at: int) -> None:
@@ -244,7 +244,7 @@ class DoRelease:
 
 
 @dataclass(frozen=True, slots=True)
-class DoPartial:
+class DoSavePartial:
     """Overwrite the text so far."""
 
     lease: Lease

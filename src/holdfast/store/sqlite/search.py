@@ -98,11 +98,11 @@ ReadLog = Callable[[int, int], Page]
 class SearchIndex:
     """Follows the log until it is closed."""
 
-    def __init__(self, path: Path, read_log: ReadLog, tail: Subscriptions) -> None:
+    def __init__(self, path: Path, read_log: ReadLog, subscriptions: Subscriptions) -> None:
         self._path = path
         self._outputs = path.with_name("tasks")
         self._read_log = read_log
-        self._tail = tail
+        self._subscriptions = subscriptions
         self._closing = threading.Event()
         self._lock = threading.Lock()
         self._unusable = ""
@@ -149,13 +149,13 @@ class SearchIndex:
         except sqlite3.DatabaseError as error:
             if _damaged(error):
                 self._unusable = str(error)
-                self._tail.ticked.set()
+                self._subscriptions.ticked.set()
             raise Unavailable(f"The search index cannot be read: {error}.", hint="It repairs itself.") from error
 
     def close(self) -> None:
         """Stop following; what is missing is caught up at the next start."""
         self._closing.set()
-        self._tail.ticked.set()
+        self._subscriptions.ticked.set()
         self._thread.join()
         self._db.close()
 
@@ -169,7 +169,7 @@ class SearchIndex:
     def _follow(self) -> None:
         """Whatever goes wrong, it is tried again: without this thread nobody could find anything new."""
         while not self._closing.is_set():
-            self._tail.ticked.clear()
+            self._subscriptions.ticked.clear()
             try:
                 while self._catch_up() and not self._closing.is_set():
                     pass
@@ -180,8 +180,8 @@ class SearchIndex:
                 self.state.restarts += not known
                 self._note(f"it stands still at seq {self._cursor} and tries again: {error}")
                 self._closing.wait(RETRY_SECONDS)
-                self._tail.ticked.set()
-            self._tail.ticked.wait(SWEEP_SECONDS)  # a commit is a hint
+                self._subscriptions.ticked.set()
+            self._subscriptions.ticked.wait(SWEEP_SECONDS)  # a commit is a hint
             self._closing.wait(COALESCE_SECONDS)
 
     def _note(self, problem: str) -> None:

@@ -38,8 +38,8 @@ from holdfast.store.sqlite.migrate import prepare
 from holdfast.store.sqlite.operations import (
     DoAppend,
     DoClaim,
-    DoPartial,
     DoRelease,
+    DoSavePartial,
     encode_writes,
     head_of,
     stored_command,
@@ -66,15 +66,17 @@ class SqliteStore(Store):
 
     def __init__(self, path: Path) -> None:
         prepare(path)
-        self._tail = Subscriptions()
+        self._subscriptions = Subscriptions()
         self._readers = Readers(lambda: connect_reader(path))
         fetch = SqliteFetch(self._readers)
         super().__init__(fetch)
         with explained(path):
-            self.writer = Writer(lambda: connect_impatient_writer(path), self._tail, asyncio.get_running_loop())
+            self.writer = Writer(
+                lambda: connect_impatient_writer(path), self._subscriptions, asyncio.get_running_loop()
+            )
             self.devices = SqliteDevices(self.writer, fetch)
             self._followed = connect_reader(path)
-            self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._tail)
+            self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._subscriptions)
 
     # --- append, claim --------------------------------------------------------------------------
 
@@ -88,12 +90,12 @@ class SqliteStore(Store):
         await self.writer.do(DoRelease(lease))
 
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
-        await self.writer.do(DoPartial(lease, partial))
+        await self.writer.do(DoSavePartial(lease, partial))
 
     async def find_command(self, key: CommandKey) -> Appended | None:
         return await self._readers.read(lambda db: accepted(stored_command(db, key.id), key))
 
-    # --- read, tail -----------------------------------------------------------------------------
+    # --- read, follow ---------------------------------------------------------------------------
 
     async def read(self, stream: str, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
         if self.writer.is_head(stream, after):
@@ -109,13 +111,13 @@ class SqliteStore(Store):
         return await self._read_stream(stream, after, lambda db: self._load(db, stream, after))
 
     def recent(self, stream: str, *, after: int) -> tuple[bytes, ...] | None:
-        return () if self.writer.is_head(stream, after) else self._tail.recent.after(stream, after) or None
+        return () if self.writer.is_head(stream, after) else self._subscriptions.recent.after(stream, after) or None
 
     def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
-        return self._tail.follow(stream, wanted)
+        return self._subscriptions.follow(stream, wanted)
 
     def hint(self, stream: str) -> None:
-        self._tail.hint(stream)
+        self._subscriptions.hint(stream)
 
     async def search(self, text: str, *, limit: int) -> list[Hit]:
         return await asyncio.to_thread(self._index.search, text, limit)
@@ -140,7 +142,7 @@ class SqliteStore(Store):
         return self.writer.commits, self.writer.commit_seconds
 
     async def close(self) -> None:
-        self._tail.close()
+        self._subscriptions.close()
         await asyncio.to_thread(self._index.close)
         await self._readers.close()
         await self.writer.close()

@@ -73,9 +73,9 @@ class _Request(Generic[T]):
 class Writer:
     """Owns the only connection that writes: the loop has it, or while `_in_thread` the thread."""
 
-    def __init__(self, connect: OpenWriter, tail: Subscriptions, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, connect: OpenWriter, subscriptions: Subscriptions, loop: asyncio.AbstractEventLoop) -> None:
         self._connect = connect
-        self._tail = tail
+        self._subscriptions = subscriptions
         self._loop = loop
         self._waiting: list[_Request[object]] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="holdfast-writer")
@@ -151,7 +151,7 @@ class Writer:
     def _deliver(self, batch: list[_Request[object]], stored: list[NewEvent]) -> None:
         """The followers, then whoever waits; those may have more to write before the next commit."""
         if stored:
-            self._tail.committed(stored)
+            self._subscriptions.committed(stored)
         locked = [request for request in batch if request.again]
         for request in batch:
             if request.future.done() or request.again:

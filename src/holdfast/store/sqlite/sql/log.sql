@@ -81,6 +81,6 @@ ON CONFLICT (stream) DO UPDATE SET
     turn = excluded.turn, step = excluded.step, text = excluded.text,
     thinking = excluded.thinking, at = excluded.at;
 
--- name: drop_partial
+-- name: delete_partial_of_step
 -- The step has its answer, or its partial became a fact.
 DELETE FROM partials WHERE stream = :stream AND turn = :turn AND step = :step;
