@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -44,6 +45,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Modules that have only long versions are not even collected."""
     return True if collection_path.name.endswith("_at_length.py") and not is_proof(config) else None
+
+
+def pytest_collection_finish() -> None:
+    """What the modules of all tests brought is not looked through again whenever a test makes garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def is_proof(config: pytest.Config) -> bool:

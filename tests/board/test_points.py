@@ -1,5 +1,7 @@
 """A crash, a doubt and a refusal at every write of a card's life: claim, start, block, unblock, complete.
 
+In the gate at every second one; another seed takes the others.
+
 The points are found by counting the writes of the store. After each the gateway is started again, the client says
 again what was not acknowledged, and the same two runs come to the same end.
 """
@@ -25,6 +27,7 @@ from tests.board.history import check_card
 from tests.board.rig import BoardRig
 from tests.memory import MEMORY
 from tests.runtime.mortal import Fault, How, Killed, MortalStore
+from tests.seed import new_seed
 from tests.store.rebuilt import check_integrity, check_projections
 
 CARD, FOLLOWER = "c0ffee01", "f" * 16
@@ -32,6 +35,7 @@ BODY = "write a.txt one\nblock which colour?"
 ANSWER = "read a.txt\ncomplete it is blue"
 SAVED = 3
 """So many writes may come or not: how often the text so far is saved is a matter of time."""
+EVERY = [2, pytest.param(1, marks=pytest.mark.proof)]
 CONFIG = "[resume]\nattempts = 1000\n"
 
 
@@ -142,7 +146,7 @@ async def _insist(tell: Callable[[], Awaitable[object]]) -> None:
             return
 
 
-async def at_every_write(homes: Path, how: How, *, every: int = 1) -> int:
+async def at_every_write(homes: Path, how: How, *, every: int) -> int:
     undisturbed = Life(homes / "undisturbed", None)
     (homes / "undisturbed").mkdir()
     await undisturbed.streaming()
@@ -156,21 +160,23 @@ async def at_every_write(homes: Path, how: How, *, every: int = 1) -> int:
             struck = await Life(home, Fault(at, how)).streaming()
         reached += struck
 
-    await asyncio.gather(*(one(at) for at in range(1, undisturbed.writes + 1, every)))
-    points = len(range(1, undisturbed.writes + 1, every))
-    assert points - SAVED <= reached <= points
+    points = range(1 + new_seed() % every, undisturbed.writes + 1, every)
+    await asyncio.gather(*map(one, points))
+    assert len(points) - SAVED <= reached <= len(points)
     return reached
 
 
+@pytest.mark.parametrize("every", EVERY)
 @pytest.mark.parametrize("how", ["before", "after"])
-async def test_promise_1_a_crash_before_or_after_any_write_of_a_cards_life(how: How, homes: Path) -> None:
-    points = await at_every_write(homes, how)
+async def test_promise_1_a_crash_before_or_after_any_write_of_a_cards_life(how: How, every: int, homes: Path) -> None:
+    points = await at_every_write(homes, how, every=every)
     print(f"{points} crashes {how} a write: two runs, one end, every word heard once")
-    assert points >= 20
+    assert points >= 20 // every
 
 
+@pytest.mark.parametrize("every", EVERY)
 @pytest.mark.parametrize("how", ["doubt", "refuse"])
-async def test_a_disk_that_refuses_or_does_not_say_doubles_nothing(how: How, homes: Path) -> None:
-    points = await at_every_write(homes, how)
+async def test_a_disk_that_refuses_or_does_not_say_doubles_nothing(how: How, every: int, homes: Path) -> None:
+    points = await at_every_write(homes, how, every=every)
     print(f"{points} writes in {how}")
-    assert points >= 20
+    assert points >= 20 // every

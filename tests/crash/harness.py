@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from random import SystemRandom
 from typing import assert_never
 
 from holdfast.domain.commands import CompactSession, SessionCommand, UndoReset
@@ -28,6 +27,7 @@ from tests.domain.history import History, check_ended
 from tests.lifecycle.house import House
 from tests.runtime.mortal import Fault, How, Killed, MortalStore
 from tests.runtime.rig import ID, STREAM, Rig, call, seen
+from tests.seed import new_seed
 from tests.store.rebuilt import check_integrity, check_projections
 
 # --- what a client does ---------------------------------------------------------------------------
@@ -249,12 +249,11 @@ def check_posted(records: Sequence[Record], home: Path) -> None:
 async def at_every_write(scenario: Scenario, how: How, homes: Path, *earlier: Fault, every: int = 1) -> int:
     """Count the writes of an undisturbed run, then disturb each of them; how many that were.
 
-    With `every` only each second one, say: the others the next time.
+    With `every` only each second one, say: the others with another seed.
     """
     undisturbed = Survivor(scenario, homes / "undisturbed")
     await undisturbed.survive(*earlier)
-    begin = SystemRandom().randint(1, every)
-    print(f"{scenario}: from write {begin} on, every {every}")
+    begin = 1 + new_seed() % every
     faults = [Fault(at, how) for at in range(begin, undisturbed.writes + 1, every)]
     lives = [Survivor(scenario, homes / str(fault.at)).survive(*earlier, fault) for fault in faults]
     return sum(await asyncio.gather(*lives))

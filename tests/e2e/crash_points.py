@@ -10,12 +10,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from random import SystemRandom
 
 import httpx
 
 from tests.e2e.crashing_gateway import CRASHED
 from tests.e2e.gateway import GatewayProcess, Json
+from tests.seed import new_seed
 
 SCRIPT = Path(__file__).with_name("crashing_gateway.py")
 
@@ -73,8 +73,7 @@ def crash_at_every_write(
 ) -> int:
     """How many writes there were to crash at. With `every` only each third one, say: another third the next time."""
     left: Client | None = None
-    begin = SystemRandom().randint(1, every)
-    print(f"\nfrom write {begin} on, every {every}")
+    begin = 1 + new_seed() % every
     with opened as gateway:
         for at in count(begin, every):
             client = new(at)

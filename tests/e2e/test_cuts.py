@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from tests.e2e.followers import FORMS, Follower, Form, page
 from tests.e2e.gateway import GatewayProcess, Json, of_kind
 from tests.e2e.proxy import CuttingProxy
+from tests.seed import new_seed
 
 CUTS = 60
 MANY_CUTS = 1000
@@ -26,15 +26,9 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
         yield process.start()
 
 
-def new_seed() -> int:
-    return int(os.environ.get("HOLDFAST_SEED") or random.SystemRandom().randrange(2**32))
-
-
 async def follow_through_cuts(gateway: GatewayProcess, form: Form, *, cuts: int, cwd: Path) -> None:
     """One round: a session that talks all the time, followed from its first event through a cutting proxy."""
-    seed = new_seed()
-    print(f"\nseed {seed} ({form}): replay with HOLDFAST_SEED={seed}")
-    rng = random.Random(seed)
+    rng = random.Random(new_seed())
     done = rounds = events = 0
     async with CuttingProxy(gateway.port, rng, most=40_000) as proxy:
         while done < cuts:

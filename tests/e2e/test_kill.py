@@ -6,7 +6,6 @@ is said again under the same id. Meanwhile the gateway is killed at random momen
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -21,6 +20,7 @@ from holdfast.config import Home
 from holdfast.lifecycle.doctor import examine
 from tests.e2e.gateway import NO_TLS, GatewayProcess, Json, check_whole, of_kind
 from tests.eventually import PATIENCE
+from tests.seed import new_seed
 
 KILLS = 20
 MANY_KILLS = 1000
@@ -40,10 +40,6 @@ def test_promise_1_kill_9_a_thousand_times(tmp_path: Path) -> None:
         directory = tmp_path / str(number)
         directory.mkdir()
         Trial(directory, seed=seed + number).run(kills=KILLS_IN_A_HOME)
-
-
-def new_seed() -> int:
-    return int(os.environ.get("HOLDFAST_SEED") or random.SystemRandom().randrange(2**32))
 
 
 @dataclass(slots=True)
@@ -111,7 +107,7 @@ class Trial:
     """One home, its clients, its kills, and the reckoning."""
 
     def __init__(self, directory: Path, *, seed: int) -> None:
-        print(f"\nseed {seed}: replay with HOLDFAST_SEED={seed}")
+        print(f"\nseed {seed}")
         self.rng = random.Random(seed)
         self.seed = seed
         self.directory = directory

@@ -21,8 +21,8 @@ import pytest
 
 from tests.e2e.gateway import NO_TLS, GatewayProcess, Json, check_whole, of_kind, until
 from tests.e2e.tasks import home_with_commands, output, task
-from tests.e2e.test_kill import new_seed
 from tests.eventually import PATIENCE
+from tests.seed import new_seed
 
 KILLS = 20
 MANY_KILLS = 1000
@@ -31,7 +31,7 @@ KILLS_IN_A_HOME = 50
 
 def test_promise_3_kill_9_while_commands_start_and_end(tmp_path: Path) -> None:
     seed = new_seed()
-    print(f"\n{trial(tmp_path, seed, KILLS)}; HOLDFAST_SEED={seed}")
+    print(f"\n{trial(tmp_path, seed, KILLS)}")
 
 
 @pytest.mark.proof
@@ -41,7 +41,7 @@ def test_promise_3_kill_9_a_thousand_times(tmp_path: Path) -> None:
         directory = tmp_path / str(number)
         directory.mkdir()
         total += trial(directory, seed + number, KILLS_IN_A_HOME)
-    print(f"\n{total}; HOLDFAST_SEED={seed}")
+    print(f"\n{total}")
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.proof)])
