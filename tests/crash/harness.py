@@ -341,7 +341,7 @@ def _fits(session: Session) -> None:
     assert session.visible_messages()[-1].turn == 1 and session.size <= 4_500
     assert LONG_TURN in [message.text for message in session.visible_messages() if isinstance(message, UserMessage)]
     assert session.chapter.summary is not None and session.chapter.summary.covers_step > 0
-    assert session.made_visible() == session.seen
+    assert session.compute_visible() == session.visible_history
 
 
 def _raced(session: Session) -> None:

@@ -156,7 +156,7 @@ def test_a_worker_that_takes_over_sees_the_same_and_what_was_trimmed_stays_trimm
         assert short & there <= now, "a result came back"
         short |= now
     assert session == fold(Session(ID), book.records) == book.session
-    assert session.made_visible() == session.seen, "put together anew it is the same"
+    assert session.compute_visible() == session.visible_history, "put together anew it is the same"
 
 
 def test_old_results_are_trimmed_in_large_parts_before_anything_is_summarised() -> None:

@@ -8,7 +8,17 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.processes.activity import Activity, Detail, Meter, NotYet, Sample, Word, _Track, classify, over_window
+from holdfast.processes.activity import (
+    Activity,
+    ActivityMeter,
+    Detail,
+    NotYet,
+    Sample,
+    Word,
+    _Track,
+    classify,
+    over_window,
+)
 from tests.eventually import eventually
 from tests.processes.house import PYTHON, House
 
@@ -113,13 +123,13 @@ def at(seconds: float, **change: object) -> Sample:
 
 
 def test_a_command_that_prints_now_and_then_is_at_work_between_two_lines() -> None:
-    meter, track = Meter(), _Track([replace(QUIET, cpu=0.0, io=0, output=0)], from_start=True)
+    meter, track = ActivityMeter(), _Track([replace(QUIET, cpu=0.0, io=0, output=0)], from_start=True)
     words = [meter._judge(track, at(second, output=10 + int(second) // 20)) for second in range(5, 300, 5)]
     assert {one.word for one in words if isinstance(one, Activity)} == {"working"}
 
 
 def test_idle_is_said_of_a_whole_minute_and_counted_look_by_look() -> None:
-    meter, track = Meter(), _Track([QUIET], from_start=False)
+    meter, track = ActivityMeter(), _Track([QUIET], from_start=False)
     early = [meter._judge(track, at(second)) for second in (0.5, 5, 30, 59)]
     assert all(isinstance(one, NotYet) for one in early)
     found = [meter._judge(track, at(second)) for second in (61, 62, 70, 80)]

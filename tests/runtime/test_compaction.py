@@ -192,7 +192,7 @@ async def test_what_a_model_needs_anyway_counts_so_that_it_does_not_summarise_fo
     await house.create("say one")
     await house.rest()
     session = await house.sessions.get(ID)
-    session = msgspec.structs.replace(session, counted_tokens=100_000, counted=len(session.seen))
+    session = msgspec.structs.replace(session, counted_tokens=100_000, counted=len(session.visible_history))
     made = compaction._written(session, Compact(1, "long"), "short", model="m", usage=Usage())
     assert made.tokens_after > 0.8 * made.tokens_before
 

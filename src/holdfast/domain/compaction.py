@@ -37,7 +37,7 @@ from holdfast.domain.history import (
 from holdfast.domain.session import Session, Turn, trim_results
 from holdfast.domain.session_fold import after
 
-VAIN = 3
+MAX_INEFFECTIVE = 3
 """After this many ineffective summaries in a row none is tried again while the context fits."""
 AGAIN_FIRST_MS, AGAIN_MOST_MS, AGAIN_TIMES = 30_000, 3_600_000, 8
 HAND_OVER_ATTEMPTS = 2
@@ -129,7 +129,7 @@ def due(session: Session, rules: CompactionRules) -> Compact | Trim | None:
     if (trim := _trim_old(session, found, (last, WHOLE_TURN), reason)) is not None:
         return trim
     covers = last - rules.keep_recent
-    if chapter.ineffective >= VAIN or (covers, WHOLE_TURN) <= chapter.covered:
+    if chapter.ineffective >= MAX_INEFFECTIVE or (covers, WHOLE_TURN) <= chapter.covered:
         return None
     return Compact(covers, reason)
 
@@ -174,7 +174,7 @@ def _last_answered(turn: Turn) -> Position:
 def _trim_old(session: Session, found: Sizes, last: Position, reason: str) -> Trim | None:
     """Trim the oldest results until the context is small enough, if that frees enough."""
     freed, covers = 0, None
-    for message in session.seen:
+    for message in session.visible_history:
         at = position(message)
         if at > last or (covers is not None and at > covers and found.size - freed <= found.goal):
             break
@@ -188,7 +188,7 @@ def _trim_old(session: Session, found: Sizes, last: Position, reason: str) -> Tr
 
 def _cut_unanswered(session: Session, found: Sizes, last: Position, reason: str) -> Trim | None:
     """Shorten the results that the model has not answered, evenly, so far that everything fits."""
-    seen = session.seen
+    seen = session.visible_history
     results = [one for one in seen[seen.index_after(last) :] if isinstance(one, ToolResult)]
     long = [one for one in results if len(one.output) > TRIM_ABOVE]
     if not long:
@@ -235,14 +235,14 @@ def size_after(session: Session, visible: History) -> int:
 
     What the provider counted beyond the messages stays as it is.
     """
-    size, estimated = session.size, session.seen.tokens() + session.fixed_tokens
-    gone = session.seen.tokens() - visible.tokens()
+    size, estimated = session.size, session.visible_history.tokens() + session.fixed_tokens
+    gone = session.visible_history.tokens() - visible.tokens()
     return size - gone if size >= estimated else size - gone * size // estimated
 
 
 def size_after_summary(session: Session, made: SummaryWritten) -> int:
     """Return about how many tokens a request has with this summary."""
-    return size_after(session, after(session, [made], at=session.updated_at).seen)
+    return size_after(session, after(session, [made], at=session.updated_at).visible_history)
 
 
 # --- summaries --------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def _summarise(
     step = 0 if end[1] == WHOLE_TURN else end[1]
     compact = Compact(end[0], reason, covers_step=step)
     if found.size <= found.limit:
-        return None if chapter.ineffective >= VAIN or _too_early(session, now) else compact
+        return None if chapter.ineffective >= MAX_INEFFECTIVE or _too_early(session, now) else compact
     if chapter.use_digest:
         return Compact(end[0], reason, digest=True, covers_step=step)
     if not chapter.failures or not _too_early(session, now):
@@ -273,7 +273,7 @@ def _boundary(session: Session, found: Sizes, last: Position, keep_recent: int) 
     """Return how far a summary should reach: all but `keep_recent` turns if that is enough; else no more is covered
     than makes the context half as large as it may be.
     """
-    covered, seen = session.chapter.covered, session.seen
+    covered, seen = session.chapter.covered, session.visible_history
     number, step = last
     ended = number if step == WHOLE_TURN else number - 1
     candidates = [(turn, WHOLE_TURN) for turn in range(max(1, covered[0]), ended + 1)]
@@ -321,7 +321,7 @@ OFF = (
 
 def _too_long(session: Session, turn: Turn, found: Sizes, rules: CompactionRules) -> Problem:
     """Return the problem of a context that cannot be made shorter: what is large in it, and what helps."""
-    largest = max(session.seen, key=message_size)
+    largest = max(session.visible_history, key=message_size)
     tokens, fixed = message_size(largest), session.fixed_tokens
     if fixed > tokens:
         what = f"its instructions and tools alone have about {fixed:,}"

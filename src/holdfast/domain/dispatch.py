@@ -19,7 +19,7 @@ from holdfast.domain.events.problem import HANDLING, Failure, Problem
 from holdfast.domain.text import duration
 
 COOL_FIRST_MS, COOL_MOST_MS, COOL_TIMES = 60_000, 3_600_000, 10
-ENDS = 5
+RUNS_LISTED = 5
 """How many earlier runs a new worker reads about."""
 
 
@@ -118,7 +118,7 @@ class SessionChoice:
 
 
 def choose_session(card: Card, policy: ResumePolicy, *, missing: str = "") -> SessionChoice:
-    """The session of the most recent run with real progress, unless something speaks against it.
+    """Return the session of the most recent run with progress, unless there is a reason against it.
 
     `missing` says why that session cannot be used, if it cannot.
     """
@@ -127,12 +127,12 @@ def choose_session(card: Card, policy: ResumePolicy, *, missing: str = "") -> Se
         return SessionChoice(asked_fresh=last is not None)
     if policy == "fresh" or not card.runs:
         return SessionChoice()
-    if last is None:  # there is nothing to go on with, whatever the policy is
+    if last is None:  # there is no session to continue, whatever the policy is
         return SessionChoice(fresh_because="no run before it got anywhere")
-    against = missing or _against(card, last)
-    if not against:
+    reason = missing or _reason_not_to_resume(card, last)
+    if not reason:
         return SessionChoice(resumes=last)
-    return SessionChoice(refused=against) if policy == "resume" else SessionChoice(fresh_because=against)
+    return SessionChoice(refused=reason) if policy == "resume" else SessionChoice(fresh_because=reason)
 
 
 def resumable(card: Card) -> Run | None:
@@ -140,21 +140,21 @@ def resumable(card: Card) -> Run | None:
     return next((run for run in reversed(card.runs) if run.finished is not None and run.finished.progress), None)
 
 
-INNOCENT = frozenset({"", "network", "quota"})
+RESUMABLE_FAILURES = frozenset({"", "network", "quota"})
 """Failures that are no reason against resuming the session."""
 
 
-def _against(card: Card, last: Run) -> str:
+def _reason_not_to_resume(card: Card, last: Run) -> str:
     if last.started.profile != card.profile:
         return f"run {last.number} had the profile {last.started.profile}, and now it is {card.profile}"
     recent = [run for run in card.runs[-2:] if run.started.resumed_run and run.finished is not None]
     ends = {(run.finished.failure, run.finished.progress) for run in recent if run.finished is not None}
-    if len(recent) == 2 and len(ends) == 1 and (end := ends.pop())[0] not in INNOCENT and not end[1]:
+    if len(recent) == 2 and len(ends) == 1 and (end := ends.pop())[0] not in RESUMABLE_FAILURES and not end[1]:
         return f"two runs in a row resumed it and ended alike ({end[0]}) without getting any further"
     return ""
 
 
-# --- words --------------------------------------------------------------------------------------
+# --- inputs of workers --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ def first_input(card: Card, choice: SessionChoice, *, found: str, hand_over: str
 
 def earlier_runs(card: Card) -> str:
     """Return how the earlier runs ended, for a worker with a new session."""
-    ends = [(run.number, run.finished) for run in card.runs[-ENDS:] if run.finished is not None]
+    ends = [(run.number, run.finished) for run in card.runs[-RUNS_LISTED:] if run.finished is not None]
     return "\n".join(f"Run {number} ended as {end.outcome}: {end.reason}" for number, end in ends)
 
 
@@ -246,22 +246,22 @@ def run_verdict(card: Card, *, outcome: str, reason: str, problem: Problem | Non
             return RunVerdict(
                 "left_without_a_word", "its worker ended its turn without a word about the card", remind=True
             )
-        return _counted(card, "left_without_a_word", "its worker left without completing or blocking it", limit)
+        return _use_attempt(card, "left_without_a_word", "its worker left without completing or blocking it", limit)
     if problem is None:
-        return _counted(card, "crash", reason, limit)
+        return _use_attempt(card, "crash", reason, limit)
     handling = HANDLING[problem.code]
     match handling.on_card:
         case "retry_later":
-            return _cool(card, handling.failure, reason, now, after_ms=problem.after_ms)
+            return _retry_later(card, handling.failure, reason, now, after_ms=problem.after_ms)
         case "block":
             return RunVerdict(handling.failure, reason, block="capability")
         case "use_attempt":
-            return _counted(card, handling.failure, reason, limit)
+            return _use_attempt(card, handling.failure, reason, limit)
         case _ as never:
             assert_never(never)
 
 
-def _counted(card: Card, failure: Failure, reason: str, limit: int) -> RunVerdict:
+def _use_attempt(card: Card, failure: Failure, reason: str, limit: int) -> RunVerdict:
     used = card.attempts + 1
     if used >= limit:
         return RunVerdict(
@@ -272,10 +272,12 @@ def _counted(card: Card, failure: Failure, reason: str, limit: int) -> RunVerdic
 
 def timed_out(card: Card, failure: Failure, reason: str, *, limit: int, now: int) -> RunVerdict:
     """Return the verdict on a run that took too long or made no progress."""
-    return _cool(card, failure, reason, now) if failure == "frozen" else _counted(card, failure, reason, limit)
+    return (
+        _retry_later(card, failure, reason, now) if failure == "frozen" else _use_attempt(card, failure, reason, limit)
+    )
 
 
-def _cool(card: Card, failure: Failure, reason: str, now: int, *, after_ms: int | None = None) -> RunVerdict:
+def _retry_later(card: Card, failure: Failure, reason: str, now: int, *, after_ms: int | None = None) -> RunVerdict:
     if card.failures + 1 >= COOL_TIMES:
         said = f"{reason.rstrip('.')}; it failed so {card.failures + 1} times in a row without getting any further"
         return RunVerdict(failure, said, block="transient")

@@ -167,7 +167,7 @@ def decide_reset(
         until = moment.now + left
     if not blockers:
         kept, stopped = split_running(running, rules.on_live_process)
-        return Reset(found.rule, found.at, found.reason + _patience_over(running, rules, left), kept, stopped)
+        return Reset(found.rule, found.at, found.reason + _postponement_expired(running, rules, left), kept, stopped)
     check = moment.now + CHECK_MS if until is None else min(until, moment.now + CHECK_MS)
     return ResetPostponed(rule=found.rule, due_at=found.at, until=until, next_check=check, blockers=blockers)
 
@@ -202,7 +202,7 @@ def _postpones(one: RunningTask, rules: ResetRules) -> bool:
     return one.process and one.activity == "working" and one.age_ms < rules.process_max_age_ms
 
 
-def _patience_over(running: list[RunningTask], rules: ResetRules, left: int) -> str:
+def _postponement_expired(running: list[RunningTask], rules: ResetRules, left: int) -> str:
     """Return a clause that names the commands which still worked when the limit of a postponement was reached."""
     working = [f"{one.task} '{one.title}'" for one in running if _postpones(one, rules)]
     if left > 0 or not working:

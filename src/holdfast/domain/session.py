@@ -218,11 +218,11 @@ class Session(StatePart, frozen=True):
 
         A count below half of the estimate is ignored: some servers report only what was not in their cache.
         """
-        seen = self.seen
+        seen = self.visible_history
         return max(self.counted_tokens + seen.tokens(self.counted), seen.tokens() // 2)
 
     @property
-    def seen(self) -> History:
+    def visible_history(self) -> History:
         """The messages that the model sees, as a history."""
         return self.messages if self.visible is None else self.visible
 
@@ -236,7 +236,7 @@ class Session(StatePart, frozen=True):
 
     def visible_messages(self) -> list[Message]:
         """Return a copy of the messages that the model sees."""
-        return self.seen[:]
+        return self.visible_history[:]
 
     def assignment(self, end: Position) -> list[Message]:
         """Return the inputs of a turn whose steps up to this one are covered: they are kept word for word."""
@@ -247,7 +247,7 @@ class Session(StatePart, frozen=True):
         steps = self.messages[start : self.messages.index_after(end)]
         return [message for message in steps if message.step == 0 or isinstance(message, UserMessage)]
 
-    def made_visible(self) -> History:
+    def compute_visible(self) -> History:
         """Return what the model sees, computed anew: notes for what is covered, then the other messages, trimmed."""
         chapter = self.chapter
         rest = self.messages[self.messages.index_after(chapter.covered) :]

@@ -16,16 +16,16 @@ from holdfast.domain.session import Session, is_person_active
 from holdfast.domain.text import duration
 
 
-def shorter(session: Session, visible: History, tokens: int) -> Session:
+def with_visible(session: Session, visible: History, tokens: int) -> Session:
     """Return the session after the model's view was made shorter, so that a refused request may be tried again."""
     turn = session.turn and replace(session.turn, failed=None)
     return replace(session, visible=visible, counted_tokens=tokens, counted=len(visible), turn=turn)
 
 
-def seen_anew(session: Session) -> Session:
+def recompute_visible(session: Session) -> Session:
     """Return the session with the model's view computed anew; the provider has not counted it yet."""
     whole = session.chapter.opened is None and session.chapter.summary is None and not session.chapter.trims
-    visible = None if whole else session.made_visible()
+    visible = None if whole else session.compute_visible()
     return replace(session, visible=visible, counted_tokens=session.fixed_tokens, counted=0)
 
 
@@ -48,7 +48,7 @@ def with_count(session: Session, tokens: int) -> Session:
     refused = 0 if tokens >= session.refused_tokens else session.refused_tokens
     fixed = session.fixed_tokens if tokens >= session.fixed_tokens // 2 else 0  # else this model does not count them
     return replace(
-        session, counted_tokens=tokens, counted=len(session.seen), refused_tokens=refused, fixed_tokens=fixed
+        session, counted_tokens=tokens, counted=len(session.visible_history), refused_tokens=refused, fixed_tokens=fixed
     )
 
 

@@ -39,7 +39,7 @@ from holdfast.domain.fold_table import FoldTable
 from holdfast.domain.history import History
 from holdfast.domain.rights import NO_LIMITS, intersect
 from holdfast.domain.session import Session, trim_results
-from holdfast.domain.session_context import seen_anew, shorter, with_activity, with_chapter
+from holdfast.domain.session_context import recompute_visible, with_activity, with_chapter, with_visible
 from holdfast.domain.turn_fold import TURN_EVENTS
 
 SESSION_EVENTS = FoldTable(TURN_EVENTS)
@@ -148,19 +148,19 @@ def _reset_postponed(session: Session, event: ResetPostponed, here: EventRef) ->
 def _chapter_opened(session: Session, event: ChapterOpened, here: EventRef) -> Session:
     closed = replace(session.chapter, requested=None)
     chapters = (*session.chapters[:-1], closed, Chapter(event.chapter, session.turns, event, here))
-    return seen_anew(replace(session, chapters=chapters, first_input=None, last_active=None, postponed=None))
+    return recompute_visible(replace(session, chapters=chapters, first_input=None, last_active=None, postponed=None))
 
 
 @SESSION_EVENTS.on(ChapterRejoined)
 def _chapter_rejoined(session: Session, _: ChapterRejoined, here: EventRef) -> Session:
     chapters = session.chapters[:-1]
-    return seen_anew(replace(session, chapters=chapters, first_input=here, last_active=here, postponed=None))
+    return recompute_visible(replace(session, chapters=chapters, first_input=here, last_active=here, postponed=None))
 
 
 @SESSION_EVENTS.on(ToolResultsTrimmed)
 def _tool_results_trimmed(session: Session, event: ToolResultsTrimmed, here: EventRef) -> Session:
     session = with_chapter(session, evolve_compaction(session.chapter, event, here))
-    return shorter(session, History(trim_results(session.visible_messages(), event)), event.tokens_after)
+    return with_visible(session, History(trim_results(session.visible_messages(), event)), event.tokens_after)
 
 
 @SESSION_EVENTS.on(*get_args(SummaryEvent))
@@ -169,5 +169,5 @@ def _summary_event(session: Session, event: SummaryEvent, here: EventRef) -> Ses
     if isinstance(event, SummaryRequested):
         return with_activity(session, event.by, here)
     if isinstance(event, SummaryWritten) and event.purpose == "compaction":
-        return shorter(session, session.made_visible(), event.tokens_after)
+        return with_visible(session, session.compute_visible(), event.tokens_after)
     return session

@@ -42,8 +42,8 @@ from holdfast.domain.session_context import (
     added,
     input_messages,
     interrupted_note,
+    recompute_visible,
     resume_note,
-    seen_anew,
     with_activity,
     with_chapter,
     with_count,
@@ -162,7 +162,7 @@ def _stop_requested(session: Session, event: StopRequested, here: EventRef) -> S
 def _turn_undone(session: Session, event: TurnUndone, here: EventRef) -> Session:
     kept = History(message for message in session.messages if message.turn != event.turn)
     session = _without_hand_over(replace(session, undone=session.undone | {event.turn}, messages=kept))
-    return with_activity(_dismiss(seen_anew(session), event.turn), event.by, here)
+    return with_activity(_dismiss(recompute_visible(session), event.turn), event.by, here)
 
 
 @TURN_EVENTS.on(FailureDismissed)

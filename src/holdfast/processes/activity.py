@@ -176,7 +176,7 @@ class _Track:
     counted_at: float = 0.0
 
 
-class Meter:
+class ActivityMeter:
     """Keeps the samples of the last minute of each command."""
 
     def __init__(self) -> None:

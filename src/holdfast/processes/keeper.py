@@ -224,7 +224,7 @@ class Keeper:
             default_signals()
             os.umask(order["umask"])
             limit_open_files(order["open_files"])
-            more_likely_to_be_killed_when_memory_ends()
+            prefer_as_oom_victim()
             try:
                 os.chdir(order["cwd"])
             except OSError as error:
@@ -385,7 +385,7 @@ def limit_open_files(soft: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
 
-def more_likely_to_be_killed_when_memory_ends() -> bool:
+def prefer_as_oom_victim() -> bool:
     """Let the kernel take a command rather than the gateway or a keeper."""
     try:
         with open("/proc/self/oom_score_adj", "w") as file:

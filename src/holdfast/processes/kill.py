@@ -49,7 +49,7 @@ async def kill_tree(spool: Spool, claim: Claim, *, grace: float) -> KillReport:
     """Send SIGTERM to all, unless there is no grace, then SIGKILL until none is found twice in a row."""
     loop = asyncio.get_running_loop()
     found = await asyncio.to_thread(find_members, spool, claim)
-    asked = sum(_ask(one) for one in found) if grace else 0
+    asked = sum(_terminate(one) for one in found) if grace else 0
     patience = loop.time() + grace
     while found and loop.time() < patience:
         await asyncio.sleep(LOOK_SECONDS)
@@ -85,7 +85,7 @@ async def _force(spool: Spool, claim: Claim) -> int:
     return len(killed)
 
 
-def _ask(one: Process) -> bool:
+def _terminate(one: Process) -> bool:
     """Send SIGTERM, and SIGCONT to a stopped process, which would not handle it."""
     asked = send(one.identity, signal.SIGTERM)
     if asked and one.state == "T":

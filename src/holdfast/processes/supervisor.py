@@ -20,7 +20,7 @@ from pathlib import Path
 
 from holdfast.domain.errors import Conflict, NotFound, Rejected, Unavailable
 from holdfast.processes import stdin
-from holdfast.processes.activity import Activity, Meter, NotYet
+from holdfast.processes.activity import Activity, ActivityMeter, NotYet
 from holdfast.processes.command import CommandOutcome, CommandSpec, CommandState, NeverStarted, Running
 from holdfast.processes.evidence import outcome_of, outcome_without_record, state_of, state_of_left
 from holdfast.processes.identity import alive, exit_of, open_pidfd, require_proc
@@ -84,7 +84,7 @@ class Supervisor:
         self._limits = limits or Limits()
         self._launcher = launcher or KeeperLauncher()
         self._own_launcher = launcher is None
-        self._meter = Meter()
+        self._meter = ActivityMeter()
         self._looking = asyncio.Lock()
         self._live: dict[str, _Watch] = {}
         self._starting: dict[str, asyncio.Task[Running]] = {}

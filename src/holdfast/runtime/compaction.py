@@ -69,17 +69,17 @@ async def write_summary(session: Session, agent: Agent, step: Compact, clock: Cl
     """Ask the model for the summary that was begun; return it, or its failure."""
     started, began = session.chapter.in_progress, clock.now()
     assert started is not None
-    model, wish = _writer(agent, started.attempt), _wish(step)
+    model, instruction = _writer(agent, started.attempt), _instruction(step)
     about = session.visible_messages() if step.purpose == "hand_over" else messages_covered(session, step.end)
     limit = sizes(session, agent.limits.compaction).limit
     if limit and (window := await model.window()):
         limit = min(limit, window)  # another model may write it
     # a quarter is left for the answer, and less is sent each time: its window may be smaller than is known
-    budget = ((limit * 3 // 4) >> (started.attempt - 1)) - text_size(INSTRUCTIONS + wish)
+    budget = ((limit * 3 // 4) >> (started.attempt - 1)) - text_size(INSTRUCTIONS + instruction)
     fit, left_out = fit_to_budget(about, max(budget, 1)) if limit else (about, 0)
     whole = [*about, *session.messages[session.messages.index_after(step.end) :]]
     try:
-        text, usage = await summarise(model, fit, wish, seconds=agent.summary_seconds, about=whole)
+        text, usage = await summarise(model, fit, instruction, seconds=agent.summary_seconds, about=whole)
     except ModelError as error:
         problem = msgspec.structs.replace(error.problem, message=agent.mask(error.problem.message))
         log.warning("no summary of session %s, attempt %d: %s", session.id, started.attempt, problem.message)
@@ -88,13 +88,13 @@ async def write_summary(session: Session, agent: Agent, step: Compact, clock: Cl
     return _written(session, step, agent.mask(text), model=model.name, usage=usage, duration_ms=took, left_out=left_out)
 
 
-def _wish(step: Compact) -> str:
+def _instruction(step: Compact) -> str:
     """Return the instruction at the end of the request."""
     if step.purpose == "hand_over":
         return HAND_OVER
     kept = IN_A_TURN.format(turn=step.covers) if step.covers_step else ""
-    wish = f"The user adds: {step.instructions}" if step.instructions else ""
-    return "\n\n".join(filter(None, (kept, wish)))
+    instruction = f"The user adds: {step.instructions}" if step.instructions else ""
+    return "\n\n".join(filter(None, (kept, instruction)))
 
 
 def _retry_at(session: Session, agent: Agent, started: SummaryStarted, problem: Problem, now: int) -> int | None:
@@ -138,10 +138,10 @@ def _written(
 
 
 async def summarise(
-    model: Model, fit: list[Message], wish: str, *, seconds: float, about: list[Message]
+    model: Model, fit: list[Message], instruction: str, *, seconds: float, about: list[Message]
 ) -> tuple[str, Usage]:
     """Return a summary of the conversation, within a time limit. Raises `ModelError`."""
-    text = "\n\n".join(["<conversation>", *map(_as_text, fit), "</conversation>", wish]).strip()
+    text = "\n\n".join(["<conversation>", *map(_as_text, fit), "</conversation>", instruction]).strip()
     request = ModelRequest(1, INSTRUCTIONS, [UserMessage(1, text)], [], about=about)
     try:
         async with asyncio.timeout(seconds), aclosing(model.stream(request)) as pieces:

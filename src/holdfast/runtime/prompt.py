@@ -25,7 +25,7 @@ def model_request(
     """Return the request: instructions, working directory, messages and tools."""
     parts = [instructions.strip(), f"Your working directory is {context.cwd}.", _of_the_directory(context)]
     whole = "\n\n".join(filter(None, parts))
-    seen = session.seen
+    seen = session.visible_history
     return ModelRequest(turn, whole, seen[:], tools, step=step, tokens=seen.tokens(), session=session.id)
 
 

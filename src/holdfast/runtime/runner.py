@@ -121,8 +121,8 @@ class Runner:
     async def stop(self) -> None:
         """Stop every worker; their turns are resumed at the next start."""
         self._leaving.set()
-        for trouble in self._failures.values():
-            trouble.timer.cancel()
+        for failure in self._failures.values():
+            failure.timer.cancel()
         tasks = [*self._workers.values()]
         tasks += [task for task in (self._resuming, self._beating) if task is not None]
         for task in tasks:
@@ -137,8 +137,8 @@ class Runner:
         if session in self._workers:
             self._again.add(session)
             return
-        if (trouble := self._failures.get(session)) is not None:
-            trouble.timer.cancel()
+        if (failure := self._failures.get(session)) is not None:
+            failure.timer.cancel()
         task = asyncio.create_task(self._work_with_retry(session), name=f"worker {session}")
         self._workers[session] = task
         task.add_done_callback(lambda _: self._ended(session))
@@ -182,8 +182,8 @@ class Runner:
         """Return for how long no worker worked on an open turn, as far as that is known."""
         if session.turn is None:
             return NO_BREAK
-        if (trouble := self._failures.get(session.id)) is not None:
-            return Break(elapsed(self._clock, trouble.at), f"its worker ended: {trouble.reason.rstrip('.')}")
+        if (failure := self._failures.get(session.id)) is not None:
+            return Break(elapsed(self._clock, failure.at), f"its worker ended: {failure.reason.rstrip('.')}")
         away = None if self._heartbeat is None else self._heartbeat.away_ms()
         signs = await self._signs_of_commands(session, session.turn) if session.turn.open_calls else []
         return Break(away, command_ms=min((elapsed(self._clock, sign) for sign in signs), default=None))
@@ -211,8 +211,8 @@ class Runner:
         failures = 1 if before is None else before.failures + 1
         pause = growing_pause(failures, first=RETRY_SECONDS)
         words = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
-        trouble = None if isinstance(error, HoldfastError) else error
-        log.warning("worker of %s ended, another one starts in %g s: %s", session, pause, words, exc_info=trouble)
+        unexpected = None if isinstance(error, HoldfastError) else error
+        log.warning("worker of %s ended, another one starts in %g s: %s", session, pause, words, exc_info=unexpected)
         timer = asyncio.get_running_loop().call_later(pause, self.wake, session)
         self._failures[session] = WorkerFailure(words, failures, pause, self._clock.now(), timer)
         if self._leaving.is_set():

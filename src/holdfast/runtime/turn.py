@@ -164,7 +164,7 @@ class SessionWorker:
         if isinstance(plan.step, Finish):
             return Events()
         before = self._writer.session
-        if await self._is_heard(before):
+        if await self._is_cancelled_by_log(before):
             return await self._cancel(plan, begun=False)
         heard = False
         with self._work_time.measured(before):
@@ -173,7 +173,7 @@ class SessionWorker:
                 while not effect.done():
                     either: list[asyncio.Future[Any]] = [effect, self._changes.next()]
                     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-                    if not effect.done() and (heard := await self._is_heard(before)):
+                    if not effect.done() and (heard := await self._is_cancelled_by_log(before)):
                         break
             finally:
                 if not effect.done():
@@ -193,7 +193,7 @@ class SessionWorker:
             case _:
                 return await self._driver.perform(self._writer.session, plan.agent, step)
 
-    async def _is_heard(self, before: Session) -> bool:
+    async def _is_cancelled_by_log(self, before: Session) -> bool:
         """Return whether a new event cancels the effect."""
         if not any(self._changes.drain().values()):
             return False

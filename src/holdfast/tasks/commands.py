@@ -114,7 +114,7 @@ class CommandTasks:
         for row in await self._store.running_tasks():
             if row.kind == "process" and row.id not in {*self._starting, *self._followed}:  # started since
                 # the follower checks at once whether it should have ended meanwhile
-                known.append(self._watch(row, begin=not row.call))
+                known.append(self._follow(row, begin=not row.call))
         await asyncio.gather(*(wait_for_event(event, within=KNOWN_SECONDS) for event in known))
 
     async def stop(self) -> None:
@@ -151,7 +151,7 @@ class CommandTasks:
             if row is not None:
                 self.start_or_attach(row)
         else:
-            await self._watch(await self._store.task(spec.id)).wait()
+            await self._follow(await self._store.task(spec.id)).wait()
         return appended
 
     def intent(self, started: TaskStarted) -> Write:
@@ -172,7 +172,7 @@ class CommandTasks:
             return
         following = self._followed.get(task)
         if following is None or following.done():
-            self._watch(row)
+            self._follow(row)
         else:
             self._begin_requested.add(task)  # it is followed, perhaps without leave to begin
 
@@ -261,7 +261,7 @@ class CommandTasks:
         kill = self._kills[task] = asyncio.create_task(self.supervisor.kill(task, grace=grace))
         kill.add_done_callback(lambda _: self._kills.pop(task) if self._kills.get(task) is kill else None)
 
-    def _watch(self, row: TaskRow, *, begin: bool = True) -> asyncio.Event:
+    def _follow(self, row: TaskRow, *, begin: bool = True) -> asyncio.Event:
         """Follow a task to its end; return an event that is set once it is known to run or to be over."""
         task, known = row.id, asyncio.Event()
         following = asyncio.create_task(self._follow_task(row, begin=begin, known=known), name=f"task {task}")
@@ -271,7 +271,7 @@ class CommandTasks:
         if row.stop_by:
             self.signal(task, force=False)
         if row.until is not None:
-            its_time = self._at_its_time(task, row.until)
+            its_time = self._stop_at(task, row.until)
             timer = asyncio.create_task(its_time, name=f"the time of task {task}")
             following.add_done_callback(lambda _: timer.cancel())
         return known
@@ -281,7 +281,7 @@ class CommandTasks:
             del self._followed[task]
             self._begin_requested.discard(task)
 
-    async def _at_its_time(self, task: str, until: int) -> None:
+    async def _stop_at(self, task: str, until: int) -> None:
         """Stop a task at this time of the wall clock; the loop's own clock stands still while the machine sleeps."""
         while (now := self._clock.now()) < until:
             left = (until - now) / 1000
@@ -301,7 +301,7 @@ class CommandTasks:
         """Follow a task, and try again after errors, so that it does not stay running in the log for ever."""
         while True:
             try:
-                return await self._until_over(row, begin=begin, known=known)
+                return await self._run_to_end(row, begin=begin, known=known)
             except Corrupt as error:
                 return await self._finish(lost(row.id, error.message))
             except (Unavailable, OSError) as error:
@@ -309,7 +309,7 @@ class CommandTasks:
                 known.set()  # the start must not wait for a broken disk
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _until_over(self, row: TaskRow, *, begin: bool, known: asyncio.Event) -> None:
+    async def _run_to_end(self, row: TaskRow, *, begin: bool, known: asyncio.Event) -> None:
         task = row.id
         found = await self._start_or_attach(row, begin=begin)
         if found is None:

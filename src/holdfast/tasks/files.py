@@ -86,7 +86,7 @@ class TaskFileExporter:
         recent = await self._store.tasks(TaskFilter(kind="agent"), before=SessionCursor(), limit=RECENT)
         for row in {row.id: row for row in (*recent, *await self._store.running_tasks())}.values():
             if row.kind == "agent" and (row.state == "running" or not (self._root / row.id / SUMMARY).exists()):
-                with _going_on(row.id):
+                with _log_errors(row.id):
                     await self._look(row)
 
     async def _look(self, row: TaskRow) -> None:
@@ -119,7 +119,7 @@ class TaskFileExporter:
 
 
 @contextlib.contextmanager
-def _going_on(what: str) -> Iterator[None]:
+def _log_errors(what: str) -> Iterator[None]:
     """Log an error about one file, and go on with the others."""
     try:
         with contextlib.suppress(HoldfastError):  # deleted or pruned meanwhile

@@ -24,7 +24,7 @@ class GitSnapshots:
 
     async def take(self, task: str, cwd: Path) -> None:
         """Store the status before a command starts; nothing where there is no git or no space."""
-        state = await asyncio.to_thread(_look, cwd)
+        state = await asyncio.to_thread(_read_status, cwd)
         if state is not None:
             try:
                 self._file(task).write_text(json.dumps(state))
@@ -38,7 +38,7 @@ class GitSnapshots:
             before: State = json.loads(self._file(task).read_text())
         except (OSError, ValueError):
             return None
-        after = _look(cwd)
+        after = _read_status(cwd)
         if after is None:
             return None
         changed = {name for name in {*before, *after} if name and before.get(name) != after.get(name)}
@@ -58,7 +58,7 @@ class GitSnapshots:
         return self._root / f"{BEFORE}{task}"
 
 
-def _look(cwd: Path) -> State | None:
+def _read_status(cwd: Path) -> State | None:
     """Return every file that differs from the last commit, with its size and time; under '' the commit itself."""
     try:
         repository = find_repository(cwd)

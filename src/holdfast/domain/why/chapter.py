@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.chapter import Chapter
-from holdfast.domain.compaction import VAIN
+from holdfast.domain.compaction import MAX_INEFFECTIVE
 from holdfast.domain.events.chapter import SummaryWritten
 from holdfast.domain.reset import NotDue, still_postponed
 from holdfast.domain.session import Session
@@ -91,7 +91,7 @@ def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
     text = f"{how} stands in the place of {_covered(summary)} ({size}): {summary.reason}."
     if summary.left_out:
         text += f" {summary.left_out} messages did not fit into the request for it; its writer saw a digest of them."
-    if chapter.ineffective >= VAIN:
+    if chapter.ineffective >= MAX_INEFFECTIVE:
         text += f" {chapter.ineffective} in a row did not help, so it is not tried again automatically while it fits;"
         text += " `/compact` does it."
     return [sentence(text, chapter.summary_at or chapter.last)]

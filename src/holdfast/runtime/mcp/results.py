@@ -16,14 +16,14 @@ def to_result(answer: CallToolResult, *, hide: Callable[[str], str]) -> ToolOutc
     """The outcome, with the text bounded and without the secrets that the server was given."""
     texts = [block.text for block in answer.content if block.type == "text"]
     parts = [_describe(block) for block in answer.content]
-    if answer.structured_content is not None and not _is_said(answer.structured_content, texts):
+    if answer.structured_content is not None and not _is_repeated_as_text(answer.structured_content, texts):
         parts.append(json.dumps(answer.structured_content, ensure_ascii=False))
     text = "\n".join(parts) or "[no output]"
     clean = text.encode("utf-8", "backslashreplace").decode()
     return ToolOutcome("failed" if answer.is_error else "done", bounded(hide(clean)))
 
 
-def _is_said(structured: Any, texts: list[str]) -> bool:
+def _is_repeated_as_text(structured: Any, texts: list[str]) -> bool:
     """Servers repeat their structured content as text, for clients that do not know it."""
     inner = (
         structured.get("result", structured) if isinstance(structured, dict) and len(structured) == 1 else structured

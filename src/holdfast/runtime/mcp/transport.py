@@ -121,7 +121,7 @@ class McpTransport:
         elif self._ended_by_itself:
             words.append(f"it {self._how_it_ended()}")
         elif error is not None:
-            words.append(", ".join(dict.fromkeys(_say(leaf) for leaf in leaves(error))))
+            words.append(", ".join(dict.fromkeys(_say(leaf) for leaf in flatten_errors(error))))
         if self._status:
             words.append(f"HTTP status {self._status}")
         if tail := self._errors.decode("utf-8", "replace").strip():
@@ -181,8 +181,8 @@ class McpTransport:
         hears, inbox = anyio.create_memory_object_stream[Incoming](0)
         outbox, says = anyio.create_memory_object_stream[SessionMessage](0)
         tasks = [
-            asyncio.create_task(self._hear(process, hears)),
-            asyncio.create_task(self._speak(process, says)),
+            asyncio.create_task(self._receive_messages(process, hears)),
+            asyncio.create_task(self._send_messages(process, says)),
             asyncio.create_task(self._keep_errors(process)),
         ]
         try:
@@ -198,7 +198,7 @@ class McpTransport:
                 task.cancel()
             await asyncio.wait(tasks)
 
-    async def _hear(self, process: Process, hears: MemoryObjectSendStream[Incoming]) -> None:
+    async def _receive_messages(self, process: Process, hears: MemoryObjectSendStream[Incoming]) -> None:
         assert process.stdout is not None
         async with hears:
             try:
@@ -214,7 +214,7 @@ class McpTransport:
         while await process.stdout.read(MESSAGE_BYTES):
             continue  # so that it can end
 
-    async def _speak(self, process: Process, says: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    async def _send_messages(self, process: Process, says: MemoryObjectReceiveStream[SessionMessage]) -> None:
         assert process.stdin is not None
         async with says:
             async for said in says:
@@ -312,10 +312,10 @@ class LimitedBody(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-def leaves(error: BaseException) -> list[BaseException]:
+def flatten_errors(error: BaseException) -> list[BaseException]:
     """Return the errors inside exception groups."""
     if isinstance(error, BaseExceptionGroup):
-        return [leaf for part in error.exceptions for leaf in leaves(part)]
+        return [leaf for part in error.exceptions for leaf in flatten_errors(part)]
     return [error]
 
 

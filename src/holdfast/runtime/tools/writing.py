@@ -5,7 +5,7 @@ happened cannot be told from one that never fitted, and one whose new text holds
 done twice: it is `unsafe`, so after a crash the model is told that nobody knows, and reads the file.
 
 The new content is written under a name of the call first. If the gateway is killed in between, the worker that
-picks the call up finds it by that name and takes it away (`_tidy`).
+picks the call up finds it by that name and takes it away (`_remove_temporary`).
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _replace(context: ToolContext, path: Path, data: bytes) -> None:
             try:
                 file.write(data)
                 file.flush()
-                _dress(file.fileno(), path.name, directory)
+                _copy_mode_and_owner(file.fileno(), path.name, directory)
                 os.fsync(file.fileno())
                 os.replace(new, path.name, src_dir_fd=directory, dst_dir_fd=directory)
             except BaseException:
@@ -207,7 +207,7 @@ def _new_name(context: ToolContext) -> str:
     return f".holdfast-{context.call_key or secrets.token_hex(8)}"
 
 
-def _dress(file: int, name: str, directory: int) -> None:
+def _copy_mode_and_owner(file: int, name: str, directory: int) -> None:
     """Give it the mode and the owner of the file that it replaces."""
     try:
         old = os.stat(name, dir_fd=directory, follow_symlinks=False)
@@ -220,7 +220,7 @@ def _dress(file: int, name: str, directory: int) -> None:
     os.fchmod(file, old.st_mode & 0o777)
 
 
-def _tidy(context: ToolContext, arguments: WriteArguments | EditArguments) -> None:
+def _remove_temporary(context: ToolContext, arguments: WriteArguments | EditArguments) -> None:
     with context.directory(context.resolve(arguments.path).parent) as directory:
         os.unlink(_new_name(context), dir_fd=directory)
 
@@ -231,7 +231,7 @@ WRITE = Tool(
     "idempotent",
     WriteArguments,
     _write,
-    cleanup=_tidy,
+    cleanup=_remove_temporary,
     preview=_preview_write,
     default_policy="ask",
     file_changes="reported",
@@ -243,7 +243,7 @@ EDIT = Tool(
     "unsafe",
     EditArguments,
     _edit,
-    cleanup=_tidy,
+    cleanup=_remove_temporary,
     preview=_preview_edit,
     default_policy="ask",
     file_changes="reported",
