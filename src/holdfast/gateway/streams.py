@@ -82,7 +82,7 @@ def seq_of(line: bytes) -> int:
     return int(line[7 : line.index(b",")])
 
 
-class Connection(Protocol):
+class FollowerConnection(Protocol):
     """The connection of a client that follows something."""
 
     transport: asyncio.Transport
@@ -98,7 +98,7 @@ class Follower:
 
     device: str
     """The owner's token is none."""
-    connection: Connection
+    connection: FollowerConnection
     unsent: int = 0
     """Bytes of a large event that are held for it and not yet in the buffers of its connection."""
     waiting: int = 0
@@ -238,7 +238,9 @@ class Streams:
 
     # --- following --------------------------------------------------------------------------------
 
-    async def follow(self, session: str | None, *, after: int, connection: Connection) -> AsyncGenerator[Frame, None]:
+    async def follow(
+        self, session: str | None, *, after: int, connection: FollowerConnection
+    ) -> AsyncGenerator[Frame, None]:
         """Everything after a cursor, then whatever comes. `None` is the whole log, without deltas."""
         stream = session_stream(session) if session is not None else None
         spoken = _Spoken()
