@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.actor import THE_CLOCK
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
     InputReceived,
+    InputRevised,
+    InputWithdrawn,
     ModelFailed,
+    ModelRequested,
     SessionCreated,
-    ToolCallFinished,
     WaitAnswered,
     WaitOpened,
 )
-from holdfast.gateway.export import _paragraph, as_markdown
+from holdfast.domain.transcript_items import StepItem, ToolCallView
+from holdfast.gateway.export import as_markdown, item_markdown
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
@@ -23,17 +28,23 @@ from tests.actors import person
 SESSION = "ab12ab12ab12ab12"
 
 
-def call(**how: object) -> ToolCallFinished:
-    ended = {"turn": 1, "call": "c", "tool": "terminal", "outcome": "done", "output": "x", "duration_ms": 5}
-    return ToolCallFinished(**ended | how)  # type: ignore[arg-type]
-
-
-def test_a_command_that_failed_looks_failed() -> None:
-    assert _paragraph(call(exit_code=3), 0).startswith("Tool `terminal` failed (exit code 3) in 5 ms")
-    assert _paragraph(call(signal="SIGKILL"), 0).startswith("Tool `terminal` failed (SIGKILL) in")
-    assert _paragraph(call(outcome="unknown", stopped=True), 0).startswith("Tool `terminal` stopped in")
-    assert _paragraph(call(running=True, task="t"), 0).startswith("Tool `terminal` started in")
-    assert _paragraph(call(exit_code=0), 0).startswith("Tool `terminal` done in")
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            ToolCallView(call="c", tool="terminal", state="failed", exit_code=3, duration_ms=5),
+            "failed (exit code 3) in",
+        ),
+        (ToolCallView(call="c", tool="terminal", state="failed", signal="SIGKILL"), "failed (SIGKILL)"),
+        (ToolCallView(call="c", tool="terminal", state="stopped", duration_ms=5), "stopped in 5 ms"),
+        (ToolCallView(call="c", tool="terminal", state="started", task="t", duration_ms=5), "started in 5 ms"),
+        (ToolCallView(call="c", tool="terminal", state="done", exit_code=0, duration_ms=5), "done in 5 ms"),
+        (ToolCallView(call="c", tool="terminal", state="running"), "running"),
+    ],
+)
+def test_a_call_says_how_its_command_ended(call: ToolCallView, words: str) -> None:
+    step = StepItem(version=1, at=0, turn=1, step=1, profile="", model="", state="done", calls=[call])
+    assert f"Tool `terminal` {words}" in item_markdown(step)
 
 
 async def test_questions_approvals_answers_and_half_answers_are_there(tmp_path: Path) -> None:
@@ -41,6 +52,7 @@ async def test_questions_approvals_answers_and_half_answers_are_there(tmp_path: 
     events = (
         SessionCreated(session=SESSION, profile="demo", cwd="/", title="t", by=person("cli")),
         InputReceived(input="i", text="hello", mode="queue", by=person("cli")),
+        ModelRequested(turn=1, step=1, attempt=1, model="m", context_version=2),
         ModelFailed(turn=1, step=1, problem=Problem(code="network", message="It was cut."), text="half an answ"),
         WaitOpened(turn=1, wait="w0", purpose="retry", reason="busy", until=5, default="go on"),
         WaitAnswered(turn=1, wait="w0", answer="go on", by=THE_CLOCK),
@@ -48,16 +60,20 @@ async def test_questions_approvals_answers_and_half_answers_are_there(tmp_path: 
         WaitAnswered(turn=1, wait="w1", answer="a", by=person("web")),
         WaitOpened(turn=1, wait="w2", purpose="approval", reason="write x needs a permission", choices=["allow"]),
         WaitAnswered(turn=1, wait="w2", answer="deny", by=person("cli"), note="not there"),
+        InputReceived(input="j", text="never mind", mode="queue", by=person("cli")),
+        InputRevised(input="j", text="really never mind", by=person("web")),
+        InputWithdrawn(input="j", by=person("web")),
     )
     # Only the events matter here: a stream that is no session has no rows to project them into.
     await store.append(Append((Write(session_stream(SESSION), events[:2], expect=0),), 0))
-    await store.append(Append((Write(session_stream(SESSION), events[2:3]),), 0))
-    await store.append(Append((Write(session_stream(SESSION), events[3:]),), 0))
+    await store.append(Append((Write(session_stream(SESSION), events[2:]),), 0))
     text = bytes((await as_markdown(store, SESSION, title="t")).body).decode()
     await store.close()
+    assert "(still queued)\n\nhello" in text
     assert "(partial: It was cut.)\n\nhalf an answ" in text
+    assert "## Waiting for the next attempt, " in text
     assert "## Question, " in text and "Which one?\n\n- a\n- b" in text
     assert "## Answer by web, " in text
-    assert "## Approval asked for, " in text and "write x needs a permission" in text
+    assert "## Approval requested, " in text and "write x needs a permission" in text
     assert "deny (not there)" in text
-    assert "busy" not in text
+    assert "(reworded by web; withdrawn by web)\n\nreally never mind" in text

@@ -167,8 +167,11 @@ def turn_end_text(item: TurnEndItem) -> str:
     if item.outcome == "done":
         return f"Turn {item.turn} is done."
     hint = f" {item.problem.hint}" if item.problem is not None and item.problem.hint else ""
-    reason = _clause(item.reason.removeprefix(f"{item.outcome}: "))
-    return f"Turn {item.turn} {'failed' if item.outcome == 'failed' else 'was stopped'}: {reason}.{hint}"
+    reason = _clause(item.reason)
+    if item.outcome == "failed":
+        return f"Turn {item.turn} failed: {reason}.{hint}"
+    stopped = reason if reason.startswith("stopped") else f"stopped: {reason}"
+    return f"Turn {item.turn} was {stopped}.{hint}"
 
 
 def chapter_lines(item: ChapterItem | ChapterOpened) -> list[str]:

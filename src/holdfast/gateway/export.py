@@ -4,27 +4,46 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import AsyncGenerator
+from typing import assert_never
 
 from starlette.responses import Response, StreamingResponse
 
-from holdfast.domain.events import AnyEvent, session_stream
-from holdfast.domain.events.chapter import ChapterOpened, ChapterRejoined, SummaryWritten
-from holdfast.domain.events.session import (
-    InputReceived,
-    ModelFailed,
-    ModelInterrupted,
-    ModelResponded,
-    NoteReceived,
-    Purpose,
-    ToolCallFinished,
-    TurnFinished,
-    WaitAnswered,
-    WaitOpened,
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.session import InputSource, Purpose
+from holdfast.domain.transcript import Transcript
+from holdfast.domain.transcript_items import (
+    AnyItem,
+    ChapterItem,
+    MessageItem,
+    NoteItem,
+    NoticeItem,
+    QueuedItem,
+    StepItem,
+    SummaryItem,
+    ToolCallView,
+    TurnEndItem,
+    WaitItem,
 )
-from holdfast.domain.queue import edited
+from holdfast.domain.transcript_text import (
+    answer_text,
+    call_detail,
+    chapter_lines,
+    notice_text,
+    revision_text,
+    summary_text,
+    turn_end_text,
+)
 from holdfast.store.contract import Store
 
 PAGE = 5000
+AUTHORS: dict[InputSource, str] = {"message": "You", "comment": "Comment", "run": "Board", "reminder": "Board"}
+WAITS: dict[Purpose, str] = {
+    "question": "Question",
+    "approval": "Approval requested",
+    "resume": "Interrupted",
+    "compaction": "The context is too long",
+    "retry": "Waiting for the next attempt",
+}
 
 
 async def as_jsonl(store: Store, session: str) -> Response:
@@ -41,21 +60,11 @@ async def as_jsonl(store: Store, session: str) -> Response:
 
 async def as_markdown(store: Store, session: str, *, title: str) -> Response:
     """What was said and done, for people."""
-    records = await store.load(session_stream(session), after=0)
-    parts = [f"# {title or session}\n\nSession `{session}`\n"]
-    withdrawn, reads = edited(records)
-    retries = {r.event.wait for r in records if isinstance(r.event, WaitOpened) and r.event.purpose == "retry"}
-    for record in records:
-        event: AnyEvent = record.event
-        if isinstance(event, InputReceived):
-            if event.input in withdrawn:
-                continue
-            event = reads[event.input]
-        if isinstance(event, WaitOpened | WaitAnswered) and event.wait in retries:
-            continue
-        if text := _paragraph(event, record.at):
-            parts.append(text)
-    body = "\n".join(parts).encode()
+    transcript = Transcript()
+    for record in await store.load(session_stream(session), after=0):
+        transcript.apply(record)
+    parts = [f"# {title or session}\n\nSession `{session}`\n", *map(item_markdown, transcript.items)]
+    body = "\n".join(filter(None, parts)).encode()
     return Response(body, media_type="text/markdown", headers=_attachment(session, "md"))
 
 
@@ -63,55 +72,64 @@ def _attachment(session: str, suffix: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="holdfast-{session}.{suffix}"'}
 
 
-QUESTIONS: dict[Purpose, str] = {
-    "question": "Question",
-    "approval": "Approval asked for",
-    "resume": "Interrupted",
-    "compaction": "The context is too long",
-    "retry": "Waits for another try",
-}
-
-
-def _result(call: ToolCallFinished) -> str:
-    """How a call ended, with what is known of its command."""
-    detail = call.signal or (f"exit code {call.exit_code}" if call.exit_code else "")
-    word = "stopped" if call.stopped else "started" if call.running else call.outcome
-    return f"failed ({detail})" if detail and word == "done" else f"{word} ({detail})" if detail else word
-
-
-def _paragraph(event: AnyEvent, at: int) -> str:
-    when = datetime.datetime.fromtimestamp(at / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    match event:
-        case InputReceived() as e:
-            return f"## {'Note' if e.source == 'task' else 'You'}, {when}\n\n{e.text}\n"
-        case NoteReceived() as e:
-            return f"## Note, {when}\n\n{e.text}\n"
-        case ModelResponded() as e:
-            calls = "".join(f"\n- `{call.tool}` {call.arguments}" for call in e.calls)
-            return f"## Agent, {when}\n\n{e.text}\n{calls}\n"
-        case ModelInterrupted() as e:
-            return f"## Agent, {when} (partial: {e.reason})\n\n{e.text}\n"
-        case ModelFailed() as e if e.text:
-            return f"## Agent, {when} (partial: {e.problem.message})\n\n{e.text}\n"
-        case ToolCallFinished() as e:
-            fence = "~~~~" if "```" in e.output else "```"
-            return f"Tool `{e.tool}` {_result(e)} in {e.duration_ms} ms:\n\n{fence}\n{e.output}\n{fence}\n"
-        case WaitOpened() as e:
-            choices = "".join(f"\n- {choice}" for choice in e.choices) if e.purpose != "approval" else ""
-            return f"## {QUESTIONS[e.purpose]}, {when}\n\n{e.reason}\n{choices}\n"
-        case WaitAnswered() as e:
-            note = f" ({e.note})" if e.note else ""
-            return f"## Answer by {e.by}, {when}\n\n{e.answer}{note}\n"
-        case TurnFinished(outcome="failed" | "stopped") as e:
-            return f"*Turn {e.turn} {e.outcome}: {e.reason}*\n"
-        case ChapterOpened() as e:
-            return f"---\n\n*Chapter {e.chapter} begins, {when}: {e.reason}*\n"
-        case ChapterRejoined() as e:
-            return f"*Chapter {e.chapter} was undone by {e.by}, {when}*\n"
-        case SummaryWritten(purpose="compaction") as e:
-            what = "A summary" if e.source == "model" else "A digest, made by a rule,"
-            quoted = "\n".join(f"> {line}" for line in e.summary.splitlines())
-            step = f", of this turn up to step {e.covers_step}" if e.covers_step else ""
-            return f"*{what} of the turns up to {e.covers_turn}{step}, {when}:*\n\n{quoted}\n"
-        case _:
+def item_markdown(item: AnyItem) -> str:
+    """An item as paragraphs; empty for a turn that simply ended."""
+    match item:
+        case MessageItem():
+            return f"## {AUTHORS.get(item.source, 'You')}, {_time(item.at)} ({_fate(item)})\n\n{item.text}\n"
+        case NoteItem():
+            return f"## Note, {_time(item.at)}\n\n{item.text}\n"
+        case StepItem():
+            return _step(item)
+        case WaitItem():
+            return _wait(item)
+        case ChapterItem():
+            undone = " (undone)" if item.undone else ""
+            lines = "".join(f"\n\n{line}" for line in chapter_lines(item))
+            return f"---\n\n*Chapter {item.chapter} begins{undone}, {_time(item.at)}: {item.reason}*{lines}\n"
+        case SummaryItem():
+            quoted = "".join(f"\n> {line}" for line in item.summary.splitlines())
+            return f"*{summary_text(item, clock=_time)}*\n" + (f"{quoted}\n" if quoted else "")
+        case TurnEndItem(outcome="done"):
             return ""
+        case TurnEndItem():
+            return f"*{turn_end_text(item)}*\n"
+        case NoticeItem():
+            return f"*{_time(item.at)}: {notice_text(item.event, clock=_time)}*\n"
+        case _ as never:
+            assert_never(never)
+
+
+def _time(at: int) -> str:
+    return datetime.datetime.fromtimestamp(at / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _fate(item: QueuedItem) -> str:
+    """What became of a message, and what was done to it before."""
+    fates = {"queued": "still queued", "taken": f"turn {item.turn}", "joined": f"joined turn {item.turn}"}
+    fate = fates.get(item.state) or f"withdrawn by {item.withdrawn_by}"
+    return "; ".join([*map(revision_text, item.revisions), fate])
+
+
+def _step(item: StepItem) -> str:
+    reason = item.problem.message if item.problem is not None else item.cut_reason
+    head = f"## Agent, {_time(item.ended_at or item.at)}{f' (partial: {reason})' if reason else ''}\n"
+    text = item.text or ("" if item.calls or reason else "*An empty answer.*")
+    return "\n".join([head, *([f"{text}\n"] if text else []), *map(_call, item.calls)])
+
+
+def _call(call: ToolCallView) -> str:
+    detail = call_detail(call)
+    result = f"{call.state} ({detail})" if detail else call.state
+    took = f" in {call.duration_ms} ms" if call.duration_ms is not None else ""
+    fence = "~~~~" if "```" in call.output else "```"
+    output = f":\n\n{fence}\n{call.output}\n{fence}\n" if call.output else "\n"
+    return f"- `{call.tool}` {call.arguments}\n\nTool `{call.tool}` {result}{took}{output}"
+
+
+def _wait(item: WaitItem) -> str:
+    choices = "".join(f"\n- {choice}" for choice in item.choices) if item.purpose != "approval" else ""
+    question = f"## {WAITS[item.purpose]}, {_time(item.at)}\n\n{item.reason}\n" + (f"{choices}\n" if choices else "")
+    if item.answer is None:
+        return question
+    return f"{question}\n## Answer by {item.answer.by}, {_time(item.answer.at)}\n\n{answer_text(item.answer)}\n"
