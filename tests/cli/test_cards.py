@@ -67,7 +67,7 @@ def test_a_card_from_its_first_word_to_the_archive(gateway: GatewayProcess, cli:
     assert "resumes 1" in runs and "fresh" in runs and "blocked (needs_input): which key?" in runs
     log = cli.ok("card", "log", card)
     assert log.index("run 1 · ") < log.index("looking") < log.index("run 2 · ") < log.index("thanks")
-    assert "run 1 of card" in log and "works here; what is said here is a comment" in log
+    assert "Run 1 of card" in log and "works here. Messages become comments" in log
     only = cli.ok("card", "log", card, "--run", "2")
     assert "thanks" in only and "looking" not in only
     assert "It is done." in cli.ok("card", "why", card)

@@ -80,10 +80,10 @@ def test_a_reset_and_back(cli: CommandLine, gateway: GatewayProcess, tmp_path: P
     log = cli.ok("sessions", "log", session)
     assert "chapter   2 begins: cli asked for it" in log
     assert f"undo: holdfast sessions undo-reset {session[:8]}" in log
-    assert "chapter   2 undone by cli: the model sees the one before again" in log
+    assert "chapter   Chapter 2 was undone by cli: the model sees the chapter before it again." in log
     exported = cli.ok("sessions", "export", session)
-    assert "\n---\n\n*Chapter 2 begins, " in exported
-    assert "\n*Chapter 2 was undone by cli, " in exported
+    assert "\n---\n\n*Chapter 2 begins (undone), " in exported
+    assert " Chapter 2 was undone by cli: the model sees" in exported
     again = cli("sessions", "undo-reset", session)
     assert (again.returncode, again.stderr) == (5, "error: There is no reset to undo.\n")
 
@@ -187,7 +187,7 @@ def test_the_policy_says_what_holds_and_who_said_so(cli: CommandLine, gateway: G
     assert found["max_postpone"] == ["0s", "this session"]
     policy = cli.json("sessions", "policy", session)["policy"]
     assert policy == {"mode": "daily", "notify": False, "timezone": "Europe/Berlin", "max_postpone": "0s"}
-    assert "session   reset policy by cli: mode = daily" in cli.ok("sessions", "log", session)
+    assert "session   cli set when this session is reset: mode = daily" in cli.ok("sessions", "log", session)
     assert rows(cli.ok("sessions", "policy", session, "--clear"))["mode"] == ["none", "the default"]
 
 
@@ -226,7 +226,7 @@ def test_why_in_full_shows_who_postpones_a_reset_and_what_became_of_it(
         assert f"\n{name:12}  {value}\n" in full, full
     for name in ("due at", "at most until", "looked at again", "evidence", "activity", "age"):
         assert f"\n{name} " in full, full
-    assert "a reset (idle) was due at" in cli.ok("sessions", "log", session)
+    assert "The idle reset was due at" in cli.ok("sessions", "log", session)
     assert "postponed" in cli.ok("sessions", "policy", session)
     cli.ok("sessions", "policy", session, "--max-postpone", "0s")
     gateway.until_event(session, "ChapterOpened")
@@ -288,18 +288,18 @@ def test_compact_says_what_came_of_it(cli: CommandLine, gateway: GatewayProcess,
     gateway.until_event(session, "SummaryWritten")
     gateway.until_rest(session)
     log = cli.ok("sessions", "log", session)
-    assert "compact   cli wants the context made shorter: keep the names" in log
-    assert "compact   demo writes a summary of the turns up to 1: cli asked for it" in log
-    assert "compact   summary of the turns up to 1 · " in log
-    assert "*A summary of the turns up to 1, " in cli.ok("sessions", "export", session)
+    assert "compact   cli asked for a shorter context: keep the names." in log
+    assert "compact   demo writes a summary of the turns up to 1: cli asked for it." in log
+    assert "compact   A summary replaces the turns up to 1 for the model (" in log
+    assert "*A summary replaces the turns up to 1 for the model (" in cli.ok("sessions", "export", session)
     assert "a summary replaces the turns up to 1; " in cli.ok("sessions", "context", session)
     gateway.send(session, "summary fail")
     gateway.until_event(session, "TurnFinished", count=3)
     cli.ok("sessions", "compact", session)
     gateway.until_event(session, "SummaryFailed")
     log = cli.ok("sessions", "log", session)
-    assert "no summary (attempt 1): The demo agent wrote no summary because it was told not to." in log
-    assert "The model sees what it saw before; it is tried again" in log
+    assert "No summary (attempt 1): The demo agent wrote no summary because it was told not to." in log
+    assert "It will be tried again" in log
 
 
 def test_while_it_is_written_the_list_says_so_and_a_second_one_is_refused(
@@ -337,5 +337,5 @@ def test_a_context_without_a_summary_waits_and_is_answered_by_a_number(
     gateway.until_event(session, "TurnFinished", count=3)
     (digest,) = of_kind(gateway.events(session), "SummaryWritten")
     assert digest["source"] == "digest"
-    assert "digest of the turns up to 2 · " in cli.ok("sessions", "log", session)
+    assert "A digest replaces the turns up to 2 for the model" in cli.ok("sessions", "log", session)
     assert "made by a rule, without a model" in cli.ok("sessions", "log", session)

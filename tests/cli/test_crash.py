@@ -87,7 +87,7 @@ def test_a_turn_that_waits_for_a_person_says_so(gateway: GatewayProcess) -> None
     assert (running.returncode, out) == (0, WHOLE)
     assert "the turn waits for you" in err
     assert f"holdfast send {session}" in err
-    assert "waiting   turn 1 waits for you" in cli.ok("sessions", "log", session)
+    assert "waiting   Turn 1 waits for you" in cli.ok("sessions", "log", session)
 
 
 def test_an_answer_that_was_lost_on_the_way_is_asked_for_again_and_stored_once(gateway: GatewayProcess) -> None:

@@ -48,11 +48,11 @@ def test_the_log_reads_as_a_conversation(cli: CommandLine, tmp_path: Path) -> No
     done = cli("run", "--json", "--cwd", str(tmp_path), "write a.txt hello\nread b.txt\nsay end\nfail")
     session = json.loads(done.stdout)["session"]
     lines = [line[17:] for line in cli.ok("sessions", "log", session).splitlines()]
-    assert lines[1] == f"session   profile demo in {tmp_path}, by cli"
+    assert lines[1] == f"session   profile demo in {tmp_path}"
     assert lines[2:6] == ["you       write a.txt hello", "          read b.txt", "          say end", "          fail"]
     assert any(line.startswith("tool      write path=a.txt content=hello · done · ") for line in lines)
     assert any(line.startswith("tool      read path=b.txt · failed · ") for line in lines)
-    assert lines[-1].startswith("failed    turn 1: The demo agent failed because it was told to.")
+    assert lines[-1].startswith("failed    Turn 1 failed: The demo agent failed because it was told to.")
 
 
 def test_the_log_has_versions_and_can_begin_after_one(cli: CommandLine) -> None:
@@ -84,12 +84,12 @@ def test_following_shows_what_comes_and_survives_a_kill(gateway: GatewayProcess)
     session = gateway.create("say first")
     gateway.until_rest(session)
     with cli.terminal("sessions", "log", session, "--follow") as terminal:
-        terminal.until("turn      1 done")
+        terminal.until("turn      Turn 1 is done.")
         gateway.kill9()
         terminal.until("the gateway is away")
         gateway.start()
         gateway.send(session, "slow 0.5 second answer")
-        terminal.until("turn      2 done")
+        terminal.until("turn      Turn 2 is done.")
         terminal.interrupt()
         assert terminal.wait() == 0
     assert terminal.text.count("say first") == 1
@@ -103,10 +103,10 @@ def test_following_marks_a_cut_answer_as_partial(gateway: GatewayProcess) -> Non
         terminal.until("agent     a b c")
         gateway.kill9()
         gateway.start_and_let_go()
-        terminal.until("turn      1 done")
+        terminal.until("turn      Turn 1 is done.")
     entries = [line[17:] for line in terminal.text.splitlines()]
     assert any(line.startswith("partial   a") and "— cut: the gateway was killed" in line for line in entries)
-    assert any(line.startswith("resumed   turn 1 after ") for line in entries)
+    assert any(line.startswith("resumed   Turn 1 resumed after ") for line in entries)
     whole = len(entries) - entries[::-1].index("agent     a b c")
     assert [line.startswith("          done") for line in entries[whole:]] == [True, False], entries
 

@@ -124,42 +124,6 @@ def policy(event: Json) -> str:
     return f"reset policy by {by(event)}: {chosen or 'as its profile says'}"
 
 
-def remark(event: Json) -> tuple[str, str]:
-    """An event of a chapter as lines of a log, and beside which word; nothing for any other."""
-    match event["kind"]:
-        case "ChapterOpened":
-            more = "".join(f"\n{line}" for line in what_became(event))
-            return "chapter", f"{event['chapter']} begins: {event['reason']}{more}"
-        case "ChapterRejoined":
-            return "chapter", f"{event['chapter']} undone by {by(event)}: the model sees the one before again"
-        case "ResetPostponed":
-            return "reset", postponed(event)
-        case "ResetPolicySet":
-            return "session", policy(event)
-        case "ToolResultsTrimmed":
-            return "compact", f"{results_trimmed(event)} ({event['reason']})"
-        case "SummaryRequested" if event.get("purpose") == "hand_over":
-            return "reset", f"{by(event)} resets the session; the agent writes a note for the next chapter first"
-        case "SummaryRequested":
-            wish = f": {event['instructions']}" if event["instructions"] else ""
-            return "compact", f"{by(event)} wants the context made shorter{wish}"
-        case "SummaryStarted" if event.get("purpose") == "hand_over":
-            return "reset", f"{event['model']} writes a note for the next chapter"
-        case "SummaryStarted":
-            return "compact", f"{event['model']} writes a summary of {covered(event)}: {event['reason']}"
-        case "SummaryWritten" if event.get("purpose") == "hand_over":
-            return "reset", f"{compacted(event)}\n{event['summary']}"
-        case "SummaryFailed" if event.get("purpose") == "hand_over":
-            return "reset", no_summary(event)
-        case "SummaryWritten":
-            mark = "" if event["source"] == "model" else f", {A_DIGEST}"
-            return "compact", f"{compacted(event)}{mark} ({event['reason']})\n{event['summary']}"
-        case "SummaryFailed":
-            return "compact", no_summary(event)
-        case _:
-            return "", ""
-
-
 # --- what holds now ---------------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 """A session's log as a conversation: who, when, what; each with its version in the log.
 
-Bookkeeping events (a model was asked, a turn began) are left out; `--json` has them all. On a
-terminal the text that is being spoken is shown as it comes.
+The items of the transcript, printed as they come and change. `--json` has every event instead. On a terminal the
+text that is being streamed is shown as it comes.
 """
 
 from __future__ import annotations
@@ -10,73 +10,97 @@ import time
 
 import click
 
-from holdfast.cli import chapters
-from holdfast.cli.actor import by
-from holdfast.cli.answer import StreamingText, arguments_line, from_task
-from holdfast.cli.call_result import call_result, in_words
+from holdfast.cli.answer import arguments_line
 from holdfast.cli.hints import program
-from holdfast.cli.screen import SHORT_ID, clean, clock, day, dim, duration, pad, terminal_width, width, wrap
+from holdfast.cli.screen import SHORT_ID, clean, clock, day, dim, duration, pad, terminal_width, when, width, wrap
 from holdfast.client.events import TextDelta
 from holdfast.client.http import Json
+from holdfast.domain.events import Record
+from holdfast.domain.events.lenient import lenient_record
+from holdfast.domain.transcript import Transcript
+from holdfast.domain.transcript_items import (
+    ChapterItem,
+    MessageItem,
+    NoteItem,
+    NoticeItem,
+    QueuedItem,
+    StepItem,
+    SummaryItem,
+    ToolCallView,
+    TurnEndItem,
+    WaitItem,
+)
+from holdfast.domain.transcript_list import Change
+from holdfast.domain.transcript_text import (
+    answer_text,
+    call_result,
+    chapter_lines,
+    notice_text,
+    revision_text,
+    summary_text,
+    turn_end_text,
+    wait_text,
+)
 
 WHO = len("suspended") + 1
 INDENT = 5 + 2 + 8 + 2 + WHO
 NARROWEST = 24
-"""How the id of an input begins that is a comment on a card."""
 COLORS = {"you": "cyan", "board": "cyan", "note": "magenta", "agent": "green", "partial": "yellow", "failed": "red"}
+NOTICE_LABELS = {
+    "RunBound": "card",
+    "RunReleased": "card",
+    "TurnBackgrounded": "detached",
+    "StopRequested": "stop",
+    "TurnSuspended": "suspended",
+    "TurnResumed": "resumed",
+    "ResetPostponed": "reset",
+    "ChapterRejoined": "chapter",
+    "ToolResultsTrimmed": "compact",
+    "SummaryRequested": "compact",
+    "SummaryFailed": "reset",
+}
+"""What stands before a notice; before any other `session`."""
 
 
-class Transcript:
+class LogPrinter:
     """Prints records one after the other."""
 
     def __init__(self, *, live: bool) -> None:
-        self._live = StreamingText() if live else None
-        self._flow: Flow | None = None
-        self._calls: dict[str, str] = {}
-        self._open: dict[str, Json] = {}
+        self._transcript = Transcript()
+        self._is_live = live
+        self._flow: WrappedText | None = None
+        self._streamed = ""
+        """What is on the screen of the step that is being answered."""
         self._day = ""
         self._count = 0
 
-    def happened(self, record: Json) -> None:
+    def happened(self, found: Json) -> None:
         """One record; several lines, or none."""
-        event = record["event"]
         self._count += 1
-        match event["kind"]:
-            case "InputReceived":
-                who = "note" if from_task(event) else "board" if event.get("source") in ("run", "reminder") else "you"
-                self._entry(record, who, event["text"], _came_as(event))
-            case "InputRevised" if event["text"] is not None:
-                self._entry(record, "you", event["text"], f"({_revision(event)})")
-            case "NoteReceived":
-                self._entry(record, "note", event["text"])
-            case "ModelResponded":
-                self._responded(record)
-            case "ModelInterrupted":
-                self._cut()
-                self._entry(record, "partial", event["text"], f"— cut: {event['reason']}")
-            case "ModelFailed" if event["text"]:
-                self._cut()
-                self._entry(record, "partial", event["text"], f"— cut: {event['problem']['message']}")
-            case "ToolCallStarted":
-                self._open[event["call"]] = record
-            case "ToolCallFinished":
-                self._open.pop(event["call"], None)
-                task = f" · task {event['task']}" if event.get("task") else ""
-                note = f"· {in_words(event)} · {duration(event['duration_ms'])}{task}"
-                went_well = call_result(event)[0] in ("done", "started")
-                problem = "" if went_well else f"\n{event['output']}"
-                self._entry(record, "tool", self._call(event) + f" {note}{problem}")
-            case _:
-                self._remark(record)
+        record = lenient_record(found)
+        if record is None:  # of a newer gateway
+            return
+        changes = self._transcript.apply(record)
+        if record.version == 1:
+            self._notice(record, "session", f"profile {self._transcript.profile} in {self._transcript.cwd}")
+        for change in changes:
+            self._show(record, change)
 
     def spoken(self, piece: TextDelta) -> None:
-        """Text that no event holds yet: shown at once, confirmed or marked as partial later."""
-        if self._live is None:
+        """Text that no event has yet: shown at once, confirmed or marked as partial later."""
+        if not self._is_live:
             return
-        new = clean(self._live.spoken(piece))
-        if not new:
-            return
-        self._speak(new)
+        changes = self._transcript.apply_delta(
+            piece.turn,
+            piece.step,
+            offset=piece.offset,
+            text=piece.text,
+            thinking_offset=piece.thinking_offset,
+            thinking=piece.thinking,
+        )
+        for change in changes:
+            if isinstance(change.item, StepItem):
+                self._stream(change.item.text)
 
     def note(self, text: str) -> None:
         """A remark that is not in the log."""
@@ -84,59 +108,115 @@ class Transcript:
         click.echo(dim(text), err=True)
 
     def end(self) -> None:
-        """After the last record: what is still open, or that there is nothing."""
-        for record in self._open.values():
-            self._entry(record, "tool", self._call(record["event"]), "· started, no outcome yet")
+        """After the last record: what is still running, or that there is nothing."""
+        steps = (item for item in self._transcript.items if isinstance(item, StepItem))
+        for step in steps:
+            for call in step.calls:
+                if call.state == "running":
+                    at = call.started_at or step.at
+                    self._entry(str(step.version), at, "tool", _call_line(call), "· started, no outcome yet")
         if self._count == 0:
             click.echo("Nothing after that version.", err=True)
 
-    # --- entries --------------------------------------------------------------------------------
+    # --- items ----------------------------------------------------------------------------------
 
-    def _remark(self, record: Json) -> None:
-        """A line of the runtime, and what belongs below it."""
-        who, text = remark(record["event"])
-        first, *more = text.split("\n")
-        if record["event"]["kind"] == "ChapterOpened":
-            more.append(f"undo: {program()} sessions undo-reset {record['stream'].removeprefix('session/')[:SHORT_ID]}")
-        if first:
-            self._entry(record, who, "", first)
-        for line in more:
+    def _show(self, record: Record, change: Change) -> None:
+        match change.item:
+            case MessageItem() | NoteItem() as item:
+                self._message(record, item, is_new=change.kind == "added")
+            case StepItem() as item if change.call:
+                call = next(call for call in item.calls if call.call == change.call)
+                self._call(record, call)
+            case StepItem() as item if item.state != "live":
+                self._step(record, item)
+            case WaitItem(answer=None) as item:
+                self._notice(record, "waiting", wait_text(item, clock=when))
+            case WaitItem(answer=answer) if answer is not None:
+                self._notice(record, "answered", f"{answer.by} answered: {answer_text(answer)}")
+            case ChapterItem(undone=False) as item:
+                undo = f"undo: {program()} sessions undo-reset {record.stream.removeprefix('session/')[:SHORT_ID]}"
+                self._notice(record, "chapter", f"{item.chapter} begins: {item.reason}")
+                self._below([*chapter_lines(item), undo])
+            case SummaryItem(replaced=False) as item:
+                self._notice(record, "compact", summary_text(item, clock=when))
+                self._below(item.summary.splitlines())
+            case TurnEndItem(undone=False) as item:
+                self._notice(record, "turn" if item.outcome == "done" else item.outcome, turn_end_text(item))
+            case NoticeItem(event=event):
+                label = NOTICE_LABELS.get(type(event).__name__, "session")
+                self._notice(record, label, notice_text(event, clock=when))
+            case _:  # a step begins; what was undone or replaced is told by the event that did it
+                pass
+
+    def _message(self, record: Record, item: QueuedItem, *, is_new: bool) -> None:
+        who = "note" if isinstance(item, NoteItem) else "board" if item.source in ("run", "reminder") else "you"
+        which = f"The message of version {item.version}"
+        if is_new:
+            self._record(record, who, item.text, _came_as(item))
+        elif item.state == "withdrawn":
+            self._notice(record, "queue", f"{which} was withdrawn by {item.withdrawn_by}.")
+        elif item.state == "joined":
+            self._notice(record, "queue", f"{which} joined turn {item.turn}.")
+        elif item.state == "taken" and record.version > item.version + 1:
+            self._notice(record, "queue", f"Turn {item.turn} took the message of version {item.version}.")
+        elif item.state == "queued" and item.revisions[-1].text is not None:
+            self._record(record, who, item.text, f"({revision_text(item.revisions[-1])})")
+        elif item.state == "queued":
+            self._notice(record, "queue", f"{which} was {revision_text(item.revisions[-1])}.")
+
+    def _step(self, record: Record, item: StepItem) -> None:
+        streamed, self._streamed = self._streamed, ""
+        if item.state == "done" and streamed and item.text.startswith(streamed):
+            self._write(item.text[len(streamed) :])
+            click.echo(dim(f" ({record.version})"))
+            self._flow = None
+        elif item.state == "done" and item.text.strip():
+            self._record(record, "agent", item.text, f"— cut: {item.cut_reason}" if item.cut_reason else "")
+        elif item.state != "done" and item.text:
+            reason = item.problem.message if item.problem is not None else item.cut_reason
+            self._record(record, "partial", item.text, f"— cut: {reason}")
+
+    def _call(self, record: Record, call: ToolCallView) -> None:
+        if call.duration_ms is None:
+            return
+        task = f" · task {call.task}" if call.task else ""
+        problem = "" if call.state in ("done", "started") else f"\n{call.output}"
+        self._record(
+            record, "tool", f"{_call_line(call)} · {call_result(call)} · {duration(call.duration_ms)}{task}{problem}"
+        )
+
+    # --- lines ----------------------------------------------------------------------------------
+
+    def _record(self, record: Record, who: str, text: str, note: str = "") -> None:
+        self._entry(str(record.version), record.at, who, text, note)
+
+    def _notice(self, record: Record, who: str, text: str) -> None:
+        self._entry(str(record.version), record.at, who, "", text)
+
+    def _below(self, lines: list[str]) -> None:
+        for line in lines:
             click.echo("\n".join(" " * INDENT + dim(part) for part in wrap(clean(line), _room())))
 
-    def _responded(self, record: Json) -> None:
-        event = record["event"]
-        self._calls |= {call["call"]: call["arguments"] for call in event["calls"]}
-        if self._live is not None and self._live.open:
-            rest, goes_on = self._live.responded(event)
-            if goes_on:
-                self._speak(clean(rest))
-                click.echo(dim(f" ({record['version']})"))
-                self._flow = None
-                return
-        if event["text"].strip():
-            self._entry(record, "agent", event["text"])
+    def _entry(self, version: str, at: int, who: str, text: str, note: str) -> None:
+        self._end_flow()
+        self._new_day(at)
+        lines = wrap(clean(text), _room()) if text else [""]
+        click.echo(_head(version, at, who) + "\n".join(_indented(lines, clean(note))))
 
-    def _speak(self, text: str) -> None:
+    def _stream(self, whole: str) -> None:
+        new, self._streamed = whole[len(self._streamed) :], whole
+        self._write(new)
+
+    def _write(self, text: str) -> None:
+        shown = clean(text)
+        if not shown:
+            return
         if self._flow is None:
             now = int(time.time() * 1000)
             self._new_day(now)
             click.echo(_head("…", now, "agent"), nl=False)
-            self._flow = Flow()
-        self._flow.write(text)
-
-    def _cut(self) -> None:
-        if self._live is not None:
-            self._live.cut()
-
-    def _call(self, event: Json) -> str:
-        what = arguments_line(self._calls.get(event["call"], ""))
-        return f"{event['tool']} {what}".rstrip()
-
-    def _entry(self, record: Json, who: str, text: str, note: str = "") -> None:
-        self._end_flow()
-        self._new_day(record["at"])
-        lines = wrap(clean(text), _room()) if text else [""]
-        click.echo(_head(str(record["version"]), record["at"], who) + "\n".join(_indented(lines, clean(note))))
+            self._flow = WrappedText()
+        self._flow.write(shown)
 
     def _end_flow(self) -> None:
         if self._flow is not None:
@@ -150,7 +230,7 @@ class Transcript:
             click.echo(dim(f"{'':5}  {today}"))
 
 
-class Flow:
+class WrappedText:
     """Text that comes in pieces, wrapped beside its heading."""
 
     def __init__(self) -> None:
@@ -184,84 +264,17 @@ class Flow:
         self._column = 0
 
 
-def remark(event: Json) -> tuple[str, str]:
-    """What is worth telling of the other events, and beside which word."""
-    match event["kind"]:
-        case "SessionCreated":
-            origin = event["origin"]
-            forked = ""
-            if origin["type"] == "forked":
-                forked = f", forked from {origin['parent']} at version {origin['version']}"
-            return "session", f"profile {event['profile']} in {event['cwd']}, by {by(event)}{forked}"
-        case "AgentChosen":
-            model = f" with {event['model']}" if event["model"] else ""
-            return "session", f"goes on with profile {event['profile']}{model}, by {by(event)}"
-        case "TurnUndone":
-            return "session", f"turn {event['turn']} undone by {by(event)}: the model does not see it any more"
-        case "FailureDismissed":
-            return "session", f"the failure of turn {event['turn']} was dismissed by {by(event)}"
-        case "SessionRenamed":
-            return "session", f"renamed to “{event['title']}” by {by(event)}"
-        case "SessionPinned":
-            return "session", f"{'pinned' if event['pinned'] else 'not pinned any more'} by {by(event)}"
-        case "InputRevised":
-            return "queue", f"a waiting message was {_revision(event)}"
-        case "InputWithdrawn":
-            return "queue", f"a waiting message was withdrawn by {by(event)}"
-        case "SessionArchived":
-            return "session", f"archived by {by(event)}"
-        case "SessionRestored":
-            return "session", f"restored by {by(event)}"
-        case "RunBound":
-            return (
-                "card",
-                f"run {event['run']} of card {event['card']} works here; what is said here is a comment on it",
-            )
-        case "RunReleased":
-            return "card", f"run {event['run']} of card {event['card']} is over; this is a session like any other again"
-        case "TurnBackgrounded":
-            return "detached", f"turn {event['turn']} is task {event['task']} now, by {by(event)}; it goes on here"
-        case "StopRequested":
-            return "stop", f"asked for by {by(event)}"
-        case "TurnSuspended":
-            return "suspended", f"turn {event['turn']}: {event['reason']}"
-        case "TurnResumed":
-            again = f", attempt {event['attempt']}" if event["attempt"] else ""  # 0: it was let go, not killed
-            return "resumed", f"turn {event['turn']} after {duration(event['away_ms'])} away{again}: {event['reason']}"
-        case "WaitOpened":
-            whom = "tries again by itself" if event["purpose"] == "retry" else "waits for you"
-            return "waiting", f"turn {event['turn']} {whom}: {event['reason']}"
-        case "WaitAnswered":
-            return "answered", f"by {by(event)}: {event['answer']}; turn {event['turn']} goes on"
-        case "TurnFinished":
-            word = "turn" if event["outcome"] == "done" else str(event["outcome"])
-            return word, _turn_end(event)
-        case _:
-            return chapters.remark(event)
+def _call_line(call: ToolCallView) -> str:
+    return f"{call.tool} {arguments_line(call.arguments)}".rstrip()
 
 
-def _came_as(event: Json) -> str:
+def _came_as(item: QueuedItem) -> str:
     """How it came in, when that is worth saying."""
-    if event.get("source") == "comment":
+    if isinstance(item, NoteItem):
+        return ""
+    if item.source == "comment":
         return "(comment)"
-    return "" if event["mode"] == "queue" else f"({event['mode']})"
-
-
-def _revision(event: Json) -> str:
-    """What was done to a message in the queue, and by whom."""
-    done = [
-        "reworded" if event["text"] is not None else "",
-        f"set to {event['mode']}" if event["mode"] else "",
-        f"moved to place {event['place']}" if event["place"] is not None else "",
-    ]
-    return f"{' and '.join(filter(None, done))} by {by(event)}"
-
-
-def _turn_end(event: Json) -> str:
-    if event["outcome"] == "done":
-        return f"{event['turn']} done"
-    hint = (event.get("problem") or {}).get("hint")
-    return f"turn {event['turn']}: {event['reason']}" + (f" {hint}" if hint else "")
+    return "" if item.mode == "queue" else f"({item.mode})"
 
 
 def _room() -> int:

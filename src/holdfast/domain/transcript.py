@@ -9,17 +9,13 @@ Not here: words for people (`transcript_text.py`), and what the rules need to kn
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar, get_args
-
 import msgspec
 from msgspec.structs import replace
 
-from holdfast.domain.chapter import compaction_after
 from holdfast.domain.events import Record
 from holdfast.domain.events.chapter import (
     ChapterOpened,
     ChapterRejoined,
-    SummaryEvent,
     SummaryFailed,
     SummaryRequested,
     SummaryStarted,
@@ -55,20 +51,16 @@ from holdfast.domain.events.session import (
     WaitOpened,
 )
 from holdfast.domain.session import SessionActivity, TurnState, session_activity
+from holdfast.domain.transcript_chapters import ChapterFold
 from holdfast.domain.transcript_items import (
     INTERRUPTED,
     AnyItem,
-    ChapterItem,
     MessageItem,
     MessageState,
     NoteItem,
-    NoticeEvent,
-    NoticeItem,
     QueuedItem,
     StepItem,
-    SummaryItem,
     ToolCallView,
-    TranscriptItem,
     TurnEndItem,
     WaitAnswerView,
     WaitItem,
@@ -76,24 +68,8 @@ from holdfast.domain.transcript_items import (
     changed_call,
     ended_step,
     new_item,
-    summary_item,
 )
-
-ChangeKind = Literal["added", "text", "call", "updated", "removed"]
-"""What became of an item: it is new, its streamed text grew, one of its calls changed, something else in it did, or
-it was left out again, because nothing came of it.
-"""
-NOTICES = get_args(NoticeEvent)
-I = TypeVar("I", bound=TranscriptItem)  # noqa: E741
-
-
-class Change(msgspec.Struct, frozen=True, gc=False):
-    """An item after an event or a piece of text, and what changed."""
-
-    kind: ChangeKind
-    item: AnyItem
-    call: str = ""
-    """The call that changed."""
+from holdfast.domain.transcript_list import NOTICES, Change, ChangeKind, ItemList
 
 
 class TurnProgress(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -116,18 +92,20 @@ class Transcript:
     def __init__(self) -> None:
         self.session = self.title = self.profile = self.model = self.cwd = self.card = ""
         self.run = self.version = 0
-        self.items: list[AnyItem] = []
+        self._list = ItemList()
+        self._chapters = ChapterFold(self._list)
         self.queue: list[int] = []
         """The versions of the items that no turn has taken, in the order in which they will be."""
         self.turn: TurnProgress | None = None
-        self.summary_requested = self.summary_running = False
         self._wait = 0
         self._live = 0
-        self._places: dict[int, int] = {}
-        """Where an item is in `items`, by its version."""
         self._inputs: dict[str, int] = {}
         self._calls: dict[str, int] = {}
-        self._resets: list[int] = []
+
+    @property
+    def items(self) -> list[AnyItem]:
+        """All that is shown, in the order of the events that began it."""
+        return self._list.items
 
     # --- what is going on -----------------------------------------------------------------------
 
@@ -137,28 +115,27 @@ class Transcript:
         turn: TurnState | None = None
         if self.turn is not None:
             turn = "waiting" if self._wait else "suspended" if self.turn.is_suspended else "running"
-        compacting = self.summary_requested or self.summary_running
+        compacting = self._chapters.summary_requested or self._chapters.summary_running
         return session_activity(turn, queued=bool(self.queue), compacting=compacting)
 
     @property
     def wait(self) -> WaitItem | None:
         """What the turn waits for."""
-        return self._find(self._wait, WaitItem)
+        return self._list.find(self._wait, WaitItem)
 
     @property
     def live_step(self) -> StepItem | None:
         """The step that the model is answering."""
-        return self._find(self._live, StepItem)
+        return self._list.find(self._live, StepItem)
 
     @property
     def queued(self) -> list[QueuedItem]:
         """What no turn has taken."""
-        found = (self._find(version, MessageItem) or self._find(version, NoteItem) for version in self.queue)
-        return [item for item in found if item is not None]
+        return [self._queued(version) for version in self.queue]
 
     def find_call(self, call: str) -> ToolCallView | None:
         """A tool call by its id."""
-        step = self._find(self._calls.get(call, 0), StepItem)
+        step = self._list.find(self._calls.get(call, 0), StepItem)
         return None if step is None else next((one for one in step.calls if one.call == call), None)
 
     # --- what comes -----------------------------------------------------------------------------
@@ -181,9 +158,9 @@ class Transcript:
             case WaitOpened() | WaitAnswered():
                 return self._waits(event, record)
             case ChapterOpened() | ChapterRejoined():
-                return self._chapter(event, record)
+                return self._chapters.apply(event, record)
             case SummaryRequested() | SummaryStarted() | SummaryWritten() | SummaryFailed():
-                return self._summary(event, record)
+                return self._chapters.apply(event, record)
             case DriverOutputRead():
                 return []
             case _:
@@ -202,7 +179,7 @@ class Transcript:
         thinking = live.thinking + thinking[len(live.thinking) - thinking_offset :]
         if (text, thinking) == (live.text, live.thinking):
             return []
-        return [self._put(replace(live, text=text, thinking=thinking), "text")]
+        return [self._list.put(replace(live, text=text, thinking=thinking), "text")]
 
     # --- messages -------------------------------------------------------------------------------
 
@@ -212,14 +189,18 @@ class Transcript:
         version, at = record.version, record.at
         match event:
             case NoteReceived():
-                return [self._add(NoteItem(version=version, at=at, text=event.text, task=event.task))]
+                return [self._list.add(NoteItem(version=version, at=at, text=event.text, task=event.task))]
             case InputReceived():
-                return [self._add(self.enqueue(event, version=version, at=at))]
+                return [self._list.add(self.enqueue(event, version=version, at=at))]
             case InputRevised():
                 return self._revised(event)
             case InputWithdrawn():
                 withdrawn = self._settle([event.input], "withdrawn", 0)
-                return [self._put(replace(_queued(one.item), withdrawn_by=event.by)) for one in withdrawn]
+                return [
+                    self._list.put(replace(one.item, withdrawn_by=event.by))
+                    for one in withdrawn
+                    if isinstance(one.item, QueuedItem)
+                ]
 
     def enqueue(self, event: InputReceived, *, version: int, at: int) -> QueuedItem:
         """Return the item of a message that waits from now on."""
@@ -230,11 +211,16 @@ class Transcript:
             return NoteItem(version=version, at=at, text=event.text, task=event.ref, input=event.input, state="queued")
         return new_item(MessageItem, event, version=version, at=at)
 
+    def _queued(self, version: int) -> QueuedItem:
+        item = self._list.find(version, MessageItem) or self._list.find(version, NoteItem)
+        assert item is not None
+        return item
+
     def _revised(self, event: InputRevised) -> list[Change]:
         version = self._inputs.get(event.input, 0)
         if version not in self.queue:
             return []
-        item = _queued(self.items[self._places[version]])
+        item = self._queued(version)
         if event.place is not None:
             self.queue.remove(version)
             self.queue.insert(event.place - 1, version)
@@ -245,7 +231,7 @@ class Transcript:
         )
         if isinstance(item, MessageItem) and event.mode is not None:
             item = replace(item, mode=event.mode)
-        return [self._put(item)]
+        return [self._list.put(item)]
 
     def _settle(self, inputs: list[str], state: MessageState, turn: int) -> list[Change]:
         """Take messages out of the queue."""
@@ -254,8 +240,8 @@ class Transcript:
             version = self._inputs.get(input, 0)
             if version in self.queue:
                 self.queue.remove(version)
-                item = _queued(self.items[self._places[version]])
-                changes.append(self._put(replace(item, state=state, turn=turn)))
+                item = self._queued(version)
+                changes.append(self._list.put(replace(item, state=state, turn=turn)))
         return changes
 
     # --- the turn -------------------------------------------------------------------------------
@@ -274,28 +260,28 @@ class Transcript:
                 self.turn = None if self.turn is None else replace(self.turn, is_stopping=True)
             case TurnBackgrounded():
                 self.turn = None if self.turn is None else replace(self.turn, task=event.task)
-        return [self._notice(record)]
+        return [self._list.add_notice(record)]
 
     def _turn_interrupted(
         self, event: TurnSuspended | TurnResumed | TurnFinished | TurnUndone, record: Record
     ) -> list[Change]:
         match event:
             case TurnUndone():
-                ends = [item for item in self.items if isinstance(item, TurnEndItem) and item.turn == event.turn]
-                undone = [self._put(replace(item, undone=True)) for item in ends]
-                return [*undone, self._notice(record)]
+                ends = [item for item in self._list.latest(TurnEndItem) if item.turn == event.turn]
+                undone = [self._list.put(replace(item, undone=True)) for item in ends]
+                return [*undone, self._list.add_notice(record)]
             case TurnFinished():
                 changes = self._cut_off(record.at)
                 turn = self.turn or TurnProgress(number=event.turn, started_at=record.at)
                 self.turn, self._wait = None, 0
                 used = {name: getattr(turn, name) for name in ("started_at", "input_tokens", "output_tokens", "cost")}
-                return [*changes, self._add(begin(TurnEndItem, record, model=self.model, **used))]
+                return [*changes, self._list.add(begin(TurnEndItem, record, model=self.model, **used))]
             case TurnSuspended():  # how far its request came is told at the next start
                 self.turn = None if self.turn is None else replace(self.turn, is_suspended=True)
-                return [self._notice(record)]
+                return [self._list.add_notice(record)]
             case TurnResumed():
                 self.turn = None if self.turn is None else replace(self.turn, is_suspended=False)
-                return [*self._cut_off(record.at), self._notice(record)]
+                return [*self._cut_off(record.at), self._list.add_notice(record)]
 
     # --- steps ----------------------------------------------------------------------------------
 
@@ -306,7 +292,7 @@ class Transcript:
             changes = self._cut_off(record.at)
             self.model = event.model
             self._live = record.version
-            return [*changes, self._add(self._new_step(event.turn, event.step, record))]
+            return [*changes, self._list.add(self._new_step(event.turn, event.step, record))]
         live = self.live_step
         step = live if live is not None and (live.turn, live.step) == (event.turn, event.step) else None
         self._live = 0
@@ -318,8 +304,8 @@ class Transcript:
             self._calls |= dict.fromkeys((call.call for call in event.calls), step.version)
             self._count(event.usage)
         if step.state == "cut" and not (step.text or step.thinking or step.calls):
-            return [self._remove(step)] if kind == "updated" else []
-        return [self._put(step) if kind == "updated" else self._add(step)]
+            return [self._list.remove(step)] if kind == "updated" else []
+        return [self._list.put(step) if kind == "updated" else self._list.add(step)]
 
     def _new_step(self, turn: int, step: int, record: Record) -> StepItem:
         return StepItem(
@@ -332,8 +318,8 @@ class Transcript:
         if step is None:
             return []
         if not (step.text or step.thinking):
-            return [self._remove(step)]
-        return [self._put(replace(step, state="cut", cut_reason=INTERRUPTED, ended_at=at))]
+            return [self._list.remove(step)]
+        return [self._list.put(replace(step, state="cut", cut_reason=INTERRUPTED, ended_at=at))]
 
     def _count(self, usage: Usage) -> None:
         turn = self.turn
@@ -347,80 +333,28 @@ class Transcript:
 
     def _call(self, event: ToolCallStarted | ToolCallFinished, record: Record) -> list[Change]:
         kind: ChangeKind = "call"
-        step = self._find(self._calls.get(event.call, 0), StepItem)
+        step = self._list.find(self._calls.get(event.call, 0), StepItem)
         if step is None:  # its step is before the first record that we have
             step = replace(self._new_step(event.turn, 0, record), state="done", ended_at=record.at)
             step = replace(step, calls=[ToolCallView(call=event.call, tool=event.tool)])
             self._calls[event.call] = step.version
-            self._add(step)
+            self._list.add(step)
             kind = "added"
         calls = [changed_call(call, event, record.at) if call.call == event.call else call for call in step.calls]
-        return [msgspec.structs.replace(self._put(replace(step, calls=calls), kind), call=event.call)]
+        return [self._list.put(replace(step, calls=calls), kind, call=event.call)]
 
     # --- waiting --------------------------------------------------------------------------------
 
     def _waits(self, event: WaitOpened | WaitAnswered, record: Record) -> list[Change]:
         if isinstance(event, WaitOpened):
             self._wait = record.version
-            return [self._add(begin(WaitItem, record))]
+            return [self._list.add(begin(WaitItem, record))]
         self._wait = 0
-        item = next((one for one in reversed(self.items) if isinstance(one, WaitItem) and one.wait == event.wait), None)
+        item = next((one for one in self._list.latest(WaitItem) if one.wait == event.wait), None)
         if item is None:
             return []
         answer = WaitAnswerView(answer=event.answer, by=event.by, at=record.at, note=event.note)
-        return [self._put(replace(item, answer=answer))]
-
-    # --- chapters and summaries -----------------------------------------------------------------
-
-    def _chapter(self, event: ChapterOpened | ChapterRejoined, record: Record) -> list[Change]:
-        self.summary_requested = self.summary_running = False
-        if isinstance(event, ChapterRejoined):
-            item = self._find(self._resets.pop() if self._resets else 0, ChapterItem)
-            undone = [] if item is None else [self._put(replace(item, undone=True))]
-            return [*undone, self._notice(record)]
-        self._resets.append(record.version)
-        return [self._add(begin(ChapterItem, record))]
-
-    def _summary(self, event: SummaryEvent, record: Record) -> list[Change]:
-        self.summary_requested, self.summary_running = compaction_after(
-            event, requested=self.summary_requested, running=self.summary_running
-        )
-        if isinstance(event, SummaryRequested):
-            return [self._notice(record)]
-        if event.purpose == "hand_over":  # the chapter that it is for has the note
-            return [self._notice(record)] if isinstance(event, SummaryFailed) else []
-        new, last = (
-            summary_item(event, record),
-            next((item for item in reversed(self.items) if isinstance(item, SummaryItem)), None),
-        )
-        replaced = self._digests() if isinstance(event, SummaryWritten) and event.source == "model" else []
-        changes = [self._put(replace(item, replaced=True)) for item in replaced]
-        if last is None or not self._continues(last, event):
-            return [*changes, self._add(new)]
-        new = replace(
-            new,
-            version=last.version,
-            at=last.at,
-            model=new.model or last.model,
-            tokens_before=new.tokens_before or last.tokens_before,
-        )
-        return [*changes, self._put(new)]
-
-    def _continues(self, last: SummaryItem, event: SummaryStarted | SummaryWritten | SummaryFailed) -> bool:
-        """Whether an event is about the summary that the last item shows: its end, or the next attempt."""
-        if not isinstance(event, SummaryStarted):
-            return last.state == "running"
-        covers = (last.covers_turn, last.covers_step) == (event.covers_turn, event.covers_step)
-        return last.state == "failed" and covers and self.items[-1] is last
-
-    def _digests(self) -> list[SummaryItem]:
-        """The digests of this chapter."""
-        start = self._resets[-1] if self._resets else 0
-        return [
-            item
-            for item in self.items
-            if isinstance(item, SummaryItem) and item.source == "digest" and item.version > start
-        ]
+        return [self._list.put(replace(item, answer=answer))]
 
     # --- the session ----------------------------------------------------------------------------
 
@@ -441,36 +375,4 @@ class Transcript:
                 self.card, self.run = "", 0
             case _:
                 pass
-        return [self._notice(record)] if isinstance(event, NOTICES) else []
-
-    # --- items ----------------------------------------------------------------------------------
-
-    def _notice(self, record: Record) -> Change:
-        assert isinstance(record.event, NOTICES)
-        return self._add(NoticeItem(version=record.version, at=record.at, event=record.event))
-
-    def _add(self, item: AnyItem) -> Change:
-        self._places[item.version] = len(self.items)
-        self.items.append(item)
-        return Change("added", item)
-
-    def _put(self, item: AnyItem, kind: ChangeKind = "updated") -> Change:
-        self.items[self._places[item.version]] = item
-        return Change(kind, item)
-
-    def _remove(self, item: AnyItem) -> Change:
-        place = self._places.pop(item.version)
-        del self.items[place]
-        for later in self.items[place:]:
-            self._places[later.version] -= 1
-        return Change("removed", item)
-
-    def _find(self, version: int, kind: type[I]) -> I | None:
-        place = self._places.get(version)
-        item = None if place is None else self.items[place]
-        return item if isinstance(item, kind) else None
-
-
-def _queued(item: AnyItem) -> QueuedItem:
-    assert isinstance(item, QueuedItem)
-    return item
+        return [self._list.add_notice(record)] if isinstance(event, NOTICES) else []

@@ -48,6 +48,7 @@ from holdfast.domain.transcript_items import (
     ToolCallView,
     TurnEndItem,
     WaitAnswerView,
+    WaitItem,
 )
 
 Clock = Callable[[int], str]
@@ -155,6 +156,23 @@ def revision_text(revision: InputRevised) -> str:
         f"moved to place {revision.place}" if revision.place is not None else "",
     ]
     return f"{' and '.join(filter(None, done))} by {revision.by}"
+
+
+def wait_text(item: WaitItem, *, clock: Clock) -> str:
+    """What a turn waits for."""
+    match item.purpose:
+        case "question":
+            choices = f" ({', '.join(item.choices)})" if item.choices else ""
+            return f"Turn {item.turn} waits for an answer: {item.reason}{choices}"
+        case "approval":
+            return f"Turn {item.turn} waits for a permission: {_clause(item.reason)}."
+        case "retry":
+            when = f" at {clock(item.until)}" if item.until is not None else ""
+            return f"Turn {item.turn} tries again{when}: {_clause(item.reason)}."
+        case "resume" | "compaction":
+            return f"Turn {item.turn} waits for you: {_clause(item.reason)}."
+        case _ as never:
+            assert_never(never)
 
 
 def answer_text(answer: WaitAnswerView) -> str:

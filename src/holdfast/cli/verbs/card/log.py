@@ -15,7 +15,7 @@ from holdfast.cli.conversation import patience_option
 from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.hints import program
 from holdfast.cli.screen import clean, moment
-from holdfast.cli.transcript import Transcript
+from holdfast.cli.transcript import LogPrinter
 from holdfast.cli.values import CARD
 from holdfast.cli.verbs.sessions.log import stored
 from holdfast.client.board_watcher import BoardWatcher
@@ -108,33 +108,33 @@ class Reader:
         seen: Iterator[RecordItem] = stored(self._cli.client, session, after=0)
         if live:
             seen = follow_records(self._cli.client, session, after=0, patience=self._patience)
-        transcript = Transcript(live=live and sys.stdout.isatty())
+        printer = LogPrinter(live=live and sys.stdout.isatty())
         try:
-            self._print(part(seen, int(run["run"]), self._card), transcript, live=live)
+            self._print(part(seen, int(run["run"]), self._card), printer, live=live)
         except ApiError as error:
             if not error.is_not_found:
                 raise
             self._remark(f"{error.message} What run {run['run']} said and did is gone with it.")
             return
         if not self._cli.json:
-            transcript.end()
+            printer.end()
             click.echo()
 
-    def _print(self, pieces: Iterator[RecordItem], transcript: Transcript, *, live: bool) -> None:
+    def _print(self, pieces: Iterator[RecordItem], printer: LogPrinter, *, live: bool) -> None:
         for piece in pieces:
             match piece:
                 case RecordReceived(record=record):
                     if self._cli.json:
                         print(json.dumps(record, ensure_ascii=False, separators=(",", ":")), flush=live)
                     else:
-                        transcript.happened(record)
+                        printer.happened(record)
                 case TextDelta():
                     if not self._cli.json:
-                        transcript.spoken(piece)
+                        printer.spoken(piece)
                 case Disconnected():
-                    transcript.note(f"the gateway is away; waiting for it up to {piece.seconds:.0f} s")
+                    printer.note(f"the gateway is away; waiting for it up to {piece.seconds:.0f} s")
                 case Reconnected():
-                    transcript.note("the gateway is back")
+                    printer.note("the gateway is back")
 
 
 def part(seen: Iterator[RecordItem], run: int, card: str) -> Iterator[RecordItem]:

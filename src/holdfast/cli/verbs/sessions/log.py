@@ -10,7 +10,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option
-from holdfast.cli.transcript import Transcript
+from holdfast.cli.transcript import LogPrinter
 from holdfast.cli.values import SESSION
 from holdfast.client.client import Client
 from holdfast.client.events import RecordItem, RecordReceived, TextDelta, follow_records
@@ -52,20 +52,20 @@ def stored(client: Client, session: str, *, after: int, limit: int = PAGE) -> It
 
 
 def _show(cli: Cli, seen: Iterator[RecordItem], *, following: bool) -> None:
-    transcript = Transcript(live=following and sys.stdout.isatty())
+    printer = LogPrinter(live=following and sys.stdout.isatty())
     for piece in seen:
         match piece:
             case RecordReceived(record=record):
                 if cli.json:
                     print(json.dumps(record, ensure_ascii=False, separators=(",", ":")), flush=following)
                 else:
-                    transcript.happened(record)
+                    printer.happened(record)
             case TextDelta():
                 if not cli.json:
-                    transcript.spoken(piece)
+                    printer.spoken(piece)
             case Disconnected():
-                transcript.note(f"the gateway is away; waiting for it up to {piece.seconds:.0f} s")
+                printer.note(f"the gateway is away; waiting for it up to {piece.seconds:.0f} s")
             case Reconnected():
-                transcript.note("the gateway is back")
+                printer.note("the gateway is back")
     if not cli.json:
-        transcript.end()
+        printer.end()
