@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 
 from tests.e2e.gateway import GatewayProcess
 from tests.web.seat import CHROMIUM, STATIC, WAIT_MS, Seat
@@ -38,18 +40,72 @@ def why_not(program: Path = CHROMIUM) -> str:
     return ""
 
 
-@pytest.fixture(scope="module")  # its loop must be gone before anybody else's test begins
-def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+class Driver:
+    """Playwright, and the browsers that all tests of this process share.
+
+    Its event loop counts as running in this thread from its start to its end, and then no other can run. So it is taken
+    away but for the time of a test that uses it.
+    """
+
+    def __init__(self) -> None:
+        self._playwright = sync_playwright().start()
+        self._loop = asyncio.get_running_loop()
+        self._browsers: dict[Path, Browser] = {}
+        asyncio._set_running_loop(None)
+
+    @contextmanager
+    def active(self) -> Iterator[Playwright]:
+        asyncio._set_running_loop(self._loop)
+        try:
+            yield self._playwright
+        finally:
+            asyncio._set_running_loop(None)
+
+    def browser(self, program: Path) -> Browser:
+        found = self._browsers.get(program)
+        if found is None or not found.is_connected():
+            with self.active() as playwright:
+                found = self._browsers[program] = playwright.chromium.launch(executable_path=str(program))
+        return found
+
+    def close(self) -> None:
+        with self.active():
+            for browser in self._browsers.values():
+                browser.close()
+            self._playwright.stop()
+
+
+@pytest.fixture(scope="session")
+def driver() -> Iterator[Driver]:
+    found = Driver()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def browser(request: pytest.FixtureRequest) -> Browser:
     """A module that needs another one than usual names it in BROWSER."""
     program: Path = getattr(request.module, "BROWSER", CHROMIUM)
     if reason := why_not(program):
         if os.environ.get("HOLDFAST_BROWSER") == "must":
             pytest.fail(reason)
         pytest.skip(reason)
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=str(program))
-        yield found
-        found.close()
+    driver: Driver = request.getfixturevalue("driver")
+    return driver.browser(program)
+
+
+@pytest.fixture(autouse=True)
+def active_driver(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Make the driver run for the time of the test, and leave the next one no open page."""
+    if "browser" not in request.fixturenames:
+        yield
+        return
+    browser: Browser = request.getfixturevalue("browser")
+    driver: Driver = request.getfixturevalue("driver")
+    with driver.active():
+        yield
+        for context in browser.contexts:
+            context.close()
 
 
 def settled(home: Path) -> Path:

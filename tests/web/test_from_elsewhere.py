@@ -13,10 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.gateway import GatewayProcess
-from tests.web.conftest import why_not
+from tests.web.conftest import Driver, why_not
 from tests.web.seat import CHROMIUM, WAIT_MS
 
 BOX, ELSEWHERE = "https://box.tailnet.ts.net", "http://elsewhere.example"
@@ -97,14 +97,15 @@ def site() -> Iterator[ThreadingHTTPServer]:
 
 
 @pytest.fixture(scope="module")
-def browser(proxy: Proxy, site: ThreadingHTTPServer) -> Iterator[Browser]:
+def browser(proxy: Proxy, site: ThreadingHTTPServer, driver: Driver) -> Iterator[Browser]:
     """It finds the public name at the proxy and the other site at its server."""
     rules = f"MAP box.tailnet.ts.net:443 127.0.0.1:{proxy.port}, MAP elsewhere.example:80 127.0.0.1:{site.server_port}"
-    with sync_playwright() as playwright:
+    with driver.active() as playwright:
         found = playwright.chromium.launch(
             executable_path=str(CHROMIUM), args=[f"--host-resolver-rules={rules}", "--ignore-certificate-errors"]
         )
-        yield found
+    yield found
+    with driver.active():
         found.close()
 
 
