@@ -1,9 +1,9 @@
 """Programs are slow to start because of what they import. A nursery has imported it all and forks them.
 
 There is one for the command line and two for gateways: the model library takes seconds more, so only gateways that
-will need it come from the one that has it. Run as a program a nursery reads one request a line and answers each:
-`spawn` forks a child that runs a script, `reap` tells how a dead child ended. A child is a process like any other: it
-may be killed and leaves nothing.
+will need it come from the one that has it. All processes that run tests share them, since each takes seconds to start.
+Run as a program a nursery reads one request a line from each of them and answers it: `spawn` forks a child that runs a
+script, `reap` tells how a dead child ended. A child is a process like any other: it may be killed and leaves nothing.
 """
 
 from __future__ import annotations
@@ -18,15 +18,19 @@ import pkgutil
 import runpy
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import holdfast.cli
 
+ROOT = Path(__file__).parents[2]
+RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
 MODELS = (
     "pydantic_ai.direct",
     "pydantic_ai.models.anthropic",
@@ -70,13 +74,12 @@ class Child:
 
 
 class Nursery:
-    """At most three for each process that runs tests; they end with it."""
+    """Our connection to one that this or another process has started; it ends with the last connection."""
 
-    def __init__(self, *imports: str) -> None:
+    def __init__(self, name: str, *imports: str) -> None:
         self._lock = threading.Lock()
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, *imports], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self._socket = _connect(f"\0holdfast-{RUN}-{name}", imports)
+        self._answers = self._socket.makefile("r")
 
     def spawn(self, arguments: list[str], *, stderr: Path) -> Child:
         return Child(self, self.ask({"spawn": arguments, "stdio": [os.devnull, os.devnull, str(stderr)]})["pid"])
@@ -104,50 +107,92 @@ class Nursery:
             return code, files[1].read_bytes(), files[2].read_bytes()
 
     def ask(self, request: dict[str, object]) -> dict[str, Any]:
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None and stdout is not None
         with self._lock:
-            stdin.write(json.dumps(request) + "\n")
-            stdin.flush()
-            answer: dict[str, Any] = json.loads(stdout.readline())
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+            answer: dict[str, Any] = json.loads(self._answers.readline())
         return answer
+
+
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def _connect(address: str, imports: tuple[str, ...]) -> socket.socket:
+    """Whoever is the first to have the address starts the program."""
+    while True:
+        with socket.socket(socket.AF_UNIX) as listener:
+            try:
+                listener.bind(address)
+            except OSError:
+                pass  # another one was
+            else:
+                listener.listen()
+                command = [sys.executable, __file__, str(listener.fileno()), *imports]
+                fds = [listener.fileno()]
+                _started.append(subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, pass_fds=fds))
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(address)
+        except ConnectionRefusedError:  # it does not listen yet, or has just ended
+            connection.close()
+            time.sleep(0.01)
+        else:
+            return connection
 
 
 @functools.cache
 def nursery(*, with_models: bool = False) -> Nursery:
-    return Nursery("holdfast.app", *(MODELS if with_models else ()))
+    return Nursery("models", "holdfast.app", *MODELS) if with_models else Nursery("gateway", "holdfast.app")
 
 
 @functools.cache
 def cli_nursery() -> Nursery:
     verbs = pkgutil.walk_packages(holdfast.cli.__path__, "holdfast.cli.")
-    return Nursery(*(module.name for module in verbs))
+    return Nursery("cli", *(module.name for module in verbs))
 
 
 # --- the program ------------------------------------------------------------------------------------
 
 
 def main() -> None:
-    for name in sys.argv[1:]:
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    for name in sys.argv[2:]:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # a child's collector leaves these pages shared: its start costs 125 ms of processor time, not 205
-    for line in sys.stdin:
-        request = json.loads(line)
-        if "spawn" in request:
-            answer = {"pid": _spawn(request)}
-        else:
-            _, status = os.waitpid(request["reap"], 0)
-            answer = {"code": os.waitstatus_to_exitcode(status)}
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
+    clients: list[socket.socket] = [listener.accept()[0]]
+    while clients:
+        ready, _, _ = select.select([listener, *clients], [], [])
+        for one in ready:
+            if one is listener:
+                clients.append(listener.accept()[0])
+            elif line := _line(one):
+                one.sendall(json.dumps(_answer(json.loads(line), [listener, *clients])).encode() + b"\n")
+            else:
+                clients.remove(one)
+                one.close()
 
 
-def _spawn(request: dict[str, Any]) -> int:
+def _line(client: socket.socket) -> bytes:
+    """Return its request, of which there is one at a time; nothing if it has left."""
+    line = b""
+    while not line.endswith(b"\n"):
+        piece = client.recv(65_536)
+        if not piece:
+            return b""
+        line += piece
+    return line
+
+
+def _answer(request: dict[str, Any], sockets: list[socket.socket]) -> dict[str, int]:
+    if "reap" in request:
+        _, status = os.waitpid(request["reap"], 0)
+        return {"code": os.waitstatus_to_exitcode(status)}
     pid = os.fork()
     if pid == 0:
+        for one in sockets:
+            one.close()
         _run(request["spawn"], request["stdio"], request.get("env"), request.get("cwd", "."))
-    return pid
+    return {"pid": pid}
 
 
 def _run(arguments: list[str], stdio: list[str], env: dict[str, str] | None, cwd: str) -> None:
@@ -168,7 +213,7 @@ def _run(arguments: list[str], stdio: list[str], env: dict[str, str] | None, cwd
     code = 1
     try:
         sys.argv = arguments
-        sys.path[0] = str(Path(__file__).parents[2])
+        sys.path[0] = str(ROOT)
         runpy.run_path(arguments[0], run_name="__main__")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
