@@ -13,6 +13,7 @@ from holdfast.domain.events.session import Effect, ToolCallFinished, TurnFinishe
 from holdfast.models.model import ToolSpec
 from holdfast.runtime.network_mounts import NetworkMounts
 from holdfast.runtime.tools.context import ToolContext
+from holdfast.runtime.tools.threads import run_in_thread
 from holdfast.runtime.tools.tool import ToolOutcome
 from holdfast.settings import Policy
 from tests.runtime.rig import TOOLS, Rig, only, seen
@@ -63,6 +64,17 @@ async def test_whoever_waits_for_work_that_hangs_can_leave(tmp_path: Path) -> No
     with pytest.raises(asyncio.CancelledError):
         await waiting
     go.set()
+
+
+async def test_many_tools_that_hang_leave_the_shared_threads_free(tmp_path: Path) -> None:
+    go, found = threading.Event(), mounts(tmp_path, NFS)
+    hanging = [asyncio.create_task(run_in_thread(found, lambda _: go.wait())) for _ in range(100)]
+    await asyncio.sleep(0)
+    try:
+        assert await asyncio.to_thread(lambda: "free") == "free"
+    finally:
+        go.set()
+    assert await asyncio.gather(*hanging) == [True] * 100
 
 
 @dataclass

@@ -90,6 +90,7 @@ class Agent:
                 for rules in self.all_rules
             ),
             sandbox=self._sandbox(),
+            mounts=self.mounts,
             mask=self.secrets.mask,
             call_key=f"{session.id}-{call}" if call else "",
         )

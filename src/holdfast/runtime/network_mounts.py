@@ -2,7 +2,8 @@
 
 A call that hangs on the event loop stops the whole gateway. On a local disk a thread (60 to 120 µs) costs ten times as
 much as the calls themselves. So such work gets a thread where a network file system is mounted, and none elsewhere.
-Not here: what tools do when they run has a thread in any case (`tools/threads.py`).
+A tool that runs has a thread in any case; there it is one of its own instead of one of the shared pool, which a few
+that hang would use up. Nobody waits at the end of the process for a thread that hangs.
 """
 
 from __future__ import annotations
@@ -19,21 +20,7 @@ T = TypeVar("T")
 TABLE = Path("/proc/self/mountinfo")
 READ_SECONDS = 5.0
 """How old the answer may be: mounts are rare."""
-NETWORK = {
-    "9p",
-    "afs",
-    "beegfs",
-    "ceph",
-    "cifs",
-    "davfs",
-    "glusterfs",
-    "gpfs",
-    "lustre",
-    "nfs",
-    "nfs4",
-    "smb3",
-    "smbfs",
-}
+NETWORK = {"9p", "afs", "beegfs", "ceph", "cifs", "davfs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "smb3"}
 NETWORK |= {f"fuse.{name}" for name in ("davfs2", "glusterfs", "rclone", "s3fs", "sshfs")}
 
 
@@ -54,24 +41,26 @@ class NetworkMounts:
         return self._found
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do work that reads or looks up files: in a thread of its own where it may hang.
+        """Do work that looks up files, or reads little of them: on the loop unless it may hang."""
+        return await _run_in_own_thread(work) if self.found else work()
 
-        Not in the shared pool of threads, which a few that hang would use up; nobody waits for it at the end of the
-        process either.
-        """
-        if not self.found:
-            return work()
-        done: Future[T] = Future()
-        done.set_running_or_notify_cancel()  # from here on whoever waits may leave, and the work goes on
+    async def run_in_thread(self, work: Callable[[], T]) -> T:
+        """Do work that takes its time."""
+        return await (_run_in_own_thread(work) if self.found else asyncio.to_thread(work))
 
-        def in_thread() -> None:
-            try:
-                done.set_result(work())
-            except Exception as error:  # raised where the work was asked for
-                done.set_exception(error)
 
-        threading.Thread(target=in_thread, name="holdfast-files", daemon=True).start()
-        return await asyncio.wrap_future(done)
+async def _run_in_own_thread(work: Callable[[], T]) -> T:
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()  # from here on whoever waits may leave, and the work goes on
+
+    def in_thread() -> None:
+        try:
+            done.set_result(work())
+        except Exception as error:  # raised where the work was asked for
+            done.set_exception(error)
+
+    threading.Thread(target=in_thread, name="holdfast-files", daemon=True).start()
+    return await asyncio.wrap_future(done)
 
 
 def _names_network(table: Path) -> bool:

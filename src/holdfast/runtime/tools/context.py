@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from holdfast.runtime.network_mounts import NetworkMounts
 from holdfast.secrets import NO_SECRETS
 from holdfast.tasks.sandbox import SandboxPolicy
 
@@ -61,6 +62,8 @@ class ToolContext:
     """
     sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
     """The sandbox policy of its commands."""
+    mounts: NetworkMounts = field(default_factory=NetworkMounts)
+    """Runs what its file tools do."""
     mask: Callable[[str], str] = NO_SECRETS.mask
     """Removes the values of keys from a text."""
     call_key: str = ""

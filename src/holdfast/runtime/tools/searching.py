@@ -75,7 +75,7 @@ async def _search(context: ToolContext, arguments: SearchArguments, seconds: int
     for text, name in ((arguments.pattern, "pattern"), (arguments.glob or "", "glob")):
         if "\0" in text or "\n" in text:
             raise ToolFailed(f"The {name} must be one line of text.")
-    where, file, shown = await run_in_thread(lambda _: _locate(context, arguments.path))
+    where, file, shown = await run_in_thread(context.mounts, lambda _: _locate(context, arguments.path))
     why_not = ""
     for command in _commands(arguments, file, context.closed_below(where), seconds):
         found = SearchHits(shown, arguments.limit)

@@ -7,14 +7,16 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from holdfast.runtime.network_mounts import NetworkMounts
+
 T = TypeVar("T")
 PATIENCE_SECONDS = 10.0
 
 
-async def run_in_thread(work: Callable[[threading.Event], T]) -> T:
+async def run_in_thread(mounts: NetworkMounts, work: Callable[[threading.Event], T]) -> T:
     """Run a function in a thread. When cancelled, ask it to stop and wait, so that it does nothing afterwards."""
     stop = threading.Event()
-    running = asyncio.ensure_future(asyncio.to_thread(work, stop))
+    running = asyncio.ensure_future(mounts.run_in_thread(lambda: work(stop)))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

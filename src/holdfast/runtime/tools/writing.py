@@ -57,7 +57,7 @@ async def _write(context: ToolContext, arguments: WriteArguments) -> ToolOutput:
         _replace(context, path, data)
         return ToolOutput(f"Wrote {len(data)} bytes to {arguments.path}.", [context.display(path)])
 
-    return await run_in_thread(work)
+    return await run_in_thread(context.mounts, work)
 
 
 async def _edit(context: ToolContext, arguments: EditArguments) -> ToolOutput:
@@ -66,7 +66,7 @@ async def _edit(context: ToolContext, arguments: EditArguments) -> ToolOutput:
         context.check_writable(path, "edit")
         return ToolOutput(_edit_file(context, path, arguments, stop), [context.display(path)])
 
-    return await run_in_thread(work)
+    return await run_in_thread(context.mounts, work)
 
 
 def _preview_write(context: ToolContext, arguments: WriteArguments) -> Preview:
