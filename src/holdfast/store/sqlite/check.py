@@ -11,8 +11,8 @@ from holdfast.domain.location import location
 from holdfast.domain.readable import decode_readable
 from holdfast.store.contract import Finding
 from holdfast.store.sqlite.connections import connect_reader
+from holdfast.store.sqlite.log_reads import checked
 from holdfast.store.sqlite.queries import migrations, queries
-from holdfast.store.sqlite.stored_lines import checked
 
 PAGE = 2_000
 WAL_RESET_FIXED = (3, 51, 3)

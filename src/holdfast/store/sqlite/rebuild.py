@@ -8,8 +8,8 @@ from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import decode
 from holdfast.domain.location import location
 from holdfast.store.projection import project
+from holdfast.store.sqlite.log_reads import checked
 from holdfast.store.sqlite.projected_rows import PROJECTIONS, RememberedRows, SqliteRows
-from holdfast.store.sqlite.stored_lines import checked
 
 PAGE = 2_000
 

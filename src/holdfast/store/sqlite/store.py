@@ -12,8 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.domain.errors import Conflict, Gone, NotFound
-from holdfast.domain.events import SYSTEM, Record, decode_many
+from holdfast.domain.events import Record
 from holdfast.follower_state import FollowerState
 from holdfast.store.contract import (
     PAGE_BYTES,
@@ -34,6 +33,7 @@ from holdfast.store.rows import PartialText
 from holdfast.store.sqlite.connections import connect_impatient_writer, connect_reader, explained
 from holdfast.store.sqlite.devices import SqliteDevices
 from holdfast.store.sqlite.fetch import SqliteFetch
+from holdfast.store.sqlite.log_reads import load_stream, read_log, read_stream
 from holdfast.store.sqlite.migrate import prepare
 from holdfast.store.sqlite.operations import (
     DoAppend,
@@ -41,18 +41,14 @@ from holdfast.store.sqlite.operations import (
     DoRelease,
     DoSavePartial,
     encode_writes,
-    head_of,
     stored_command,
 )
-from holdfast.store.sqlite.queries import queries
 from holdfast.store.sqlite.readers import Readers
 from holdfast.store.sqlite.search import SearchIndex
-from holdfast.store.sqlite.stored_lines import checked
 from holdfast.store.sqlite.writer import Writer
 from holdfast.store.subscriptions import Subscriptions
 
 T = TypeVar("T")
-LOAD_PAGE = 500
 
 
 async def open_store(path: Path) -> SqliteStore:
@@ -100,15 +96,17 @@ class SqliteStore(Store):
     async def read(self, stream: str, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
         if self.writer.is_head(stream, after):
             return Page(())
-        return await self._read_stream(stream, after, lambda db: self._page(db, stream, after, limit, size))
+        return await self._read_stream(
+            stream, after, lambda db: read_stream(db, stream, after=after, limit=limit, size=size)
+        )
 
     async def read_all(self, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
-        return await self._readers.read(lambda db: self._page_all(db, after, limit, size))
+        return await self._readers.read(lambda db: read_log(db, after=after, limit=limit, size=size))
 
     async def load(self, stream: str, *, after: int) -> list[Record]:
         if self.writer.is_head(stream, after):
             return []
-        return await self._read_stream(stream, after, lambda db: self._load(db, stream, after))
+        return await self._read_stream(stream, after, lambda db: load_stream(db, stream, after=after))
 
     def recent(self, stream: str, *, after: int) -> tuple[bytes, ...] | None:
         return () if self.writer.is_head(stream, after) else self._subscriptions.recent.after(stream, after) or None
@@ -148,50 +146,11 @@ class SqliteStore(Store):
         await self.writer.close()
         self._followed.close()  # last and read-only: so `-wal` and `-shm` stay for a start on a full disk
 
-    # --- on a reader's thread -------------------------------------------------------------------
-
     async def _read_stream(self, stream: str, after: int, read: Callable[[sqlite3.Connection], T]) -> T:
         """A few events at its end are read at once."""
         near = self.writer.is_near_head(stream, after)
         return self._readers.read_here(read) if near else await self._readers.read(read)
 
-    def _page(self, db: sqlite3.Connection, stream: str, after: int, limit: int, size: int) -> Page:
-        page = checked(db, "read_stream", {"stream": stream, "after": after, "limit": limit}, enough=size)
-        if not page.lines:
-            head = head_of(db, stream).version
-            if not head and db.execute(queries()["deleted_at"], {"stream": stream}).fetchone() is not None:
-                raise Gone(f"{stream} was deleted.")
-            if not head and stream != SYSTEM:
-                raise NotFound(f"There is no {stream}.")
-            _not_ahead(stream, after, head)
-        return page
-
-    def _page_all(self, db: sqlite3.Connection, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
-        page = checked(db, "read_all", {"after": after, "limit": limit}, enough=size)
-        if not page.lines:
-            _not_ahead("the log", after, db.execute(queries()["last_seq"]).fetchone()[0])
-        return page
-
     def _read_log(self, after: int, limit: int) -> Page:
         """For the search index, which goes on after a damaged line."""
-        skipped: list[bytes] = []
-        page = checked(self._followed, "read_all", {"after": after, "limit": limit}, skipped=skipped)
-        if not page.lines and not skipped:
-            _not_ahead("the log", after, self._followed.execute(queries()["last_seq"]).fetchone()[0])
-        return page
-
-    def _load(self, db: sqlite3.Connection, stream: str, after: int) -> list[Record]:
-        records: list[Record] = []
-        more = True
-        while more:
-            page = checked(db, "read_stream", {"stream": stream, "after": after, "limit": LOAD_PAGE})
-            records.extend(decode_many(page.lines))
-            more = page.more
-            after = records[-1].version if records else after
-        return records
-
-
-def _not_ahead(what: str, after: int, end: int) -> None:
-    """A cursor from another life of this log would wait for ever, so it is refused."""
-    if after > end:
-        raise Conflict(f"The cursor {after} is ahead of {what}, which ends at {end}.", hint="Begin again with after=0.")
+        return read_log(self._followed, after=after, limit=limit, skipped=[])
