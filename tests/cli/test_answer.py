@@ -7,71 +7,125 @@ from typing import Any
 import pytest
 from click import unstyle
 
-from holdfast.cli.answer import AGAIN, LiveAnswer, StreamingText, Watch, arguments_line
+from holdfast.cli.answer import AGAIN, AnswerPrinter, AnswerWatch, arguments_line
 from holdfast.cli.inbox import entry_lines
-from holdfast.client.events import RecordReceived, TextDelta
+from holdfast.client.events import TextDelta
+from tests.records import record_json
 
 
-def _happened(version: int, kind: str, **fields: Any) -> RecordReceived:
-    return RecordReceived({"version": version, "event": {"kind": kind, **fields}})
+class Told:
+    """A log that a watch follows, and what a terminal would show of it."""
 
+    def __init__(self, input: str = "mine", *, shown: bool = False) -> None:
+        self.watch = AnswerWatch(input)
+        self._printer = AnswerPrinter() if shown else None
+        self._version = 0
 
-def _responded(text: str, *, turn: int = 1, step: int = 1) -> dict[str, Any]:
-    return {"kind": "ModelResponded", "turn": turn, "step": step, "text": text, "calls": []}
+    def __call__(self, kind: str, **fields: Any) -> bool:
+        """Fold an event; whether it belongs to the turn."""
+        self._version += 1
+        changes = self.watch.apply(record_json(kind, version=self._version, **fields))
+        for change in changes:
+            if self._printer is not None:
+                self._printer.show(change)
+        return bool(changes)
+
+    def spoken(self, step: int, offset: int, text: str) -> None:
+        for change in self.watch.apply_delta(TextDelta(1, step, offset, text)):
+            if self._printer is not None:
+                self._printer.show(change)
+
+    def begin(self) -> Told:
+        self("InputReceived", input="mine", text="x")
+        self("TurnStarted", turn=1, inputs=["mine"], profile="demo")
+        return self
+
+    def step(self, turn: int, step: int, text: str) -> None:
+        self("ModelRequested", turn=turn, step=step, model="m")
+        self("ModelResponded", turn=turn, step=step, text=text)
 
 
 def test_a_watch_sees_only_the_turn_of_its_input() -> None:
-    watch = Watch("mine")
-    assert not watch.see(_happened(1, "TurnStarted", turn=1, inputs=["other"]))
-    assert not watch.see(_happened(2, "ModelResponded", turn=1, text="not this"))
-    assert not watch.see(_happened(3, "TurnFinished", turn=1, outcome="done", reason=""))
-    assert watch.see(_happened(4, "TurnStarted", turn=2, inputs=["mine"]))
-    watch.see(_happened(5, "ModelResponded", turn=2, text="one"))
-    watch.see(_happened(6, "ModelResponded", turn=2, text=""))
-    watch.see(_happened(7, "ModelResponded", turn=2, text="two"))
-    watch.see(_happened(8, "TurnFinished", turn=2, outcome="done", reason="r"))
-    assert (watch.turn, watch.outcome, watch.text, watch.version) == (2, "done", "one\n\ntwo", 8)
+    log = Told()
+    log("InputReceived", input="other", text="x")
+    assert not log("InputReceived", input="mine", text="x")
+    assert not log("TurnStarted", turn=1, inputs=["other"])
+    log.step(1, 1, "not this")
+    assert not log("TurnFinished", turn=1, outcome="done", reason="")
+    assert log.watch.turn is None
+    log("TurnStarted", turn=2, inputs=["mine"], profile="demo")
+    log.step(2, 1, "one")
+    log.step(2, 2, "")
+    log.step(2, 3, "two")
+    assert log("TurnFinished", turn=2, outcome="done", reason="r")
+    watch = log.watch
+    assert (watch.turn, watch.outcome, watch.text, watch.version) == (2, "done", "one\n\ntwo", 14)
+    assert (watch.profile, watch.model) == ("demo", "m")
 
 
 def test_a_message_that_joins_is_watched_from_there() -> None:
-    watch = Watch("mine")
-    watch.see(_happened(1, "ModelResponded", turn=3, text="before"))
-    watch.see(_happened(2, "InputsJoined", turn=3, inputs=["other", "mine"]))
-    watch.see(_happened(3, "ModelResponded", turn=3, text="after"))
-    assert (watch.turn, watch.text) == (3, "after")
+    log = Told()
+    log.step(3, 1, "before")
+    log("InputReceived", input="mine", text="x", mode="steer")
+    log("InputsJoined", turn=3, inputs=["other", "mine"])
+    log.step(3, 2, "after")
+    assert (log.watch.turn, log.watch.text) == (3, "after")
 
 
-def test_text_that_comes_again_is_not_shown_again() -> None:
-    live = StreamingText()
-    assert live.spoken(TextDelta(1, 1, 0, "one ")) == "one "
-    assert live.spoken(TextDelta(1, 1, 4, "two ")) == "two "
-    assert live.spoken(TextDelta(1, 1, 0, "one two thr")) == "thr"
-    assert live.spoken(TextDelta(1, 1, 0, "one")) == ""
-    assert live.spoken(TextDelta(1, 1, 99, "far ahead")) == ""
-    assert live.responded(_responded("one two three")) == ("ee", True)
-    assert live.spoken(TextDelta(1, 2, 0, "next")) == "next"
-    assert live.responded(_responded("something else", step=2)) == ("something else", False)
+def test_a_withdrawn_message_ends_the_watch_and_says_who_did_it() -> None:
+    log = Told()
+    log("InputReceived", input="mine", text="x")
+    log("InputWithdrawn", input="mine", by="web")
+    assert log.watch.outcome == "stopped"
+    assert log.watch.reason == "web withdrew the message before a turn took it"
+
+
+def test_text_that_comes_again_is_not_shown_again(capsys: pytest.CaptureFixture[str]) -> None:
+    log = Told(shown=True).begin()
+    log("ModelRequested", turn=1, step=1)
+    for offset, text in ((0, "one "), (4, "two "), (0, "one two thr"), (0, "one"), (99, "far ahead")):
+        log.spoken(1, offset, text)
+    assert capsys.readouterr().out == "one two thr"
+    log("ModelResponded", turn=1, step=1, text="one two three")
+    assert capsys.readouterr().out == "ee\n"
+
+
+def test_an_answer_that_was_stored_otherwise_is_shown_again(capsys: pytest.CaptureFixture[str]) -> None:
+    log = Told(shown=True).begin()
+    log("ModelRequested", turn=1, step=1)
+    log.spoken(1, 0, "next")
+    log("ModelResponded", turn=1, step=1, text="something else")
+    assert capsys.readouterr() == ("next\nsomething else\n", AGAIN + "\n")
 
 
 def test_a_cut_answer_is_marked_only_when_it_begins_again(capsys: pytest.CaptureFixture[str]) -> None:
-    live = LiveAnswer()
-    live.spoken(TextDelta(1, 1, 0, "a b"))
-    live.happened({"kind": "ModelInterrupted", "turn": 1, "step": 1})
-    assert AGAIN not in capsys.readouterr().err
-    live.spoken(TextDelta(1, 1, 0, "a b c"))
-    live.happened(_responded("a b c d"))
-    out, err = capsys.readouterr()
-    assert (out, err) == ("a b c d\n", AGAIN + "\n")
+    log = Told(shown=True).begin()
+    log("ModelRequested", turn=1, step=1)
+    log.spoken(1, 0, "a b")
+    log("ModelInterrupted", turn=1, step=1, text="a b")
+    assert capsys.readouterr() == ("a b\n", "")
+    log("ModelRequested", turn=1, step=1)
+    log.spoken(1, 0, "a b c")
+    log("ModelResponded", turn=1, step=1, text="a b c d")
+    assert capsys.readouterr() == ("a b c d\n", AGAIN + "\n")
 
 
 def test_two_answers_of_a_turn_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    live = LiveAnswer()
-    live.happened(_responded("first"))
-    live.spoken(TextDelta(1, 2, 0, "sec"))
-    live.happened(_responded("second", step=2))
-    live.happened(_responded("", step=3))
-    live.happened({"kind": "TurnFinished"})
+    log = Told(shown=True).begin()
+    log.step(1, 1, "first")
+    log("ModelRequested", turn=1, step=2)
+    log.spoken(2, 0, "sec")
+    log("ModelResponded", turn=1, step=2, text="second")
+    log.step(1, 3, "")
+    log("TurnFinished", turn=1)
     assert capsys.readouterr().out == "first\n\nsecond\n"
+
+
+def test_what_a_failed_model_call_said_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    log = Told(shown=True).begin()
+    log("ModelRequested", turn=1, step=1)
+    log("ModelFailed", turn=1, step=1, text="half", problem={"code": "network", "message": "m"})
+    assert capsys.readouterr().out == "half\n"
 
 
 def test_arguments_are_told_briefly() -> None:

@@ -1,129 +1,138 @@
-"""The answer to one message: found in the log, and shown while it is spoken.
+"""The answer to one message: found in the transcript of its session, and shown while it is streamed.
 
-`Watch` is pure: it folds records into the outcome of the turn that took the message. `LiveAnswer`
-prints text as it comes, on a terminal only; a cut answer is marked, and the new one follows.
+`AnswerWatch` finds the turn that took the message and its outcome. `AnswerPrinter` prints text as it comes, on a
+terminal only; a cut answer is marked, and the new one follows.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, field
 
 import click
 
-from holdfast.cli.call_result import in_words
 from holdfast.cli.screen import SHORT_ID, clean, dim, duration, one_line, shorten, terminal_width
-from holdfast.client.events import RecordReceived, TextDelta
+from holdfast.client.events import TextDelta
 from holdfast.client.http import Json
+from holdfast.domain.events.lenient import lenient_record
+from holdfast.domain.events.problem import Problem
+from holdfast.domain.events.session import TurnResumed
+from holdfast.domain.transcript import Transcript
+from holdfast.domain.transcript_items import (
+    AnyItem,
+    MessageItem,
+    NoticeItem,
+    StepItem,
+    ToolCallView,
+    TurnEndItem,
+    WaitItem,
+)
+from holdfast.domain.transcript_list import Change
+from holdfast.domain.transcript_text import call_result, notice_text
 
 AGAIN = "— interrupted, starting this step again —"
 
 
-@dataclass(slots=True)
-class Watch:
-    """The turn of an input, from the TurnStarted or InputsJoined that names it until TurnFinished."""
+class AnswerWatch:
+    """The turn that takes an input, until it is over or the input was withdrawn."""
 
-    input: str
-    turn: int | None = None
-    outcome: str | None = None
-    reason: str = ""
-    problem: Json | None = None
-    version: int = 0
-    profile: str = ""
-    model: str = ""
-    """Who answers; empty until it is known."""
-    texts: list[str] = field(default_factory=list)
+    def __init__(self, input: str) -> None:
+        self.input = input
+        self.turn: int | None = None
+        self.outcome: str | None = None
+        self.reason = ""
+        self.problem: Problem | None = None
+        self.version = 0
+        self.profile = self.model = ""
+        """Who answers; empty until it is known."""
+        self._transcript = Transcript()
+        self._since = 0
+        """The version at which the turn took it."""
 
     @property
     def text(self) -> str:
-        """All that the agent said in this turn."""
-        return "\n\n".join(self.texts)
+        """All that the agent said in this turn since it took the message."""
+        steps = (item for item in self._transcript.items if isinstance(item, StepItem) and self._is_answer(item))
+        return "\n\n".join(step.text for step in steps if step.state == "done" and step.text.strip())
 
-    def see(self, seen: RecordReceived) -> bool:
-        """Fold a record; whether it belongs to the turn."""
-        event = seen.event
-        if event["kind"] in ("TurnStarted", "InputsJoined") and self.input in event["inputs"]:
-            self.turn = event["turn"]
-            self.profile = event.get("profile", self.profile)
-        if event["kind"] == "InputWithdrawn" and event["input"] == self.input:
-            self.outcome, self.reason = "stopped", f"{event['by']} withdrew the message before a turn took it"
-            self.version = seen.record["version"]
-        if self.turn is None or event.get("turn") != self.turn:
-            return False
-        self.version = seen.record["version"]
-        if event["kind"] == "ModelRequested":
-            self.model = event["model"]
-        if event["kind"] == "ModelResponded" and event["text"].strip():
-            self.texts.append(event["text"])
-        if event["kind"] == "TurnFinished":
-            self.outcome, self.reason, self.problem = event["outcome"], event["reason"], event.get("problem")
-        return True
+    def _is_answer(self, step: StepItem) -> bool:
+        return step.turn == self.turn and step.version > self._since
 
+    def apply(self, found: Json) -> list[Change]:
+        """Fold a record; the changes that belong to the turn."""
+        record = lenient_record(found)
+        if record is None:  # of a newer gateway
+            return []
+        before = self.turn
+        changes = self._transcript.apply(record)
+        for change in changes:
+            self._see(change.item, version=record.version)
+        if self.turn is None:
+            return []
+        if before is None or getattr(record.event, "turn", None) == self.turn:
+            self.version = record.version
+        return [change for change in changes if _turn_of(change.item) == self.turn]
 
-class StreamingText:
-    """How much of the running step's text is on the screen already."""
+    def apply_delta(self, delta: TextDelta) -> list[Change]:
+        """Add streamed text; the changes that belong to the turn."""
+        if self.turn is None or delta.turn != self.turn:
+            return []
+        return self._transcript.apply_delta(delta.turn, delta.step, offset=delta.offset, text=delta.text)
 
-    def __init__(self) -> None:
-        self._step: tuple[int, int] = (0, 0)
-        self._said = ""
-
-    @property
-    def open(self) -> bool:
-        """Whether there is text that no event has confirmed yet."""
-        return bool(self._said)
-
-    def spoken(self, piece: TextDelta) -> str:
-        """What of this piece is new. Who attaches again gets the text so far once more."""
-        if (piece.turn, piece.step) != self._step:
-            self._step, self._said = (piece.turn, piece.step), ""
-        if piece.offset > len(self._said):
-            return ""
-        new = piece.text[len(self._said) - piece.offset :]
-        self._said += new
-        return new
-
-    def responded(self, event: Json) -> tuple[str, bool]:
-        """What is missing of the whole answer, and whether it goes on where the text so far ended."""
-        said = self._said if (event["turn"], event["step"]) == self._step else ""
-        self._said = ""
-        whole = str(event["text"])
-        return (whole[len(said) :], True) if whole.startswith(said) else (whole, False)
-
-    def cut(self) -> None:
-        """The step is not over: it begins again, or the turn ends here."""
-        self._said = ""
+    def _see(self, item: AnyItem, *, version: int) -> None:
+        match item:
+            case MessageItem(input=self.input, state="withdrawn", withdrawn_by=by):
+                self.outcome, self.reason = "stopped", f"{by} withdrew the message before a turn took it"
+                self.version = version
+            case MessageItem(input=self.input, turn=turn) if turn and self.turn is None:
+                self.turn, self._since = turn, version
+                self.profile = self._transcript.profile if item.state == "taken" else ""
+            case StepItem(turn=self.turn, model=model) if self._is_answer(item):
+                self.model = model or self.model
+            case TurnEndItem(turn=self.turn):
+                self.outcome, self.reason, self.problem = item.outcome, item.reason, item.problem
+            case _:
+                pass
 
 
-class LiveAnswer:
-    """Prints an answer as it is spoken: text to standard output, everything else to standard error."""
+def _turn_of(item: AnyItem) -> int | None:
+    if isinstance(item, NoticeItem):
+        return getattr(item.event, "turn", None)
+    return getattr(item, "turn", None)
+
+
+class AnswerPrinter:
+    """Prints an answer as it is streamed: text to standard output, everything else to standard error."""
 
     def __init__(self) -> None:
-        self._live = StreamingText()
-        self._calls: dict[str, str] = {}
+        self._streamed = ""
+        """What is on the screen of the step that is being answered."""
         self._cut = False
         self._column = 0
         self._spoke = False
 
-    def spoken(self, piece: TextDelta) -> None:
-        """A piece of text."""
-        self._again()
-        self._write(self._live.spoken(piece))
-
-    def happened(self, event: Json) -> None:
-        """A fact of the turn."""
-        match event["kind"]:
-            case "ModelResponded":
-                self._responded(event)
-            case "ModelInterrupted":
-                self._cut = self._live.open
-                self._live.cut()
+    def show(self, change: Change) -> None:
+        """Something changed in the turn."""
+        match change.item:
+            case StepItem(calls=calls) if change.call:
+                call = next(call for call in calls if call.call == change.call)
+                if call.duration_ms is not None:
+                    self.note(call_line(call, call.duration_ms))
+            case StepItem(state="live", text=text) if change.kind == "text":
+                self._again()
+                self._write(text[len(self._streamed) :])
+                self._streamed = text
+            case StepItem(state="done") as step:
+                self._answered(step.text)
+            case StepItem(state="failed", text=text) if text.startswith(self._streamed):
+                self._answered(text)
+                self._cut = bool(text)
+            case StepItem(state="cut" | "failed"):
+                self._cut, self._streamed = bool(self._streamed), ""
                 self._end_line()
-            case "ToolCallFinished":
-                self.note(tool_line(event, self._calls))
-            case "TurnResumed":
-                self.note(f"resumed after {duration(event['away_ms'])}: {event['reason']}")
-            case "TurnFinished":
+            case NoticeItem(event=TurnResumed() as event):
+                self.note(notice_text(event, clock=str))
+            case TurnEndItem(undone=False):
                 self._end_line()
             case _:
                 pass
@@ -133,23 +142,24 @@ class LiveAnswer:
         self._end_line()
         click.echo(dim(shorten(one_line(text), terminal_width())), err=True)
 
-    def _responded(self, event: Json) -> None:
-        self._calls |= {call["call"]: call["arguments"] for call in event["calls"]}
-        rest, goes_on = self._live.responded(event)
-        if not goes_on:
-            self._cut = True
+    def _answered(self, whole: str) -> None:
+        """The whole text of a step; it may differ from what was streamed."""
+        is_same = whole.startswith(self._streamed)
+        rest = whole[len(self._streamed) :] if is_same else whole
+        self._cut = self._cut or not is_same
         if rest:
             self._again()
             self._write(rest)
         self._end_line()
-        self._spoke = self._spoke or bool(event["text"].strip())
+        self._streamed = ""
+        self._spoke = self._spoke or bool(whole.strip())
 
     def _again(self) -> None:
         """Before new text: say that the last piece was cut, or leave a blank line between two answers."""
         if self._cut:
             self._cut = False
             self.note(AGAIN)
-        elif self._spoke and not self._live.open:
+        elif self._spoke and not self._streamed:
             self._spoke = False
             self._write("\n")
 
@@ -165,16 +175,16 @@ class LiveAnswer:
             self._write("\n")
 
 
-def tool_line(event: Json, calls: dict[str, str]) -> str:
+def opened_wait(change: Change) -> WaitItem | None:
+    """The wait that a change is about, if the turn waits from now on."""
+    return change.item if isinstance(change.item, WaitItem) and change.kind == "added" else None
+
+
+def call_line(call: ToolCallView, took_ms: int) -> str:
     """A finished tool call in one line."""
-    what = arguments_line(calls.get(event["call"], ""))
-    task = f" · task {event['task'][:SHORT_ID]}" if event.get("task") else ""
-    return f"⚙ {event['tool']}{' ' + what if what else ''} · {in_words(event)} · {duration(event['duration_ms'])}{task}"
-
-
-def from_task(event: Json) -> bool:
-    """Whether an input is the runtime's word about a task, and no person's."""
-    return event.get("source") == "task"
+    what = arguments_line(call.arguments)
+    task = f" · task {call.task[:SHORT_ID]}" if call.task else ""
+    return f"⚙ {call.tool}{' ' + what if what else ''} · {call_result(call)} · {duration(took_ms)}{task}"
 
 
 def arguments_line(arguments: str) -> str:
@@ -186,3 +196,8 @@ def arguments_line(arguments: str) -> str:
     if not isinstance(found, dict):
         return shorten(one_line(arguments), 40)
     return " ".join(f"{name}={shorten(one_line(str(value)), 30)}" for name, value in found.items())
+
+
+def from_task(event: Json) -> bool:
+    """Whether an input is the runtime's word about a task, and no person's."""
+    return event.get("source") == "task"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, assert_never
 
 import click
 
-from holdfast.cli.answer import LiveAnswer, Watch
 from holdfast.cli.approvals import is_cut, shown_lines
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import FAILED, INTERRUPTED, CliError
@@ -16,7 +16,13 @@ from holdfast.client.events import RecordReceived, TextDelta, follow_records
 from holdfast.client.http import Json, new_id
 from holdfast.client.reconnect import PATIENCE_SECONDS, UNREACHABLE, Disconnected, Reconnect, Reconnected
 
+if TYPE_CHECKING:  # only who waits for an answer pays for the events
+    from holdfast.cli.answer import AnswerPrinter, AnswerWatch
+    from holdfast.domain.transcript_items import WaitItem
+
 SAY_SECONDS = 30.0
+BEFORE = 2
+"""So many records before the accepted version the message itself is among those that are read."""
 
 patience_option = click.option(
     "--patience",
@@ -88,11 +94,13 @@ def _first_message(cli: Cli, session: str) -> Json:
 
 def tell_answer(cli: Cli, accepted: Json, *, patience: float) -> int:
     """Follow the session until the turn of this message is over, and print its answer. The exit code."""
+    from holdfast.cli.answer import AnswerPrinter, AnswerWatch
+
     session = str(accepted["session"])
-    watch = Watch(str(accepted["input"]))
-    live = LiveAnswer() if sys.stdout.isatty() and not cli.json else None
+    watch = AnswerWatch(str(accepted["input"]))
+    live = AnswerPrinter() if sys.stdout.isatty() and not cli.json else None
     try:
-        after = 0 if card_of(accepted) else int(accepted["version"])
+        after = 0 if card_of(accepted) else max(0, int(accepted["version"]) - BEFORE)
         _follow(cli, session, after, watch, live, patience)
     except KeyboardInterrupt:
         print(f"\ndetached; the work goes on: {program()} sessions log {session} --follow", file=sys.stderr)
@@ -110,7 +118,7 @@ def tell_answer(cli: Cli, accepted: Json, *, patience: float) -> int:
     return 0
 
 
-def _as_json(session: str, watch: Watch) -> Json:
+def _as_json(session: str, watch: AnswerWatch) -> Json:
     return {
         "session": session,
         "turn": watch.turn,
@@ -123,20 +131,30 @@ def _as_json(session: str, watch: Watch) -> Json:
     }
 
 
-def _follow(cli: Cli, session: str, after: int, watch: Watch, live: LiveAnswer | None, patience: float) -> None:
+def _follow(
+    cli: Cli, session: str, after: int, watch: AnswerWatch, live: AnswerPrinter | None, patience: float
+) -> None:
+    from holdfast.cli.answer import opened_wait
+
     for seen in follow_records(cli.client, session, after=after, patience=patience):
         match seen:
             case RecordReceived():
                 known = watch.model
-                if watch.see(seen):
-                    if watch.model != known:
-                        _remark(live, who_answers(watch.profile, watch.model))
-                    _tell(live, session, seen.event)
+                changes = watch.apply(seen.record)
+                if watch.model != known:
+                    _remark(live, who_answers(watch.profile, watch.model))
+                for change in changes:
+                    if live is not None:
+                        live.show(change)
+                    if (wait := opened_wait(change)) is not None:  # in a pipe too
+                        _remark(live, _waits(session, wait))
                 if watch.outcome is not None:
                     return
+            case TextDelta() if live is not None:
+                for change in watch.apply_delta(seen):
+                    live.show(change)
             case TextDelta():
-                if live is not None and seen.turn == watch.turn:
-                    live.spoken(seen)
+                pass
             case Disconnected():
                 _remark(live, f"the gateway is away; waiting for it up to {seen.seconds:.0f} s")
             case Reconnected():
@@ -149,46 +167,43 @@ def who_answers(profile: str, model: str) -> str:
     return f"the demo agent answers{of}: a script, no AI" if model == "demo" else f"{model} answers{of}"
 
 
-def _tell(live: LiveAnswer | None, session: str, event: Json) -> None:
-    """What happened in the turn; that it waits for a person is said in a pipe too."""
-    if live is not None:
-        live.happened(event)
-    if event["kind"] == "WaitOpened":
-        _remark(live, _waits(session, event))
+def _waits(session: str, item: WaitItem) -> str:
+    """Why the turn waits, and what somebody can do about it."""
+    from msgspec import structs
 
-
-def _waits(session: str, event: Json) -> str:
-    """Why the turn stands still, and what somebody can do about it."""
-    match event["purpose"]:
+    answer = f"{program()} answer {item.wait}"
+    match item.purpose:
         case "retry":
-            return f"the turn tries again by itself at {clock(event['until'])}: {event['reason']}"
+            return f"the turn tries again by itself at {clock(item.until or item.at)}: {item.reason}"
         case "question":
-            choices = f" ({', '.join(event['choices'])})" if event["choices"] else ""
-            return f"the agent asks: {event['reason']}{choices}\nanswer with: {program()} answer {event['wait']} TEXT"
+            choices = f" ({', '.join(item.choices)})" if item.choices else ""
+            return f"the agent asks: {item.reason}{choices}\nanswer with: {answer} TEXT"
         case "compaction":
-            choices = f"{program()} answer {event['wait']} 'try again' or {program()} answer {event['wait']} digest"
-            return f"the turn waits for you: {event['reason']}\nanswer with: {choices}"
+            return f"the turn waits for you: {item.reason}\nanswer with: {answer} 'try again' or {answer} digest"
         case "approval":
-            lines = "\n".join(shown_lines(event.get("shown") or []))
-            rule = f"\n--session or --always would allow: {event['pattern']}" if event.get("pattern") else ""
-            more = f"\n{program()} inbox {event['wait']} shows all of it" if is_cut(event.get("shown") or []) else ""
-            answer = f"answer with: {program()} answer {event['wait']} --allow, --call, --session, --always or --deny"
-            return f"{event['reason']}\n{lines}{more}{rule}\n{answer}"
-        case _:
-            return f"the turn waits for you: {event['reason']}; to go on: {program()} send {session} TEXT"
+            shown = [structs.asdict(argument) for argument in item.shown]
+            lines = "\n".join(shown_lines(shown))
+            rule = f"\n--session or --always would allow: {item.pattern}" if item.pattern else ""
+            more = f"\n{program()} inbox {item.wait} shows all of it" if is_cut(shown) else ""
+            grants = f"answer with: {answer} --allow, --call, --session, --always or --deny"
+            return f"{item.reason}\n{lines}{more}{rule}\n{grants}"
+        case "resume":
+            return f"the turn waits for you: {item.reason}; to go on: {program()} send {session} TEXT"
+        case _ as never:
+            assert_never(never)
 
 
-def _remark(live: LiveAnswer | None, text: str) -> None:
+def _remark(live: AnswerPrinter | None, text: str) -> None:
     if live is not None:
         live.note(text)
     else:
         print(clean(text), file=sys.stderr)
 
 
-def _not_done(session: str, watch: Watch) -> CliError:
+def _not_done(session: str, watch: AnswerWatch) -> CliError:
     if watch.problem is not None:
-        hint = str(watch.problem.get("hint") or "")
-        return CliError(str(watch.problem["message"]), hint=hint or f"`holdfast why {session}`", code=FAILED)
+        hint = watch.problem.hint or f"`holdfast why {session}`"
+        return CliError(watch.problem.message, hint=hint, code=FAILED)
     what = "turn" if watch.turn is not None else "message"
     return CliError(
         f"The {what} was {watch.outcome}: {watch.reason}.",
