@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from holdfast.clock import Clock
 from holdfast.domain.command import TITLE_LIMIT
@@ -48,6 +50,10 @@ class Caller:
 
     key: CommandKey
     by: Actor
+
+    def replying(self, **reply: str) -> Caller:
+        """The same with what is answered besides where the command stands, to a retry as well."""
+        return replace(self, key=replace(self.key, reply=msgspec.json.encode(reply).decode()))
 
 
 class Sessions:

@@ -270,6 +270,13 @@ class StoreContract:
             await store.find_command(CommandKey("c1", "another"))
         assert await versions(store, STREAM) == [1]
 
+    async def test_a_retry_gets_the_reply_of_the_first_time(self, store: Store) -> None:
+        first = await write(store, STREAM, created(A), command=CommandKey("c1", "digest", '{"session":"one"}'))
+        again = await write(store, STREAM, said(), command=CommandKey("c1", "digest", '{"session":"two"}'))
+        found = await store.find_command(CommandKey("c1", "digest"))
+        assert found is not None
+        assert (first.reply, again.reply, found.reply) == ('{"session":"one"}',) * 3
+
     async def test_a_command_sent_many_times_at_once_is_stored_once(self, store: Store) -> None:
         await session(store, A)
         key = CommandKey("c1", "digest")

@@ -68,7 +68,9 @@ class MemoryFacts:
             self.log.append(new.record)
             self.last_seq, self.versions[new.record.stream] = new.record.seq, new.record.version
         if decision.command is not None:
-            stored = StoredCommand(decision.command.digest, appended.stream, appended.version, appended.seq)
+            stored = StoredCommand(
+                decision.command.digest, appended.stream, appended.version, appended.seq, decision.command.reply
+            )
             self.commands[decision.command.id] = stored
         if appended.lease is not None:
             self.grant(appended.lease)

@@ -24,6 +24,7 @@ from holdfast.domain.errors import (
     Unavailable,
 )
 from holdfast.schemas.gateway import Error, ErrorDetail
+from holdfast.store.contract import Appended
 
 log = logging.getLogger(__name__)
 encode = msgspec.json.Encoder().encode
@@ -37,6 +38,15 @@ def error_body(code: str, message: str, hint: str = "") -> bytes:
 def json_response(value: object, *, status: int = 200) -> Response:
     """Return any value as JSON."""
     return Response(encode(value), status_code=status, media_type="application/json")
+
+
+def accepted(shape: type[msgspec.Struct], appended: Appended, **more: object) -> Response:
+    """Return that a command is on disk, and where. The rest was stored with it: a retry gets the same answer."""
+    noun, _, id = appended.stream.partition("/")
+    place = {"stream": appended.stream, "version": appended.version, "seq": appended.seq}
+    usual = {"session": "", "input": None, noun: id, "duplicate": appended.duplicate}
+    said = usual | place | msgspec.json.decode(appended.reply) | more
+    return json_response(msgspec.convert(said, shape), status=202)
 
 
 def error_response(status: int, code: str, message: str, *, hint: str = "", retry_after: int | None = None) -> Response:

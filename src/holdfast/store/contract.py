@@ -35,6 +35,8 @@ class CommandKey:
 
     id: str
     digest: str
+    reply: str = "{}"
+    """JSON: what is answered besides where the command stands. A retry gets the reply of the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class Appended:
     duplicate: bool = False
     lease: Lease | None = None
     """The lease that was taken with it."""
+    reply: str = "{}"
+    """Of its command, as it was given the first time."""
 
 
 @dataclass(frozen=True, slots=True)

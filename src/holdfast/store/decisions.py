@@ -26,6 +26,7 @@ class StoredCommand(NamedTuple):
     stream: str
     version: int
     seq: int
+    reply: str
 
 
 class HeldLease(NamedTuple):
@@ -122,7 +123,8 @@ def decide_append(facts: Facts, append: Append, bodies: list[list[bytes]]) -> Ap
             first_seq = seq
     version = versions[0] + len(append.writes[0].events)
     records = tuple(new.record for new in events)
-    appended = Appended(streams[0], version, first_seq, records, lease=lease)
+    reply = "{}" if key is None else key.reply
+    appended = Appended(streams[0], version, first_seq, records, lease=lease, reply=reply)
     return AppendDecision(appended, tuple(events), key, _ended_steps(records))
 
 
@@ -159,7 +161,7 @@ def accepted(stored: StoredCommand | None, key: CommandKey) -> Appended | None:
             f"The command id {key.id} was used before for something else.",
             hint="Mint a new id for each new command.",
         )
-    return Appended(stored.stream, stored.version, stored.seq, duplicate=True)
+    return Appended(stored.stream, stored.version, stored.seq, duplicate=True, reply=stored.reply)
 
 
 def decide_claim(facts: Facts, stream: str) -> Lease:

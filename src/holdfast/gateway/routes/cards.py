@@ -39,7 +39,7 @@ from holdfast.domain.rights import describe
 from holdfast.domain.why.card import why_card
 from holdfast.gateway.openapi import Handler, Routes
 from holdfast.gateway.requests import QueryShape, card_of, check_profile, find_session, parse_command, parse_query
-from holdfast.gateway.responses import json_response
+from holdfast.gateway.responses import accepted, json_response
 from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.schemas.cards import (
     BoardAccepted,
@@ -106,9 +106,7 @@ def _board_command(command: type[BoardCommand]) -> Handler:
         name = request.path_params.get("name", "")
         given, caller = await parse_command(request, command, subject=name)
         done = await gateway_of(request).cards.execute_board(name, given, caller)
-        board = done.stream.removeprefix("board/")
-        shown = BoardAccepted(board=board, version=done.version, seq=done.seq, duplicate=done.duplicate)
-        return json_response(shown, status=202)
+        return accepted(BoardAccepted, done)
 
     return handler
 
@@ -163,10 +161,7 @@ async def create_card(request: Request) -> Response:
     command = msgspec.structs.replace(command, profile=profile)
     if command.session is not None:
         command = msgspec.structs.replace(command, session=(await find_session(gateway, command.session)).id)
-    done = await gateway.cards.create(command, card=secrets.token_hex(4), caller=caller)
-    card = done.stream.removeprefix("card/")
-    shown = CardAccepted(card=card, stream=done.stream, version=done.version, seq=done.seq, duplicate=done.duplicate)
-    return json_response(shown, status=202)
+    return accepted(CardAccepted, await gateway.cards.create(command, card=secrets.token_hex(4), caller=caller))
 
 
 @routes.get("/v1/cards/{id}", CardDetail)
@@ -271,10 +266,7 @@ def _card_command(command: type[CardCommand]) -> Handler:
         done = await gateway.cards.execute(row.id, given, caller)
         archived = isinstance(given, ArchiveCard)
         kept = await gateway.cards.clean_workspace(await gateway.cards.get(row.id)) if archived else ""
-        shown = CardAccepted(
-            card=row.id, stream=done.stream, version=done.version, seq=done.seq, duplicate=done.duplicate, kept=kept
-        )
-        return json_response(shown, status=202)
+        return accepted(CardAccepted, done, kept=kept)
 
     return handler
 

@@ -12,10 +12,11 @@ from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.reset import still_postponed
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import parse_command, session_of
-from holdfast.gateway.responses import json_response
-from holdfast.gateway.routes.sessions import accepted, passed_on
+from holdfast.gateway.responses import accepted, json_response
+from holdfast.gateway.routes.sessions import passed_on
 from holdfast.gateway.state import gateway_of
 from holdfast.schemas.chapters import ChapterView, ResetOutlook, ResetRulesView, RunningTaskView
+from holdfast.schemas.sessions import Accepted
 from holdfast.settings import ResetSettings, reset_problem
 
 routes = Routes("chapters")
@@ -27,7 +28,7 @@ async def reset_session(request: Request) -> Response:
     gateway = gateway_of(request)
     row = await session_of(request)
     command, caller = await parse_command(request, ResetSession, subject=row.id)
-    return accepted(row.id, await gateway.reset_service.by_person(row.id, command, caller), caller)
+    return accepted(Accepted, await gateway.reset_service.by_person(row.id, command, caller))
 
 
 routes.add_command("/v1/sessions/{id}/reset/undo", UndoReset, passed_on(UndoReset))
@@ -43,7 +44,7 @@ async def set_reset_policy(request: Request) -> Response:
     given = msgspec.convert(msgspec.structs.asdict(command.policy), ResetSettings)
     if problem := reset_problem(given):
         raise Rejected(f"{problem[0]} {problem[1]}")
-    return accepted(row.id, await gateway.sessions.execute(row.id, command, caller), caller)
+    return accepted(Accepted, await gateway.sessions.execute(row.id, command, caller))
 
 
 @routes.get("/v1/sessions/{id}/reset", ResetOutlook)

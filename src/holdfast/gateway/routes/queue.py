@@ -8,9 +8,9 @@ from starlette.responses import Response
 from holdfast.domain.commands import ReviseInput, WithdrawInput
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import caller_of, parse_body, session_of
-from holdfast.gateway.routes.sessions import accepted
+from holdfast.gateway.responses import accepted
 from holdfast.gateway.state import gateway_of
-from holdfast.schemas.sessions import QueueEdit
+from holdfast.schemas.sessions import Accepted, QueueEdit
 
 routes = Routes("queue")
 
@@ -32,4 +32,4 @@ async def withdraw_input(request: Request) -> Response:
 
 async def _execute(session: str, request: Request, command: ReviseInput | WithdrawInput) -> Response:
     caller = caller_of(request, command, subject=session)
-    return accepted(session, await gateway_of(request).sessions.execute(session, command, caller), caller)
+    return accepted(Accepted, await gateway_of(request).sessions.execute(session, command, caller))

@@ -30,15 +30,14 @@ from holdfast.domain.commands import (
     UndoTurn,
 )
 from holdfast.domain.errors import Conflict, Rejected
-from holdfast.domain.events import decode, session_stream
-from holdfast.domain.events.system import SessionDeleted
+from holdfast.domain.events import session_stream
 from holdfast.domain.why.chapter import why_chapter
 from holdfast.domain.why.session import why
 from holdfast.gateway.context import context
 from holdfast.gateway.export import as_jsonl, as_markdown
 from holdfast.gateway.openapi import Handler, Routes
 from holdfast.gateway.requests import QueryShape, check_profile, find_session, parse_command, parse_query, session_of
-from holdfast.gateway.responses import json_response
+from holdfast.gateway.responses import accepted, json_response
 from holdfast.gateway.state import Gateway, device_of, gateway_of
 from holdfast.schemas.gateway import Statement, Why
 from holdfast.schemas.sessions import (
@@ -52,8 +51,6 @@ from holdfast.schemas.sessions import (
     SessionView,
     TurnView,
 )
-from holdfast.sessions import Caller
-from holdfast.store.contract import Appended
 from holdfast.store.filters import SessionCursor
 from holdfast.store.rows import SessionRow
 
@@ -71,30 +68,13 @@ async def shown(gateway: Gateway, rows: list[SessionRow], request: Request) -> l
     return [msgspec.structs.replace(one, unread=unread[one.id]) if unread.get(one.id) else one for one in shapes]
 
 
-def accepted(session: str, appended: Appended, caller: Caller, *, message: bool = False, warning: str = "") -> Response:
-    """202: it is on disk. A message has an id; whether it became a comment says the stream that it is in, also to a
-    retry that comes when no run works there any more.
-    """
-    prefix = COMMENT if appended.stream.startswith("card/") else ""
-    shape = Accepted(
-        session=session,
-        stream=appended.stream,
-        version=appended.version,
-        seq=appended.seq,
-        input=prefix + caller.key.id if message else None,
-        duplicate=appended.duplicate,
-        warning=warning,
-    )
-    return json_response(shape, status=202)
-
-
 def passed_on(command: type[SessionCommand]) -> Handler:
     """Return a handler that passes a command on to the session."""
 
     async def handler(request: Request) -> Response:
         row = await session_of(request)
         given, caller = await parse_command(request, command, subject=row.id)
-        return accepted(row.id, await gateway_of(request).sessions.execute(row.id, given, caller), caller)
+        return accepted(Accepted, await gateway_of(request).sessions.execute(row.id, given, caller))
 
     return handler
 
@@ -120,11 +100,12 @@ async def create_session(request: Request) -> Response:
     cwd = Path(command.cwd) if command.cwd is not None else Path.home()
     if not is_directory(cwd):
         raise Rejected(f"cwd {str(cwd)!r} is not the absolute path of a directory.")
+    if command.text is not None:
+        caller = caller.replying(input=caller.key.id)
     appended = await gateway.sessions.create(
         command, session=secrets.token_hex(8), profile=profile, cwd=str(cwd), caller=caller
     )
-    session = appended.stream.removeprefix("session/")
-    return accepted(session, appended, caller, message=command.text is not None)
+    return accepted(Accepted, appended)
 
 
 def is_directory(path: Path) -> bool:
@@ -202,13 +183,13 @@ async def send_message(request: Request) -> Response:
     command, caller = await parse_command(request, SendMessage, subject=row.id)
     while (run := await gateway.store.cards.open_run_of(row.id)) is None:
         try:
-            return accepted(row.id, await gateway.sessions.execute(row.id, command, caller), caller, message=True)
+            said = caller.replying(session=row.id, input=caller.key.id)
+            return accepted(Accepted, await gateway.sessions.execute(row.id, command, said))
         except Conflict:
             if not (await gateway.sessions.get(row.id)).run:
                 raise  # else a run began in this very moment
-    return accepted(
-        row.id, await gateway.cards.execute(run.card, CommentCard(text=command.text), caller), caller, message=True
-    )
+    commented = caller.replying(session=row.id, input=COMMENT + caller.key.id)
+    return accepted(Accepted, await gateway.cards.execute(run.card, CommentCard(text=command.text), commented))
 
 
 @routes.command("/v1/sessions/{id}/agent", ChooseAgent)
@@ -222,7 +203,7 @@ async def choose_agent(request: Request) -> Response:
     if command.model:
         gateway.models.check(command.model)
     appended = await gateway.sessions.execute(row.id, command, caller)
-    return accepted(row.id, appended, caller)
+    return accepted(Accepted, appended)
 
 
 @routes.command("/v1/sessions/{id}/fork", ForkSession)
@@ -232,7 +213,7 @@ async def fork_session(request: Request) -> Response:
     row = await session_of(request)
     command, caller = await parse_command(request, ForkSession, subject=row.id)
     appended = await gateway.sessions.fork(row.id, command, session=secrets.token_hex(8), caller=caller)
-    return accepted(appended.stream.removeprefix("session/"), appended, caller)
+    return accepted(Accepted, appended)
 
 
 class ContextQuery(QueryShape, frozen=True):
@@ -266,7 +247,7 @@ async def archive_session(request: Request) -> Response:
     )
     appended = await gateway.sessions.execute(row.id, command, caller, also=what_runs)
     gateway.running_tasks.signal(appended.records)
-    return accepted(row.id, appended, caller)
+    return accepted(Accepted, appended)
 
 
 @routes.command("/v1/sessions/{id}", DeleteSession, method="DELETE")
@@ -277,17 +258,14 @@ async def delete_session(request: Request) -> Response:
     command, caller = await parse_command(request, DeleteSession, subject=id)
     known = await gateway.store.find_command(caller.key)
     if known is not None:  # a retry: there is no session any more that could be found
-        (line,) = (await gateway.store.read(known.stream, after=known.version - 1, limit=1)).lines
-        event = decode(line).event
-        assert isinstance(event, SessionDeleted)
-        return accepted(event.session, known, caller)
+        return accepted(Accepted, known)
     session = (await find_session(gateway, id)).id
     what_runs = partial(
         gateway.running_tasks.chosen_writes, session, command.running, by=caller.by, what="its session was deleted"
     )
-    appended = await gateway.sessions.delete(session, caller, also=what_runs)
+    appended = await gateway.sessions.delete(session, caller.replying(session=session), also=what_runs)
     gateway.running_tasks.signal(appended.records)
-    return accepted(session, appended, caller)
+    return accepted(Accepted, appended)
 
 
 @routes.get("/v1/sessions/{id}/why", Why)

@@ -34,7 +34,7 @@ from holdfast.gateway.requests import (
     session_of,
     task_of,
 )
-from holdfast.gateway.responses import json_response
+from holdfast.gateway.responses import accepted, json_response
 from holdfast.gateway.routes.sessions import CURSOR, PageLimit, SearchQuery, is_directory
 from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.schemas.gateway import Statement, Why
@@ -49,7 +49,6 @@ from holdfast.schemas.tasks import (
     TaskView,
     WriteResult,
 )
-from holdfast.store.contract import Appended
 from holdfast.store.filters import SessionCursor, TaskFilter
 from holdfast.tasks.log import agent_started, command_started
 from holdfast.tasks.plain_text import coloured, whole
@@ -60,19 +59,6 @@ OUTPUT_LIMIT = 1 << 20
 BESIDE = 1 << 14
 """More bytes than that are cleaned beside the loop, which has others to serve."""
 routes = Routes("tasks")
-
-
-def accepted(task: str, appended: Appended, *, session: str = "") -> Response:
-    """202: it is on disk."""
-    shape = TaskAccepted(
-        task=task,
-        session=session,
-        stream=appended.stream,
-        version=appended.version,
-        seq=appended.seq,
-        duplicate=appended.duplicate,
-    )
-    return json_response(shape, status=202)
 
 
 async def _parent(gateway: Gateway, given: str | None) -> str:
@@ -97,8 +83,8 @@ async def start_command(request: Request) -> Response:
         raise Rejected("`until` is the time for the lifetime `until`, and only for that.")
     task, session = secrets.token_hex(8), await _parent(gateway, command.session)
     started = command_started(command, task=task, cwd=_cwd(command.cwd), by=caller.by, session=session)
-    appended = await gateway.tasks.start_command(started, env=command.env, command=caller.key)
-    return accepted(appended.stream.removeprefix("task/"), appended, session=started.session)
+    key = caller.replying(session=started.session).key
+    return accepted(TaskAccepted, await gateway.tasks.start_command(started, env=command.env, command=key))
 
 
 @routes.command("/v1/tasks/agents", StartAgent, TaskAccepted)
@@ -111,9 +97,8 @@ async def start_agent(request: Request) -> Response:
     task = secrets.token_hex(8)
     session = await _parent(gateway, command.session)
     started = agent_started(command, task=task, cwd=_cwd(command.cwd), by=caller.by, session=session)
-    appended = await gateway.agent_tasks.start(started, profile=profile, caller=caller)
-    task = appended.stream.removeprefix("task/")
-    return accepted(task, appended, session=task)
+    said = caller.replying(session=task)  # the session of an agent task has the id of the task
+    return accepted(TaskAccepted, await gateway.agent_tasks.start(started, profile=profile, caller=said))
 
 
 @routes.command("/v1/sessions/{id}/detach", DetachTurn, TaskAccepted)
@@ -122,8 +107,8 @@ async def detach_turn(request: Request) -> Response:
     gateway = gateway_of(request)
     row = await session_of(request)
     _, caller = await parse_command(request, DetachTurn, subject=row.id)
-    appended = await gateway.agent_tasks.background(row.id, task=secrets.token_hex(8), caller=caller)
-    return accepted(appended.stream.removeprefix("task/"), appended, session=row.id)
+    said = caller.replying(session=row.id)
+    return accepted(TaskAccepted, await gateway.agent_tasks.background(row.id, task=secrets.token_hex(8), caller=said))
 
 
 class TaskListQuery(QueryShape, frozen=True):
@@ -297,12 +282,10 @@ async def stop_task(request: Request) -> Response:
     command, caller = await parse_command(request, StopTask, subject=row.id)
     known = await gateway.store.find_command(caller.key)
     if known is not None:
-        return accepted(row.id, known, session=row.worker)
-    reason = "by force" if command.force else ""
-    appended = await gateway.task_queries.stop(
-        row, by=caller.by, reason=reason, force=command.force, command=caller.key
-    )
-    return accepted(row.id, appended, session=row.worker)
+        return accepted(TaskAccepted, known)
+    reason, key = "by force" if command.force else "", caller.replying(task=row.id, session=row.worker).key
+    appended = await gateway.task_queries.stop(row, by=caller.by, reason=reason, force=command.force, command=key)
+    return accepted(TaskAccepted, appended)
 
 
 @routes.command("/v1/tasks/{id:task}/write", WriteTask, WriteResult)
@@ -332,4 +315,4 @@ async def pin_task(request: Request) -> Response:
     row = await task_of(request)
     command, caller = await parse_command(request, PinTask, subject=row.id)
     appended = await gateway.tasks.task_log.pin(row.id, pinned=command.pinned, by=caller.by, command=caller.key)
-    return accepted(row.id, appended)
+    return accepted(TaskAccepted, appended)

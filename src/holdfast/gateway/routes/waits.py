@@ -14,10 +14,10 @@ from holdfast.domain.commands import AnswerWait
 from holdfast.edit_settings import allow_always
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import find_wait, parse_command
-from holdfast.gateway.responses import json_response
-from holdfast.gateway.routes.sessions import accepted
+from holdfast.gateway.responses import accepted, json_response
 from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.schemas.inbox import Inbox, WaitDetail, WaitView
+from holdfast.schemas.sessions import Accepted
 from holdfast.store.rows import TitledWait
 
 SHOWN = 500
@@ -57,7 +57,7 @@ async def answer_wait(request: Request) -> Response:
     warning = ""
     if command.answer.strip() == "always" and row.purpose == "approval":
         warning = await _keep(gateway, (await gateway.sessions.get(row.session)).profile, row.pattern)
-    return accepted(row.session, appended, caller, warning=warning)
+    return accepted(Accepted, appended, warning=warning)
 
 
 async def _keep(gateway: Gateway, profile: str, pattern: str) -> str:

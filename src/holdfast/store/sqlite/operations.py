@@ -137,7 +137,7 @@ class Transaction:
         appended, key = decision.appended, decision.command
         if key is not None:
             row = {"id": key.id, "digest": key.digest, "seq": appended.seq, "stream": appended.stream}
-            self.run("insert_command", row | {"version": appended.version, "at": at})
+            self.run("insert_command", row | {"version": appended.version, "at": at, "reply": key.reply})
         if appended.lease is not None:
             self.grant(appended.lease, holder)
         for new in decision.events:

@@ -32,7 +32,8 @@ CREATE TABLE commands (
     seq INTEGER NOT NULL,
     stream TEXT NOT NULL,
     version INTEGER NOT NULL,
-    at INTEGER NOT NULL
+    at INTEGER NOT NULL,
+    reply TEXT NOT NULL DEFAULT '{}'
 ) WITHOUT ROWID;
 
 -- Projection: one row per session. `failed_turn` is its last turn if that failed and no person has dealt with it, else 0.

@@ -34,11 +34,12 @@ SELECT at FROM deleted WHERE stream = :stream;
 
 -- name: find_command
 -- The first acceptance of a command id.
-SELECT digest, stream, version, seq FROM commands WHERE id = :id;
+SELECT digest, stream, version, seq, reply FROM commands WHERE id = :id;
 
 -- name: insert_command
 -- Remember that this command was accepted, in the transaction of its events.
-INSERT INTO commands (id, digest, seq, stream, version, at) VALUES (:id, :digest, :seq, :stream, :version, :at);
+INSERT INTO commands (id, digest, seq, stream, version, at, reply)
+VALUES (:id, :digest, :seq, :stream, :version, :at, :reply);
 
 -- name: last_token
 -- The last fencing token that was given out.
