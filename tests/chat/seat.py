@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import os
+import select
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import pexpect  # type: ignore[import-untyped]
 
 from tests.chat.emulator import Emulator
-from tests.cli.commandline import PROGRAM, CommandLine
+from tests.cli.commandline import CommandLine
+from tests.e2e.nursery import Child
 from tests.eventually import PATIENCE
 
 PROMPT = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
@@ -21,21 +22,24 @@ CTRL_C, CTRL_D, ALT_ENTER, UP = "\x03", "\x04", "\x1b\r", "\x1b[A"
 class Seat:
     """Types, and looks at the screen."""
 
-    def __init__(self, child: Any, columns: int, rows: int) -> None:
-        self.child = child
+    def __init__(self, child: Child, terminal: int, columns: int, rows: int) -> None:
+        self._child = child
+        self._terminal = terminal
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.emulator = Emulator(columns, rows)
         self.raw = ""
 
     def type(self, text: str) -> None:
-        self.child.send(text)
+        os.write(self._terminal, text.encode())
 
     def enter(self, text: str) -> None:
-        self.child.send(f"{text}\r")
+        self.type(f"{text}\r")
 
     def look(self) -> str:
         """Everything that was ever shown and still stands, above and on the screen."""
-        with contextlib.suppress(pexpect.TIMEOUT, pexpect.EOF):
-            while piece := self.child.read_nonblocking(65_536, timeout=0.02):
+        with contextlib.suppress(OSError):  # a terminal that the chat has left is an error to read from
+            while select.select([self._terminal], [], [], 0.02)[0]:
+                piece = self._decoder.decode(os.read(self._terminal, 65_536))
                 self.raw += piece
                 self.emulator.feed(piece)
         return self.emulator.text
@@ -66,19 +70,25 @@ class Seat:
 
     def ended(self, code: int = 0) -> str:
         deadline = time.monotonic() + PATIENCE
-        while self.child.isalive():
+        while self._child.poll() is None:
             self.look()
             assert time.monotonic() < deadline, self.emulator.text
         shown = self.look()
-        self.child.close()
-        assert self.child.exitstatus == code, shown
+        assert self._child.returncode == code, shown
         return shown
 
     def hang_up(self) -> None:
         """The terminal is closed, as by the window's button; the chat ends by itself."""
-        self.child.ptyproc.fileobj.close()
-        self.child.ptyproc.wait()
-        assert self.child.ptyproc.exitstatus == 0
+        os.close(self._terminal)
+        self._terminal = -1
+        assert self._child.wait(PATIENCE) == 0
+
+    def close(self) -> None:
+        if self._child.poll() is None:
+            self._child.kill()
+            self._child.wait(PATIENCE)
+        if self._terminal >= 0:
+            os.close(self._terminal)
 
     @property
     def conversation(self) -> str:
@@ -91,19 +101,9 @@ def sit_down(
     cli: CommandLine, *arguments: str, cwd: Path | None = None, columns: int = 80, rows: int = 40, **env: str
 ) -> Iterator[Seat]:
     """Start the chat on a terminal of its own."""
-    child = pexpect.spawn(
-        PROGRAM[0],
-        [*PROGRAM[1:], *arguments],
-        cwd=str(cwd) if cwd is not None else None,
-        env=cli.environment(**{"TERM": "xterm-256color"} | env),
-        dimensions=(rows, columns),
-        encoding="utf-8",
-        codec_errors="replace",
-        timeout=PATIENCE,
-        echo=False,
-    )
-    child.delaybeforesend = None
+    child, terminal = cli.show(*arguments, cwd=cwd, columns=columns, rows=rows, echo=False, env=env)
+    seat = Seat(child, terminal, columns, rows)
     try:
-        yield Seat(child, columns, rows)
+        yield seat
     finally:
-        child.close(force=True)
+        seat.close()

@@ -14,13 +14,13 @@ import subprocess
 import sys
 import termios
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import holdfast
 from tests.e2e.gateway import until
-from tests.e2e.nursery import cli_nursery
+from tests.e2e.nursery import Child, cli_nursery
 from tests.eventually import PATIENCE
 
 PROGRAM = [sys.executable, "-m", "holdfast"]
@@ -37,7 +37,7 @@ class CommandLine:
     def environment(self, **more: str) -> dict[str, str]:
         private = ("HOLDFAST_HOME", "NO_COLOR", "COLUMNS", "LINES", "LC_ALL", "PYTHONDONTWRITEBYTECODE")
         kept = {name: value for name, value in os.environ.items() if name not in private}
-        ours = {"HOLDFAST_HOME": str(self.home), "LANG": "C.UTF-8", "TERM": "xterm"}
+        ours = {"HOLDFAST_HOME": str(self.home), "LANG": "C.UTF-8", "TERM": "xterm-256color"}
         return kept | ours | more
 
     def __call__(
@@ -87,10 +87,33 @@ class CommandLine:
             env=self.environment(**env),
         )
 
+    def show(
+        self,
+        *arguments: str,
+        cwd: Path | None = None,
+        columns: int = 80,
+        rows: int = 40,
+        echo: bool = True,
+        env: Mapping[str, str],
+    ) -> tuple[Child, int]:
+        """Start it on a pseudo-terminal, and return our end too; anew, unless the environment is the usual one."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        if not echo:
+            mode = termios.tcgetattr(theirs)
+            mode[3] &= ~termios.ECHO
+            termios.tcsetattr(theirs, termios.TCSANOW, mode)
+        command = [*PROGRAM[1:], *arguments] if env else [str(SCRIPT), *arguments]
+        environment = self.environment(**env)
+        nursery, terminal = cli_nursery(), os.ttyname(theirs)
+        child = nursery.show(command, terminal=terminal, env=environment, cwd=cwd, anew=bool(env))
+        os.close(theirs)
+        return child, ours
+
     @contextlib.contextmanager
     def terminal(self, *arguments: str, columns: int = 80, **env: str) -> Iterator[Terminal]:
         """The command on a terminal of that width."""
-        terminal = Terminal([*PROGRAM, *arguments], self.environment(**env), columns)
+        terminal = Terminal(self.show(*arguments, columns=columns, env=env))
         try:
             yield terminal
         finally:
@@ -100,13 +123,8 @@ class CommandLine:
 class Terminal:
     """A command on a pseudo-terminal; what it wrote so far is in `raw`."""
 
-    def __init__(self, command: list[str], env: dict[str, str], columns: int) -> None:
-        self._ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        self.process = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True
-        )
-        os.close(theirs)
+    def __init__(self, shown: tuple[Child, int]) -> None:
+        self.process, self._ours = shown
         self._bytes = b""
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

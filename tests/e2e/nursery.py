@@ -9,6 +9,7 @@ script, `reap` tells how a dead child ended. A child is a process like any other
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import gc
 import importlib
@@ -22,6 +23,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 from pathlib import Path
@@ -106,6 +108,13 @@ class Nursery:
                 raise
             return code, files[1].read_bytes(), files[2].read_bytes()
 
+    def show(
+        self, arguments: list[str], *, terminal: str, env: dict[str, str], cwd: Path | None = None, anew: bool = False
+    ) -> Child:
+        """Run a script on a terminal that is its own; or start the interpreter anew, with these arguments."""
+        request: dict[str, object] = {"spawn": arguments, "terminal": terminal, "env": env, "anew": anew}
+        return Child(self, self.ask(request | {"cwd": str(cwd or Path.cwd())})["pid"])
+
     def ask(self, request: dict[str, object]) -> dict[str, Any]:
         with self._lock:
             self._socket.sendall(json.dumps(request).encode() + b"\n")
@@ -187,20 +196,31 @@ def _answer(request: dict[str, Any], sockets: list[socket.socket]) -> dict[str, 
     if "reap" in request:
         _, status = os.waitpid(request["reap"], 0)
         return {"code": os.waitstatus_to_exitcode(status)}
+    # opened before the answer, so that the client may close it
+    terminal = os.open(request["terminal"], os.O_RDWR | os.O_NOCTTY) if "terminal" in request else None
     pid = os.fork()
     if pid == 0:
         for one in sockets:
             one.close()
-        _run(request["spawn"], request["stdio"], request.get("env"), request.get("cwd", "."))
+        if terminal is not None:
+            os.setsid()
+            fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+        _run(request, terminal)
+    if terminal is not None:
+        os.close(terminal)
     return {"pid": pid}
 
 
-def _run(arguments: list[str], stdio: list[str], env: dict[str, str] | None, cwd: str) -> None:
+def _run(request: dict[str, Any], terminal: int | None) -> None:
+    arguments, env = request["spawn"], request.get("env")
     flags = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    for target, (path, flag) in enumerate(zip(stdio, flags, strict=True)):
-        file = os.open(path, flag, 0o600)
+    for target, flag in enumerate(flags):
+        file = terminal if terminal is not None else os.open(request["stdio"][target], flag, 0o600)
         os.dup2(file, target)
-        os.close(file)
+    os.closerange(3, 64)
+    os.chdir(request.get("cwd", "."))
+    if request.get("anew"):
+        os.execve(sys.executable, [sys.executable, *arguments], request["env"])
     if env is not None:
         os.environ.clear()
         os.environ.update(env)
@@ -209,7 +229,6 @@ def _run(arguments: list[str], stdio: list[str], env: dict[str, str] | None, cwd
             os.fdopen(1, "w"),
             os.fdopen(2, "w", errors="backslashreplace"),
         )
-    os.chdir(cwd)
     code = 1
     try:
         sys.argv = arguments
