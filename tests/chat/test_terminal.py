@@ -232,7 +232,7 @@ def test_a_gateway_that_is_stopped_for_good_loses_nothing(gateway: GatewayProces
         seat.enter("say two")
         seat.until("not sent yet say two")
         seat.enter("/why")
-        seat.until("No gateway is running in ", "\n\nnot sent yet say two")
+        seat.until("No gateway is running in", "\n\nnot sent yet say two")  # a long path begins a line of its own
         shown = seat.leave()
         assert "not sent: say two\n1 message could not be sent: no gateway answered." in shown
 

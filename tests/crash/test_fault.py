@@ -21,7 +21,7 @@ from tests.store.rebuilt import check_integrity, check_projections
 from tests.zygote import Life, Zygote
 
 SOURCE = Path(__file__).with_name("fault.c")
-AT_ONCE = 8
+AT_ONCE = 4
 
 
 @pytest.fixture(scope="module")
