@@ -264,21 +264,29 @@ def test_a_session_that_waited_can_be_forked(running: Running) -> None:
     assert kinds(gateway.events(fork))[1:] == [*kinds(gateway.events(session))[1:], "ResetPolicySet"]
 
 
+def rewrite(path: Path, text: str) -> None:
+    """At once: whoever reads it in the middle of a plain write would take half of it for the whole."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(text)
+    draft.chmod(0o600)
+    draft.replace(path)
+
+
 def test_settings_are_read_anew_and_an_error_keeps_the_last_good_ones(tmp_path: Path, server: Loopback) -> None:
     with gateway_for(tmp_path, server) as gateway:
         gateway.start()
         config = gateway.home / "config.toml"
         good = config.read_text()
-        config.write_text(good + '\n[profiles.other]\nmodel = "demo"\n')
+        rewrite(config, good + '\n[profiles.other]\nmodel = "demo"\n')
         names = [profile["name"] for profile in gateway.get("/v1/profiles")["profiles"]]
         assert "other" in names
-        config.write_text(good + '\n[profiles.other]\nmodle = "demo"\n')
+        rewrite(config, good + '\n[profiles.other]\nmodle = "demo"\n')
         found = gateway.get("/v1/profiles")
         assert "modle" in found["problem"]
         assert "other" in [profile["name"] for profile in found["profiles"]]
         session = gateway.create("say hi", cwd=tmp_path / "work")
         gateway.command("POST", f"/v1/sessions/{session}/agent", {"profile": "other"})
-        config.write_text(good)
+        rewrite(config, good)
         gateway.send(session, "say hi")
         records = gateway.until_rest(session)
     assert of_kind(records, "TurnFinished")[-1]["problem"]["code"] == "unknown_profile"
