@@ -17,8 +17,9 @@ from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import Record
 from holdfast.domain.events.chapter import SummaryWritten
-from holdfast.domain.events.session import InputMode, ModelInterrupted, ModelRequested, ToolCallFinished
+from holdfast.domain.events.session import ModelInterrupted, ModelRequested, ToolCallFinished
 from holdfast.domain.history import UserMessage
+from holdfast.domain.inputs import InputMode
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 
 from holdfast.domain.errors import Unavailable
-from holdfast.domain.events.session import InputMode, ModelRequested
+from holdfast.domain.events.session import ModelRequested
+from holdfast.domain.inputs import InputMode
 from tests.eventually import eventually
 from tests.runtime.rig import STREAM, Rig, call, seen
 from tests.zygote import tell

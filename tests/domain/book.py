@@ -9,7 +9,6 @@ from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
     CallOutcome,
     Effect,
-    InputMode,
     InputsJoined,
     ModelFailed,
     ModelInterrupted,
@@ -20,6 +19,7 @@ from holdfast.domain.events.session import (
     TurnStarted,
     TurnSuspended,
 )
+from holdfast.domain.inputs import InputMode
 from holdfast.domain.next_step import Begin, CallModel, Finish, Join, Partial, Step, TurnLimits, closing_events
 from holdfast.domain.resume import pick_up
 from holdfast.domain.session import Session, SessionActivity

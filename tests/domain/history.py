@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from holdfast.domain.events import Record
 from holdfast.domain.events.session import (
-    InputMode,
     InputReceived,
     InputsJoined,
     ModelFailed,
@@ -29,6 +28,7 @@ from holdfast.domain.events.session import (
     WaitAnswered,
     WaitOpened,
 )
+from holdfast.domain.inputs import InputMode
 
 
 @dataclass(slots=True)

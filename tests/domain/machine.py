@@ -44,7 +44,6 @@ from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
     CallOutcome,
     Effect,
-    InputMode,
     InputReceived,
     InputsJoined,
     ModelFailed,
@@ -56,6 +55,7 @@ from holdfast.domain.events.session import (
     TurnStarted,
     WaitAnswered,
 )
+from holdfast.domain.inputs import InputMode
 from holdfast.domain.next_step import (
     Ask,
     Begin,

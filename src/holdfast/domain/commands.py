@@ -13,8 +13,8 @@ import msgspec
 from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateCard
 from holdfast.domain.command import TEXT_LIMIT, Command, InputId, Name, Path, Text, Title
 from holdfast.domain.events.chapter import ResetPolicy
-from holdfast.domain.events.session import InputMode
 from holdfast.domain.events.task import Lifetime, TaskOutcome
+from holdfast.domain.inputs import InputMode
 
 WhatRuns = Literal["keep", "stop"]
 

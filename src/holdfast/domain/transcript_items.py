@@ -32,9 +32,7 @@ from holdfast.domain.events.session import (
     AgentChosen,
     FailureDismissed,
     FinishReason,
-    InputMode,
     InputRevised,
-    InputSource,
     ModelFailed,
     ModelInterrupted,
     ModelResponded,
@@ -55,6 +53,7 @@ from holdfast.domain.events.session import (
     TurnSuspended,
     TurnUndone,
 )
+from holdfast.domain.inputs import InputMode, InputSource
 
 INTERRUPTED = "it was interrupted"
 LENGTH_LIMIT = "the model's length limit"

@@ -9,7 +9,7 @@ from holdfast.domain.session import Session
 from holdfast.models.model import ToolSpec
 from holdfast.runtime.agent import Agent
 from holdfast.runtime.prompt import model_request
-from holdfast.schemas.sessions import ContextMessage, ModelContext
+from holdfast.schemas.context import ContextMessage, ModelContext
 
 CHARACTERS_A_TOKEN = 4
 

@@ -1,4 +1,4 @@
-"""Sessions on the wire: lists, details, events, search, what the model sees."""
+"""Sessions on the wire: lists, details, search."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.command import Text
-from holdfast.domain.context_limits import LimitSource
-from holdfast.domain.events import Record
-from holdfast.domain.events.session import InputMode, InputSource
+from holdfast.domain.inputs import InputMode, InputSource
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,25 +98,6 @@ class QueueEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     place: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
 
 
-class EventPage(msgspec.Struct, frozen=True):
-    """Records after a cursor; ask again with the new one while there are more."""
-
-    events: list[Record]
-    cursor: int
-    more: bool
-
-
-class Delta(msgspec.Struct, frozen=True):
-    """A piece of an answer that is still being spoken: a frame, not a fact."""
-
-    turn: int
-    step: int
-    offset: int
-    text: str
-    thinking_offset: int
-    thinking: str
-
-
 class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     """A place where a text was found."""
 
@@ -134,41 +113,3 @@ class SearchPage(msgspec.Struct, frozen=True):
     """What a search found, newest first."""
 
     hits: list[SearchHit]
-
-
-class ContextMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message as the model sees it."""
-
-    role: str
-    turn: int
-    text: str
-    characters: int
-
-
-class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model sees, and about how large it is."""
-
-    model: str
-    instructions: str
-    tools: list[str]
-    messages: list[ContextMessage]
-    characters: int
-    tokens: int
-    """As the model counted at its last answer, and about what came since; before it, a quarter of the characters."""
-    used: int
-    """The same number."""
-    counted: bool = True
-    """Whether the model has counted them; otherwise it is an estimate."""
-    threshold: int
-    """Past so many it is made shorter; 0 is never."""
-    limit: int
-    """What does not fit; 0 is nothing."""
-    limit_source: LimitSource
-    """Who says so: `config`, the `window` of the model with room for its answer, or nobody, which is `default`."""
-    chapter: int
-    covers: int
-    """A summary stands in the place of the turns up to this one; 0 is none."""
-    summary: str | None
-    """`model`, or `digest` while there is no better one."""
-    window: int | None
-    """How many tokens the model can see at once; null when nobody knows."""

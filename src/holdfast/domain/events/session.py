@@ -14,15 +14,12 @@ from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.chapter import ChapterEvent
 from holdfast.domain.events.parts import Call, Event, Grant, Origin, Rights, ShownArgument, Started, Usage
 from holdfast.domain.events.problem import Problem
+from holdfast.domain.inputs import InputMode, InputSource
 
-InputMode = Literal["queue", "steer", "interrupt"]
 Outcome = Literal["done", "failed", "stopped"]
 CallOutcome = Literal["done", "failed", "unknown"]
 Purpose = Literal["resume", "question", "approval", "retry", "compaction"]
 Effect = Literal["pure", "idempotent", "keyed", "unsafe"]
-InputSource = Literal["message", "comment", "task", "run", "reminder"]
-"""A person's message, a comment on the card that is worked on, the end of a task, the first words of a run, or the
-question whether its card is done."""
 FinishReason = Literal["stop", "length", "tool_calls", "other"]
 Interruption = Literal["shutdown", "crash", "node_lost"]
 

@@ -16,15 +16,8 @@ from holdfast.gateway.requests import QueryShape, by_whom, parse_query
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.lifecycle.doctor import examine
-from holdfast.schemas.gateway import (
-    Findings,
-    HealthFinding,
-    Overview,
-    RetentionEffect,
-    RetentionSessions,
-    RetentionView,
-    WorkSlot,
-)
+from holdfast.schemas.gateway import Findings, HealthFinding, RetentionEffect, RetentionSessions, RetentionView
+from holdfast.schemas.overview import Overview, WorkSlot
 from holdfast.store.rows import SessionRow
 from holdfast.tasks.prune import Prunable
 

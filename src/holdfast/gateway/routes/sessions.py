@@ -39,10 +39,10 @@ from holdfast.gateway.openapi import Handler, Routes
 from holdfast.gateway.requests import QueryShape, check_profile, find_session, parse_command, parse_query, session_of
 from holdfast.gateway.responses import accepted, json_response
 from holdfast.gateway.state import Gateway, device_of, gateway_of
+from holdfast.schemas.context import ModelContext
 from holdfast.schemas.gateway import Statement, Why
 from holdfast.schemas.sessions import (
     Accepted,
-    ModelContext,
     QueuedMessage,
     SearchHit,
     SearchPage,
