@@ -1,4 +1,4 @@
-"""Quick because it imports little: click and a handful of the standard library."""
+"""Quick because it imports little: click, msgspec and a handful of the standard library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.cli.root import SECTIONS, root
 from tests.cli.commandline import CommandLine
 from tests.eventually import PATIENCE
 
-HEAVY = {"starlette", "pydantic", "httpx", "msgspec", "asyncio", "rich", "uvicorn", "sqlite3", "ssl"}
+HEAVY = {"starlette", "pydantic", "httpx", "asyncio", "rich", "uvicorn", "sqlite3", "ssl"}
 HEAVY |= {"http", "email", "urllib.request", "logging", "subprocess", "holdfast.store"}
 HEAVY |= {"holdfast.domain.events", "holdfast.domain.commands"}
 HEAVY |= {"holdfast.runtime", "holdfast.gateway", "holdfast.lifecycle", "holdfast.app"}

@@ -53,7 +53,7 @@ class Cli:
         """The client of the home's gateway, whether it runs or not."""
         from holdfast.client.client import Client
 
-        return Client(self.home, user_agent=f"holdfast-cli/{__version__}")
+        return Client(self.home, user_agent=f"holdfast-cli/{__version__}", patience=0)
 
     def start_gateway(self) -> Address:
         """Start a gateway in the background when none runs, and say so."""

@@ -1,16 +1,116 @@
-"""The client: what can be asked of a gateway, typed."""
+"""The client: all that can be asked of a gateway and told to it, typed.
+
+It may be used from several threads. From asyncio: `await asyncio.to_thread(client.sessions)` keeps the types, and
+`aio.py` has the one thing that needs more, an iterator such as `follow`.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from holdfast import __version__
-from holdfast.client.http import HttpClient
-from holdfast.config import Home
+from holdfast.client.cards import CardMethods
+from holdfast.client.events import StreamItem, follow_events, follow_records
+from holdfast.client.http import Address, quote
+from holdfast.client.lenient import decode_record
+from holdfast.client.reconnect import PATIENCE_SECONDS
+from holdfast.client.sessions import SessionMethods
+from holdfast.client.tasks import TaskMethods
+from holdfast.config import Home, find_home
+from holdfast.schemas.gateway import ModelList, ProfileList, Status, Why
+
+if TYPE_CHECKING:
+    from holdfast.client.turn import TurnResult
+    from holdfast.domain.events import Record
+    from holdfast.schemas.inbox import Inbox, WaitDetail
+    from holdfast.schemas.sessions import Accepted
 
 USER_AGENT = f"holdfast-python/{__version__}"
+PAGE = 1_000
 
 
-class Client(HttpClient):
-    """A client of the gateway of a home."""
+class Client(SessionMethods, TaskMethods, CardMethods):
+    """A client of the gateway of a home, by default `$HOLDFAST_HOME` or `~/.holdfast`.
 
-    def __init__(self, home: Home, *, user_agent: str = USER_AGENT) -> None:
-        super().__init__(home, user_agent=user_agent)
+    `patience`: for how many seconds a gateway that went away is waited for.
+    """
+
+    def __init__(
+        self,
+        home: Home | Path | str | None = None,
+        *,
+        user_agent: str = USER_AGENT,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
+        if not isinstance(home, Home):
+            home = find_home(str(home) if home is not None else None)
+        super().__init__(home, user_agent=user_agent, patience=patience)
+
+    def start_gateway(self) -> Address:
+        """Start a gateway in the background, unless one runs."""
+        from holdfast.client.launch import ensure
+
+        return ensure(self).address
+
+    # --- a session as it happens ------------------------------------------------------------------
+
+    def follow(self, session: str, *, after: int = 0, closed: threading.Event | None = None) -> Iterator[StreamItem]:
+        """Every event after a version, then whatever comes, over restarts of the gateway, until `closed` is set.
+
+        Nothing comes twice and nothing is left out but events of kinds that only a newer gateway knows.
+        """
+        return follow_events(follow_records(self, quote(session), after=after, patience=self.patience, closed=closed))
+
+    def events(self, session: str, *, after: int = 0) -> Iterator[Record]:
+        """The events of a session that are stored now."""
+        more = True
+        while more:
+            page = self.get(f"/v1/sessions/{quote(session)}/events", after=after, limit=PAGE)
+            yield from (record for found in page["events"] if (record := decode_record(found)) is not None)
+            after, more = page["cursor"], page["more"]
+
+    def run(self, text: str, *, profile: str | None = None, cwd: str | None = None) -> TurnResult:
+        """Begin a session with a message and wait for the end of its turn."""
+        return self.wait_for_turn(self.create(text, profile=profile, cwd=cwd))
+
+    def wait_for_turn(self, accepted: Accepted) -> TurnResult:
+        """Wait for the end of the turn that takes a message which was accepted."""
+        from holdfast.client.turn import turn_of
+
+        after = accepted.version if accepted.stream.startswith("session/") else 0  # else it is a comment on a card
+        return turn_of(accepted.session, accepted.input or "", self.follow(accepted.session, after=after))
+
+    # --- the gateway ------------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        """The gateway about itself."""
+        return self.read(Status, "/v1/status")
+
+    def inbox(self) -> Inbox:
+        """Everything that waits for a person."""
+        from holdfast.schemas.inbox import Inbox
+
+        return self.read(Inbox, "/v1/inbox")
+
+    def wait(self, id: str) -> WaitDetail:
+        """What a turn waits for, with all of the call that it is about."""
+        from holdfast.schemas.inbox import WaitDetail
+
+        return self.read(WaitDetail, f"/v1/inbox/{quote(id)}")
+
+    def why(self, *, session: str = "", task: str = "", card: str = "") -> Why:
+        """What something does or waits for, for how long and at whose request; by default everything at work."""
+        kinds = {"sessions": session, "tasks": task, "cards": card}
+        target = next((f"/v1/{kind}/{quote(id)}/why" for kind, id in kinds.items() if id), "/v1/why")
+        return self.read(Why, target)
+
+    def profiles(self) -> ProfileList:
+        """The agents that a session can have."""
+        return self.read(ProfileList, "/v1/profiles")
+
+    def models(self) -> ModelList:
+        """What was detected on this machine."""
+        return self.read(ModelList, "/v1/models")

@@ -10,15 +10,36 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from holdfast.client.errors import ConnectionLost, UnexpectedResponse
 from holdfast.client.http import HttpClient, Json, Row
 from holdfast.client.reconnect import PATIENCE_SECONDS, UNREACHABLE, Disconnected, Reconnect, Reconnected
 
+if TYPE_CHECKING:
+    from holdfast.domain.events import AnyEvent, Record
+
+
+@dataclass(frozen=True, slots=True)
+class EventReceived:
+    """An event, with the record that says when and where."""
+
+    record: Record
+
+    @property
+    def event(self) -> AnyEvent:
+        """What happened."""
+        return self.record.event
+
+    @property
+    def version(self) -> int:
+        """Its place in the session: the cursor to go on after it."""
+        return self.record.version
+
 
 @dataclass(frozen=True, slots=True)
 class RecordReceived:
-    """A record of the log, as it was sent."""
+    """A record of the log as it was sent, for those who pass it on."""
 
     record: Json
 
@@ -42,7 +63,19 @@ class TextDelta:
     thinking: str = ""
 
 
+StreamItem = EventReceived | TextDelta | Disconnected | Reconnected
 RecordItem = RecordReceived | TextDelta | Disconnected | Reconnected
+
+
+def follow_events(items: Iterator[RecordItem]) -> Iterator[StreamItem]:
+    """The items with typed events. Kinds that this version does not know are skipped; the cursor moves all the same."""
+    from holdfast.client.lenient import decode_record
+
+    for item in items:
+        if not isinstance(item, RecordReceived):
+            yield item
+        elif (record := decode_record(item.record)) is not None:
+            yield EventReceived(record)
 
 
 def follow_records(

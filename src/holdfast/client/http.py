@@ -25,7 +25,7 @@ from holdfast.client.errors import (
     OtherVersion,
     UnexpectedResponse,
 )
-from holdfast.client.transport import Connection, Request, Response
+from holdfast.client.transport import ClientConnection, Request, Response
 from holdfast.config import Home
 
 Json = dict[str, Any]
@@ -181,6 +181,20 @@ class HttpClient:
         seconds: float = REQUEST_SECONDS,
     ) -> Json:
         """Give a command. A retry after a cut carries the same id, so it is carried out once."""
+        response = parsed(self.command_body(method, target, body, id=id, seconds=seconds))
+        assert isinstance(response, dict)
+        return response
+
+    def command_body(
+        self,
+        method: str,
+        target: str,
+        body: Json | None = None,
+        *,
+        id: str | None = None,
+        seconds: float = REQUEST_SECONDS,
+    ) -> bytes:
+        """Give a command; the bytes of the response."""
         headers = {"Idempotency-Key": id or new_id()}
         data = b""
         if body is not None:
@@ -189,7 +203,7 @@ class HttpClient:
         lost: ConnectionLost | None = None
         for tries_left in reversed(range(TRIES)):
             try:
-                response = parsed(self._ask(Request(method, target, headers, data), seconds))
+                return self._ask(Request(method, target, headers, data), seconds)
             except GatewayNotAnswering:
                 raise  # again it would not answer either
             except ConnectionLost as error:
@@ -201,9 +215,6 @@ class HttpClient:
                 if lost is not None:  # it may have arrived before the gateway went away
                     raise lost from None
                 raise
-            else:
-                assert isinstance(response, dict)
-                return response
         raise AssertionError
 
     def _ask(self, request: Request, seconds: float = REQUEST_SECONDS) -> bytes:
@@ -236,7 +247,7 @@ class HttpClient:
             **request.headers,
         }
         try:
-            with Connection(address.host, address.port, timeout=timeout) as connection:
+            with ClientConnection(address.host, address.port, timeout=timeout) as connection:
                 asked = Request(request.method, request.target, headers, request.body)
                 response = connection.send(asked, silent=silent)
                 self._check(response)
@@ -282,7 +293,7 @@ class HttpClient:
 def _probe(address: Address) -> Literal["healthy", "silent", "gone"]:
     """Ask for its health; gone: nobody listens there, or somebody else does."""
     try:
-        with Connection(address.host, address.port, timeout=HEALTH_SECONDS) as connection:
+        with ClientConnection(address.host, address.port, timeout=HEALTH_SECONDS) as connection:
             response = connection.send(Request("GET", "/healthz", {}))
             found = json.loads(response.body())
     except TimeoutError:
@@ -302,5 +313,9 @@ def _error_of(body: bytes) -> tuple[str, str]:
 
 
 def _query(query: Mapping[str, object]) -> str:
-    pairs = [f"{name}={quote(str(value))}" for name, value in query.items() if value is not None]
+    pairs = [f"{name}={quote(_text(value))}" for name, value in query.items() if value is not None]
     return "?" + "&".join(pairs) if pairs else ""
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

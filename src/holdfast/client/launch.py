@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 
@@ -56,7 +57,7 @@ def ensure(client: HttpClient) -> RunningGateway:
     return start(client)
 
 
-def start(client: HttpClient, *, port: int | None = None) -> RunningGateway:
+def start(client: HttpClient, *, port: int | None = None, seconds: float = START_SECONDS) -> RunningGateway:
     """Start a gateway in the background and wait until one answers."""
     if in_task():
         raise StartFailed(
@@ -68,7 +69,7 @@ def start(client: HttpClient, *, port: int | None = None) -> RunningGateway:
     child = _spawn(client.home, port, umask)
     address: Address | None = None
     try:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             address = client.healthy()
             if address is not None:
@@ -79,9 +80,11 @@ def start(client: HttpClient, *, port: int | None = None) -> RunningGateway:
             elif code not in (None, CONFLICT_EXIT):
                 raise _failed(client.home, log_from, f"it ended with exit code {code}", exit_code=code)
             time.sleep(POLL_SECONDS)
-        raise _failed(client.home, log_from, f"it did not answer within {START_SECONDS:.0f} s")
+        raise _failed(client.home, log_from, f"it did not answer within {seconds:.0f} s")
     finally:
-        if address is None or address.pid != child.pid:
+        if address is not None and address.pid == child.pid:
+            threading.Thread(target=child.wait, daemon=True).start()  # while we live, it does not become a zombie
+        else:
             _end(child)  # another gateway was quicker, or this one never answered: nobody will use it
 
 

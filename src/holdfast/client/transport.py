@@ -64,7 +64,7 @@ class Response:
             yield self._stream.read()
 
 
-class Connection:
+class ClientConnection:
     """One request and its answer; a context manager, because an answer may be followed for long."""
 
     def __init__(self, host: str, port: int, *, timeout: float) -> None:
@@ -78,7 +78,7 @@ class Connection:
             raise
         self._stream = self._socket.makefile("rb")
 
-    def __enter__(self) -> Connection:
+    def __enter__(self) -> ClientConnection:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from holdfast.client.transport import Connection, ProtocolError, Request
+from holdfast.client.transport import ClientConnection, ProtocolError, Request
 from tests.eventually import PATIENCE
 
 GOOD = {
@@ -30,7 +30,7 @@ BAD = {
 
 
 @contextmanager
-def answering(data: bytes) -> Iterator[Connection]:
+def answering(data: bytes) -> Iterator[ClientConnection]:
     """A connection to somebody who says this, whatever is asked."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -42,7 +42,7 @@ def answering(data: bytes) -> Iterator[Connection]:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        with Connection("127.0.0.1", server.getsockname()[1], timeout=PATIENCE) as connection:
+        with ClientConnection("127.0.0.1", server.getsockname()[1], timeout=PATIENCE) as connection:
             yield connection
         thread.join()
 

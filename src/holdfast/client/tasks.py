@@ -1,0 +1,155 @@
+"""Tasks: commands and agents in the background, and their output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.client.http import quote
+from holdfast.client.lenient import decode
+from holdfast.client.output import OutputItem, OutputPiece, follow_output, stored_output
+from holdfast.client.typed import TypedClient
+from holdfast.schemas.tasks import OutputHits, PruneResult, TaskAccepted, TaskPage, TaskView, WriteResult
+
+if TYPE_CHECKING:
+    from holdfast.domain.events.task import Lifetime, TaskOutcome
+
+WAIT_SECONDS = 20
+
+
+class TaskMethods(TypedClient):
+    """What can be asked and told about tasks. Ids may be shortened to a unique prefix of 4 characters."""
+
+    def tasks(
+        self,
+        *,
+        state: str = "",
+        kind: str = "",
+        session: str = "",
+        text: str = "",
+        foreground: bool = False,
+        limit: int = 50,
+        before: str = "",
+    ) -> TaskPage:
+        """A page of all tasks, newest first; with `foreground` also commands that a turn waits or waited for."""
+        return self.read(
+            TaskPage,
+            "/v1/tasks",
+            state=state or None,
+            kind=kind or None,
+            session=session or None,
+            text=text or None,
+            all=foreground,
+            limit=limit,
+            before=before or None,
+        )
+
+    def task(self, id: str) -> TaskView:
+        """One task."""
+        return self.read(TaskView, _path(id))
+
+    def start_command(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        name: str | None = None,
+        env: dict[str, str] | None = None,
+        session: str | None = None,
+        lifetime: Lifetime = "persist",
+        stdin: bool = False,
+    ) -> TaskAccepted:
+        """Run a command that outlives the gateway: a text for the shell, or its words."""
+        words = None if isinstance(command, str) else list(command)
+        return self.post(
+            TaskAccepted,
+            "/v1/tasks",
+            shell=command if words is None else None,
+            argv=words,
+            cwd=cwd,
+            name=name,
+            env=env,
+            session=session,
+            lifetime=lifetime,
+            stdin=stdin,
+        )
+
+    def start_agent(
+        self,
+        prompt: str,
+        *,
+        profile: str | None = None,
+        cwd: str | None = None,
+        title: str | None = None,
+        session: str | None = None,
+    ) -> TaskAccepted:
+        """Let an agent work on something in the background, in a session of its own that has the task's id."""
+        return self.post(
+            TaskAccepted,
+            "/v1/tasks/agents",
+            prompt=prompt,
+            profile=profile,
+            cwd=cwd,
+            title=title,
+            session=session,
+        )
+
+    def task_output(self, id: str, *, raw: bool = False, offset: int = 0, tail: int = 0) -> Iterator[OutputPiece]:
+        """The output so far, from an offset on or the last lines: clean text, or the bytes as they were written."""
+        return stored_output(self, quote(id), raw=raw, offset=offset, tail=tail)
+
+    def follow_output(self, id: str, *, raw: bool = False, offset: int = 0, tail: int = 0) -> Iterator[OutputItem]:
+        """The output so far and what comes, until the task has ended; a gateway that is away is waited for."""
+        return follow_output(self, quote(id), raw=raw, offset=offset, tail=tail, patience=self.patience)
+
+    def wait_for_task(self, id: str) -> TaskView:
+        """The task when it has ended; a gateway that is away is waited for."""
+        while True:
+            task = self.read(TaskView, f"{_path(id)}/wait", seconds=WAIT_SECONDS)
+            if task.state != "running":
+                return task
+
+    def stop_task(self, id: str, *, force: bool = False) -> TaskAccepted:
+        """Ask it to end, after 5 s by force; with `force` at once."""
+        return self.post(TaskAccepted, f"{_path(id)}/stop", force=force)
+
+    def write_task(self, id: str, text: str, *, close: bool = False) -> WriteResult:
+        """Type something into a command that keeps its input open."""
+        # Not tried again after a restart of the gateway, which has forgotten what was typed under this id.
+        return decode(self.command_body("POST", f"{_path(id)}/write", {"text": text, "close": close}), WriteResult)
+
+    def pin_task(self, id: str, *, pinned: bool = True) -> TaskAccepted:
+        """Keep it whatever is pruned, or not any more."""
+        return self.post(TaskAccepted, f"{_path(id)}/pin", pinned=pinned)
+
+    def stale_tasks(self) -> TaskPage:
+        """What runs and is at no work that anybody waits for."""
+        return self.read(TaskPage, "/v1/tasks/stale")
+
+    def search_output(self, text: str, *, limit: int = 50) -> OutputHits:
+        """In which outputs a text was found, newest first."""
+        return self.read(OutputHits, "/v1/tasks/search", q=text, limit=limit)
+
+    def prune_tasks(
+        self,
+        *,
+        older_than_ms: int | None = None,
+        larger_than: int | None = None,
+        keep_last: int | None = None,
+        state: TaskOutcome | None = None,
+        confirm: bool = False,
+    ) -> PruneResult:
+        """Delete ended tasks for which all conditions hold; without `confirm` only say which."""
+        return self.post(
+            PruneResult,
+            "/v1/tasks/prune",
+            older_than_ms=older_than_ms,
+            larger_than=larger_than,
+            keep_last=keep_last,
+            state=state,
+            confirm=confirm,
+        )
+
+
+def _path(task: str) -> str:
+    return f"/v1/tasks/{quote(task)}"

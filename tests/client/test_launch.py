@@ -1,0 +1,39 @@
+"""Starting a gateway from a program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.client import Client, StartFailed
+from holdfast.client.launch import start, stop
+from tests.cli.commandline import CommandLine, new_home
+
+
+def gateways_of(home: Path) -> list[int]:
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0") if process.name.isdecimal() else []
+        except OSError:
+            continue
+        if str(home).encode() in words and b"serve" in words:
+            found.append(int(process.name))
+    return found
+
+
+def test_a_start_that_timed_out_leaves_no_process_behind(tmp_path: Path) -> None:
+    home = new_home(tmp_path / "home")
+    with pytest.raises(StartFailed, match="did not answer within 0 s"):
+        start(Client(home), seconds=0.0)
+    assert gateways_of(home) == []
+
+
+def test_a_gateway_is_started_once_and_stopped(alone: CommandLine) -> None:
+    client = Client(alone.home)
+    address = client.start_gateway()
+    assert client.start_gateway() == address
+    assert gateways_of(alone.home) == [address.pid]
+    assert stop(client).pid == address.pid
+    assert gateways_of(alone.home) == []

@@ -1,0 +1,70 @@
+"""A newer gateway: fields and kinds that this version does not know."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from holdfast.client.errors import UnexpectedResponse
+from holdfast.client.events import EventReceived, RecordItem, RecordReceived, TextDelta, follow_events
+from holdfast.client.http import Json
+from holdfast.client.lenient import decode, decode_record
+from holdfast.domain.events.session import ModelResponded, SessionRenamed
+from holdfast.schemas.tasks import OutputGap, OutputPage
+
+
+def record(version: int, **event: object) -> Json:
+    return {"seq": version, "stream": "session/s", "version": version, "at": 0, "event": event}
+
+
+RENAMED: Json = {"kind": "SessionRenamed", "title": "new", "by": {"type": "person", "client": "api"}}
+RESPONDED: Json = {
+    "kind": "ModelResponded",
+    "turn": 1,
+    "step": 1,
+    "text": "hello",
+    "thinking": "",
+    "calls": [{"call": "c", "tool": "read", "arguments": "{}"}],
+    "finish_reason": "stop",
+    "usage": {"input_tokens": 1, "output_tokens": 2, "cached_tokens": 0, "cost": None},
+    "duration_ms": 3,
+}
+
+
+def test_fields_that_are_not_known_are_dropped_at_any_depth() -> None:
+    newer = record(1, **RENAMED | {"colour": "red", "by": RENAMED["by"] | {"place": "Bern"}})
+    read = decode_record(newer | {"node": 7})
+    assert read is not None
+    assert isinstance(read.event, SessionRenamed)
+    assert read.event.title == "new"
+
+
+def test_fields_of_the_parts_of_a_list_are_dropped_too() -> None:
+    call = RESPONDED["calls"][0] | {"urgent": True}
+    read = decode_record(record(1, **RESPONDED | {"calls": [call]}))
+    assert read is not None
+    assert isinstance(read.event, ModelResponded)
+    assert read.event.calls[0].tool == "read"
+
+
+def test_kinds_and_values_that_are_not_known_are_skipped_and_the_rest_goes_on() -> None:
+    delta = TextDelta(1, 1, 0, "x")
+    items: list[RecordItem] = [
+        RecordReceived(record(1, kind="SessionPainted", colour="red")),
+        delta,
+        RecordReceived(record(2, **RESPONDED | {"finish_reason": "bored"})),
+        RecordReceived(record(3, **RENAMED)),
+    ]
+    seen = list(follow_events(iter(items)))
+    assert seen[0] is delta
+    assert [item.version for item in seen if isinstance(item, EventReceived)] == [3]
+
+
+def test_a_response_may_have_more_and_not_less() -> None:
+    page: Json = {"offset": 0, "next": 1, "size": 1, "state": "done", "dropped": {"start": 0, "end": 1}, "text": "x"}
+    assert decode(msgspec.json.encode(page | {"more": 1}), OutputPage).dropped == OutputGap(0, 1)
+    del page["size"]
+    with pytest.raises(UnexpectedResponse, match="size"):
+        decode(msgspec.json.encode(page), OutputPage)
+    with pytest.raises(UnexpectedResponse, match="not JSON"):
+        decode(b"<html>", OutputPage)
