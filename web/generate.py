@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from holdfast.domain.events import Record
+from holdfast.domain.transcript_items import AnyItem
 from holdfast.gateway.openapi import describe
 from holdfast.gateway.server import PARTS
 from holdfast.schemas.events import Delta
@@ -40,7 +41,8 @@ def main() -> int:
 def generate() -> str:
     """The whole file."""
     document = describe(PARTS)
-    _, events = msgspec.json.schema_components([Record, Delta], ref_template="#/components/schemas/{name}")
+    shown = [Record, Delta, *get_args(AnyItem)]
+    _, events = msgspec.json.schema_components(shown, ref_template="#/components/schemas/{name}")
     schemas: dict[str, Schema] = document["components"]["schemas"] | events
     parts = [HEAD, *(_declaration(name, schemas[name]) for name in sorted(schemas)), _routes(document["paths"])]
     return "\n".join(parts)

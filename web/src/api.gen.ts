@@ -312,6 +312,21 @@ export interface CardView {
   readonly version: number;
 }
 
+export interface ChapterItem {
+  readonly item: "chapter";
+  readonly chapter: number;
+  readonly rule: "daily" | "idle" | "person";
+  readonly reason: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+  readonly kept?: Survivor[];
+  readonly stopped?: Survivor[];
+  readonly hand_over?: string;
+  readonly hand_over_from?: "" | "digest" | "model";
+  readonly undone?: boolean;
+  readonly version: number;
+  readonly at: number;
+}
+
 export interface ChapterOpened {
   readonly kind: "ChapterOpened";
   readonly chapter: number;
@@ -650,6 +665,22 @@ export interface LoggedIn {
   readonly name: string;
 }
 
+export interface MessageItem {
+  readonly item: "message";
+  readonly input: string;
+  readonly text: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+  readonly mode: "interrupt" | "queue" | "steer";
+  readonly source: "comment" | "message" | "reminder" | "run" | "task";
+  readonly ref?: string;
+  readonly state?: "joined" | "queued" | "taken" | "withdrawn";
+  readonly turn?: number;
+  readonly revisions?: InputRevised[];
+  readonly withdrawn_by?: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor | null;
+  readonly version: number;
+  readonly at: number;
+}
+
 export interface ModelContext {
   readonly model: string;
   readonly instructions: string;
@@ -718,10 +749,30 @@ export interface MoveCard {
   readonly at?: number | null;
 }
 
+export interface NoteItem {
+  readonly item: "note";
+  readonly text: string;
+  readonly task: string;
+  readonly input?: string;
+  readonly state?: "joined" | "queued" | "taken" | "withdrawn";
+  readonly turn?: number;
+  readonly revisions?: InputRevised[];
+  readonly withdrawn_by?: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor | null;
+  readonly version: number;
+  readonly at: number;
+}
+
 export interface NoteReceived {
   readonly kind: "NoteReceived";
   readonly text: string;
   readonly task: string;
+}
+
+export interface NoticeItem {
+  readonly item: "notice";
+  readonly event: SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | AgentChosen | FailureDismissed | StopRequested | TurnBackgrounded | TurnSuspended | TurnResumed | TurnUndone | RunBound | RunReleased | ResetPolicySet | ResetPostponed | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryFailed;
+  readonly version: number;
+  readonly at: number;
 }
 
 export interface OutputGap {
@@ -1292,6 +1343,25 @@ export interface Status {
   readonly inbox: Record<string, number>;
 }
 
+export interface StepItem {
+  readonly item: "step";
+  readonly turn: number;
+  readonly step: number;
+  readonly profile: string;
+  readonly model: string;
+  readonly text?: string;
+  readonly thinking?: string;
+  readonly calls?: ToolCallView[];
+  readonly state?: "cut" | "done" | "failed" | "live";
+  readonly cut_reason?: string;
+  readonly problem?: Problem | null;
+  readonly finish?: "length" | "other" | "stop" | "tool_calls" | null;
+  readonly usage?: Usage | null;
+  readonly ended_at?: number | null;
+  readonly version: number;
+  readonly at: number;
+}
+
 export interface StopCard {
   readonly command?: "StopCard";
   readonly reason?: string | null;
@@ -1321,6 +1391,25 @@ export interface SummaryFailed {
   readonly retry_at: number | null;
   readonly purpose?: "compaction" | "hand_over";
   readonly covers_step?: number;
+}
+
+export interface SummaryItem {
+  readonly item: "summary";
+  readonly state: "done" | "failed" | "running";
+  readonly covers_turn: number;
+  readonly covers_step: number;
+  readonly attempt?: number;
+  readonly source?: "digest" | "model";
+  readonly model?: string;
+  readonly tokens_before?: number;
+  readonly tokens_after?: number;
+  readonly reason?: string;
+  readonly summary?: string;
+  readonly problem?: Problem | null;
+  readonly retry_at?: number | null;
+  readonly replaced?: boolean;
+  readonly version: number;
+  readonly at: number;
 }
 
 export interface SummaryRequested {
@@ -1545,6 +1634,20 @@ export interface ToolCallStarted {
   readonly effect: "idempotent" | "keyed" | "pure" | "unsafe";
 }
 
+export interface ToolCallView {
+  readonly call: string;
+  readonly tool: string;
+  readonly arguments?: string;
+  readonly state?: "done" | "failed" | "pending" | "running" | "started" | "stopped" | "unknown";
+  readonly started_at?: number | null;
+  readonly duration_ms?: number | null;
+  readonly output?: string;
+  readonly exit_code?: number | null;
+  readonly signal?: string;
+  readonly files?: string[];
+  readonly task?: string;
+}
+
 export interface ToolResultsTrimmed {
   readonly kind: "ToolResultsTrimmed";
   readonly covers_turn: number;
@@ -1562,6 +1665,22 @@ export interface TurnBackgrounded {
   readonly turn: number;
   readonly task: string;
   readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+}
+
+export interface TurnEndItem {
+  readonly item: "turn_end";
+  readonly turn: number;
+  readonly outcome: "done" | "failed" | "stopped";
+  readonly reason: string;
+  readonly problem: Problem | null;
+  readonly started_at: number;
+  readonly model: string;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cost: number | null;
+  readonly undone?: boolean;
+  readonly version: number;
+  readonly at: number;
 }
 
 export interface TurnEnded {
@@ -1648,6 +1767,13 @@ export interface Usage {
   readonly cost?: number | null;
 }
 
+export interface WaitAnswerView {
+  readonly answer: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+  readonly at: number;
+  readonly note?: string;
+}
+
 export interface WaitAnswered {
   readonly kind: "WaitAnswered";
   readonly turn: number;
@@ -1662,6 +1788,23 @@ export interface WaitAnswered {
 export interface WaitDetail {
   readonly wait: WaitView;
   readonly arguments: string;
+}
+
+export interface WaitItem {
+  readonly item: "wait";
+  readonly wait: string;
+  readonly turn: number;
+  readonly purpose: "approval" | "compaction" | "question" | "resume" | "retry";
+  readonly reason: string;
+  readonly call?: string;
+  readonly choices?: string[];
+  readonly until?: number | null;
+  readonly default?: string | null;
+  readonly pattern?: string;
+  readonly shown?: ShownArgument[];
+  readonly answer?: WaitAnswerView | null;
+  readonly version: number;
+  readonly at: number;
 }
 
 export interface WaitOpened {

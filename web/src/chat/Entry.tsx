@@ -44,9 +44,10 @@ function Body({ item, session, open, undoable, onFork }: Pick<EntryProps, "item"
           <div className="who">
             <b>{byWhom(item.by) === "you" ? "You" : item.by}</b><Time at={item.at} />
             {item.joined && <span className="faint">joined the turn</span>}
+            {item.withdrawnBy && <span className="faint">withdrawn by {byWhom(item.withdrawnBy)}</span>}
             <Acts item={item} session={session} onFork={onFork} />
           </div>
-          <div className="say prose">{visible(item.text)}</div>
+          <div className={item.withdrawnBy ? "say prose faint" : "say prose"}>{visible(item.text)}</div>
         </>
       );
     case "step":

@@ -23,7 +23,7 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
     }
     case "ChapterOpened":
       view.items.push({
-        ...here, kind: "chapter", chapter: event.chapter, rule: event.rule, reason: event.reason, by: actorWords(event.by), kept: event.kept ?? [],
+        ...here, kind: "chapter", chapter: event.chapter, rule: event.rule, reason: event.reason, by: actorWords(event.by), actor: event.by, kept: event.kept ?? [],
         stopped: event.stopped ?? [], note: event.hand_over ?? "", noteFrom: event.hand_over_from ?? "", undone: false,
       });
       view.resets = [...view.resets, version];
@@ -46,7 +46,9 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
     }
     case "SummaryRequested":
       view.compaction = { ...view.compaction, wanted: true };
-      if (event.instructions) remark(view, record, `A shorter context was asked for by ${byWhom(event.by)}: ${event.instructions}`);
+      remark(view, record, event.purpose === "hand_over"
+        ? `A reset was asked for by ${byWhom(event.by)}. The agent writes a note for the next chapter first`
+        : `A shorter context was asked for by ${byWhom(event.by)}${event.instructions ? `: ${event.instructions}` : ""}`);
       break;
     case "SummaryStarted":
       view.compaction = { ...view.compaction, trying: true };
@@ -95,7 +97,7 @@ function put(view: Draft, item: SummaryItem, same: (last: SummaryItem) => boolea
   const index = view.items.findLastIndex((known) => known.kind === "summary");
   const last = view.items[index];
   if (last?.kind !== "summary" || !same(last)) view.items.push(item);
-  else view.items[index] = { ...item, key: last.key, model: item.model || last.model, before: item.before || last.before };
+  else view.items[index] = { ...item, key: last.key, at: last.at, model: item.model || last.model, before: item.before || last.before };
 }
 
 export function policyWords(policy: ResetPolicy): string {

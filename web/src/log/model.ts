@@ -1,5 +1,8 @@
 /** What one session looks like: plain values, made by the reducer from the log and by nothing else. */
-import type { ChapterOpened, Problem, ShownArgument, Survivor } from "../api.gen";
+import type { ChapterOpened, LogRecord, MessageItem, NoteItem as TaskNote, Problem, ShownArgument, Survivor, Usage, WaitAnswered } from "../api.gen";
+
+/** A message or the end of a task, as every client of the gateway folds it. */
+export type Message = MessageItem | TaskNote;
 
 export type CallState = "queued" | "running" | "done" | "started" | "failed" | "stopped" | "unknown";
 
@@ -15,6 +18,8 @@ export interface CallView {
   readonly task: string;
   /** The exit code or the signal of its command, where that says something. */
   readonly detail: string;
+  readonly exitCode: number | null;
+  readonly signal: string;
 }
 
 interface At {
@@ -29,6 +34,9 @@ export interface PersonItem extends At {
   readonly text: string;
   readonly by: string;
   readonly joined: boolean;
+  /** Who took it back before a turn had taken it. */
+  readonly withdrawnBy: string;
+  readonly message: Message;
 }
 
 /** One step of the agent: what it thought, said and wanted done. */
@@ -46,6 +54,8 @@ export interface StepItem extends At {
   readonly cut: string;
   readonly problem: Problem | null;
   readonly finish: string;
+  readonly askedAt: number;
+  readonly usage: Usage | null;
 }
 
 export interface WaitItem extends At {
@@ -55,18 +65,20 @@ export interface WaitItem extends At {
   readonly purpose: string;
   readonly reason: string;
   readonly call: CallView | null;
+  readonly callId: string;
   readonly choices: readonly string[];
   readonly pattern: string;
   readonly shown: readonly ShownArgument[];
   readonly until: number | null;
   readonly otherwise: string | null;
-  readonly answer: { readonly text: string; readonly by: string; readonly at: number; readonly note: string } | null;
+  readonly answer: { readonly text: string; readonly by: string; readonly at: number; readonly note: string; readonly actor: WaitAnswered["by"] } | null;
 }
 
 export interface NoteItem extends At {
   readonly kind: "note";
   readonly text: string;
   readonly task: string;
+  readonly message: Message;
 }
 
 export type Tone = "plain" | "warning" | "failed";
@@ -82,6 +94,7 @@ export interface RemarkItem extends At {
   readonly tone: Tone;
   /** Where there is more about it. */
   readonly onward: Onward | null;
+  readonly event: LogRecord["event"];
 }
 
 /** A reset: from here on the model begins anew. */
@@ -91,6 +104,7 @@ export interface ChapterItem extends At {
   readonly rule: ChapterOpened["rule"];
   readonly reason: string;
   readonly by: string;
+  readonly actor: ChapterOpened["by"];
   readonly kept: readonly Survivor[];
   readonly stopped: readonly Survivor[];
   /** The hand-over, and whether the agent wrote it itself. */
@@ -130,6 +144,8 @@ export interface EndItem extends At {
   readonly tokensIn: number;
   readonly tokensOut: number;
   readonly cost: number | null;
+  /** The model does not see this turn any more. */
+  readonly undone: boolean;
 }
 
 export type Item = PersonItem | StepItem | WaitItem | NoteItem | RemarkItem | ChapterItem | SummaryItem | EndItem;
@@ -143,6 +159,7 @@ export interface QueuedInput {
   readonly by: string;
   /** The task whose end it tells; empty when it is no such word. */
   readonly task: string;
+  readonly message: Message;
 }
 
 export interface OpenTurn {

@@ -1,8 +1,8 @@
 /** The fold of one session: records and deltas in, a view out. Pure: the same log gives the same view. */
-import type { Delta, InputRevised, LogRecord, ToolCallFinished } from "../api.gen";
-import { actorWords, duration } from "../words";
+import type { Delta, InputReceived, InputRevised, LogRecord, ToolCallFinished } from "../api.gen";
+import { actorWords, byWhom, duration } from "../words";
 import { chapterHappened } from "./chapters";
-import type { CallView, Item, Onward, OpenTurn, QueuedInput, SessionView, StepItem, Tone } from "./model";
+import type { CallView, Item, Message, Onward, OpenTurn, QueuedInput, SessionView, StepItem, Tone, WaitItem } from "./model";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export type Draft = Mutable<Omit<SessionView, "items" | "queue" | "messages">> & {
@@ -63,15 +63,19 @@ function fold(view: Draft, record: LogRecord): void {
       break;
     case "SessionRenamed":
       view.title = event.title;
+      remark(view, record, `Renamed to “${event.title}” by ${byWhom(event.by)}`);
       break;
     case "SessionArchived":
       view.archived = true;
+      remark(view, record, `Archived by ${byWhom(event.by)}. A new message restores it`);
       break;
     case "SessionRestored":
       view.archived = false;
+      remark(view, record, `Restored by ${byWhom(event.by)}`);
       break;
     case "SessionPinned":
       view.pinned = event.pinned;
+      remark(view, record, `${event.pinned ? "Pinned" : "Unpinned"} by ${byWhom(event.by)}`);
       break;
     case "AgentChosen":
       view.profile = event.profile;
@@ -79,23 +83,29 @@ function fold(view: Draft, record: LogRecord): void {
       remark(view, record, `Goes on with ${event.model || event.profile}`);
       break;
     case "TurnUndone":
-      remark(view, record, `Turn ${event.turn} was taken back: the model does not see it any more`);
+      view.items = view.items.map((item) => (item.kind === "end" && item.turn === event.turn ? { ...item, undone: true } : item));
+      remark(view, record, `Turn ${event.turn} was undone by ${byWhom(event.by)}: the model no longer sees it. Its effects stay`);
       break;
     case "FailureDismissed":
+      remark(view, record, `The failure of turn ${event.turn} was dismissed by ${byWhom(event.by)}`);
+      break;
     case "DriverOutputRead":
       break;
     case "InputReceived":
       if (!view.title) view.title = event.text.split("\n", 1)[0]?.slice(0, 80) ?? "";
-      view.queue.push({ input: event.input, version, at, text: event.text, mode: event.mode, by: actorWords(event.by), task: event.source === "task" ? (event.ref ?? "") : "" });
+      view.queue.push({ input: event.input, version, at, text: event.text, mode: event.mode, by: actorWords(event.by), task: event.source === "task" ? (event.ref ?? "") : "", message: messageOf(event, version, at) });
       break;
     case "InputRevised":
       revise(view, event);
       break;
     case "InputWithdrawn":
-      view.queue = view.queue.filter((queued) => queued.input !== event.input);
+      settle(view, [event.input], { state: "withdrawn", withdrawn_by: event.by });
       break;
     case "NoteReceived":
-      view.items.push({ ...here, kind: "note", text: event.text, task: event.task });
+      view.items.push({
+        ...here, kind: "note", text: event.text, task: event.task,
+        message: { item: "note", version, at, text: event.text, task: event.task, input: "", state: "taken", turn: 0, revisions: [], withdrawn_by: null },
+      });
       break;
     case "TurnStarted":
       view.turn = {
@@ -103,10 +113,10 @@ function fold(view: Draft, record: LogRecord): void {
       };
       view.wait = null;
       view.profile = event.profile;
-      take(view, event.inputs, false);
+      settle(view, event.inputs, { state: "taken", turn: event.turn });
       break;
     case "InputsJoined":
-      take(view, event.inputs, true);
+      settle(view, event.inputs, { state: "joined", turn: event.turn });
       break;
     case "ModelRequested":
       dropEmptyLive(view);
@@ -114,19 +124,19 @@ function fold(view: Draft, record: LogRecord): void {
       view.spoken = { text: 0, thinking: 0 };
       view.items.push({
         ...here, kind: "step", turn: event.turn, step: event.step, who: view.profile, model: event.model, text: "",
-        thinking: "", calls: [], live: true, cut: "", problem: null, finish: "",
+        thinking: "", calls: [], live: true, cut: "", problem: null, finish: "", askedAt: at, usage: null,
       });
       break;
     case "ModelResponded": {
       const calls = event.calls.map((call): CallView => ({
-        ...call, state: "queued", startedAt: null, durationMs: null, output: "", files: [], task: "", detail: "",
+        ...call, state: "queued", startedAt: null, durationMs: null, output: "", files: [], task: "", detail: "", exitCode: null, signal: "",
       }));
-      const said = { text: event.text, thinking: event.thinking, finish: event.finish_reason, calls, live: false, version, at };
+      const said = { text: event.text, thinking: event.thinking, finish: event.finish_reason, calls, live: false, usage: event.usage, version, at };
       const change = { ...said, cut: event.finish_reason === "length" ? "the model's length limit" : "" };
       if (!changeStep(view, event.turn, event.step, change)) {
         view.items.push({
           ...here, kind: "step", turn: event.turn, step: event.step, who: view.profile, model: view.model,
-          problem: null, ...change,
+          problem: null, askedAt: at, ...change,
         });
       }
       if (event.text.trim()) view.messages.push(version);
@@ -135,10 +145,10 @@ function fold(view: Draft, record: LogRecord): void {
       break;
     }
     case "ModelInterrupted":
-      changeStep(view, event.turn, event.step, {
+      if (!event.text && !event.thinking) dropLive(view, event.turn, event.step);
+      else changeStep(view, event.turn, event.step, {
         text: event.text, thinking: event.thinking, live: false, cut: event.reason || "it was interrupted", version, at,
       });
-      dropEmpty(view);
       break;
     case "ModelFailed":
       changeStep(view, event.turn, event.step, {
@@ -150,7 +160,7 @@ function fold(view: Draft, record: LogRecord): void {
       break;
     case "ToolCallFinished":
       changeCall(view, event.call, {
-        ...callResult(event), output: event.output, durationMs: event.duration_ms, files: event.files ?? [],
+        ...callResult(event), exitCode: event.exit_code ?? null, signal: event.signal ?? "", output: event.output, durationMs: event.duration_ms, files: event.files ?? [],
         task: event.task ?? "",
       });
       break;
@@ -158,23 +168,23 @@ function fold(view: Draft, record: LogRecord): void {
       view.wait = view.items.length;
       view.items.push({
         ...here, kind: "wait", wait: event.wait, turn: event.turn, purpose: event.purpose, reason: event.reason,
-        call: event.call ? findCall(view, event.call) : null, choices: event.choices ?? [], pattern: event.pattern ?? "", shown: event.shown ?? [],
+        call: event.call ? findCall(view, event.call) : null, callId: event.call ?? "", choices: event.choices ?? [], pattern: event.pattern ?? "", shown: event.shown ?? [],
         until: event.until ?? null, otherwise: event.default ?? null, answer: null,
       });
       break;
     case "WaitAnswered":
-      answered(view, event.wait, { text: event.answer, by: actorWords(event.by), at, note: event.note ?? "" });
+      answered(view, event.wait, { text: event.answer, by: actorWords(event.by), actor: event.by, at, note: event.note ?? "" });
       break;
     case "StopRequested":
       if (view.turn) view.turn = { ...view.turn, stopping: true };
+      remark(view, record, `Stop of turn ${event.turn} asked for by ${byWhom(event.by)}`);
       break;
     case "TurnBackgrounded":
       if (view.turn) view.turn = { ...view.turn, task: event.task };
       remark(view, record, "Detached: this turn goes on as a background task", "plain", { to: `/tasks/${event.task}`, word: "Open task" });
       break;
     case "TurnSuspended":
-      if (view.turn) view.turn = { ...view.turn, suspended: true };
-      dropEmptyLive(view);
+      if (view.turn) view.turn = { ...view.turn, suspended: true }; // how far its request came is told at the next start
       remark(view, record, `Suspended: ${event.reason}. It goes on by itself`, "warning");
       break;
     case "TurnResumed":
@@ -188,7 +198,7 @@ function fold(view: Draft, record: LogRecord): void {
       view.items.push({
         ...here, kind: "end", turn: event.turn, outcome: event.outcome, reason: event.reason,
         problem: event.problem ?? null, startedAt: turn?.startedAt ?? at, model: view.model,
-        tokensIn: turn?.tokensIn ?? 0, tokensOut: turn?.tokensOut ?? 0, cost: turn?.cost ?? null,
+        tokensIn: turn?.tokensIn ?? 0, tokensOut: turn?.tokensOut ?? 0, cost: turn?.cost ?? null, undone: false,
       });
       view.turn = null;
       view.wait = null;
@@ -265,16 +275,30 @@ function revise(view: Draft, change: InputRevised): void {
   const queued = view.queue[index];
   if (queued === undefined) return;
   view.queue.splice(index, 1);
-  const changed = { ...queued, text: change.text ?? queued.text, mode: change.mode ?? queued.mode };
+  const text = change.text ?? queued.text;
+  const mode = change.mode ?? queued.mode;
+  const revisions = [...(queued.message.revisions ?? []), change];
+  const message: Message = queued.message.item === "message"
+    ? { ...queued.message, text, mode: change.mode ?? queued.message.mode, revisions }
+    : { ...queued.message, text, revisions };
+  const changed = { ...queued, text, mode, message };
   view.queue.splice(change.place == null ? index : change.place - 1, 0, changed);
 }
 
 export function remark(view: Draft, record: LogRecord, text: string, tone: Tone = "plain", onward: Onward | null = null): void {
   const { version, at } = record;
-  view.items.push({ key: `v${version}`, version, at, kind: "remark", text, tone, onward });
+  view.items.push({ key: `v${version}`, version, at, kind: "remark", text, tone, onward, event: record.event });
 }
 
-function take(view: Draft, inputs: readonly string[], joined: boolean): void {
+/** A message as it arrives; what becomes of it is added later. */
+function messageOf(event: InputReceived, version: number, at: number): Message {
+  const queued = { version, at, input: event.input, text: event.text, state: "queued" as const, turn: 0, revisions: [], withdrawn_by: null };
+  const { source = "message", ref = "" } = event;
+  return source === "task" ? { item: "note", ...queued, task: ref } : { item: "message", ...queued, by: event.by, mode: event.mode, source, ref };
+}
+
+/** Messages leave the queue and are shown: taken by a turn, joined to one, or withdrawn. */
+function settle(view: Draft, inputs: readonly string[], fate: Pick<Message, "state" | "turn" | "withdrawn_by">): void {
   for (const input of inputs) {
     const index = view.queue.findIndex((queued) => queued.input === input);
     const queued = view.queue[index];
@@ -282,8 +306,10 @@ function take(view: Draft, inputs: readonly string[], joined: boolean): void {
     view.queue.splice(index, 1);
     const { version, at, text, by, task } = queued;
     const key = `v${version}`;
-    if (task) view.items.push({ key, version, at, kind: "note", text, task });
-    else view.items.push({ key, version, at, kind: "person", text, by, joined });
+    const message = { ...queued.message, ...fate };
+    const withdrawnBy = fate.withdrawn_by ? actorWords(fate.withdrawn_by) : "";
+    if (task) view.items.push({ key, version, at, kind: "note", text, task, message });
+    else view.items.push({ key, version, at, kind: "person", text, by, joined: fate.state === "joined", withdrawnBy, message });
   }
 }
 
@@ -313,9 +339,11 @@ function dropEmptyLive(view: Draft): void {
   else view.items.splice(index, 1);
 }
 
-function dropEmpty(view: Draft): void {
-  const last = view.items.at(-1);
-  if (last?.kind === "step" && !last.live && !last.text && !last.thinking && last.calls.length === 0) view.items.pop();
+/** Nothing came of a request. */
+function dropLive(view: Draft, turn: number, step: number): void {
+  const index = liveStep(view.items);
+  const known = view.items[index];
+  if (known?.kind === "step" && known.turn === turn && known.step === step) view.items.splice(index, 1);
 }
 
 function changeCall(view: Draft, call: string, change: Partial<CallView>): void {
@@ -337,7 +365,7 @@ function findCall(view: Draft, call: string): CallView | null {
   return null;
 }
 
-function answered(view: Draft, wait: string, answer: { text: string; by: string; at: number; note: string }): void {
+function answered(view: Draft, wait: string, answer: NonNullable<WaitItem["answer"]>): void {
   const index = view.items.findLastIndex((item) => item.kind === "wait" && item.wait === wait);
   const item = view.items[index];
   if (item?.kind === "wait") view.items[index] = { ...item, answer };
