@@ -57,17 +57,9 @@ def _on_loopback(url: str) -> bool:
 
 async def _ask(base_url: str) -> tuple[str, ...] | None:
     """The models of a server, or None when nobody answers in time or another user of the machine runs it."""
-    port = urlsplit(base_url).port or 80
     try:
-        if strangers := {uid for uid in listening_users(port, _tcp_tables()) if is_stranger(uid, own=os.getuid())}:
-            log.warning(
-                "the server at %s belongs to another user (uid %s), so it is not used unless a profile names it",
-                base_url,
-                ", ".join(map(str, sorted(strangers))),
-            )
-            return None
         async with asyncio.timeout(PROBE_SECONDS):
-            body = await _get(base_url.rstrip("/") + "/models")
+            body = await _get_models(base_url)
         listed = msgspec.json.decode(body, type=_Models)
     except (OSError, TimeoutError, ValueError, msgspec.MsgspecError):
         return None
@@ -96,10 +88,19 @@ def _tcp_tables() -> str:
     return "".join(path.read_text() for path in TCP_TABLES if path.exists())
 
 
-async def _get(url: str) -> bytes:
-    parts = urlsplit(url)
-    reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
-    try:
+async def _get_models(base_url: str) -> bytes:
+    parts = urlsplit(base_url.rstrip("/") + "/models")
+    port = parts.port or 80
+    reader, writer = await asyncio.open_connection(parts.hostname, port)
+    try:  # the tables cost milliseconds, so they are read only when somebody listens, and before anything is said
+        if strangers := {uid for uid in listening_users(port, _tcp_tables()) if is_stranger(uid, own=os.getuid())}:
+            uids = ", ".join(map(str, sorted(strangers)))
+            log.warning(
+                "the server at %s belongs to another user (uid %s), so it is not used unless a profile names it",
+                base_url,
+                uids,
+            )
+            raise PermissionError(uids)
         writer.write(f"GET {parts.path} HTTP/1.0\r\nHost: {parts.netloc}\r\nAccept: application/json\r\n\r\n".encode())
         await writer.drain()
         head, _, body = (await reader.read(ANSWER_LIMIT)).partition(b"\r\n\r\n")
