@@ -16,7 +16,6 @@ from holdfast.board.inbox import in_words
 from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import Corrupt, Rejected
 from holdfast.domain.events import SYSTEM, session_stream
-from holdfast.gateway.metrics import exposition
 from holdfast.gateway.openapi import Routes, describe
 from holdfast.gateway.requests import parse_body
 from holdfast.gateway.responses import json_response
@@ -103,8 +102,9 @@ async def why(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     """For Prometheus."""
-    gateway = gateway_of(request)
-    return Response(await exposition(gateway), media_type="text/plain; version=0.0.4; charset=utf-8")
+    from holdfast.gateway.metrics import exposition  # a start does not wait for its library
+
+    return Response(await exposition(gateway_of(request)), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def openapi(request: Request) -> Response:
