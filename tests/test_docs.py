@@ -72,14 +72,6 @@ def test_every_setting_is_documented(table: type) -> None:
     assert not missing
 
 
-def test_the_settings_of_the_board_are_told_where_it_is_explained() -> None:
-    text, board = page("docs/board.md"), BoardSettings()
-    for field in fields(BoardSettings):
-        value = getattr(board, field.name)
-        shown = f'`"{value}"`' if isinstance(value, str) else str(value)
-        assert f"| `{field.name}` | {shown} |" in text
-
-
 def test_the_documented_settings_are_valid_and_the_defaults(tmp_path: Path) -> None:
     example = re.search(r"```toml\n(.*?)```", page("docs/config.md"), re.DOTALL)
     assert example is not None
@@ -128,3 +120,21 @@ def test_links_lead_somewhere(path: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)\)", path.read_text("utf-8"))
     missing = [target for target in targets if "://" not in target and not (path.parent / target).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.name))
+def test_anchors_of_links_exist(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text("utf-8"))
+    missing = [
+        f"{target}#{anchor}"
+        for target, anchor in links
+        if anchor not in anchors(path.parent / target if target else path)
+    ]
+    assert not missing
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors that GitHub makes of the headings of a page."""
+    text = re.sub(r"```.*?```", "", path.read_text("utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
