@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from holdfast.domain.commands import UndoTurn
 from holdfast.domain.compaction import Compact, Trim, size_after_summary
 from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.events.chapter import SummaryFailed, SummaryWritten
@@ -207,6 +208,17 @@ def test_a_refusal_is_learned_from_and_after_the_last_way_out_the_turn_fails() -
     end = Turns(window=200).run("read", [["x" * 3_000]] * 3)
     assert end.outcome == "failed" and end.problem is not None
     assert end.problem.message.startswith("The conversation is too long: prompt is too long. The request would have")
+
+
+def test_what_an_undone_turn_had_read_does_not_count_any_more() -> None:
+    book = Turns()
+    book.run("read a little", [["x" * 40]])
+    before = book.session.visible_messages()
+    book.run("read a lot", [["y" * 9_000], ["z" * 9_000]])
+    large = book.session.size
+    book.tell(UndoTurn())
+    assert book.session.visible_messages() == before
+    assert book.session.size == FIXED + sum(map(message_size, before)) < large
 
 
 def test_off_is_off() -> None:

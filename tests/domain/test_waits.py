@@ -12,9 +12,27 @@ from holdfast.domain.events.actor import THE_CLOCK
 from holdfast.domain.events.chapter import ResetPolicySet
 from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.problem import Problem
-from holdfast.domain.events.session import InputReceived, SessionCreated, TurnFinished, WaitAnswered, WaitOpened
+from holdfast.domain.events.session import (
+    InputReceived,
+    ModelFailed,
+    ModelInterrupted,
+    SessionCreated,
+    TurnFinished,
+    WaitAnswered,
+    WaitOpened,
+)
 from holdfast.domain.history import UserMessage
-from holdfast.domain.next_step import CallModel, Finish, Rest, Sleep, TurnLimits, retry_wait, wait_id
+from holdfast.domain.next_step import (
+    CallModel,
+    Finish,
+    Partial,
+    Rest,
+    Sleep,
+    TurnLimits,
+    failure_events,
+    retry_wait,
+    wait_id,
+)
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.domain.session_rules import fork
@@ -171,6 +189,26 @@ def test_another_profile_forgets_the_chosen_model() -> None:
     assert (book.session.profile, book.session.model) == ("demo", "mine:large")
     book.tell(ChooseAgent(profile="coder"))
     assert (book.session.profile, book.session.model) == ("coder", "")
+
+
+def test_promise_6_what_was_shown_of_an_answer_that_is_tried_again_is_kept() -> None:
+    book = asked()
+    shown = Partial("half a sen", "hm")
+    events = failure_events(book.session, PROBLEM, shown, (None,), now=book.now, limits=LIMITS)
+    assert events[0] == ModelInterrupted(turn=1, step=1, text="half a sen", thinking="hm", reason=PROBLEM.message)
+    book.write(*events)
+    assert isinstance(next_step(book.session, LIMITS, now=book.now), Sleep)
+    assert any("half a sen" in getattr(message, "text", "") for message in book.session.visible_messages())
+
+
+@pytest.mark.parametrize(("shown", "again"), [("", (None,)), ("", None), ("half a sen", None)])
+def test_a_request_that_failed_says_why_and_waits_only_if_it_is_tried_again(
+    shown: str, again: tuple[None] | None
+) -> None:
+    book = asked()
+    failed, *wait = failure_events(book.session, PROBLEM, Partial(shown), again, now=book.now, limits=LIMITS)
+    assert failed == ModelFailed(turn=1, step=1, problem=PROBLEM, text=shown)
+    assert [type(event) for event in wait] == ([] if again is None else [WaitOpened])
 
 
 def test_a_fork_knows_the_same_and_goes_its_own_way() -> None:

@@ -42,6 +42,8 @@ ID = "0123456789abcdef"
 STREAM = session_stream(ID)
 SECRET = "the-key-of-a-provider"
 PROBLEM = Problem(code="demo_failed", message="The script says so.")
+RETRY_MS = 30
+"""What the scripted provider asks for before it is tried again."""
 
 
 # --- the model ------------------------------------------------------------------------------------
@@ -51,13 +53,15 @@ class ScriptModel:
     """Carries out the user's lines, one answer a line; where it stands follows from the conversation.
 
     say TEXT · slow WORDS (long enough to be saved) · hold TEXT (until `go` is set) ·
-    call TOOL JSON [& TOOL JSON …] · fail · bug · summary ok|fail|hang|empty|echo|bug (how the next ones go)
+    call TOOL JSON [& TOOL JSON …] · fail · again TEXT (fails once, after half of it) ·
+    bug · summary ok|fail|hang|empty|echo|bug (how the next ones go)
     """
 
     name = "script"
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
+        self.failed_once = False
         self.hangs = asyncio.Event()
         """Somebody waits for a summary that hangs."""
 
@@ -96,6 +100,10 @@ class ScriptModel:
             case "fail":
                 yield ModelDelta("before the failure")
                 raise ModelError(PROBLEM)
+            case "again" if not self.failed_once:
+                self.failed_once = True
+                yield ModelDelta(rest[: len(rest) // 2])
+                raise ModelError(PROBLEM, retry=True, after_ms=RETRY_MS)
             case "bug":
                 yield ModelDelta("before the bug")
                 raise RuntimeError("a bug in the model's adapter")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.events.actor import THE_CLOCK
 from holdfast.domain.events.session import (
     InputsJoined,
     ModelFailed,
@@ -18,13 +19,15 @@ from holdfast.domain.events.session import (
     ToolCallStarted,
     TurnFinished,
     TurnStarted,
+    WaitAnswered,
+    WaitOpened,
 )
 from holdfast.domain.next_step import TurnLimits
 from holdfast.store.contract import Append, Appended
 from holdfast.store.sqlite.store import SqliteStore
 from tests.domain.history import check, check_ended
 from tests.eventually import PATIENCE, eventually
-from tests.runtime.rig import ID, PROBLEM, SECRET, STREAM, Rig, call, kinds, only, seen
+from tests.runtime.rig import ID, PROBLEM, RETRY_MS, SECRET, STREAM, Rig, call, kinds, only, seen
 from tests.store.rebuilt import check_projections
 
 
@@ -75,6 +78,27 @@ async def test_tools_are_run_in_order_and_the_model_is_told(rig: Rig, tmp_path: 
     assert (tmp_path / "a.txt").read_text() == "hello"
     assert await outcomes(rig) == [("done", "Wrote 5 bytes to a.txt."), ("done", "hello")]
     assert history.turns[0].text == "done"
+
+
+async def test_a_request_that_may_be_tried_again_is_when_its_time_has_come(rig: Rig) -> None:
+    await rig.create("again hello world")
+    records = await rig.rest()
+    assert kinds(records)[3:] == [
+        "ModelRequested",
+        "ModelInterrupted",
+        "WaitOpened",
+        "WaitAnswered",
+        "ModelRequested",
+        "ModelResponded",
+        "TurnFinished",
+    ]
+    [cut], [wait], [answer] = (only(records, kind) for kind in (ModelInterrupted, WaitOpened, WaitAnswered))
+    assert isinstance(cut, ModelInterrupted) and cut.text == "hello"
+    assert isinstance(wait, WaitOpened) and isinstance(answer, WaitAnswered)
+    assert (answer.wait, answer.answer, answer.by) == (wait.wait, wait.default, THE_CLOCK)
+    opened, answered = (next(one.at for one in records if one.event is event) for event in (wait, answer))
+    assert wait.until is not None and opened + RETRY_MS <= wait.until <= answered
+    assert check_ended(records).turns[0].text == "hello world"
 
 
 @pytest.mark.parametrize(
