@@ -8,13 +8,25 @@ from typing import ParamSpec, TypeVar
 
 import pytest
 
-from holdfast.domain.card_commands import ArchiveCard, CompleteCard, StopCard, UnblockCard
+from holdfast.domain.card_commands import (
+    ArchiveCard,
+    BlockCard,
+    CardCommand,
+    CompleteCard,
+    MoveCard,
+    StopCard,
+    UnblockCard,
+)
 from holdfast.domain.commands import SendMessage
-from holdfast.domain.events.card import CardBlocked, RunFinished
+from holdfast.domain.events import session_stream
+from holdfast.domain.events.actor import TaskActor
+from holdfast.domain.events.card import CardBlocked, CardStatus, RunFinished, RunReminded
+from holdfast.domain.events.session import InputReceived
+from holdfast.store.contract import Append, Write
 from tests.board.history import check_card
 from tests.board.rig import BoardRig
 
-CARD, PARENT = "c0ffee01", "c0ffee02"
+CARD, PARENT, OTHER = "c0ffee01", "c0ffee02", "c0ffee03"
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -83,6 +95,74 @@ async def test_a_card_that_was_archived_is_not_promoted(rig: BoardRig, monkeypat
     monkeypatch.setattr(rig.store.cards, "parents", parents)
     await rig.look()
     assert (await rig.card(CARD)).status == "archived"
+
+
+TAKEN_AWAY: list[tuple[CardCommand, CardStatus]] = [
+    (ArchiveCard(), "archived"),
+    (BlockCard(reason="which colour?"), "blocked"),
+    (CompleteCard(), "done"),
+    (MoveCard(status="triage"), "triage"),
+]
+
+
+@pytest.mark.parametrize(("command", "status"), TAKEN_AWAY)
+async def test_a_card_that_is_taken_away_while_the_round_reads_what_it_may_promote_stays_away(
+    rig: BoardRig, monkeypatch: pytest.MonkeyPatch, command: CardCommand, status: CardStatus
+) -> None:
+    await rig.create(PARENT, profile=None)
+    await rig.create(CARD, parents=[PARENT])
+    await rig.tell(PARENT, CompleteCard())
+    monkeypatch.setattr(
+        rig.store.cards, "to_promote", then(rig.store.cards.to_promote, lambda: rig.tell(CARD, command))
+    )
+    await rig.look()
+    card = await rig.card(CARD)
+    assert (card.status, card.runs) == (status, ())
+
+
+async def test_a_card_whose_time_has_come_is_not_promoted_after_it_was_blocked(
+    rig: BoardRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await rig.create(CARD, at=rig.clock.now() + 1_000)
+    rig.clock.move(2_000)  # type: ignore[union-attr]
+    block = then(rig.store.cards.to_promote, lambda: rig.tell(CARD, BlockCard(reason="which colour?")))
+    monkeypatch.setattr(rig.store.cards, "to_promote", block)
+    await rig.look()
+    card = await rig.card(CARD)
+    assert (card.status, card.reason, card.runs) == ("blocked", "which colour?", ())
+
+
+@pytest.mark.parametrize(("command", "status"), [*TAKEN_AWAY, (MoveCard(status="todo"), "todo")])
+async def test_a_card_that_is_taken_away_while_the_round_reads_what_it_may_start_is_not_started(
+    rig: BoardRig, monkeypatch: pytest.MonkeyPatch, command: CardCommand, status: CardStatus
+) -> None:
+    await rig.create(CARD)
+    await rig.create(OTHER)
+    monkeypatch.setattr(rig.store.cards, "to_start", then(rig.store.cards.to_start, lambda: rig.tell(CARD, command)))
+    await rig.look()
+    card = await rig.card(CARD)
+    assert (card.status, card.runs) == (status, ())
+    assert (await rig.card(OTHER)).status == "running"
+
+
+async def test_a_worker_is_not_reminded_when_a_command_of_its_has_just_ended(
+    rig: BoardRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is about to read of that, and may report on the card then."""
+    await begun(rig)
+    hand = await rig.worker(CARD)
+    await hand.end()
+    get = rig.sessions.get
+    ended = InputReceived(input="task-1", text="it ended", mode="queue", by=TaskActor(task="1"), source="task")
+
+    async def ends() -> None:
+        monkeypatch.setattr(rig.sessions, "get", get)
+        await rig.store.append(Append((Write(session_stream(hand.session), (ended,)),), rig.clock.now()))
+
+    monkeypatch.setattr(rig.sessions, "get", then(get, ends))
+    await rig.look()
+    assert [queued.event for queued in (await hand.state()).queue] == [ended]
+    assert not any(isinstance(event, RunReminded) for event in await rig.events(CARD))
 
 
 async def test_a_card_that_was_completed_is_not_blocked_by_its_workspace(

@@ -154,6 +154,7 @@ async def test_auto_goes_fresh_with_reason_hand_over_and_warning_when_the_sessio
         for one in await rig.store.load(session_stream(card.run.started.session), after=0)
         if isinstance(one.event, NoteReceived)
     ]
+    assert f"You begin anew: session {hand.session} of run 1 was deleted." in note
     assert (
         "What the worker before you left behind:\nRun 1 ended as blocked: blocked (needs_input): which colour?" in note
     )
