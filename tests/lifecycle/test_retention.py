@@ -13,12 +13,16 @@ from holdfast.domain.events import SYSTEM, session_stream
 from holdfast.domain.events.actor import ServiceActor
 from holdfast.domain.events.session import SessionArchived
 from holdfast.domain.events.system import SessionDeleted
+from holdfast.domain.events.task import TaskPruned
 from holdfast.lifecycle.retention import Retention
 from holdfast.sessions import Caller
 from holdfast.settings import RetentionSettings
 from holdfast.store.contract import CommandKey
+from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.log import TaskLog
 from holdfast.tasks.prune import Pruning
 from tests.actors import person
+from tests.eventually import eventually
 from tests.lifecycle.house import DAY, House
 from tests.runtime.rig import StoppedClock
 
@@ -32,6 +36,7 @@ class Attic:
         self.house = house
         self.rules = RetentionSettings()
         self._ids = 0
+        self.task_log = TaskLog(house.store, house.clock, GitSnapshots(house.tasks.supervisor.root))
         pruning = Pruning(house.store, house.tasks.supervisor, house.clock)
         self.retention = Retention(house.store, pruning, house.clock, lambda: self.rules, sessions=house.sessions)
 
@@ -55,6 +60,15 @@ class Attic:
         await self.tell(ARCHIVED, ArchiveSession())
         self.house.passes(10 * DAY)
         await self.make(NEW)
+
+    async def run(self, command: str, *, task: str) -> None:
+        """A command that has ended."""
+        await self.house.background(command, task=task)
+
+        async def ended() -> bool:
+            return (await self.house.store.task(task)).state != "running"
+
+        await eventually(ended)
 
     async def goes(self) -> dict[str, list[object]]:
         return {rule: [row.id for row in rows] for rule, rows in (await self.retention.sessions()).items()}
@@ -110,3 +124,27 @@ async def test_a_command_that_runs_keeps_its_session(attic: Attic) -> None:
     attic.house.passes(10 * DAY)
     assert OLD not in (await attic.goes()).get("sessions_archive_days = 1", [])
     await attic.house.end_all()
+
+
+async def test_a_task_that_has_outlived_its_rule_is_deleted_with_its_output(attic: Attic) -> None:
+    house, ended, pinned, recent = attic.house, "00000000000000f1", "00000000000000f2", "00000000000000f3"
+    await house.tasks.start()
+    await attic.run("echo old", task=ended)
+    await attic.run("echo kept", task=pinned)
+    await attic.task_log.pin(pinned, pinned=True, by=person("ann"))
+    await attic.run("echo new", task=recent)
+    root = house.tasks.supervisor.root
+    assert {path.name for path in root.iterdir()} >= {ended, pinned, recent}
+    assert await attic.retention.apply() == {}, "without a rule everything is kept"
+    attic.rules = RetentionSettings(tasks_count=1)
+    gone = await attic.retention.apply()
+    assert {rule: [task.ended.id for task in tasks] for rule, tasks in gone.items()} == {"tasks_count = 1": [ended]}
+    with pytest.raises(Gone):
+        await house.store.task(ended)
+    assert not (root / ended).exists()
+    for kept in (pinned, recent):
+        assert (await house.store.task(kept)).state == "done" and (root / kept).exists()
+    pruned = [one.event for one in await house.store.load(SYSTEM, after=0)][-1]
+    assert isinstance(pruned, TaskPruned)
+    assert (pruned.task, pruned.by) == (ended, ServiceActor(name="retention", rule="tasks_count = 1"))
+    assert await attic.retention.apply() == {}
