@@ -139,7 +139,7 @@ class StartableCards:
     async def promote(self, id: str) -> None:
         """Make a card ready whose parents are done, or whose time has come."""
         card, now = await self._cards.get(id), self._clock.now()
-        if card.status == "scheduled" and card.scheduled_at is not None and card.scheduled_at <= now:
+        if card.scheduled_at is not None and card.scheduled_at <= now:
             reason = "its time has come"
         elif card.status == "todo" and not await self._waits_for(card):
             reason = "all that it waited for is done"
