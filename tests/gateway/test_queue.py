@@ -41,7 +41,8 @@ def test_messages_are_reworded_moved_and_withdrawn(gateway: GatewayProcess, busy
     records = gateway.until_rest(busy)
     assert [event["text"] for event in of_kind(records, "ModelResponded")] == ["three", "uno"]
     exported = gateway.request("GET", f"/v1/sessions/{busy}/export").text
-    assert "say uno" in exported and "say one" not in exported and "say two" not in exported
+    assert "reworded by api" in exported and "say uno" in exported and "say one" not in exported
+    assert "(withdrawn by api)\n\nsay two" in exported
     assert gateway.session(busy)["message_count"] == 5
 
 
