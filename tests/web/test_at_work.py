@@ -21,7 +21,7 @@ def test_an_approval_is_given_in_place(guest: Seat) -> None:
 
 def test_what_is_queued_can_be_changed_and_withdrawn(guest: Seat) -> None:
     guest.begin()
-    guest.send("slow 8 a long one that takes its time")
+    guest.send("slow 90 a long one that takes its time" + " and more" * 40)
     guest.sees("a long")
     guest.send("say first")
     guest.send("say second")
@@ -55,7 +55,7 @@ def test_run_in_background_and_read_its_transcript(seat: Seat) -> None:
 
 def test_detach_makes_the_running_turn_a_task(seat: Seat) -> None:
     seat.begin()
-    seat.send("slow 20 this takes rather long and nobody waits for it")
+    seat.send("slow 90 this takes rather long and nobody waits for it" + " at all" * 40)
     seat.sees("this takes")
     seat.page.get_by_role("button", name="Detach").click()
     seat.sees("goes on as a background task")
